@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// benchmark measures both directions of a codec. Beside those of JSON and Proto is what the library alone costs.
+// benchmark measures both directions of a codec. Next to JSON and Proto it measures the library alone.
 func benchmark[T any](
 	b *testing.B, c codec.Codec[T], v T, marshal func(T) ([]byte, error), unmarshal func([]byte) error,
 ) {
@@ -73,8 +73,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// TestAllocations holds what the documentation says about cost. JSON is not here: encoding/json reuses memory as it
-// sees fit.
+// TestAllocations checks the documented cost. JSON is left out: encoding/json reuses memory as it likes.
 func TestAllocations(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	record := codec.NewRecord(field("humidity", codec.Int(40)), field("state", codec.Str("open")))

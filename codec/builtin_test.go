@@ -16,7 +16,7 @@ func TestBytes(t *testing.T) {
 		{"any", []byte{0, 0xff, '#'}, "\x00\xff#"},
 	}, nil)
 	if got, err := codec.Bytes().Decode(nil); got == nil || err != nil {
-		t.Errorf("Decode(nil) = %v, %v, want a slice that is not nil", got, err)
+		t.Errorf("Decode(nil) = %v, %v; want a non-nil slice", got, err)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestCheckTag(t *testing.T) {
 	}
 }
 
-// plain is a codec as a user may get it wrong.
+// plain is a codec that a user may have built wrongly.
 type plain struct {
 	tag     string
 	readers []codec.Reader[string]
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 			if tt.c == nil || strings.HasPrefix(tt.part, "reader") {
 				return
 			}
-			codec.Tags(tt.c) // nor may a bad codec panic
+			codec.Tags(tt.c) // nor may an invalid codec panic
 			_, _ = tt.c.Append(nil, "x")
 			_, _ = tt.c.Decode([]byte("x"))
 			_, _ = codec.DecodeTag(tt.c, tt.c.Tag(), []byte("x"))
@@ -146,7 +146,7 @@ func TestFallback(t *testing.T) {
 		t.Errorf("Tags = %q, want %q", got, want)
 	}
 	if got, err := codec.Append(c, nil, "a"); err != nil || string(got) != "a" || c.Tag() != "str" {
-		t.Errorf("Append = %q, %v as %q, want the first format", got, err, c.Tag())
+		t.Errorf("Append = %q, %v as %q, want the format of the first codec", got, err, c.Tag())
 	}
 	for tag, src := range map[string]string{"str": "7", "json": `"7"`, "i64": "\x00\x00\x00\x00\x00\x00\x00\x07"} {
 		if got, err := codec.DecodeTag(c, tag, []byte(src)); err != nil || got != "7" {
@@ -154,7 +154,7 @@ func TestFallback(t *testing.T) {
 		}
 	}
 	if got, err := c.Decode([]byte("7")); err != nil || got != "7" {
-		t.Errorf("Decode = %q, %v, want the first format's", got, err)
+		t.Errorf("Decode = %q, %v, want the value in the first format", got, err)
 	}
 	_, err := codec.DecodeTag(c, "json", []byte("7"))
 	wantCorrupt(t, err, "json", "7")
@@ -164,7 +164,7 @@ func TestFallback(t *testing.T) {
 			t.Errorf("DecodeTag(%q) = %v, want ErrUnknownTag and what is known", tag, err)
 		}
 	}
-	codec.Readers(c)[0].Decode = nil // a caller's own copy
+	codec.Readers(c)[0].Decode = nil // a copy for the caller
 	if _, err := codec.DecodeTag(c, "str", []byte("x")); err != nil {
 		t.Errorf("after a caller changed its slice: %v", err)
 	}
@@ -196,13 +196,13 @@ func TestConvertWithoutBackOnlyReads(t *testing.T) {
 		"Fallback": codec.Check(codec.Fallback(c, codec.String())),
 	} {
 		if !errors.Is(err, codec.ErrReadOnly) {
-			t.Errorf("Check of %s = %v, want ErrReadOnly: else the first write would tell", name, err)
+			t.Errorf("Check of %s = %v, want ErrReadOnly, before the first write fails", name, err)
 		}
 	}
 	out, err := c.Append(nil, "1")
 	wantEncode(t, out, err, "i64", "read only")
 	if err := codec.Check(codec.Fallback(codec.String(), c)); err != nil {
-		t.Errorf("Check of a fallback to it = %v, want nil", err)
+		t.Errorf("Check of a Fallback with this codec = %v, want nil", err)
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// stored is a value and the bytes that other programs, and later versions of this one, rely on.
+// stored is a value and its bytes, on which other programs and later versions rely.
 type stored[T any] struct {
 	name  string
 	value T
 	bytes string
 }
 
-// contract checks what every codec promises: its bytes, the way back, appending, keeping nothing, and typed errors.
+// contract checks what every codec promises: its bytes, decoding, appending, not keeping its input, and typed errors.
 func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, good []stored[T], corrupt []string) {
 	t.Helper()
 	if err := codec.Check(c); err != nil {
@@ -26,16 +26,16 @@ func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, go
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := codec.Append(c, nil, tt.value)
 			if err != nil || string(got) != tt.bytes {
-				t.Fatalf("Append = %q, %v, want %q: data that is stored already would not be readable", got, err, tt.bytes)
+				t.Fatalf("Append = %q, %v, want %q: stored data would not be readable", got, err, tt.bytes)
 			}
 			behind, err := c.Append([]byte("ab"), tt.value)
 			if err != nil || string(behind) != "ab"+tt.bytes {
-				t.Errorf("Append behind ab = %q, %v, want ab%s", behind, err, tt.bytes)
+				t.Errorf("Append to ab = %q, %v; want ab%s", behind, err, tt.bytes)
 			}
 			src := []byte(tt.bytes)
 			back, err := codec.DecodeTag(c, c.Tag(), src)
 			for i := range src {
-				src[i] = 0xee // a decoder that kept src would now hold this
+				src[i] = 0xee // a decoder that kept src would now hold this byte
 			}
 			if err != nil || !equal(back, tt.value) {
 				t.Errorf("Decode = %v, %v, want %v", back, err, tt.value)
@@ -68,14 +68,14 @@ func wantEncode(t *testing.T, out []byte, err error, tag, part string) {
 		t.Errorf("Append = %v, want an EncodeError of %q about %q", err, tag, part)
 	}
 	if out != nil {
-		t.Errorf("Append returned %q beside its error, want what it was given", out)
+		t.Errorf("Append returned %q with its error, want dst unchanged", out)
 	}
 }
 
 func same[T comparable](a, b T) bool { return a == b }
 
-// stable checks that whatever decodes can be encoded, and that its encoding is a fixed point. It is what each fuzz test
-// of a decoder asks.
+// stable checks that whatever decodes can be encoded, and that its encoding does not change in further round trips. Each fuzz
+// test of a decoder uses it.
 func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
 	t.Helper()
 	v, err := codec.DecodeTag(c, c.Tag(), src)
@@ -85,11 +85,11 @@ func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
 	}
 	first, err := codec.Append(c, nil, v)
 	if err != nil {
-		t.Fatalf("Decode(%q) = %v, which Append refuses: %v", src, v, err)
+		t.Fatalf("Decode(%q) = %v, but Append refuses it: %v", src, v, err)
 	}
 	again, err := codec.DecodeTag(c, c.Tag(), first)
 	if err != nil {
-		t.Fatalf("Decode of what Append wrote, %q: %v", first, err)
+		t.Fatalf("Decode of Append's output %q: %v", first, err)
 	}
 	second, err := codec.Append(c, nil, again)
 	if err != nil || !bytes.Equal(first, second) {

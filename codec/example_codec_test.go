@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// Position is where a truck is, in millionths of a degree, and how fast it goes.
+// Position is the position of a truck, in millionths of a degree, and its speed.
 type Position struct {
 	Lat, Lon int32
 	KmH      uint16
@@ -38,7 +38,7 @@ func (c positions) Decode(src []byte) (Position, error) {
 	}, nil
 }
 
-// A codec of one's own is three methods. This one stores a struct in a fixed number of bytes.
+// A custom codec has three methods. This one stores a struct in a fixed number of bytes.
 func ExampleCodec() {
 	var c codec.Codec[Position] = positions{}
 	fmt.Println(codec.Check(c))
@@ -79,7 +79,7 @@ func (c yesNo) Readers() []codec.Reader[bool] {
 	}
 }
 
-// decode leaves it to codec.Readers to make its errors say the tag.
+// decode returns plain errors; codec.Readers adds the tag.
 func (yesNo) decode(no, yes string, src []byte) (bool, error) {
 	if s := string(src); s != no && s != yes {
 		return false, fmt.Errorf("want %q or %q", no, yes)
@@ -87,7 +87,7 @@ func (yesNo) decode(no, yes string, src []byte) (bool, error) {
 	return string(src) == yes, nil
 }
 
-// Most codecs get their old formats from Fallback. One that knows its own implements Multi.
+// Most codecs get their old formats from Fallback. A codec that knows its own old formats implements Multi.
 func ExampleMulti() {
 	var c codec.Codec[bool] = yesNo{}
 	fmt.Println(codec.Check(c), codec.Tags(c))

@@ -6,7 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// Fields that are known only when they arrive keep their types through the store.
+// Fields that are only known at run time keep their types in the store.
 func ExampleRecord() {
 	r := codec.RecordOf(map[string]codec.Value{
 		"temp":   codec.Float(21),
@@ -47,7 +47,7 @@ func ExampleRecord_Merge() {
 	// {door="open" lux=300i temp=21.5}
 }
 
-// A program that makes many records collects fields in a slice that it uses again.
+// A program that makes many records reuses a slice of fields.
 func ExampleField() {
 	var fields []codec.Field
 	for i, name := range []string{"b", "a"} {

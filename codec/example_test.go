@@ -69,7 +69,7 @@ func ExampleFallback() {
 	// codec: corrupt "json" payload of 14 bytes "{\"seconds\":-1}": negative uptime
 }
 
-// A second shape of a Go type in JSON: what is stored under "json" has the old shape, "json.v2" the new.
+// A second JSON format for a Go type: payloads with the tag "json" have the old one, with "json.v2" the new one.
 func ExampleTagged() {
 	type oldReading struct {
 		TempF float64 `json:"temp_f"`
@@ -89,7 +89,7 @@ func ExampleTagged() {
 	// 20 <nil>
 }
 
-// Readers lists what a codec can read, so that a reader of many payloads looks each tag up once.
+// Readers lists what a codec can read, so that a reader of many payloads looks up each tag once.
 func ExampleReader() {
 	decoders := map[string]func([]byte) (string, error){}
 	for _, r := range codec.Readers(codec.Fallback(codec.String(), codec.JSON[string]())) {
@@ -103,7 +103,7 @@ func ExampleReader() {
 	// open <nil>
 }
 
-// A payload that cannot be read says what it is.
+// The error of an unreadable payload describes the payload.
 func ExampleCorruptError() {
 	_, err := codec.Float64().Decode([]byte("21.5"))
 
@@ -118,7 +118,7 @@ func ExampleCorruptError() {
 	// codec: corrupt "f64" payload of 4 bytes "21.5": want 8 bytes
 }
 
-// A value that a format cannot hold is refused before anything is stored.
+// A value that a format cannot hold is rejected before anything is stored.
 func ExampleEncodeError() {
 	_, err := codec.Append(codec.String(), nil, "\xff")
 

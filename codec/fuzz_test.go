@@ -61,7 +61,7 @@ func FuzzRecordDecode(f *testing.F) {
 		}
 		got, err := codec.Records().Append(nil, r)
 		if err != nil || string(got) != string(src) {
-			t.Fatalf("%q reads as %v, which is written as %q, %v: a record must have one encoding", src, r, got, err)
+			t.Fatalf("%q is read as %v, which is written as %q, %v: a record must have one encoding", src, r, got, err)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func FuzzCheckTag(f *testing.F) {
 		}
 		for _, c := range []byte(tag) {
 			if c < '+' || c > 'z' || c == ':' {
-				t.Fatalf("CheckTag(%q) = nil, though it would not fit a column's name", tag)
+				t.Fatalf("CheckTag(%q) = nil, but it does not fit into a column's name", tag)
 			}
 		}
 	})

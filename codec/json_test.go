@@ -37,7 +37,7 @@ func TestJSON(t *testing.T) {
 
 func TestJSONRefusesWhatJSONCannotSay(t *testing.T) {
 	c := codec.JSON[reading]()
-	for range 3 { // a failure must not spoil the next write
+	for range 3 { // a failure must not affect the next write
 		out, err := c.Append(nil, reading{TempC: math.NaN()})
 		wantEncode(t, out, err, "json", "NaN")
 		if got, err := c.Append(nil, reading{}); err != nil || string(got) != `{"temp_c":0,"humidity":0}` {
@@ -46,7 +46,7 @@ func TestJSONRefusesWhatJSONCannotSay(t *testing.T) {
 	}
 	_, err := c.Append(nil, reading{TempC: math.Inf(1)})
 	if _, ok := errors.AsType[*json.UnsupportedValueError](err); !ok {
-		t.Errorf("Append = %v, want the cause that encoding/json gave", err)
+		t.Errorf("Append = %v, want the cause from encoding/json", err)
 	}
 	out, err := codec.Append(codec.JSON[func()](), nil, nil)
 	wantEncode(t, out, err, "json", "func()")
@@ -59,7 +59,7 @@ func TestJSONGivesNoHalfFilledValue(t *testing.T) {
 	}
 }
 
-// marked counts on its MarshalJSON, which has a pointer receiver: json.Marshal of a value would not call it.
+// marked has MarshalJSON with a pointer receiver: json.Marshal of a value would not call it.
 type marked struct{ n int }
 
 func (m *marked) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]int{"n": m.n}) }

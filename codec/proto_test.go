@@ -49,7 +49,7 @@ func TestProtoKeepsUnknownFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	older := codec.Proto[*wrapperspb.Int64Value]() // knows field 1 only
+	older := codec.Proto[*wrapperspb.Int64Value]() // knows only field 1
 	v, err := older.Decode(newer)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestProtoRefuses(t *testing.T) {
 	wantCorrupt(t, err, "pb", "")
 }
 
-// embedded has the methods of a message without being one.
+// embedded has the methods of a message, but is none.
 type embedded struct{ *durationpb.Duration }
 
 func TestProtoRefusesTypesThatAreNoMessages(t *testing.T) {

@@ -153,16 +153,16 @@ func TestRecordIsAValue(t *testing.T) {
 	}
 	for name := range r.All() {
 		if name != "a" {
-			t.Errorf("All went on to %q after a break", name)
+			t.Errorf("All continued with %q after a break", name)
 		}
 		break
 	}
 	if v, ok := r.Lookup("zz"); ok || v != (codec.Value{}) {
-		t.Errorf("Lookup of a name that is not there = %v, %v", v, ok)
+		t.Errorf("Lookup of a missing name = %v, %v", v, ok)
 	}
 }
 
-// TestMergeAgainstAMap compares Merge and With with a map, which has no order to get wrong.
+// TestMergeAgainstAMap compares Merge and With with a map, which cannot get an order wrong.
 func TestMergeAgainstAMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -216,7 +216,7 @@ func TestValue(t *testing.T) {
 		}
 		for kind, is := range got {
 			if is != (kind == tt.v.Kind()) {
-				t.Errorf("%v answers %v as %v", tt.v, is, kind)
+				t.Errorf("%v returns %v as %v", tt.v, is, kind)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestBigtable(t *testing.T) {
 			Any(MaxAge(30*day), All(MaxVersions(100), MaxAge(3*day)), Never()),
 			"(age() > 30d || (age() > 3d && versions() > 100))",
 		},
-		{MaxAge(-1), ""}, // refused by Validate; removes nothing
+		{MaxAge(-1), ""}, // rejected by Validate; removes nothing
 	} {
 		if got := test.policy.Bigtable().String(); got != test.want {
 			t.Errorf("%v is sent as %q; want %q", test.policy, got, test.want)
@@ -30,18 +30,18 @@ func TestBigtable(t *testing.T) {
 	}
 }
 
-// The limit on bytes is checked on an encoding of our own, as the client does not show its.
+// Validate checks the limit on bytes with an encoder in this package, because the client does not export its own.
 func TestRuleIsWhatTheClientSends(t *testing.T) {
 	for _, p := range []Policy{MaxAge(day), MaxVersions(2), All(MaxAge(day), MaxVersions(2)), wide(3)} {
 		for _, step := range p.terms {
 			if got, want := bigtable.GCRuleToString(step.rule()), step.bigtable().String(); got != want {
-				t.Errorf("the size of %v is taken of %q, and %q is sent", p, got, want)
+				t.Errorf("the size of %v is computed from %q, but %q is sent", p, got, want)
 			}
 		}
 	}
 }
 
-// wrapped is a policy of the client as far as the compiler knows.
+// wrapped has the client's policy type at compile time only.
 type wrapped struct{ bigtable.GCPolicy }
 
 func TestFromBigtable(t *testing.T) {
@@ -83,6 +83,6 @@ func TestFromBigtable(t *testing.T) {
 		}
 	}
 	if _, err := FromBigtable(deep); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a policy nested 100 deep is followed all the way, with error %v", err)
+		t.Errorf("a policy nested 100 deep: %v, want an error about its depth", err)
 	}
 }

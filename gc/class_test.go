@@ -9,7 +9,7 @@ import (
 func TestClassValidate(t *testing.T) {
 	for _, name := range []string{"d90", "0", "A-b_c", strings.Repeat("x", 32)} {
 		if err := (Class{Name: name}).Validate(); err != nil {
-			t.Errorf("class %q is refused: %v", name, err)
+			t.Errorf("class %q: %v, want nil", name, err)
 		}
 	}
 	for _, name := range []string{"", "_meta", "-x", "a.b", ".", "a b", "é", "a\x00", strings.Repeat("x", 33)} {
@@ -34,11 +34,11 @@ func TestClassValidate(t *testing.T) {
 
 func TestClassZeroAndEqual(t *testing.T) {
 	if !(Class{}).IsZero() || !(Class{Policy: All(Never(), MaxAge(day))}).IsZero() {
-		t.Error("a class without a name and a policy does not stand for the default")
+		t.Error("IsZero = false for a class without a name that keeps everything")
 	}
 	for _, c := range []Class{{Name: "x"}, {Policy: MaxAge(day)}, {Policy: MaxAge(0)}} {
 		if c.IsZero() {
-			t.Errorf("%v stands for the default, though something was asked for", c)
+			t.Errorf("IsZero of %v = true", c)
 		}
 	}
 	d90 := Class{Name: "d90", Policy: MaxAge(90 * day)}

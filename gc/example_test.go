@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 func ExamplePolicy() {
 	p := gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100)))
 	fmt.Println(p)
-	fmt.Println(gc.Any(gc.MaxAge(7*day), p)) // 7 days and 30 days: the older rule has nothing left to do
+	fmt.Println(gc.Any(gc.MaxAge(7*day), p)) // 7 days and 30 days: the older rule has no effect
 	fmt.Println(gc.MaxAge(-day).Validate())
 	// Output:
 	// maxage=30d || (maxage=3d && maxversions=100)
@@ -59,7 +59,7 @@ func ExamplePolicy_PointAge() {
 
 func ExampleCutoff() {
 	now := time.Date(2026, time.April, 1, 12, 0, 0, 500, time.UTC)
-	fmt.Println(gc.Cutoff(now, 90*day)) // the time now has a fraction of a millisecond: up to the next one
+	fmt.Println(gc.Cutoff(now, 90*day)) // now has a fraction of a millisecond: the cutoff rounds up
 	// Output: 2026-01-01 12:00:00.001 +0000 UTC
 }
 

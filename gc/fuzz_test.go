@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// checkPolicy is what holds for every valid policy, wherever it came from.
+// checkPolicy checks what holds for every valid policy, whatever its source.
 func checkPolicy(t *testing.T, p Policy) {
 	t.Helper()
 	if err := p.Validate(); err != nil {
-		t.Fatalf("%v is refused: %v", p, err)
+		t.Fatalf("%v: Validate: %v, want nil", p, err)
 	}
 	for i, step := range p.terms {
 		if step == (term{}) || i > 0 && (step.age >= p.terms[i-1].age || step.versions <= p.terms[i-1].versions) {
@@ -20,7 +20,7 @@ func checkPolicy(t *testing.T, p Policy) {
 
 	parsed, err := Parse(p.String())
 	if err != nil || !parsed.Equal(p) || parsed.String() != p.String() {
-		t.Errorf("Parse(%q) = %q, %v; a policy changes on its way through text", p, parsed, err)
+		t.Errorf("Parse(%q) = %q, %v; the round trip through text changes the policy", p, parsed, err)
 	}
 	text, err := p.MarshalText()
 	if err != nil {
@@ -32,7 +32,7 @@ func checkPolicy(t *testing.T, p Policy) {
 	}
 	reported, err := FromBigtable(p.Bigtable())
 	if err != nil || !reported.Equal(p) {
-		t.Errorf("FromBigtable of %v = %v, %v; a table would always look changed", p, reported, err)
+		t.Errorf("FromBigtable of %v = %v, %v; plans would always see a change", p, reported, err)
 	}
 }
 
@@ -82,7 +82,7 @@ func FuzzPolicyText(f *testing.F) {
 	})
 }
 
-// checkMeaning compares what p removes with what was meant, for all ages and numbers of newer cells that can differ.
+// checkMeaning compares what p removes with the wanted rule, for all ages and numbers of newer cells that can differ.
 func checkMeaning(t *testing.T, meant rule, p Policy) {
 	t.Helper()
 	for newer := range 10 {
@@ -95,14 +95,14 @@ func checkMeaning(t *testing.T, meant rule, p Policy) {
 	}
 }
 
-// checkPoints compares the cutoff with what was meant for a cell that is alone in its column.
+// checkPoints compares the cutoff with the wanted rule, for a cell that is alone in its column.
 func checkPoints(t *testing.T, meant rule, p Policy) {
 	t.Helper()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 123_456_789, time.UTC)
 	cutoff, bounded, err := p.Cutoff(now)
 	if err != nil {
 		if !meant.has("versions") {
-			t.Errorf("%v has no versions and is refused for points: %v", p, err)
+			t.Errorf("%v has no versions: PointAge: %v, want nil", p, err)
 		}
 		return
 	}
@@ -124,16 +124,16 @@ func FuzzCutoff(f *testing.F) {
 		now, age := time.Unix(0, nanos), time.Duration(seconds)*time.Second
 		cutoff := Cutoff(now, age)
 		if cutoff.Nanosecond()%1e6 != 0 {
-			t.Fatalf("Cutoff(%v, %v) = %v, which no cell can carry", now, age, cutoff)
+			t.Fatalf("Cutoff(%v, %v) = %v, which is not a cell's time", now, age, cutoff)
 		}
-		// A point's cell carries its time rounded down to the millisecond; what matters happens within a few of the edge.
+		// A point's cell has the point's time rounded down to the millisecond, so only a few times near the cutoff matter.
 		point := now.Add(-age).Add(time.Duration(offset % 3_000_000))
 		cell := point.Truncate(time.Millisecond)
 		if got, want := cell.Before(cutoff), now.Sub(cell) > age; got != want {
 			t.Errorf("cell %v at %v with age %v is expired: %v; the service says %v", cell, now, age, got, want)
 		}
 		if cell.Before(cutoff) != point.Before(cutoff) {
-			t.Errorf("point %v and its cell %v are on two sides of the cutoff %v", point, cell, cutoff)
+			t.Errorf("point %v and its cell %v are on different sides of the cutoff %v", point, cell, cutoff)
 		}
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A rule is the meaning of a policy, written a second time and as plainly as it goes: the tests compare with it what the
-// policies do. It is built beside a Policy and never simplified.
+// A rule is the meaning of a policy, implemented a second time as simply as possible, for comparison. It is built together with a
+// Policy and never simplified.
 type rule struct {
 	kind     string // "never", "age", "versions", "any", "all"
 	age      time.Duration
@@ -14,7 +14,7 @@ type rule struct {
 	sub      []rule
 }
 
-// removes reports whether the rule removes a cell of that age that has newer newer cells in its column.
+// removes reports whether the rule removes a cell with this age and this number of newer cells in its column.
 func (r rule) removes(age time.Duration, newer int) bool {
 	switch r.kind {
 	case "age":
@@ -60,7 +60,7 @@ func (r rule) policy() Policy {
 	}
 }
 
-// text writes the rule in cbt's syntax, as it stands; cbt has no never inside.
+// text returns the rule in cbt's syntax, unsimplified; cbt has no never within a rule.
 func (r rule) text() string {
 	if r.kind == "any" || r.kind == "all" {
 		var parts []string
@@ -81,7 +81,7 @@ func (r rule) has(kind string) bool {
 	return r.kind == kind
 }
 
-// ruleFrom makes a rule of any bytes: ages of 1 to 8 seconds, 1 to 8 versions, up to 4 rules joined, up to depth deep.
+// ruleFrom makes a rule from any bytes: ages of 1 to 8 seconds, 1 to 8 versions, up to 4 joined rules, nested up to depth.
 func ruleFrom(data *[]byte, depth int) rule {
 	if len(*data) == 0 {
 		return rule{kind: "never"}

@@ -26,7 +26,7 @@ func TestPointAge(t *testing.T) {
 		{policy: Any(MaxAge(day), MaxVersions(1)), err: ErrVersions},
 		{policy: All(MaxAge(day), MaxVersions(1)), err: ErrVersions},
 		{policy: Any(MaxAge(2*day), All(MaxAge(day), MaxVersions(3))), err: ErrVersions},
-		// Here versions remove nothing in any table, whatever it holds.
+		// A cell of a point is alone in its column, so these versions remove nothing.
 		{policy: Any(MaxAge(day), All(MaxAge(2*day), MaxVersions(3))), age: day, bounded: true},
 		{policy: All(MaxVersions(3), Never())},
 		{policy: MaxAge(0), err: ErrInvalid},
@@ -39,7 +39,7 @@ func TestPointAge(t *testing.T) {
 	_, _, err := Any(MaxAge(day), MaxVersions(2)).Cutoff(time.Now())
 	want := `gc: versions policies do not apply to points: policy is "maxage=1d || maxversions=2"; want ages only, or never`
 	if err == nil || err.Error() != want {
-		t.Errorf("a policy of versions is refused for points with\n%v; want\n%v", err, want)
+		t.Errorf("PointAge of a policy of versions:\n%v; want\n%v", err, want)
 	}
 }
 
@@ -61,10 +61,10 @@ func TestCutoff(t *testing.T) {
 		}
 	}
 	if cutoff, bounded, err := Never().Cutoff(midnight); !cutoff.IsZero() || bounded || err != nil {
-		t.Errorf("what is never removed has a cutoff: %v, %v, %v", cutoff, bounded, err)
+		t.Errorf("the policy never has a cutoff: %v, %v, %v; want none", cutoff, bounded, err)
 	}
 	now := time.Now()
 	if n := testing.AllocsPerRun(100, func() { Cutoff(now, day) }); n != 0 {
-		t.Errorf("a cutoff, taken by each read, costs %v allocations", n)
+		t.Errorf("computing a cutoff, as each read does, costs %v allocations, want 0", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const day = 24 * time.Hour
 
-// wide returns a policy in which n rules all matter.
+// wide returns a policy of n rules that all have an effect.
 func wide(n int) Policy {
 	var rules []Policy
 	for i := range n {
@@ -25,7 +25,7 @@ func wide(n int) Policy {
 func TestValidate(t *testing.T) {
 	for _, test := range []struct {
 		policy Policy
-		want   string // the error; "" is none
+		want   string // the error; "" means none
 	}{
 		{Policy{}, ""},
 		{MaxAge(time.Second), ""},
@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		err := test.policy.Validate()
 		if test.want == "" {
 			if err != nil {
-				t.Errorf("%v is refused: %v", test.policy, err)
+				t.Errorf("%v: Validate: %v, want nil", test.policy, err)
 			}
 			continue
 		}
@@ -59,13 +59,13 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%v.Validate() = %v; want %v", test.policy, err, test.want)
 		}
 		if _, ok := errors.AsType[*invalid.Error](err); !ok || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%v.Validate() = %v is no ErrInvalid with its field", test.policy, err)
+			t.Errorf("%v.Validate() = %v, want ErrInvalid with the field", test.policy, err)
 		}
 		if _, err := test.policy.MarshalText(); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%v can be stored as text, with error %v", test.policy, err)
+			t.Errorf("MarshalText of %v: %v, want an error", test.policy, err)
 		}
 		if _, _, err := test.policy.PointAge(); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%v reduces to an age, with error %v", test.policy, err)
+			t.Errorf("PointAge of %v: %v, want an error", test.policy, err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// A policy that shares memory with another one would change with it.
+// A policy must not share memory with the policies that it joins.
 func TestPoliciesShareNothing(t *testing.T) {
 	p := Any(MaxAge(day), MaxVersions(2))
 	before := p.String()
@@ -106,7 +106,7 @@ func TestPoliciesShareNothing(t *testing.T) {
 	_ = All(p, MaxVersions(9))
 	_ = All(p)
 	if got := p.String(); got != before {
-		t.Errorf("a policy was %q before it was joined to others, and is %q", before, got)
+		t.Errorf("a policy was %q before it was joined to others, and is now %q", before, got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestText(t *testing.T) {
 		{"maxversions=2 or maxage=1h", "maxage=1h || maxversions=2"},
 		{"(((maxversions=2 and (maxage=1h))))", "maxage=1h && maxversions=2"},
 		{"maxage=30d || (maxage=3d && maxversions=100)", "maxage=30d || (maxage=3d && maxversions=100)"},
-		// From the left, as in cbt: (30d || 3d) && 100, which is 3d && 100.
+		// Evaluated from the left, as in cbt: (30d || 3d) && 100, which is 3d && 100.
 		{"maxage=30d || maxage=3d && maxversions=100", "maxage=3d && maxversions=100"},
 		{"maxage=3d && maxversions=100 || maxage=30d", "maxage=30d || (maxage=3d && maxversions=100)"},
 	} {
@@ -170,7 +170,7 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	if _, err := Parse(strings.Repeat(" ", maxText) + "never"); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a text of %d bytes is read to its end, with error %v", maxText+5, err)
+		t.Errorf("Parse of %d bytes: %v, want an error about the length", maxText+5, err)
 	}
 }
 
@@ -185,6 +185,6 @@ func TestJSON(t *testing.T) {
 		t.Errorf("json.Unmarshal(%s) = %v, %v", data, got, err)
 	}
 	if err := json.Unmarshal([]byte(`{"Policy":"maxage"}`), &got); !errors.Is(err, ErrInvalid) || !got.Equal(want) {
-		t.Errorf("a policy that does not parse left %v, with error %v; want what was there", got, err)
+		t.Errorf("after a failed UnmarshalText the policy is %v (error %v), want it unchanged", got, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Callers come with a certificate, or through a proxy that says who they are; if both, they have to agree.
+// Callers have a certificate, or come through a proxy that identifies them. If both, the two must agree.
 func ExampleResolver() {
 	resolver := tenant.Agree(
 		tenant.FromCertificate(tenant.DNSName("clients.example.com")),
@@ -26,7 +26,7 @@ func ExampleResolver() {
 	// true
 }
 
-// An API key is a header that a resolver of one's own looks up.
+// A custom resolver looks up an API key from a header.
 func ExampleResolverFunc() {
 	keys := map[string]tenant.ID{"k-1": tenant.MustParse("acme")}
 	var resolver tenant.Resolver = tenant.ResolverFunc(func(_ context.Context, r tenant.Request) (tenant.ID, error) {
@@ -50,7 +50,7 @@ func ExampleResolverFunc() {
 }
 
 func ExampleFromClaim() {
-	type subject struct{} // where the authentication that ran before keeps what it has verified
+	type subject struct{} // the key of the context value in which earlier authentication stores what it verified
 	ctx := context.WithValue(context.Background(), subject{}, "acme")
 
 	resolver := tenant.FromClaim(func(ctx context.Context) (string, bool) {
@@ -61,7 +61,7 @@ func ExampleFromClaim() {
 	// Output: acme <nil>
 }
 
-// A service with a protocol of its own makes the request itself.
+// A service with its own protocol builds the request itself.
 func ExampleRequest() {
 	fields := map[string][]string{"tenant": {"acme"}}
 	r := tenant.Request{Header: func(name string) []string { return fields[name] }}

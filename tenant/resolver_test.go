@@ -25,7 +25,7 @@ func claim(ctx context.Context) (string, bool) {
 	return name, ok
 }
 
-// request returns one with the headers X-Tenant.
+// request returns a request with the given X-Tenant headers.
 func request(tenants ...string) tenant.Request {
 	return tenant.Request{Header: http.Header{"X-Tenant": tenants}.Values}
 }
@@ -65,7 +65,7 @@ func TestFromHeader(t *testing.T) {
 		{nil, "", tenant.ErrNoCredentials},
 		{[]string{"acme"}, "acme", nil},
 		{[]string{"acme", "globex"}, "", tenant.ErrForbidden},
-		{[]string{"acme", "acme"}, "", tenant.ErrForbidden}, // somebody added one
+		{[]string{"acme", "acme"}, "", tenant.ErrForbidden}, // somebody added a header
 		{[]string{"acme,globex"}, "", tenant.ErrForbidden},
 		{[]string{""}, "", tenant.ErrForbidden},
 		{[]string{" acme"}, "", tenant.ErrForbidden},
@@ -82,7 +82,7 @@ func TestFromHeader(t *testing.T) {
 func TestARefusedValueIsNotInTheError(t *testing.T) {
 	_, err := tenant.FromHeader("X-Tenant").Resolve(context.Background(), request("Bearer s3cret"))
 	if err == nil || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("a log of %v would show what may be a secret", err)
+		t.Errorf("the error %v shows the value, which may be a secret", err)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// A resolver that was put together wrongly lets nobody in, and does not blame the caller.
+// A resolver that was built wrongly admits no caller, and its error does not blame the caller.
 func TestABrokenResolver(t *testing.T) {
 	r := request("acme")
 	r.Certificate = &x509.Certificate{}
@@ -212,7 +212,7 @@ func TestBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := tenant.Bind(ctx, acme); err != nil || again != ctx {
-		t.Errorf("binding the same tenant again: %v; want the context as it is", err)
+		t.Errorf("binding the same tenant again: %v; want the same context", err)
 	}
 	for name, tt := range map[string]struct {
 		ctx context.Context
@@ -225,7 +225,7 @@ func TestBind(t *testing.T) {
 		"into another's child": {context.WithValue(ctx, claimKey{}, "x"), globex, tenant.ErrForbidden},
 	} {
 		if got, err := tenant.Bind(tt.ctx, tt.id); !errors.Is(err, tt.err) || got != nil {
-			t.Errorf("%s: %v, %v; want %v and no context to go on with", name, got, err, tt.err)
+			t.Errorf("%s: %v, %v; want %v and a nil context", name, got, err, tt.err)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func FuzzFromHeader(f *testing.F) {
 		case (err == nil) != (!both && invalid == nil):
 			t.Fatalf("%q: %v, %v", values, id, err)
 		case err == nil && id.String() != first:
-			t.Fatalf("%q is taken for %v", values, id)
+			t.Fatalf("%q is accepted as %v", values, id)
 		case err != nil && (!errors.Is(err, tenant.ErrForbidden) || !id.IsZero()):
 			t.Fatalf("%q: %v, %v", values, id, err)
 		}
@@ -268,16 +268,16 @@ func FuzzFromCertificate(f *testing.F) {
 			return id.String(), err == nil
 		}
 		if id, ok := resolve(tenant.DNSName("clients.example.com")); ok && !strings.EqualFold(dns, id+".clients.example.com") {
-			t.Fatalf("%q is taken for %q", dns, id)
+			t.Fatalf("%q is accepted as %q", dns, id)
 		}
 		if id, ok := resolve(tenant.URI("spiffe://example.com/tenant/")); ok {
 			text := c.URIs[0].String() + "/"
 			if !strings.HasPrefix(text, "spiffe://example.com/tenant/"+id+"/") {
-				t.Fatalf("%q is taken for %q", text, id)
+				t.Fatalf("%q is accepted as %q", text, id)
 			}
 		}
 		if id, ok := resolve(tenant.CommonName); ok && id != common {
-			t.Fatalf("%q is taken for %q", common, id)
+			t.Fatalf("%q is accepted as %q", common, id)
 		}
 	})
 }

@@ -14,7 +14,7 @@ func TestParse(t *testing.T) {
 	for _, name := range []string{"a", "acme", "ACME-2.eu_west", "0", "...", "-", strings.Repeat("x", 64)} {
 		id, err := tenant.Parse(name)
 		if err != nil || id.String() != name {
-			t.Errorf("Parse(%q) = %v, %v; want the name back", name, id, err)
+			t.Errorf("Parse(%q) = %v, %v; want the same name", name, id, err)
 		}
 	}
 	for _, name := range []string{
@@ -22,10 +22,10 @@ func TestParse(t *testing.T) {
 	} {
 		id, err := tenant.Parse(name)
 		if !errors.Is(err, tenant.ErrInvalid) {
-			t.Errorf("Parse(%q) = %v, %v; want ErrInvalid, or keys of two tenants could be joined", name, id, err)
+			t.Errorf("Parse(%q) = %v, %v; want ErrInvalid, because keys of two tenants could become equal", name, id, err)
 		}
 		if !id.IsZero() {
-			t.Errorf("Parse(%q) gives %v beside its error", name, id)
+			t.Errorf("Parse(%q) returns %v with its error, want the zero ID", name, id)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec/zstd"
 )
 
-// A dataset starts to compress: new reports are compressed, and those that are stored stay readable.
+// A dataset begins to compress: new reports are compressed, and stored ones stay readable.
 func ExampleWrap() {
 	plain := codec.JSON[[]string]()
 	reports := codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain)
@@ -23,7 +23,7 @@ func ExampleWrap() {
 	// [open] <nil>
 }
 
-// A payload above the limit is refused when it is written, and when it is read, before memory is taken for it.
+// A payload above the limit is rejected when it is written, and when it is read, before memory is allocated for it.
 func ExampleOptions() {
 	c := zstd.Wrap(codec.String(), zstd.Options{MaxSize: 1 << 10})
 

@@ -39,7 +39,7 @@ func TestWrapRoundTrip(t *testing.T) {
 		}
 		payload = payload[4:]
 		if len(want) > 100 && len(payload) > len(want)/10 {
-			t.Errorf("%d bytes became %d", len(want), len(payload))
+			t.Errorf("%d bytes were compressed to %d", len(want), len(payload))
 		}
 		got, err := codec.DecodeTag(c, "str+zstd", payload)
 		for i := range payload {
@@ -51,7 +51,7 @@ func TestWrapRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWrapReadsStoredFrames holds the format: frames as the zstd program makes them of a file.
+// TestWrapReadsStoredFrames checks the format: frames as the zstd program writes them for a file.
 func TestWrapReadsStoredFrames(t *testing.T) {
 	for name, payload := range map[string]string{
 		"without checksum": "\x28\xb5\x2f\xfd\x20\x02\x11\x00\x00hi",
@@ -59,7 +59,7 @@ func TestWrapReadsStoredFrames(t *testing.T) {
 	} {
 		got, err := zstd.Wrap(codec.String(), zstd.Options{}).Decode([]byte(payload))
 		if err != nil || got != "hi" {
-			t.Errorf("%s: Decode = %q, %v, want hi: data that is stored already would not be readable", name, got, err)
+			t.Errorf("%s: Decode = %q, %v, want hi: stored data would not be readable", name, got, err)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestWrapRefusesWhatIsTooLarge(t *testing.T) {
 	small, large := zstd.Wrap(codec.String(), zstd.Options{MaxSize: 100}), zstd.Wrap(codec.String(), zstd.Options{})
 	out, err := small.Append(nil, strings.Repeat("a", 101))
 	if out != nil || !errors.Is(err, codec.ErrEncode) || !strings.Contains(err.Error(), "want 100 at most") {
-		t.Errorf("Append = %q, %v, want ErrEncode: nobody could read it", out, err)
+		t.Errorf("Append = %q, %v; want ErrEncode, because no reader would accept the payload", out, err)
 	}
 	for _, n := range []int{99, 100} {
 		payload, err := small.Append(nil, strings.Repeat("a", n))
@@ -198,7 +198,7 @@ func TestWrapCheck(t *testing.T) {
 	forth := func(s string) (string, error) { return s, nil }
 	readOnly := zstd.Wrap(codec.Convert(codec.String(), forth, nil), zstd.Options{})
 	if err := codec.Check(readOnly); !errors.Is(err, codec.ErrReadOnly) {
-		t.Errorf("Check of a codec that only reads = %v, want ErrReadOnly", err)
+		t.Errorf("Check of a read-only codec = %v, want ErrReadOnly", err)
 	}
 }
 
@@ -240,7 +240,7 @@ func FuzzWrapDecode(f *testing.F) {
 		}
 		payload, err := c.Append(nil, v)
 		if err != nil {
-			t.Fatalf("Decode(%q) gave %d bytes, which Append refuses: %v", src, len(v), err)
+			t.Fatalf("Decode(%q) returned %d bytes, which Append refuses: %v", src, len(v), err)
 		}
 		if again, err := c.Decode(payload); err != nil || string(again) != string(v) {
 			t.Fatalf("%d bytes read as %d, %v", len(v), len(again), err)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestClient(t *testing.T) {
-	acme := tenant.NewContext(as("globex", "initech"), tenant.MustParse("acme")) // with what another has left there
+	acme := tenant.NewContext(as("globex", "initech"), tenant.MustParse("acme")) // with metadata of an earlier call
 	for name, tt := range map[string]struct {
 		ctx context.Context
 		key string
@@ -55,7 +55,7 @@ func wantSent(t *testing.T, name string, sent []string, err, want error) {
 		t.Errorf("%s: %v, want %v", name, err, want)
 	}
 	if got := fmt.Sprint(sent); want == nil && got != "[acme]" || want != nil && sent != nil {
-		t.Errorf("%s: sent for %s", name, got)
+		t.Errorf("%s: sent with tenant %s", name, got)
 	}
 }
 

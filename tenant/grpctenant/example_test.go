@@ -33,7 +33,7 @@ func ExampleEdge() {
 	// <nil> rpc error: code = Unauthenticated desc = the call has no credentials, or they are not valid
 }
 
-// Health may be asked by anybody, and the log is told of who is turned away.
+// Anybody may call Health, and rejected calls are logged.
 func ExampleOptions() {
 	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{
 		Public:  grpctenant.Methods("/grpc.health.v1.Health/Check"),

@@ -29,8 +29,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/grpctenant"
 )
 
-// whoami answers in the trailer with the tenant that its context has, "none" where it has none. It is the health service,
-// so that both kinds of calls are there without protos of its own.
+// whoami returns the context's tenant in the trailer, or "none". It is the health service, which has unary and streaming calls,
+// so the tests need no protos.
 type whoami struct{ *health.Server }
 
 func tell(ctx context.Context, set func(metadata.MD)) {
@@ -85,7 +85,7 @@ func serve(t testing.TB, server, client credentials.TransportCredentials, edges 
 	return healthpb.NewHealthClient(conn)
 }
 
-// calls asks who one is, by a call of each kind.
+// calls asks for the tenant with a call of each kind.
 var calls = map[string]func(ctx context.Context, c healthpb.HealthClient) (string, error){
 	"unary": func(ctx context.Context, c healthpb.HealthClient) (string, error) {
 		var md metadata.MD
@@ -151,10 +151,10 @@ func TestCalls(t *testing.T) {
 				t.Errorf("%s: %q, %v; want %q, %v", tt.name, got, err, tt.want, tt.code)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("%s: the caller is shown %v", tt.name, err)
+				t.Errorf("%s: the caller gets the secret in %v", tt.name, err)
 			}
 			if (told != nil) != (err != nil && tt.resolver != nil) {
-				t.Errorf("%s: the log is told %v", tt.name, told)
+				t.Errorf("%s: the hook got %v", tt.name, told)
 			}
 		}
 	})
@@ -177,10 +177,10 @@ func TestPublicMethods(t *testing.T) {
 	e := edge(t, tenant.FromHeader("x-tenant"), grpctenant.Options{Public: grpctenant.Methods(healthpb.Health_Check_FullMethodName)})
 	c := serve(t, insecure.NewCredentials(), insecure.NewCredentials(), e)
 	if got, err := calls["unary"](as("acme"), c); err != nil || got != "none" {
-		t.Errorf("a public method: %q, %v; want no tenant, as nobody has looked", got, err)
+		t.Errorf("a public method: %q, %v; want no tenant, because none was resolved", got, err)
 	}
 	if _, err := calls["stream"](context.Background(), c); status.Code(err) != codes.Unauthenticated {
-		t.Errorf("another method: %v", err)
+		t.Errorf("a method that is not public: %v", err)
 	}
 }
 
@@ -194,11 +194,11 @@ func TestAResolverThatWaits(t *testing.T) {
 	cancel()
 	_, err := e.Unary(ctx, nil, &grpc.UnaryServerInfo{}, func(context.Context, any) (any, error) { return nil, nil })
 	if status.Code(err) != codes.Canceled {
-		t.Errorf("a call that was given up: %v, want Canceled", err)
+		t.Errorf("a cancelled call: %v, want Canceled", err)
 	}
 }
 
-// A certificate that a client made for itself names any tenant; only one that the server has verified counts.
+// A client can create a certificate for any tenant; only a certificate that the server has verified counts.
 func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 	own, leaf := selfSigned(t)
 	trusted := x509.NewCertPool()

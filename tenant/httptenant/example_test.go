@@ -36,7 +36,7 @@ func ExampleNew() {
 	// 200 well
 }
 
-// A server that answers with a form of its own.
+// A server that has its own error pages.
 func ExampleOptions() {
 	edge, err := httptenant.New(tenant.FromHeader("X-Tenant"), httptenant.Options{
 		Answer: func(w http.ResponseWriter, r *http.Request, err error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 )
 
-// whoami answers with the tenant of the request; a handler that runs without one is what must not be.
+// whoami writes the tenant of the request. A handler must not run without a tenant.
 var whoami = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	id, ok := tenant.FromContext(r.Context())
 	if !ok {
@@ -56,7 +56,7 @@ func body(r *http.Response) string {
 func TestATenantGoesIntoTheContext(t *testing.T) {
 	h := edge(t, tenant.FromHeader("X-Tenant"), httptenant.Options{})(whoami)
 	if got := ask(h, "/", "acme"); got.StatusCode != http.StatusOK || !strings.Contains(body(got), "acme") {
-		t.Errorf("status %d", got.StatusCode)
+		t.Errorf("status %d, want 200", got.StatusCode)
 	}
 }
 
@@ -100,15 +100,15 @@ func TestWithoutATenantNoHandlerRuns(t *testing.T) {
 			t.Errorf("%s: content type %q", tt.name, kind)
 		}
 		if c := got.Header.Get("WWW-Authenticate"); c != tt.challenge {
-			t.Errorf("%s: WWW-Authenticate is %q, want %q", tt.name, c, tt.challenge)
+			t.Errorf("%s: WWW-Authenticate = %q, want %q", tt.name, c, tt.challenge)
 		}
 		if strings.Contains(text, "secret") {
-			t.Errorf("%s: the answer shows what it must not: %s", tt.name, text)
+			t.Errorf("%s: the response shows a secret: %s", tt.name, text)
 		}
 	}
 }
 
-// unchunked returns the JSON object within a body.
+// unchunked returns the JSON object in a body.
 func unchunked(text string) string {
 	return text[strings.IndexByte(text, '{') : strings.LastIndexByte(text, '}')+1]
 }
@@ -130,7 +130,7 @@ func TestASecondTenantIsRefused(t *testing.T) {
 func TestPublicRequests(t *testing.T) {
 	h := edge(t, tenant.FromHeader("X-Tenant"), httptenant.Options{Public: httptenant.Paths("/healthz")})(whoami)
 	for path, want := range map[string]int{
-		"/healthz":            http.StatusTeapot, // runs, without a tenant
+		"/healthz":            http.StatusTeapot, // runs without a tenant
 		"/healthz/":           http.StatusUnauthorized,
 		"/healthz/../secret":  http.StatusUnauthorized,
 		"//healthz":           http.StatusUnauthorized,
@@ -144,7 +144,7 @@ func TestPublicRequests(t *testing.T) {
 		}
 	}
 	if got := ask(h, "/healthz", "acme"); got.StatusCode != http.StatusTeapot {
-		t.Error("a public request carries a tenant that nobody has checked")
+		t.Error("a public request has a tenant that was not checked")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAnAnswerOfOnesOwn(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}})(whoami)
 	if got := ask(h, "/"); got.StatusCode != http.StatusTeapot || !errors.Is(told, tenant.ErrNoCredentials) {
-		t.Errorf("status %d, told %v", got.StatusCode, told)
+		t.Errorf("status %d, hook got %v", got.StatusCode, told)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A certificate that a client made for itself names any tenant; only one that the server has verified counts.
+// A client can create a certificate for any tenant; only a certificate that the server has verified counts.
 func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 	own, leaf := selfSigned(t, "acme.clients.example.com")
 	trusted := x509.NewCertPool()

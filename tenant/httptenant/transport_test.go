@@ -33,7 +33,7 @@ func TestTransport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header["X-Tenant"] = []string{"globex", "initech"} // what another has left there
+		r.Header["X-Tenant"] = []string{"globex", "initech"} // headers of an earlier request
 		got, err := client.Do(r)
 		if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)
@@ -44,7 +44,7 @@ func TestTransport(t *testing.T) {
 			}
 			_ = got.Body.Close()
 		} else if !closed.done {
-			t.Errorf("%s: the body stays open", name)
+			t.Errorf("%s: the body was not closed", name)
 		}
 		if len(r.Header["X-Tenant"]) != 2 {
 			t.Errorf("%s: the caller's request was changed", name)

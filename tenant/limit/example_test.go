@@ -52,11 +52,11 @@ func ExampleLimiter_Set() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// When a file has changed, or a signal came:
+	// When a file has changed, or on a signal:
 	reload := func(data []byte) error {
 		table, err := limit.Parse(data)
 		if err != nil {
-			return err // The limits of before hold.
+			return err // the limits before stay in force
 		}
 		return limiter.Set(table)
 	}
@@ -142,7 +142,7 @@ func ExampleError() {
 }
 
 func ExampleID() {
-	// A service at the edge can count refusals by limit, and document them under the same names.
+	// A service can count rejections by limit, and document the limits by the same names.
 	refusals := map[limit.ID]int{}
 	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointBytes: 100}}, limit.Options{})
 	if err != nil {
@@ -159,7 +159,7 @@ func ExampleID() {
 }
 
 func ExampleLimiter_Wait() {
-	// A writer whose producers wait for their tenant's rate, in the place of being refused.
+	// A writer whose producers wait for their tenant's rate instead of being rejected.
 	rates, err := limit.New(limit.Table{Defaults: limit.Limits{BytesPerSecond: 1 << 20}}, limit.Options{})
 	if err != nil {
 		log.Fatal(err)

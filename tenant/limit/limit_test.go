@@ -24,7 +24,7 @@ var (
 	start = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct{ offset atomic.Int64 }
 
 func (c *clock) now() time.Time          { return start.Add(time.Duration(c.offset.Load())) }
@@ -40,7 +40,7 @@ func open(t testing.TB, table limit.Table) (*limit.Limiter, *clock) {
 	return l, c
 }
 
-// put writes points of one byte until one is refused, and returns how many were let through and why no more.
+// put writes points of one byte until one is rejected. It returns how many were accepted, and the error.
 func put(l *limit.Limiter, id tenant.ID, offered int) (through int, err error) {
 	for range offered {
 		if e := l.Write(id, "d", "e", 1); e != nil {
@@ -56,12 +56,12 @@ func exceeded(t testing.TB, err error) *limit.Error {
 	t.Helper()
 	e, ok := errors.AsType[*limit.Error](err)
 	if !ok || !errors.Is(err, limit.ErrExceeded) {
-		t.Fatalf("%v is no *limit.Error that matches ErrExceeded", err)
+		t.Fatalf("%v is not a *limit.Error that matches ErrExceeded", err)
 	}
 	return e
 }
 
-// TestRatesAreExact: over hours of odd steps, no point is let through too many and none too few.
+// TestRatesAreExact: over hours of irregular steps, exactly the allowed number of points is accepted.
 func TestRatesAreExact(t *testing.T) {
 	for _, rate := range []int64{1, 3, 7, 1000, 333_333} {
 		for _, step := range []time.Duration{time.Nanosecond, 333 * time.Nanosecond, 7 * time.Millisecond, time.Second / 3} {
@@ -80,7 +80,7 @@ func TestRatesAreExact(t *testing.T) {
 				through += int64(n)
 			}
 			if want := 5000 + int64(elapsed)*rate/int64(time.Second); through != want {
-				t.Errorf("%d a second, every %v for %v: %d let through, want %d", rate, step, elapsed, through, want)
+				t.Errorf("%d a second, every %v for %v: %d accepted, want %d", rate, step, elapsed, through, want)
 			}
 		}
 	}
@@ -106,19 +106,19 @@ func TestRetryAfterIsTrue(t *testing.T) {
 			refused++
 			e := exceeded(t, err)
 			if e.RetryAfter <= 0 || e.Used <= e.Burst && e.ID == limit.PointsPerSecond {
-				t.Fatalf("%+v: %+v", limits, e)
+				t.Fatalf("limits %+v: error %+v", limits, e)
 			}
 			c.advance(e.RetryAfter - 1)
 			if err := l.Write(acme, "d", "e", size); err == nil {
-				t.Fatalf("%+v: let through before the end of RetryAfter, %v", limits, e.RetryAfter)
+				t.Fatalf("limits %+v: accepted before the end of RetryAfter, %v", limits, e.RetryAfter)
 			}
 			c.advance(1)
 			if err := l.Write(acme, "d", "e", size); err != nil {
-				t.Fatalf("%+v: after %v, as it was told: %v", limits, e.RetryAfter, err)
+				t.Fatalf("limits %+v: after RetryAfter of %v: %v, want nil", limits, e.RetryAfter, err)
 			}
 		}
 		if refused == 0 {
-			t.Errorf("%+v refused nothing", limits)
+			t.Errorf("limits %+v rejected nothing", limits)
 		}
 	}
 }
@@ -184,9 +184,9 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 	done()
 	done()
 	if again, err := l.Read(acme); err != nil {
-		t.Errorf("a read after the one under way has ended: %v", err)
+		t.Errorf("a read after the running one has ended: %v", err)
 	} else if _, err := l.Read(acme); err == nil {
-		t.Error("ending a read twice has made room for two")
+		t.Error("ending one read twice made room for two")
 	} else {
 		again()
 	}
@@ -195,7 +195,7 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 	}
 }
 
-// TestLargePointIsPaidBack: a point that is larger than the burst is not refused for ever, and the rate holds all the same.
+// TestLargePointIsPaidBack: a point larger than the burst is not rejected for ever, and the rate still holds.
 func TestLargePointIsPaidBack(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{BytesPerSecond: 100}})
 	if err := l.Write(acme, "d", "e", 1000); err != nil {
@@ -203,7 +203,7 @@ func TestLargePointIsPaidBack(t *testing.T) {
 	}
 	e := exceeded(t, l.Write(acme, "d", "e", 1000))
 	if e.RetryAfter != 10*time.Second {
-		t.Errorf("RetryAfter = %v, want the 10s in which 1000 bytes come", e.RetryAfter)
+		t.Errorf("RetryAfter = %v, want 10s, in which 1000 bytes refill", e.RetryAfter)
 	}
 	c.advance(10 * time.Second)
 	if err := l.Write(acme, "d", "e", math.MaxInt); err != nil {
@@ -226,41 +226,41 @@ func TestEntities(t *testing.T) {
 		return through
 	}
 	if got := write(0, 5*most); got != most {
-		t.Fatalf("%d new entities let through, want %d", got, most)
+		t.Fatalf("%d new entities accepted, want %d", got, most)
 	}
 	if got := write(0, most); got != most {
-		t.Fatalf("%d of %d known entities let through", got, most)
+		t.Fatalf("%d of %d known entities accepted", got, most)
 	}
 	if e := exceeded(t, l.Write(acme, "d2", "e0", 1)); e.ID != limit.Entities || e.RetryAfter != 0 {
-		t.Errorf("an entity of another dataset: %+v, want it to count as another", e)
+		t.Errorf("an entity of another dataset: %+v, want it to be counted separately", e)
 	}
 	if err := l.Write(other, "d", "x", 1); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	// What goes on counts for ever; what stops counts for one to two windows.
+	// An entity that continues to write always counts. One that stops counts for one to two windows.
 	for range 4 {
 		c.advance(window / 2)
 		if got := write(0, 10); got != 10 {
-			t.Fatalf("%d of 10 known entities let through", got)
+			t.Fatalf("%d of 10 known entities accepted", got)
 		}
 	}
 	if got := write(10, 10+most); got != most-10 {
-		t.Errorf("after two windows %d new ones let through, want %d", got, most-10)
+		t.Errorf("after two windows %d new entities accepted, want %d", got, most-10)
 	}
 	c.advance(2 * window)
 	if got := write(5000, 7000); got != most {
-		t.Errorf("after two windows without anything %d let through, want %d", got, most)
+		t.Errorf("after two windows without writes %d entities accepted, want %d", got, most)
 	}
-	// Those that are known go on under a lower limit.
+	// Known entities are accepted under a lower limit too.
 	if err := l.Set(limit.Table{Defaults: limit.Limits{Entities: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := write(5000, 7000); got != most {
-		t.Errorf("under a lower limit %d known ones let through, want %d", got, most)
+		t.Errorf("under a lower limit %d known entities accepted, want %d", got, most)
 	}
 }
 
-// TestRefusedUsesNothing: what one limit refuses does not count against another.
+// TestRefusedUsesNothing: what one limit rejects does not count against another.
 func TestRefusedUsesNothing(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 10, BytesPerSecond: 10, Entities: 1, PointBytes: 10}})
 	for range 100 {
@@ -271,7 +271,7 @@ func TestRefusedUsesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		_ = l.Write(acme, "d", "a", -1_000_000) // brings nothing back
+		_ = l.Write(acme, "d", "a", -1_000_000) // refills nothing
 		_ = l.Write(acme, "d", fmt.Sprint(i), 0)
 		_ = l.Write(acme, "d", "a", 1)
 	}
@@ -298,11 +298,11 @@ func TestSetWhileRunning(t *testing.T) {
 	}{
 		{at(10, 100), 0, 100},
 		{at(10, 100), time.Second, 10},
-		{at(100, 200), 0, 0}, // what is used up stays so
+		{at(100, 200), 0, 0}, // usage is kept
 		{at(100, 200), 500 * time.Millisecond, 50},
-		{at(1, 5), time.Hour, 5}, // the burst is the new one
-		{limit.Table{}, 0, 1000}, // none
-		{at(10, 20), 0, 20},      // one where there was none
+		{at(1, 5), time.Hour, 5}, // the new burst applies
+		{limit.Table{}, 0, 1000}, // no limits
+		{at(10, 20), 0, 20},      // a limit where there was none
 		{at(10, 20), 100 * time.Millisecond, 1},
 	} {
 		if err := l.Set(step.set); err != nil {
@@ -310,19 +310,19 @@ func TestSetWhileRunning(t *testing.T) {
 		}
 		c.advance(step.wait)
 		if got, _ := put(l, acme, 1000); got != step.want {
-			t.Fatalf("step %d: %d points let through, want %d", i, got, step.want)
+			t.Fatalf("step %d: %d points accepted, want %d", i, got, step.want)
 		}
 	}
-	// The time before the change counts at the rate of then, also where nobody asked in between.
+	// The time before the change counts at the old rate, even without calls in between.
 	c.advance(time.Second)
 	if err := l.Set(at(1, 100)); err != nil {
 		t.Fatal(err)
 	}
 	c.advance(3 * time.Second)
 	if got, _ := put(l, acme, 1000); got != 10+3 {
-		t.Errorf("%d points let through, want the 10 of the first second and 3 more", got)
+		t.Errorf("%d points accepted, want the 10 of the first second and 3 more", got)
 	}
-	// A table that nothing can be made of changes nothing.
+	// An invalid table changes nothing.
 	before := l.Limits(acme)
 	if err := l.Set(limit.Table{Share: 2}); !errors.Is(err, limit.ErrInvalid) || l.Limits(acme) != before {
 		t.Errorf("Set of a bad table: %v, limits are %+v", err, l.Limits(acme))
@@ -333,7 +333,7 @@ func TestSetWhileRunning(t *testing.T) {
 	}
 	table.Overrides[acme] = limit.Limits{Entities: 6}
 	if got := l.Limits(acme).Entities; got != 5 {
-		t.Errorf("a change to the caller's table is seen: %d entities", got)
+		t.Errorf("the limiter uses the caller's changed table: %d entities", got)
 	}
 }
 
@@ -353,8 +353,8 @@ func TestShare(t *testing.T) {
 		{1e-9, limit.Limits{PointsPerSecond: 1, PointsBurst: 1, BytesPerSecond: 1, BytesBurst: 1, Entities: 1, ConcurrentReads: 1}},
 	} {
 		l, _ := open(t, limit.Table{Defaults: whole, Share: tt.share})
-		tt.want.Datasets = 4                                                         // the table's, whose catalogue counts them
-		tt.want.PointBytes, tt.want.RangeLength, tt.want.FanOut = 1000, time.Hour, 8 // on one call, so whole
+		tt.want.Datasets = 4                                                         // the table's own, counted in its catalogue
+		tt.want.PointBytes, tt.want.RangeLength, tt.want.FanOut = 1000, time.Hour, 8 // limits of a single call are not divided
 		if got := l.Limits(acme); got != tt.want {
 			t.Errorf("share %v: %+v, want %+v", tt.share, got, tt.want)
 		}
@@ -397,14 +397,14 @@ func limitsNobody(t *testing.T, l *limit.Limiter) {
 	}
 	done()
 	if l.Concurrency(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
-		t.Error("a limiter that New did not make has limits")
+		t.Error("the zero limiter has limits")
 	}
 	if err := l.Set(limit.Table{}); !errors.Is(err, limit.ErrInvalid) {
-		t.Errorf("Set on a limiter that New did not make: %v", err)
+		t.Errorf("Set on the zero limiter: %v, want ErrInvalid", err)
 	}
 }
 
-// TestManyAtOnce: as many as the limits allow, and no more, whoever asks at once and whatever is set meanwhile.
+// TestManyAtOnce: parallel calls are accepted up to the limits and no more, while limits are set.
 func TestManyAtOnce(t *testing.T) {
 	const burst, reads, entities = 5000, 7, 50
 	limits := limit.Limits{PointsPerSecond: 1, PointsBurst: burst, ConcurrentReads: reads, Entities: entities, FanOut: 3}
@@ -435,6 +435,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if through.Load() != burst || most.Load() > reads {
-		t.Errorf("%d points and %d reads at once, want %d and at most %d", through.Load(), most.Load(), burst, reads)
+		t.Errorf("%d points and %d parallel reads, want %d and at most %d", through.Load(), most.Load(), burst, reads)
 	}
 }

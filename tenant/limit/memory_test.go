@@ -17,7 +17,7 @@ func (l *Limiter) kept() (n int) {
 	return n
 }
 
-// TestTenantsAreForgotten: memory does not grow with the tenants that there ever were.
+// TestTenantsAreForgotten: memory does not grow with the number of tenants ever seen.
 func TestTenantsAreForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -48,7 +48,7 @@ func TestTenantsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestReadsAreNotForgotten: a tenant with a read under way keeps its count, however many others come.
+// TestReadsAreNotForgotten: a tenant with a running read keeps its count, however many other tenants come.
 func TestReadsAreNotForgotten(t *testing.T) {
 	l, err := New(Table{Defaults: Limits{ConcurrentReads: 1, PointsPerSecond: 1}}, Options{Tenants: 1})
 	if err != nil {
@@ -63,21 +63,21 @@ func TestReadsAreNotForgotten(t *testing.T) {
 		_ = l.Write(tenant.MustParse(fmt.Sprint(i)), "d", "e", 1)
 	}
 	if _, err := l.Read(acme); err == nil {
-		t.Error("a second read at once: the tenant was forgotten during the first")
+		t.Error("a second parallel read was accepted: the tenant was forgotten during the first")
 	}
 	done()
 }
 
-// TestEntitiesModel compares the set with a map through turns of the window.
+// TestEntitiesModel compares the set with a map over several windows.
 func TestEntitiesModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	e := entities{}
-	last := map[uint64]int64{} // window number in which it was marked
+	last := map[uint64]int64{} // the last window in which an entity was marked
 	now, window := int64(0), int64(100)
 	e.turn(now, window)
 	for range 200_000 {
 		if rnd.IntN(2000) == 0 {
-			now += window // turns are a window apart, as the set is never empty
+			now += window // one window later; the set is never empty
 			e.turn(now, window)
 			for h, at := range last {
 				if at < now-window {

@@ -90,17 +90,17 @@ func TestLimitsInJSON(t *testing.T) {
 	}
 	out := profile{limit.Limits{FanOut: 3}}
 	if err := json.Unmarshal(text, &out); err != nil || in != out {
-		t.Errorf("%+v, %v, want %+v", out, err, in)
+		t.Errorf("round trip = %+v, %v; want %+v", out, err, in)
 	}
 	if err := json.Unmarshal([]byte(`{"Limits": {"points_burst": 1}}`), &out); !errors.Is(err, limit.ErrInvalid) || in != out {
 		t.Errorf("bad limits: %v, %+v", err, out)
 	}
 	if _, err := json.Marshal(limit.Table{Share: 7}); !errors.Is(err, limit.ErrInvalid) {
-		t.Errorf("a bad table is written: %v", err)
+		t.Errorf("MarshalJSON of an invalid table: %v, want ErrInvalid", err)
 	}
 }
 
-// FuzzParse: what is taken is the same when it is written and read again, New takes it, and nothing panics.
+// FuzzParse: a parsed table is the same after it is written and parsed again, New accepts it, and nothing panics.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"share":0.25}`, `{"defaults":{"points_per_second":1000,"points_burst":5000,"range_length":"744h"}}`,
@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, err := limit.New(table, limit.Options{}); err != nil {
-			t.Fatalf("New refuses what Parse took: %v", err)
+			t.Fatalf("New refuses a table that Parse accepted: %v", err)
 		}
 		again, err := json.Marshal(table)
 		if err != nil {

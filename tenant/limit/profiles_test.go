@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// TestProfiles: an override of the table is stronger than the tenant's own document, and that is stronger than the defaults,
-// member by member, whichever was set last.
+// TestProfiles: an override in the table has precedence over the tenant's own document, and that over the defaults, for each
+// limit, whichever was set last.
 func TestProfiles(t *testing.T) {
 	table, err := limit.Parse([]byte(`{
 		"share": 0.5,
@@ -60,35 +60,35 @@ func TestProfiles(t *testing.T) {
 		want("without its own", acme, limit.Limits{FanOut: 3})
 	}
 	if err := new(limit.Limiter).SetProfile(acme, nil); !errors.Is(err, limit.ErrInvalid) {
-		t.Errorf("of a zero limiter: %v", err)
+		t.Errorf("SetProfile of a zero limiter: %v, want ErrInvalid", err)
 	}
 	if err := l.SetProfile(tenant.ID{}, nil); !errors.Is(err, limit.ErrInvalid) {
-		t.Errorf("of the zero tenant: %v", err)
+		t.Errorf("SetProfile of the zero tenant: %v, want ErrInvalid", err)
 	}
 }
 
-// TestProfilesHold: what a tenant has used stays when its own limits change, and they hold from the next call on.
+// TestProfilesHold: a tenant's usage is kept when its own limits change, and the new limits apply from the next call on.
 func TestProfilesHold(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 100}})
 	if n, _ := put(l, acme, 200); n != 100 {
-		t.Fatalf("%d points by the defaults, want 100", n)
+		t.Fatalf("%d points accepted by the defaults, want 100", n)
 	}
 	if err := l.SetProfile(acme, []byte(`{"points_per_second": 10}`)); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := put(l, acme, 200); n != 0 {
-		t.Errorf("%d points by limits that have just become its own, want none", n)
+		t.Errorf("%d points accepted right after its own limits were set, want 0", n)
 	}
 	c.advance(time.Second)
 	if n, err := put(l, acme, 200); n != 10 || exceeded(t, err).Limit != 10 {
-		t.Errorf("%d points in a second, want 10: %v", n, err)
+		t.Errorf("%d points accepted in a second, want 10: %v", n, err)
 	}
 	if n, _ := put(l, other, 200); n != 100 {
-		t.Errorf("%d points of another tenant, want 100", n)
+		t.Errorf("%d points of another tenant accepted, want 100", n)
 	}
 }
 
-// TestProfilesAtOnce sets documents and tables while calls are held to them.
+// TestProfilesAtOnce sets documents and tables during calls.
 func TestProfilesAtOnce(t *testing.T) {
 	l, _ := open(t, limit.Table{})
 	var all sync.WaitGroup

@@ -34,7 +34,7 @@ func TestWait(t *testing.T) {
 		defer cancel()
 		begin = time.Now()
 		if e := exceeded(t, l.Wait(short, acme, 1)); e.RetryAfter != 100*time.Millisecond || time.Since(begin) != 0 {
-			t.Errorf("with a deadline before its turn: %v after %v, want to be told at once", e, time.Since(begin))
+			t.Errorf("with a deadline before its turn: %v after %v, want an error at once", e, time.Since(begin))
 		}
 		ctx, stop := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
@@ -43,7 +43,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("Wait = %v, want the context's error and its cause", err)
 		}
 		if err := l.Wait(ctx, acme, 1); !errors.Is(err, gone) || !errors.Is(err, context.Canceled) {
-			t.Errorf("Wait with a context that has ended = %v", err)
+			t.Errorf("Wait with an ended context = %v", err)
 		}
 	})
 }

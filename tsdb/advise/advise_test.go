@@ -61,7 +61,7 @@ func TestKeysRefuses(t *testing.T) {
 	}
 }
 
-// TestKeysKnowsTheSchema: what the schema says changes what is said of the same sample.
+// TestKeysKnowsTheSchema: the advice on the same sample depends on the schema.
 func TestKeysKnowsTheSchema(t *testing.T) {
 	var many advise.Sample
 	for i := range 1000 {
@@ -121,7 +121,7 @@ func TestKeysKnowsTheSchema(t *testing.T) {
 	}
 }
 
-// TestAdviseInJSON: programs that are not written in Go go by these names.
+// TestAdviseInJSON: programs in other languages rely on these names.
 func TestAdviseInJSON(t *testing.T) {
 	got, err := json.Marshal(advise.Advice{Cause: advise.HotEntity, Severity: advise.Critical, Found: "f", Why: "w", Remedy: "r"})
 	if want := `{"cause":"hot-entity","severity":"critical","found":"f","why":"w","remedy":"r"}`; string(got) != want || err != nil {
@@ -132,7 +132,7 @@ func TestAdviseInJSON(t *testing.T) {
 	}
 }
 
-// FuzzKeys: no sample makes it panic, and what it refuses is named.
+// FuzzKeys: no sample causes a panic, and errors name the invalid field.
 func FuzzKeys(f *testing.F) {
 	f.Add("acme", "berlin", "roof-7", 1.0, 8, 0.5, uint8(9))
 	f.Add("a", "2026-01-01", "", -1.0, -8, 2.0, uint8(200))

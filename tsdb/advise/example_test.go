@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// Three keys for the same readings: the first one's new points are all written in one place, the second one's ids follow one
-// another and the newest are the busiest, and with the third nothing is wrong.
+// Three keys for the same readings. With the first, all new points are written in one place. With the second, ids are consecutive
+// and the newest are the busiest. The third is good.
 func ExampleKeys() {
 	byDay := tsdb.MustDefine("by_day", tsdb.Key("day", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	byNumber := tsdb.MustDefine("by_number", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
@@ -87,7 +87,7 @@ func ExampleSample() {
 	// 1 hot entity among 200: "berlin/roof-42" of tenant acme writes 3000 points a second, 94% of all.
 }
 
-// A program that checks its keys in a test passes over what it has decided on.
+// A program that checks its keys in a test skips advice that it has decided to ignore.
 func ExampleCause() {
 	orders := tsdb.MustDefine("orders", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})
 	var sample advise.Sample
@@ -100,14 +100,14 @@ func ExampleCause() {
 	}
 	for _, a := range advice {
 		if a.Cause == advise.Sequential && a.Severity == advise.Info {
-			continue // all orders together are far below what a server takes
+			continue // all orders together are far below a server's capacity
 		}
 		fmt.Println(a)
 	}
 	// Output:
 }
 
-// A sensor that sends a thousand readings a second, of 8 bytes each.
+// A sensor that sends a thousand readings of 8 bytes a second.
 func ExampleSampledEntity() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("sensor"), codec.Float64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 5}})
 	fast := advise.SampledEntity{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("axle-1"), Rate: 1000, Payload: 8}
@@ -122,7 +122,7 @@ func ExampleSampledEntity() {
 	// hot-head - 1 entity with 20 or more writes a second to a head row; the busiest is "axle-1" of tenant acme with 1000 points a second. In a day without a compaction its row grows to 659 MiB; Bigtable advises against more than 100 MiB.
 }
 
-// Advice as a program that is not written in Go takes it.
+// Advice in JSON, for programs in other languages.
 func ExampleAdvice() {
 	owners := tsdb.MustDefine("owners", tsdb.Key("owner"), codec.Float64(), tsdb.SchemaOptions{})
 	sample := advise.Sample{Entities: []advise.SampledEntity{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("anna@example.com")}}}
@@ -148,7 +148,7 @@ func ExampleAdvice() {
 	// ]
 }
 
-// A test of a schema that fails from warnings on.
+// A test of a schema that fails for warnings and above.
 func ExampleSeverity() {
 	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	sample := advise.Sample{Entities: []advise.SampledEntity{{Tenant: tenant.MustParse("acme"), Entity: tsdb.NewEntity("berlin", "roof-7"), Rate: 1}}}
@@ -161,7 +161,7 @@ func ExampleSeverity() {
 	// Output: false warning
 }
 
-// What a tenant has stored, judged by a hundred of its entities.
+// Advice on a tenant's stored data, from a sample of a hundred entities.
 func ExampleTakeSample() {
 	numbered := tsdb.MustDefine("numbered", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	ctx := context.Background()

@@ -12,7 +12,7 @@ const (
 	base32hex = "0123456789abcdefghijklmnopqrstuv"
 )
 
-// randoms returns n texts of some digits.
+// randoms returns n random digits from an alphabet.
 func randoms(rng *rand.Rand, n int, digits string) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -21,7 +21,7 @@ func randoms(rng *rand.Rand, n int, digits string) string {
 	return string(b)
 }
 
-// text returns bytes in some digits, the most significant first, as KSUIDs are written.
+// text returns bytes in an alphabet of digits, most significant first, as KSUIDs are written.
 func text(b []byte, digits string, size int) string {
 	n, base, d := new(big.Int).SetBytes(b), big.NewInt(int64(len(digits))), new(big.Int)
 	out := make([]byte, size)
@@ -32,7 +32,7 @@ func text(b []byte, digits string, size int) string {
 	return string(out)
 }
 
-// after returns n random bytes behind four of a time in seconds.
+// after returns four bytes of a time in seconds, followed by n random bytes.
 func after(rng *rand.Rand, seconds int64, n int) []byte {
 	b := []byte{byte(seconds >> 24), byte(seconds >> 16), byte(seconds >> 8), byte(seconds)}
 	for range n {
@@ -41,7 +41,7 @@ func after(rng *rand.Rand, seconds int64, n int) []byte {
 	return b
 }
 
-// snowflake returns an id of 42 bits of milliseconds since an epoch, ten of a machine and twelve of a sequence.
+// snowflake returns an id of 42 bits of milliseconds since an epoch, 10 bits of a machine and 12 bits of a sequence.
 func snowflake(ms, epoch int64, machine, sequence int) string {
 	return fmt.Sprint((ms-epoch)<<22 | int64(machine)<<12 | int64(sequence))
 }
@@ -51,7 +51,7 @@ const (
 	discordEpoch = 1_420_070_400_000
 )
 
-// TestIDsByTime: new ones sort behind old ones, whatever they are written in.
+// TestIDsByTime: new ids sort after old ones, in any alphabet.
 func TestIDsByTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	at := func(i int) int64 { return day(i).UnixMilli() + rng.Int64N(86_400_000) }
@@ -76,38 +76,38 @@ func TestIDsByTime(t *testing.T) {
 		}
 		es := entities(500, 1, of)
 		if got := causes(inputWith(es)); got != "" {
-			t.Errorf("%s that write alike: %q", name, got)
+			t.Errorf("%s with equal rates: %q", name, got)
 		}
 		for i := 400; i < 500; i++ {
 			es[i].Rate = 10
 		}
 		if got := causes(inputWith(es)); got != "sequential/warning" {
-			t.Errorf("%s, the newest busy: %q", name, got)
+			t.Errorf("%s with busy newest ids: %q", name, got)
 		}
 	}
 }
 
-// TestSnowflakesThatGrowADigit: the newest are those with the largest numbers, whatever their first digit.
+// TestSnowflakesThatGrowADigit: the newest ids are the largest numbers, whatever their first digit.
 func TestSnowflakesThatGrowADigit(t *testing.T) {
-	es := entities(500, 1, func(i int) []string { // in May 2018 the 19th digit came
+	es := entities(500, 1, func(i int) []string { // in May 2018 ids grew to 19 digits
 		return []string{snowflake(1_527_253_553_758+int64(i-250)*86_400_000, twitterEpoch, 3, 0)}
 	})
 	for i := 450; i < 500; i++ {
 		es[i].Rate = 20
 	}
 	if got := causes(inputWith(es)); got != "sequential/warning" {
-		t.Errorf("the newest busy: %q", got)
+		t.Errorf("with busy newest ids: %q", got)
 	}
 }
 
-// TestKSUID: the layout is that of a published one.
+// TestKSUID uses a published KSUID.
 func TestKSUID(t *testing.T) {
-	if !isTimeID("0ujtsYcgvSTl8PAuAdqWYSMnLOv") { // of the library's README, made in 2017
-		t.Error("a KSUID is not known")
+	if !isTimeID("0ujtsYcgvSTl8PAuAdqWYSMnLOv") { // from the library's README, made in 2017
+		t.Error("the KSUID is not recognised")
 	}
 }
 
-// TestIDsThatAreNotByTime: of random numbers and texts some begin as ids by time do, not nearly all.
+// TestIDsThatAreNotByTime: some random numbers and texts begin like ids by time, but not nearly all.
 func TestIDsThatAreNotByTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	within := func(low, high uint64) func(int) []string {
@@ -146,7 +146,7 @@ func TestIDsThatAreNotByTime(t *testing.T) {
 		for range 20 {
 			for _, n := range []int{30, 500} {
 				if strings.Contains(name, "cell") {
-					n *= 3 // as they get the same value twice
+					n *= 3 // more, because some values repeat
 				}
 				es := entities(n, 0, of)
 				if got := causes(inputWith(es)); got != "" {
@@ -155,7 +155,7 @@ func TestIDsThatAreNotByTime(t *testing.T) {
 			}
 		}
 	}
-	// Whole hours in nanoseconds are times, though their last bits are all zero.
+	// Whole hours in nanoseconds are times, although their last bits are all zero.
 	es := entities(500, 0, func(i int) []string { return []string{fmt.Sprint(day(0).UnixNano() + int64(i)*3600e9)} })
 	if got := causes(inputWith(es)); got != "time-first/warning" {
 		t.Errorf("hours in nanoseconds: %q", got)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWhatMayBelongToPeople: one address of a visitor tells nothing, many do.
+// TestWhatMayBelongToPeople: one visitor's address is no evidence, many are.
 func TestWhatMayBelongToPeople(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	quad := func(a, b, c, d int) []string { return []string{fmt.Sprintf("%d.%d.%d.%d", a, b, c, d)} }
@@ -37,7 +37,7 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 	}
 	many := entities(5000, 1, func(int) []string { return quad(80+rng.IntN(4), rng.IntN(256), rng.IntN(256), rng.IntN(256)) })
 	if got := causes(inputWith(many)); got != "personal-data/info" {
-		t.Errorf("visitors of whom several have one network: %q", got)
+		t.Errorf("visitors who share networks: %q", got)
 	}
 	es := entities(40, 1, func(i int) []string {
 		if i == 7 {
@@ -50,7 +50,7 @@ func TestWhatMayBelongToPeople(t *testing.T) {
 	}
 	for _, f := range run(inputWith(es[8:])) {
 		if f.Field != "k1" || strings.Contains(f.Found, es[8].Parts[0]) {
-			t.Errorf("%+v", f)
+			t.Errorf("advice %+v", f)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// entities returns n entities of tenant acme, each writing r points a second, whose parts are what of returns.
+// entities returns n entities of tenant acme with r points a second each. of returns the parts of entity i.
 func entities(n int, r float64, of func(i int) []string) []entity {
 	out := make([]entity, n)
 	for i := range out {
@@ -41,7 +41,7 @@ func hash(i int) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// causes returns what was found, as cause/severity.
+// causes returns the findings as cause/severity.
 func causes(in input) string {
 	var out []string
 	for _, f := range run(in) {
@@ -52,7 +52,7 @@ func causes(in input) string {
 
 func day(i int) time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i) }
 
-// uuid4 returns a UUID of version 4 or, with a time, 7.
+// uuid returns a UUID of version 4 or, with a time, 7.
 func uuid(version string, ms int64, i int) string {
 	h := hash(i) + hash(-i-1)
 	if ms > 0 {
@@ -110,8 +110,8 @@ func reversed(n uint64) string {
 	return string(b)
 }
 
-// TestNumbersThatOnlyLookLikeTimes: British meters, serial numbers and cells of a map stand where times do; but times that are over
-// are not written any more.
+// TestNumbersThatOnlyLookLikeTimes: numbers of British meters, serial numbers and map cells look like times. But times in the
+// past get no more writes.
 func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, of := range map[string]func(int) []string{
@@ -135,7 +135,7 @@ func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 		},
 	} {
 		es := entities(500, 0.001, of)
-		es[499].Rate = 50 // the hour that it is
+		es[499].Rate = 50 // the current hour
 		es[498].Rate = 2
 		if got := causes(inputWith(es)); got != "time-first/warning" {
 			t.Errorf("%s: %s", name, got)
@@ -143,14 +143,14 @@ func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutGaps: what is written each second makes numbers that follow one another, as a counter does.
+// TestTimesWithoutGaps: one time a second makes consecutive numbers, as a counter does.
 func TestTimesWithoutGaps(t *testing.T) {
 	seconds := func(i int) []string { return []string{fmt.Sprint(day(0).Unix() + int64(i)), "x"} }
 	for _, tt := range []struct {
 		name   string
 		n      int
 		rate   float64
-		newest float64 // of the last; 0 for what all write
+		newest float64 // of the last value; 0 for equal rates
 		of     func(int) []string
 		share  float64
 		want   string
@@ -182,7 +182,7 @@ func TestTimesWithoutGaps(t *testing.T) {
 	}
 }
 
-// TestUnevenLoadIsNoSequence: load that is uneven by chance says nothing about the order of ids.
+// TestUnevenLoadIsNoSequence: load that is uneven by chance is no evidence about the order of ids.
 func TestUnevenLoadIsNoSequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -190,7 +190,7 @@ func TestUnevenLoadIsNoSequence(t *testing.T) {
 		for i := range es {
 			es[i].Rate = 0.1 + rng.ExpFloat64()
 		}
-		es[485].Rate, es[495].Rate = 95, 95 // two that are not yet hot, among the newest
+		es[485].Rate, es[495].Rate = 95, 95 // two among the newest that are not yet hot
 		if got := causes(inputWith(es)); got != "" {
 			t.Fatalf("%s; want nothing", got)
 		}
@@ -307,7 +307,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestTextsNameWhatTheyMean: figures and names in the texts are those of the sample, and nothing personal is among them.
+// TestTextsNameWhatTheyMean: figures and names in the texts come from the sample, and no personal data is shown.
 func TestTextsNameWhatTheyMean(t *testing.T) {
 	es := entities(100, 1, func(i int) []string { return []string{sites[i%10], fmt.Sprintf("anna%02d@example.com", i)} })
 	es[7].Rate = 6000
@@ -320,12 +320,12 @@ func TestTextsNameWhatTheyMean(t *testing.T) {
 			t.Errorf("the hot entity is described as: %s", text)
 		}
 		if f.Found == "" || f.Why == "" || f.Remedy == "" || strings.Contains(text, "%!") {
-			t.Errorf("%s lacks a text: %+v", f.Cause, f)
+			t.Errorf("%s has an empty text: %+v", f.Cause, f)
 		}
 	}
 }
 
-// TestEqualTenants: of two that are the same in all figures the same one is named each time.
+// TestEqualTenants: of two tenants with the same figures, the advice always names the same one.
 func TestEqualTenants(t *testing.T) {
 	a := entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })
 	b := entities(30, 1, func(i int) []string { return []string{day(i).Format("2006-01-02")} })
@@ -335,12 +335,12 @@ func TestEqualTenants(t *testing.T) {
 	first := run(inputWith(append(b, a...)))
 	for range 50 {
 		if again := run(inputWith(append(a, b...))); len(again) != 1 || again[0] != first[0] {
-			t.Fatalf("%+v was %+v", again, first)
+			t.Fatalf("advice %+v, at first %+v", again, first)
 		}
 	}
 }
 
-// TestOneEntityOnSeveralLines: its rates are added up, to the last bit the same in any order.
+// TestOneEntityOnSeveralLines: its rates are added, with the same result in any order.
 func TestOneEntityOnSeveralLines(t *testing.T) {
 	of := func(rates ...float64) entity {
 		es := entities(len(rates), 0, func(int) []string { return []string{"x"} })
@@ -354,7 +354,7 @@ func TestOneEntityOnSeveralLines(t *testing.T) {
 		return all[0]
 	}
 	if a, b := of(0.1, 0.2, 0.3), of(0.3, 0.2, 0.1); a.Rate != b.Rate || a.Rate < 0.59 || a.Rate > 0.61 {
-		t.Errorf("rates of %v and %v", a.Rate, b.Rate)
+		t.Errorf("rates %v and %v, want them equal", a.Rate, b.Rate)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestNoEntities(t *testing.T) {
 	}
 }
 
-// FuzzOrder: no sample makes the rules panic, and its order changes nothing.
+// FuzzOrder: no sample causes a panic, and the order of a sample does not change the advice.
 func FuzzOrder(f *testing.F) {
 	f.Add("a|1\nb|2", uint16(3), int64(1), 1.0)
 	f.Add("2026-01-01|x\n2026-01-02|x", uint16(0), int64(7), 9999.5)
@@ -396,7 +396,7 @@ func FuzzOrder(f *testing.F) {
 		first := run(in)
 		rng.Shuffle(n, func(i, j int) { es[i], es[j] = es[j], es[i] })
 		if again := run(in); !reflect.DeepEqual(first, again) {
-			t.Fatalf("in another order:\n%+v\nwas\n%+v", again, first)
+			t.Fatalf("in another order:\n%+v\nat first:\n%+v", again, first)
 		}
 		in.Arrival = true
 		run(in)

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestSampleOfWhatIsStored: what is sampled are the tenant's own entities, with the rates at which they were written, in
-// datasets of any shape, and it leads to the advice that the keys deserve.
+// TestSampleOfWhatIsStored: a sample contains the tenant's own entities with their write rates, for datasets of any shape, and
+// leads to the right advice.
 func TestSampleOfWhatIsStored(t *testing.T) {
 	key := tsdb.Key("site", "device")
 	opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds}
@@ -44,7 +44,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 						every = time.Millisecond
 					}
 					last := now
-					if device == 8 { // fell silent
+					if device == 8 { // became silent
 						last = now.Add(-time.Hour)
 					}
 					for i := range 12 {
@@ -78,16 +78,16 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(advice) == 0 || advice[len(advice)-1].Cause != advise.HotEntity && advice[0].Cause != advise.HotEntity {
-					t.Errorf("the hot entity is not found: %v", advice)
+					t.Errorf("no advice on the hot entity: %v", advice)
 				}
 
 				_, few, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{Entities: 4})
 				if err != nil || len(few.Entities) != 4 || few.Share != 0.1 {
-					t.Errorf("4 of 40: %+v, %v", few, err)
+					t.Errorf("a sample of 4 of 40 entities: %+v, %v", few, err)
 				}
 				_, none, err := advise.TakeSample(t.Context(), store, "other", acme, advise.SampleOptions{})
 				if err != nil || len(none.Entities) != 0 || none.Share != 0 {
-					t.Errorf("of an empty dataset: %+v, %v", none, err)
+					t.Errorf("a sample of an empty dataset: %+v, %v", none, err)
 				}
 			})
 		})
@@ -136,13 +136,13 @@ func TestSampleRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, _, err := advise.TakeSample(t.Context(), strict, "readings", acme, advise.SampleOptions{}); err != nil {
-				t.Errorf("an operator's call is refused without a tenant in its context, or by the tenant's limits: %v", err)
+				t.Errorf("an operator's call without a tenant in its context: %v, want nil", err)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, err := advise.TakeSample(ctx, store, "readings", acme, advise.SampleOptions{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("with a context that has ended: %v", err)
+			t.Errorf("with an ended context: %v", err)
 		}
 		store.Close()
 		if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); !errors.Is(err, tsdb.ErrClosed) {

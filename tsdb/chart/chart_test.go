@@ -33,7 +33,7 @@ func sequence(points []point) iter.Seq2[point, error] {
 	}
 }
 
-// number has no number below -1e300.
+// number returns no number below -1e300.
 func number(v float64) (float64, bool) { return v, !(v < -1e300) }
 
 type method func(iter.Seq2[point, error], tsdb.Interval, func(float64) (float64, bool), chart.Options) iter.Seq2[chart.Sample, error]
@@ -51,8 +51,8 @@ func collect(t *testing.T, seq iter.Seq2[chart.Sample, error]) (out []chart.Samp
 	return out
 }
 
-// series returns n random points of an interval, oldest first: dense and sparse stretches, silences, equal times, values that
-// are no numbers.
+// series returns n random points of an interval, oldest first: dense and sparse parts, silences, equal times, values without a
+// number.
 func series(rnd *rand.Rand, n int, in time.Duration) []point {
 	points := make([]point, 0, n)
 	step := float64(in) / float64(n+1)
@@ -76,7 +76,7 @@ func series(rnd *rand.Rand, n int, in time.Duration) []point {
 		case 1:
 			v = math.Inf(1 - 2*rnd.IntN(2))
 		case 2:
-			v = -math.MaxFloat64 // number has none for it
+			v = -math.MaxFloat64 // number returns none for it
 		case 3:
 			v = value + 50*rnd.NormFloat64()
 		}
@@ -99,10 +99,10 @@ func raw(points []point, gap time.Duration) (out []chart.Sample) {
 	return out
 }
 
-// extent is what a line covers of a column.
+// extent is the part of a column that a line covers.
 type extent struct{ low, high float64 }
 
-// drawn returns what a line covers of each column: its samples there, and where it crosses the column's edges.
+// drawn returns what a line covers of each column: its samples there, and its crossings of the column's edges.
 func drawn(line []chart.Sample, columns int, in time.Duration) []extent {
 	out := make([]extent, columns)
 	for i := range out {
@@ -133,7 +133,7 @@ func drawn(line []chart.Sample, columns int, in time.Duration) []extent {
 	return out
 }
 
-// TestM4DrawsTheSameLine: the line through the samples covers of each column what the line through all points covers.
+// TestM4DrawsTheSameLine: the line through the samples covers the same part of each column as the line through all points.
 func TestM4DrawsTheSameLine(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -142,7 +142,7 @@ func TestM4DrawsTheSameLine(t *testing.T) {
 		points := series(rnd, rnd.IntN(1000), in)
 		var gap time.Duration
 		if rnd.IntN(2) == 0 {
-			gap = in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in))) // wider than a column: visible
+			gap = in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in))) // wider than a column, so visible
 		}
 		samples := collect(t, chart.M4(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
 		all := raw(points, gap)
@@ -165,13 +165,13 @@ func subset(t *testing.T, samples, all []chart.Sample) {
 			i++
 		}
 		if i == len(all) {
-			t.Fatalf("%v is not a point of the line behind the samples before it", s)
+			t.Fatalf("%v is not a point of the line after the previous samples", s)
 		}
 		i++
 	}
 }
 
-// TestLTTB compares with an implementation that holds all points.
+// TestLTTB compares with an implementation that holds all points in memory.
 func TestLTTB(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -250,7 +250,7 @@ func naive(all []chart.Sample, columns int, in, gap time.Duration) (out []chart.
 	return out
 }
 
-// TestInterruptions: a silence longer than MaxGap breaks the line, a shorter one does not.
+// TestInterruptions: a gap longer than MaxGap breaks the line, a shorter one does not.
 func TestInterruptions(t *testing.T) {
 	var points []point
 	for _, second := range []int{0, 1, 2, 13, 14, 60, 61} {
@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPointsThatDoNotDecode: their errors are passed on, and the line goes on. Leaving the loop anywhere ends the read.
+// TestPointsThatDoNotDecode: their errors are passed on, and the line continues. Ending the loop at any point ends the read.
 func TestPointsThatDoNotDecode(t *testing.T) {
 	bad := &tsdb.PointError{Time: noon, Err: errors.New("bad")}
 	ended := 0
@@ -348,7 +348,7 @@ func TestPointsThatDoNotDecode(t *testing.T) {
 	}
 }
 
-// TestWideIntervals: columns are exact where products do not fit 64 bits.
+// TestWideIntervals: columns are exact even if products exceed 64 bits.
 func TestWideIntervals(t *testing.T) {
 	from := time.Unix(0, 0)
 	points := []point{{Time: from, Value: 1}, {Time: from.AddDate(290, 0, 0), Value: 2}}
@@ -365,7 +365,7 @@ func ExampleM4() {
 	points := func(yield func(tsdb.Point[float64], error) bool) { // or repo.Range(ctx, roof, day, tsdb.OldestFirst)
 		for minute := range 1440 {
 			if minute/60 == 7 {
-				continue // nothing was measured between 19:00 and 20:00
+				continue // no measurement between 19:00 and 20:00
 			}
 			if !yield(tsdb.Point[float64]{Time: noon.Add(time.Duration(minute) * time.Minute), Value: float64(minute % 100)}, nil) {
 				return

@@ -44,7 +44,7 @@ type want struct {
 	grpc codes.Code
 }
 
-// sentinels are all exported ones of this module.
+// sentinels are all exported sentinels of this module.
 var sentinels = map[string]want{
 	"codec.ErrCorrupt":                {codec.ErrCorrupt, 500, codes.Internal},
 	"codec.ErrEncode":                 {codec.ErrEncode, 400, codes.InvalidArgument},
@@ -125,7 +125,7 @@ var sentinels = map[string]want{
 	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},
 }
 
-// exported returns the exported sentinels that this module's source declares, as "package.ErrName".
+// exported returns the exported sentinels in this module's source, as "package.ErrName".
 func exported(t *testing.T) (names []string) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -158,22 +158,22 @@ func exported(t *testing.T) (names []string) {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatal("no sentinels are found")
+		t.Fatal("no sentinels found")
 	}
 	return names
 }
 
-// A new sentinel must get a response of its own, and not fall to 500 unnoticed.
+// TestEachSentinelHasAResponse: a new sentinel must get its own response, and not become a 500 unnoticed.
 func TestEachSentinelHasAResponse(t *testing.T) {
 	names := exported(t)
 	for _, name := range names {
 		if _, ok := sentinels[name]; !ok {
-			t.Errorf("%s has no expected response in this test: decide which, and add a rule", name)
+			t.Errorf("%s has no expected response in this test: choose one, and add a rule", name)
 		}
 	}
 	for name, w := range sentinels {
 		if !slices.Contains(names, name) {
-			t.Errorf("%s is not exported", name)
+			t.Errorf("%s is in this test, but not exported", name)
 		}
 		for how, err := range map[string]error{"alone": w.err, "wrapped": fmt.Errorf("tsdb: table secret: %w", w.err)} {
 			check(t, name+" "+how, err, w.http, w.grpc)
@@ -181,7 +181,7 @@ func TestEachSentinelHasAResponse(t *testing.T) {
 	}
 }
 
-// check compares both responses with what is expected, and looks for the error's text in them.
+// check compares both responses with the wanted ones, and checks that they do not contain the error's text.
 func check(t *testing.T, name string, err error, wantHTTP int, wantGRPC codes.Code) {
 	t.Helper()
 	r := errstatus.HTTP(err)
@@ -194,10 +194,10 @@ func check(t *testing.T, name string, err error, wantHTTP int, wantGRPC codes.Co
 		t.Errorf("%s: HTTP %d, written as %d, and gRPC %v; want %d and %v", name, r.Status, w.Code, s.Code(), wantHTTP, wantGRPC)
 	}
 	if r.Detail == "" || s.Message() != r.Detail || !strings.Contains(w.Body.String(), r.Detail) {
-		t.Errorf("%s: the details are %q, %q and %s", name, r.Detail, s.Message(), w.Body)
+		t.Errorf("%s: details %q, %q and %s differ, or are empty", name, r.Detail, s.Message(), w.Body)
 	}
 	if strings.Contains(w.Body.String()+s.String(), "secret") {
-		t.Errorf("%s: the response shows the error: %s, %s", name, w.Body, s)
+		t.Errorf("%s: the response contains the error's text: %s, %s", name, w.Body, s)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestNoError(t *testing.T) {
 	}
 }
 
-// TestCancelled: a client that has gone is 499, for the log; a client that is still there gets 503 and asks again.
+// TestCancelled: a client that has gone gets 499, for the log. A client that is still there gets 503 and tries again.
 func TestCancelled(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()

@@ -47,8 +47,8 @@ func define(t *testing.T, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 	return s
 }
 
-// A view shows what the repository of the dataset shows, in the same order, in each kind of schema and interval; and what it puts,
-// the repository reads, in its rollups and heads too.
+// A view returns the same points as the repository of the dataset, in the same order, for each kind of schema and interval. The
+// repository reads the points that the view puts, in its rollups and heads too.
 func TestViewEqualsRepository(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 3, Precision: tsdb.Microseconds}, "heads": {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
@@ -80,7 +80,7 @@ func TestViewEqualsRepository(t *testing.T) {
 				var got, want []time.Time
 				for p, err := range v.Points(t.Context(), roof, in) {
 					if err != nil || p.Entity != roof || p.Tag != "json" || string(p.Payload) != fmt.Sprintf(`{"temp_c":%d}`, int(p.Time.Sub(start).Seconds())) {
-						t.Fatalf("a view shows %+v, %v", p, err)
+						t.Fatalf("a view returns %+v, %v", p, err)
 					}
 					got = append(got, p.Time)
 				}
@@ -109,7 +109,7 @@ func TestViewEqualsRepository(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 99 || !p.Time.Equal(at50) {
-				t.Errorf("what a view has put reads as %v, %v", p, err)
+				t.Errorf("the view's point is read as %v, %v", p, err)
 			}
 			if p, err := v.Latest(t.Context(), roof); err != nil || !p.Time.Equal(at50) {
 				t.Errorf("a view's newest point is %v, %v", p, err)
@@ -117,14 +117,14 @@ func TestViewEqualsRepository(t *testing.T) {
 			if len(opts.Rollups) > 0 {
 				b, err := rollup.For(hour, repo).Total(t.Context(), roof, tsdb.AllTime())
 				if err != nil || b.Points != 41 || b.Values[0].Max != 99 {
-					t.Errorf("the rollup holds %+v, %v; want what the view has put in it", b, err)
+					t.Errorf("the rollup holds %+v, %v; want the view's point in it", b, err)
 				}
 			}
 		})
 	}
 }
 
-// What cannot be read or stored is refused, and a view stays within its tenant.
+// Invalid input is rejected, and a view stays within its tenant.
 func TestViewRefuses(t *testing.T) {
 	s := define(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -168,17 +168,17 @@ func TestViewRefuses(t *testing.T) {
 		}
 	}
 	if !errors.Is(zero, tenant.ErrInvalid) {
-		t.Errorf("the zero tenant: %v", zero)
+		t.Errorf("Open for the zero tenant: %v", zero)
 	}
 	if _, err := v.Latest(t.Context(), roof); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("refused points are stored: %v", err)
 	}
 	other := tenant.NewContext(t.Context(), tenant.MustParse("acme2"))
 	if _, err := inspect.Open(other, store, acme, "readings"); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("a view of another tenant than the context's: %v", err)
+		t.Errorf("Open with another tenant in the context: %v", err)
 	}
 	if err := v.Put(other, good); !errors.Is(err, tsdb.ErrTenantMismatch) {
-		t.Errorf("a point of another tenant than the context's: %v", err)
+		t.Errorf("Put with another tenant in the context: %v", err)
 	}
 	if err := v.Put(t.Context(), good); err != nil {
 		t.Fatal(err)
@@ -188,11 +188,11 @@ func TestViewRefuses(t *testing.T) {
 		t.Errorf("under a fault, the newest point is %v", err)
 	}
 	if err := v.Put(t.Context(), good); !errors.Is(err, tsdb.ErrRejected) {
-		t.Errorf("under a fault, a put ends with %v", err)
+		t.Errorf("under a fault, Put returns %v", err)
 	}
 }
 
-// The points of a dataset, by the catalogue alone.
+// The points of a dataset, with only its catalogue entry.
 func ExampleOpen() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPutsAtOnce: a view is used by many at once.
+// TestPutsAtOnce: one view is used in parallel.
 func TestPutsAtOnce(t *testing.T) {
 	s := define(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -32,7 +32,8 @@ func TestPutsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestPutOfALongEntity: an entity whose rows of rollups would be too long is refused as a repository refuses it, and nothing is stored.
+// TestPutOfALongEntity: an entity whose rollup rows would have too long keys is rejected, as by a repository, and nothing is
+// stored.
 func TestPutOfALongEntity(t *testing.T) {
 	s := define(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -42,9 +43,9 @@ func TestPutOfALongEntity(t *testing.T) {
 	}
 	e := tsdb.NewEntity("a", strings.Repeat("x", 4096-len("acme#readings#a##")-19))
 	if err := s.For(store, acme).Put(t.Context(), e, start, reading{1}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Fatalf("repository: %v", err)
+		t.Fatalf("Put of the repository: %v, want ErrInvalid", err)
 	}
 	if err := v.Put(t.Context(), inspect.Point{Entity: e, Time: start, Class: "keep", Tag: "json", Payload: []byte(`{}`)}); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("view: %v", err)
+		t.Errorf("Put of the view: %v, want the same error", err)
 	}
 }

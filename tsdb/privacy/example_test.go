@@ -38,7 +38,7 @@ func ExampleCheck() {
 	// <nil>
 }
 
-// The field serial holds numbers that may look like a card's.
+// The field serial contains numbers that may look like card numbers.
 func ExampleCheck_fields() {
 	check := func(field, part string) error {
 		if field == "serial" {
@@ -54,7 +54,7 @@ func ExampleCheck_fields() {
 }
 
 func ExampleHasher() {
-	key := []byte(strings.Repeat("k", privacy.MinKey)) // a secret: 32 random bytes, from where the others are kept
+	key := []byte(strings.Repeat("k", privacy.MinKey)) // a secret: 32 random bytes, stored with the program's other secrets
 	hasher, err := privacy.NewHasher(key)
 	if err != nil {
 		panic(err)

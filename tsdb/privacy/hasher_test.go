@@ -20,7 +20,7 @@ func hasher(t testing.TB, seed byte) *privacy.Hasher {
 	return h
 }
 
-// The parts are in row keys: another release that made others would lose every entity.
+// Row keys contain these parts: a release that computes other ones would lose every entity.
 func TestPartsStayTheSame(t *testing.T) {
 	h := hasher(t, 1)
 	for _, tt := range []struct{ field, value, want string }{
@@ -47,7 +47,7 @@ func TestPartsDiffer(t *testing.T) {
 				}
 				what := fmt.Sprintf("%d %q %q", seed, field, value)
 				if other, ok := seen[part]; ok {
-					t.Errorf("%s and %s are the same part", what, other)
+					t.Errorf("%s and %s have the same part", what, other)
 				}
 				seen[part] = what
 			}
@@ -64,11 +64,11 @@ func TestTheKey(t *testing.T) {
 	before := h.Part("owner", "anna")
 	clear(key)
 	if h.Part("owner", "anna") != before {
-		t.Error("the hasher shares the caller's key")
+		t.Error("the hasher uses the caller's key slice")
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 		if text := fmt.Sprintf(verb+" "+verb, h, *h); strings.Contains(text, "kkkk") || strings.Contains(text, "6b6b") || strings.Contains(text, "0x6b, 0x6b") {
-			t.Errorf("%s shows the key: %s", verb, text)
+			t.Errorf("%s prints the key: %s", verb, text)
 		}
 	}
 	for _, short := range [][]byte{nil, key[:privacy.MinKey-1]} {
@@ -78,7 +78,7 @@ func TestTheKey(t *testing.T) {
 	}
 	var zero *privacy.Hasher
 	if zero.Part("owner", "anna") != "" || new(privacy.Hasher).Part("owner", "anna") != "" {
-		t.Error("a hasher without a key hides nothing")
+		t.Error("Part of a hasher without a key returns text, want none")
 	}
 }
 
