@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// skipped are commands that cannot be run here, by what they contain, and why.
+// skipped are commands that cannot be run here, by a text that they contain, with the reason.
 var skipped = []struct{ has, why string }{
 	{"go test ", "this test is part of some of them, and others take minutes"},
 	{"gcloud ", "it needs Google Cloud"},
@@ -28,11 +28,11 @@ var skipped = []struct{ has, why string }{
 	{"--project ", "it needs Google Cloud"},
 }
 
-// refused are the requests that the READMEs show as mistakes.
+// refused are requests that the READMEs show as mistakes.
 var refused = []string{"size=5000"}
 
-// TestReadmes runs every command of each README and of each page in docs in order, in a fresh copy of the repository. A command
-// that fails, or a file that git would show afterwards, is one that a new user meets.
+// TestReadmes runs every command of each README and of each page in docs, in order, in a fresh copy of the repository. It fails
+// if a command fails or leaves a file that git would show.
 func TestReadmes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the commands take half a minute")
@@ -66,7 +66,7 @@ func TestReadmes(t *testing.T) {
 		}
 		steps := commands(string(text))
 		if len(steps) == 0 && bytes.Contains(text, []byte("go run ./examples")) {
-			t.Errorf("%s: no command was found in it", name)
+			t.Errorf("%s: no command found", name)
 		}
 		if !slices.ContainsFunc(steps, runs) {
 			continue
@@ -88,7 +88,7 @@ func TestReadmes(t *testing.T) {
 // runs reports whether a command is more than a definition, and can be run here.
 func runs(step string) bool { return notRun(step) == "" && !definition.MatchString(step) }
 
-// notRun returns why a command is not run, and nothing if it is.
+// notRun returns why a command is not run, or nothing if it is run.
 func notRun(step string) string {
 	for _, s := range skipped {
 		if strings.Contains(step, s.has) {
@@ -126,8 +126,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// writeShims makes a go command that runs the examples of root in the folder of the caller. It asks the real one for each program
-// once: every further time would cost a second, for the same program.
+// writeShims creates a go command that runs the examples of root in the folder of the caller. It builds each program once with
+// the real go command: building it again would cost a second each time.
 func writeShims(t *testing.T, root string) string {
 	t.Helper()
 	real, err := exec.LookPath("go")
@@ -136,7 +136,7 @@ func writeShims(t *testing.T, root string) string {
 	}
 	dir := t.TempDir()
 	for name, script := range map[string]string{
-		// It runs a program as go run does: it names the status of one that fails, and fails with 1.
+		// The shim behaves like go run: it prints the status of a failing program, and exits with 1.
 		"go": `if [[ $1 != run || $2 != ./examples/* ]]; then exec "` + real + `" "$@"; fi
 "` + dir + `/${2##*/}.program" "${@:3}" || { echo "exit status $?" >&2; exit 1; }`,
 		"keep": `cp "$1" "$KEEP"`,
@@ -153,7 +153,7 @@ func writeShims(t *testing.T, root string) string {
 	for _, main := range mains {
 		building.Go(func() {
 			name := filepath.Base(filepath.Dir(main))
-			cmd := exec.CommandContext(t.Context(), real, "run", "-exec", filepath.Join(dir, "keep"), "./examples/"+name) // which go keeps
+			cmd := exec.CommandContext(t.Context(), real, "run", "-exec", filepath.Join(dir, "keep"), "./examples/"+name) // keep keeps the binary
 			cmd.Dir, cmd.Env = root, append(environment(), "KEEP="+filepath.Join(dir, name+".program"))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("go run ./examples/%s does not build: %v\n%s", name, err, out)
@@ -166,7 +166,7 @@ func writeShims(t *testing.T, root string) string {
 	return dir
 }
 
-// environment is that of this process, without what the programs would heed.
+// environment returns this process's environment without variables that the programs read.
 func environment() (env []string) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
@@ -183,7 +183,7 @@ type user struct {
 	dir     string
 	env     []string
 	defined []string          // lines that later commands need: variables and functions
-	ports   map[string]string // where what the README shows at a port listens here
+	ports   map[string]string // the port used here, by the port in the README
 	server  *server
 }
 
@@ -196,13 +196,13 @@ func newUser(t *testing.T, root, shims string) *user {
 	u.git("init", "--quiet")
 	u.git("add", "--all")
 	u.git("-c", "user.name=n", "-c", "user.email=e@example.com", "commit", "--quiet", "--message", "all")
-	// A file that readers have of their own, as the README of ingest says.
+	// A file of the reader's own, which the README of ingest mentions.
 	u.bash(`printf 'readings,name=truck_%d velocity=5 1767225600000000000\n' 1 2 3 | gzip >trucks.lp.gz; echo /trucks.lp.gz >>.git/info/exclude`)
 	t.Cleanup(u.stop)
 	return u
 }
 
-// clone copies what a clone of the repository has. It reads every file, so that a change of any runs the test again.
+// clone copies the files of a clone of the repository. It reads every file, so that a change of any runs the test again.
 func clone(t *testing.T, root, to string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -238,15 +238,15 @@ func clone(t *testing.T, root, to string) {
 var (
 	definition = regexp.MustCompile(`^(export )?[A-Za-z_]+=`)
 	serves     = regexp.MustCompile(`^go run \./examples/(emulator|ingest|latestapi)\b`)
-	ends       = regexp.MustCompile(` -(file|help)\b`) // these make a server no server
+	ends       = regexp.MustCompile(` -(file|help)\b`) // with these flags a server only prints or loads, and ends
 	address    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	mistake    = regexp.MustCompile(`HTTP/1\.1 [45]|"title":`)
 )
 
-// defaults are the addresses of the programs where no flag says another.
+// defaults are the default addresses of the programs.
 var defaults = map[string]string{"emulator": "127.0.0.1:8087", "ingest": "127.0.0.1:8086", "latestapi": "127.0.0.1:8088"}
 
-// run types one command. A server is started and stays until the next program is started.
+// run types one command. A server keeps running until the next program is started.
 func (u *user) run(step string) {
 	u.t.Helper()
 	if why := notRun(step); why != "" {
@@ -266,18 +266,18 @@ func (u *user) run(step string) {
 		out := u.bash(strings.Join(append(slices.Clone(u.defined), step), "\n"))
 		wrong := mistake.MatchString(out)
 		if meant := slices.ContainsFunc(refused, func(r string) bool { return strings.Contains(step, r) }); wrong != meant {
-			u.t.Errorf("%s\nis answered with a mistake: %v, want %v:\n%s", step, wrong, meant, out)
+			u.t.Errorf("%s\nreturns an error response: %v, want %v:\n%s", step, wrong, meant, out)
 		}
 	}
 	u.t.Logf("%5.1fs  %s", time.Since(began).Seconds(), step)
 }
 
-// here puts the addresses that servers have here in the place of those that the README shows.
+// here replaces the addresses in the READMEs by the servers' addresses here.
 func (u *user) here(command string) string {
 	return address.ReplaceAllStringFunc(command, func(a string) string { return cmp.Or(u.ports[a], a) })
 }
 
-// bash runs a command and returns what it prints.
+// bash runs a command and returns its output.
 func (u *user) bash(command string) string {
 	u.t.Helper()
 	cmd := u.command(context.WithoutCancel(u.t.Context()), u.here(command))
@@ -302,7 +302,7 @@ func (u *user) git(args ...string) string {
 func (u *user) command(ctx context.Context, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir, cmd.Env = u.dir, u.env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C reaches all that it starts, and nothing else
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C reaches everything that it starts, and nothing else
 	return cmd
 }
 
@@ -311,11 +311,11 @@ type server struct {
 	cmd  *exec.Cmd
 	step string
 	out  *io.PipeReader
-	text bytes.Buffer  // what it has printed; to be read once done is closed
+	text bytes.Buffer  // its output; read it only after done is closed
 	done chan struct{} // closed when it prints no more
 }
 
-// start starts a server on ports that are free and waits until it says that it listens.
+// start starts a server on free ports and waits until it listens.
 func (u *user) start(step, name string) {
 	u.t.Helper()
 	shown := append([]string{defaults[name]}, address.FindAllString(step, -1)...)
@@ -351,7 +351,7 @@ func (u *user) start(step, name string) {
 		<-s.done
 		u.t.Fatalf("%s\nends before it listens:\n%s", step, s.text.String())
 	}
-	// The programs print where metrics are before where they listen.
+	// The programs print the address of metrics before their own.
 	u.ports[shown[0]] = at[len(at)-1]
 	if len(shown) > 1 {
 		u.ports[shown[1]] = at[0]
@@ -370,7 +370,7 @@ func (u *user) stop() {
 		u.t.Error(err)
 	}
 	<-s.done
-	// go run itself fails after Ctrl-C; it names the program's own status only where that is a failure.
+	// go run itself fails after Ctrl-C; it names the program's own status only if that is a failure.
 	if text := s.text.String(); strings.Contains(text, "exit status ") {
 		u.t.Errorf("%s\nfails after Ctrl-C:\n%s", s.step, text)
 	}

@@ -34,8 +34,8 @@ const (
 type Limit int
 
 const (
-	defaultWidth = 128
-	maxWidth     = 1000
+	defaultConcurrency = 128
+	maxConcurrency     = 1000
 )
 
 // Concurrency is a ReadOption of calls that read many entities: the maximum number of requests that the call has under way. 0
@@ -116,8 +116,8 @@ func readOptionsOf(takes optionSet, opts []ReadOption) (o readOptions, err error
 			}
 			o.limit, o.limited = int(v), true
 		case Concurrency:
-			if v < 0 || v > maxWidth {
-				return o, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(int(v)), "0 for the default, or 1 to "+strconv.Itoa(maxWidth))
+			if v < 0 || v > maxConcurrency {
+				return o, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(int(v)), "0 for the default, or 1 to "+strconv.Itoa(maxConcurrency))
 			}
 			o.Width = int(v)
 		case Hedge:
@@ -145,7 +145,7 @@ func readOptionsOf(takes optionSet, opts []ReadOption) (o readOptions, err error
 func wideOptionsOf(opts []ReadOption) (points.Options, error) {
 	o, err := readOptionsOf(0, opts)
 	if o.Width == 0 {
-		o.Width = defaultWidth
+		o.Width = defaultConcurrency
 	}
 	return o.Options, err
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns the program as a process of its own.
+// program returns the program as a separate process.
 func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -42,7 +42,7 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
-// start runs the program on a folder and returns the address that it prints and a way to stop it.
+// start runs the program on a folder. It returns the address that the program prints, and a function that stops it.
 func start(t *testing.T, dir string) (addr string, stop func()) {
 	t.Helper()
 	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i")
@@ -55,7 +55,7 @@ func start(t *testing.T, dir string) (addr string, stop func()) {
 	}
 	lines := bufio.NewScanner(stdout)
 	if lines.Scan(); !strings.Contains(lines.Text(), "project p, instance i") {
-		t.Errorf("the first line is %q, and does not say which names work", lines.Text())
+		t.Errorf("the first line is %q, want it to say which names work", lines.Text())
 	}
 	for addr == "" && lines.Scan() {
 		addr, _ = strings.CutPrefix(lines.Text(), "export BIGTABLE_EMULATOR_HOST=")
@@ -82,8 +82,8 @@ func start(t *testing.T, dir string) (addr string, stop func()) {
 	}
 }
 
-// The official client, told of the emulator as its users tell it, writes; after a restart it reads; and so does a
-// store of package embedded.
+// The official client, configured for the emulator in the usual way, writes. After a restart it reads, and so does a store of
+// package embedded.
 func TestOfficialClient(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted alone")
@@ -119,14 +119,14 @@ func TestOfficialClient(t *testing.T) {
 		}
 		row, err := table.ReadRow(ctx, "row")
 		if err != nil || len(row["f"]) != round+1 || len(row["sum"]) != 1 || row["sum"][0].Value[7] != byte(round+1) {
-			t.Errorf("round %d reads %v, %v", round, row, err)
+			t.Errorf("round %d: read %v, %v", round, row, err)
 		}
 		client.Close()
 		stop()
 	}
 	store, err := embedded.Open(ctx, dir)
 	if err != nil {
-		t.Fatalf("a folder that was served does not open as a store: %v", err)
+		t.Fatalf("opening the served folder as a store: %v", err)
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
@@ -187,7 +187,7 @@ func TestLoopback(t *testing.T) {
 		"::ffff:127.0.0.1": true, "": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "example.com": false,
 	} {
 		if got := edge.Loopback(host); got != want {
-			t.Errorf("edge.Loopback(%q) = %v, want %v: the data is open to other machines, or nobody can reach it", host, got, want)
+			t.Errorf("edge.Loopback(%q) = %v, want %v: other machines could read the data, or no client could", host, got, want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestTokenInQuery(t *testing.T) {
 	}), 401)
 }
 
-// TestSlowBodiesKeepNobodyOut: a tenant that sends as many bodies as it likes, slowly, takes no slot of another's.
+// TestSlowBodiesKeepNobodyOut: a tenant that slowly sends any number of bodies uses no slot of another tenant.
 func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	const slow = 40
@@ -44,7 +44,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 		body, send := io.Pipe()
 		sends = append(sends, send)
 		go func() { done <- r.post(v2, "", func(req *http.Request) { req.Body = body }) }()
-		_, _ = io.WriteString(send, "cpu,host=slow ") // returns when the request reads it
+		_, _ = io.WriteString(send, "cpu,host=slow ") // returns when the request reads the body
 	}
 	want(t, "another tenant", r.post(v2, "cpu,host=a x=1 1767225600000000000", asOther), 204)
 	r.stored(t, "cpu", acme2, start, "{x=1}", "a")
@@ -55,27 +55,27 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 		want(t, "a body that was cut", <-done, 400, "unexpected EOF")
 	}
 	if n := r.memory; !n.Take(acme, 7*ample.body) {
-		t.Error("the memory of bodies that were cut is not free again")
+		t.Error("the memory of bodies that were cut off is not released")
 	}
 }
 
-// TestMemoryOfBodies: what is being read of bodies is bounded, and one tenant leaves room to the others.
+// TestMemoryOfBodies: the memory for bodies being read is bounded, and one tenant leaves space to others.
 func TestMemoryOfBodies(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	if !r.memory.Take(acme, 7*ample.body) {
-		t.Fatal("there is less room than expected")
+		t.Fatal("less free memory than expected")
 	}
 	got := r.post(v2, "cpu,host=a x=1")
 	want(t, "a tenant that holds its share", got, 503, "too many bytes")
 	if got.Header().Get("Retry-After") == "" {
-		t.Error("503 does not say when to come again")
+		t.Error("503 without Retry-After")
 	}
 	want(t, "another tenant", r.post(v2, "cpu,host=a x=1", asOther), 204)
 	r.memory.Return(acme, 7*ample.body)
 	want(t, "once it has less", r.post(v2, "cpu,host=a x=1"), 204)
 }
 
-// TestUselessLines: lines that store nothing are bounded, as no limit counts what they cost.
+// TestUselessLines: lines that store nothing are bounded, because no other limit counts their cost.
 func TestUselessLines(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	const good = "cpu,host=a x=1 1767225600000000000\n"
@@ -87,7 +87,7 @@ func TestUselessLines(t *testing.T) {
 	want(t, "as many as are allowed", r.post(v2, strings.Repeat("\n", maxUseless)+good), 204)
 }
 
-// TestTheLimitOfTime also holds for lines that wait for nothing.
+// TestTheLimitOfTime also applies to lines that wait for nothing.
 func TestTheLimitOfTime(t *testing.T) {
 	l := ample
 	l.timeout = time.Nanosecond
@@ -95,7 +95,7 @@ func TestTheLimitOfTime(t *testing.T) {
 	want(t, "comments", r.post(v2, strings.Repeat("# x\n", maxUseless)), 503)
 }
 
-// TestLimitsOfATenant: 429 with the time to wait where the same request is taken later, 413 where it never would be.
+// TestLimitsOfATenant: 429 with the time to wait if the same request is accepted later, 413 if it never is.
 func TestLimitsOfATenant(t *testing.T) {
 	file := write(t, `{"overrides": {"acme": {"points_per_second": 1, "points_burst": 5, "entities": 3}}}`)
 	r := newRig(t, ample, "-key", "cpu=host", "-limits", file)
@@ -144,7 +144,7 @@ func TestTheFuture(t *testing.T) {
 	want(t, "without a bound", r.post(v2, fmt.Sprintf("cpu,host=a x=1 %d", time.Now().Add(200*365*24*time.Hour).UnixNano())), 204)
 }
 
-// TestMeasurementsOfATenant: a tenant that brings about as many datasets as it may leaves the others theirs.
+// TestMeasurementsOfATenant: a tenant that creates as many datasets as it may does not prevent others from creating theirs.
 func TestMeasurementsOfATenant(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host", "-key", "cpu=host")
 	var text strings.Builder
@@ -158,7 +158,7 @@ func TestMeasurementsOfATenant(t *testing.T) {
 	want(t, "which the first may not use either", r.post(v2, "more,host=a x=1"), 400, "100 is the most")
 }
 
-// TestConflictShowsNothing: that a measurement is stored in another shape is nobody's affair but the operator's.
+// TestConflictShowsNothing: only the operator learns that a measurement is stored with another shape.
 func TestConflictShowsNothing(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host")
 	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)
@@ -170,11 +170,12 @@ func TestConflictShowsNothing(t *testing.T) {
 	got := r.post(v2, "cpu,zone=a x=1", asOther)
 	want(t, "another shape", got, 400, "give it another name")
 	if strings.Contains(got.Body.String(), "host") {
-		t.Errorf("the answer shows how the dataset is stored: %s", got.Body)
+		t.Errorf("the response shows how the dataset is stored: %s", got.Body)
 	}
 }
 
-// TestRefusedMeasurementsAreRemembered: the lines of a measurement that the store refused ask the store once a minute, not each.
+// TestRefusedMeasurementsAreRemembered: lines of a measurement that the store refused make one read of the store a minute, not
+// one each.
 func TestRefusedMeasurementsAreRemembered(t *testing.T) {
 	file := write(t, `{"overrides": {"acme": {"datasets": 1}}}`)
 	r := newRig(t, ample, "-key", "*=host", "-limits", file)
@@ -191,13 +192,13 @@ func TestRefusedMeasurementsAreRemembered(t *testing.T) {
 		r.conn.Reset()
 		want(t, measurement+", again", r.post(v2, strings.Repeat(line, 50)), 400, "dropped=50")
 		if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 0 {
-			t.Errorf("%d reads for 50 lines of the measurement %s, which was refused", n, measurement)
+			t.Errorf("%d reads for 50 lines of the refused measurement %s", n, measurement)
 		}
 	}
 	if ms := other.of(acme); len(ms.used) != 1 {
-		t.Errorf("measurements that were refused count among the tenant's: %v", ms.used)
+		t.Errorf("refused measurements count towards the tenant's: %v", ms.used)
 	}
-	// However many names the tenant tries, the store is asked for few of them.
+	// However many names the tenant tries, few of them reach the store.
 	var text strings.Builder
 	for i := range 5 * tenantRefused {
 		fmt.Fprintf(&text, "n%d,zone=a x=1\n", i)
@@ -205,7 +206,7 @@ func TestRefusedMeasurementsAreRemembered(t *testing.T) {
 	r.conn.Reset()
 	want(t, "many names", r.post(v2, text.String()), 400, "dropped=500")
 	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 4*tenantRefused {
-		t.Errorf("%d reads for names that the tenant made up", n)
+		t.Errorf("%d reads for names that a tenant tries", n)
 	}
 	want(t, "another tenant", r.post(v2, "theirs-too,zone=a x=1", asOther), 204)
 	for name, ref := range other.of(acme).refused {
@@ -214,11 +215,11 @@ func TestRefusedMeasurementsAreRemembered(t *testing.T) {
 	r.conn.Reset()
 	want(t, "after a minute", r.post(v2, "more,zone=a x=1"), 400)
 	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n == 0 {
-		t.Error("after a minute the store was not asked")
+		t.Error("no read of the store after a minute")
 	}
 }
 
-// TestMeasurementsAreBounded: those that are being defined count, and one that is refused gives its place back.
+// TestMeasurementsAreBounded: measurements being created count, and a refused one frees its place.
 func TestMeasurementsAreBounded(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host")
 	ds := r.in.datasets
@@ -234,12 +235,12 @@ func TestMeasurementsAreBounded(t *testing.T) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	if want := maxDatasets - len(ds.known); ds.pending != want {
-		t.Errorf("%d measurements are being defined, want the %d of other tenants", ds.pending, want)
+		t.Errorf("%d measurements are being created, want the %d of other tenants", ds.pending, want)
 	}
 }
 
-// TestTenantsDefineApart: while the new measurement of one tenant hangs, that of another is stored, and the next of the first waits no
-// longer than its request may take.
+// TestTenantsDefineApart: while the creation of one tenant's measurement hangs, another tenant's is stored, and the first
+// tenant's next one waits no longer than its request may take.
 func TestTenantsDefineApart(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host")
 	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)
@@ -266,7 +267,7 @@ func TestTenantsDefineApart(t *testing.T) {
 	want(t, "the one that waited", r.post(v2, "waits,host=a x=1"), 204)
 }
 
-// TestHealthIsCheap: however often anybody asks, the table is read once a second at most.
+// TestHealthIsCheap: however many requests there are, the table is read at most once a second.
 func TestHealthIsCheap(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	r.conn.Reset()
@@ -275,11 +276,11 @@ func TestHealthIsCheap(t *testing.T) {
 		want(t, "health", r.get("/health"), 200)
 	}
 	if n, most := r.conn.Counts().Calls[tsdbtest.ReadRows], 1+int(time.Since(begin)/time.Second); n > most {
-		t.Errorf("%d reads of the table, want %d at most", n, most)
+		t.Errorf("%d reads of the table, want at most %d", n, most)
 	}
 }
 
-// TestProfileLimits opens the store as the program does, with the flag and without it.
+// TestProfileLimits opens the store as the program does, with and without the flag.
 func TestProfileLimits(t *testing.T) {
 	for args, most := range map[string]int{"": 3, "-profile-limits": 1} {
 		o, err := parse(append(strings.Fields(args), "-dir", t.TempDir(), "-token", "secret=acme", "-key", "cpu=host"), io.Discard)

@@ -10,7 +10,7 @@ import (
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
 )
 
-// split returns the lines of a text, each with its place or its error.
+// split returns the lines of a text, each with its position or its error.
 func split(t testing.TB, r io.Reader) (out []string) {
 	t.Helper()
 	ls := newLines(r)
@@ -47,7 +47,7 @@ func TestLines(t *testing.T) {
 		{"a long line", "a b=1\n" + long + "y\nc d=2", "line 1: a b=1|line 2: " + errLongLine.Error() + "|line 3: c d=2"},
 		{"a long text", `a b="` + long + "\n" + long + "\"\nc d=2", "lines 1 to 2: " + errLongLine.Error() + "|line 3: c d=2"},
 	} {
-		if strings.Contains(tt.want, "line 1 to 2 a") { // the text itself, which has the separator's newline
+		if strings.Contains(tt.want, "line 1 to 2 a") { // the text itself contains the separator's newline
 			first, _, _ := strings.Cut(tt.text, "\nd e=1")
 			tt.want = strings.Replace(tt.want, "line 1 to 2 a", "lines 1 to 2: "+first, 1)
 		}
@@ -58,17 +58,17 @@ func TestLines(t *testing.T) {
 		}
 	}
 	if _, err := newLines(iotest.ErrReader(io.ErrUnexpectedEOF)).next(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("an error of reading: %v", err)
+		t.Errorf("reading: %v", err)
 	}
 }
 
-// FuzzLines compares with the decoder: where it reads a whole text without an error, it sees as many points.
+// FuzzLines compares with the decoder: if the decoder reads a whole text without an error, both find the same number of points.
 func FuzzLines(f *testing.F) {
 	f.Add("a,t=x b=\"x\ny\",c=1 1\nd e=1i\n# c\n\nf g=t")
 	f.Add("a\\ b,c=\\\" d=\"\\\\\" 1\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 4096 || strings.ContainsRune(strings.ReplaceAll(text, "\r\n", ""), '\r') {
-			return // the decoder takes a carriage return alone for the end of a line
+			return // the decoder treats a single carriage return as a line end
 		}
 		points, ok := count([]byte(text))
 		if !ok {
@@ -82,7 +82,7 @@ func FuzzLines(f *testing.F) {
 				break
 			}
 			if err != nil {
-				t.Fatalf("%q: %v, though the decoder reads it", text, err)
+				t.Fatalf("%q: %v, but the decoder accepts it", text, err)
 			}
 			n, ok := count(l.text)
 			if !ok || n > 1 {
@@ -91,12 +91,12 @@ func FuzzLines(f *testing.F) {
 			sum += n
 		}
 		if sum != points {
-			t.Fatalf("%q: %d points, and the decoder sees %d", text, sum, points)
+			t.Fatalf("%q: %d points, but the decoder finds %d", text, sum, points)
 		}
 	})
 }
 
-// count returns how many points the decoder sees, and whether it sees no mistake.
+// count returns how many points the decoder finds, and whether it finds no error.
 func count(text []byte) (n int, ok bool) {
 	d := lineprotocol.NewDecoderWithBytes(text)
 	for d.Next() {

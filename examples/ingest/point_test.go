@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// FuzzParse: no line makes the parser panic, and what it accepts can be stored: text in UTF-8, at least one field, and a key.
+// FuzzParse: no line makes the parser panic, and every accepted line can be stored: text in UTF-8, at least one field, and a key.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"cpu,host=a x=1 1767225600000000000", `cpu,host=a,zone=b f=1.5,i=-3i,u=4u,s="a \"b\"",t=t`, "cpu,host=\xff x=1", "cpu x=1", "# c", "",
@@ -29,12 +29,12 @@ func FuzzParse(f *testing.F) {
 		p, err := ds.parse(t.Context(), acme, []byte(text), clock{unit: time.Duration(unit), now: start})
 		if err != nil {
 			if _, ok := errors.AsType[*lineError](err); !ok && !errors.Is(err, errBlank) {
-				t.Fatalf("%q: %v, which does not say that the line is to blame", text, err)
+				t.Fatalf("%q: error %v, want one that blames the line", text, err)
 			}
 			return
 		}
 		if isBlank([]byte(text)) {
-			t.Fatalf("%q is a point, and passed over as blank", text)
+			t.Fatalf("%q is a point, but was skipped as blank", text)
 		}
 		fields := 0
 		for name, v := range p.record.All() {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program returns the program as a process of its own, in an empty folder.
+// program returns the program as a separate process, in an empty folder.
 func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -51,7 +51,7 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
-// sample is line protocol: two measurements of ten trucks, with lines that cannot be stored among them.
+// sample is line protocol: two measurements of ten trucks, with lines that cannot be stored.
 func sample(lines int) (text string, bad int) {
 	var b strings.Builder
 	for i := range lines {
@@ -101,11 +101,11 @@ func points(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// TestFile stores a file twice, and standard input: every line is accounted for, and nothing comes double.
+// TestFile stores a file twice, and standard input. Every line is accounted for, and no point is stored twice.
 func TestFile(t *testing.T) {
 	const all, some = 12_000, 1_000
 	long, badOfAll := sample(all)
-	short, _ := sample(some) // the first lines of the long one: it adds no points
+	short, _ := sample(some) // the first lines of the long text: they add no points
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		file, stdin string
@@ -119,7 +119,7 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := cmd.ProcessState.ExitCode(); code != 1 {
-			t.Errorf("exit code %d, want 1 as lines are missing; %s", code, stderr)
+			t.Errorf("exit code %d, want 1 because lines are missing; %s", code, stderr)
 		}
 		for _, pattern := range []string{
 			fmt.Sprintf(` +%d lines, and 0 blank`, tt.lines), fmt.Sprintf(` +%d stored, as %d points`, tt.lines-bad, tt.lines-bad),
@@ -130,7 +130,7 @@ func TestFile(t *testing.T) {
 			}
 		}
 		if got := stderr.String(); !strings.Contains(got, `line 6: the tag "name" is missing`) || strings.Contains(got, "Reading") {
-			t.Errorf("stderr is %q, want the first bad lines and no progress bar, as it is no terminal", got)
+			t.Errorf("stderr is %q, want the first bad lines and, without a terminal, no progress bar", got)
 		}
 		if n := points(t, dir); n != all-badOfAll {
 			t.Errorf("the folder holds %d points, want %d", n, all-badOfAll)
@@ -138,10 +138,10 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// served is a server in a process of its own.
+// served is a server in a separate process.
 type served struct {
 	url    string
-	seen   string // where its metrics are; empty where they are nowhere
+	seen   string // the address of its metrics; empty without metrics
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	stderr *bytes.Buffer
@@ -179,7 +179,7 @@ func begin(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *served {
 	return s
 }
 
-// patient is a client that sends a body when the server begins to read it, so that a test knows when that is.
+// patient is a client that sends a body when the server begins to read it, so that a test knows that time.
 var patient = &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute, DisableKeepAlives: true}}
 
 // post sends a body and returns the status.
@@ -214,7 +214,7 @@ func (s *served) interrupt(t *testing.T) {
 	}
 }
 
-// rest returns what the program prints until it ends.
+// rest returns the remaining output of the program until it ends.
 func (s *served) rest() (out string, err error) {
 	for s.lines.Scan() {
 		out += s.lines.Text() + "\n"
@@ -229,7 +229,7 @@ func notOnWindows(t *testing.T) {
 	}
 }
 
-// TestServe stores over HTTP, in two runs on one folder; Ctrl-C lets a request that is under way finish.
+// TestServe stores over HTTP, in two runs on one folder. Ctrl-C lets a running request finish.
 func TestServe(t *testing.T) {
 	notOnWindows(t)
 	dir := t.TempDir()
@@ -252,7 +252,7 @@ func TestServe(t *testing.T) {
 		_, _ = io.WriteString(send, fmt.Sprint(start.UnixNano()-1))
 		_ = send.Close()
 		if status := <-slow; status != 204 {
-			t.Errorf("the request under way at Ctrl-C was answered with %d; %s", status, s.stderr)
+			t.Errorf("the request running at Ctrl-C got status %d; %s", status, s.stderr)
 		}
 		out, err := s.rest()
 		if err != nil || !strings.Contains(out, " 6001 lines") || !strings.Contains(out, fmt.Sprintf(" %d refused", bad)) {
@@ -264,7 +264,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestJournal acknowledges what is on disk, and shows what the store refuses behind that.
+// TestJournal acknowledges points that are on disk, and reports points that the store refuses later.
 func TestJournal(t *testing.T) {
 	notOnWindows(t)
 	dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
@@ -293,7 +293,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestCtrlCTwice ends a program whose requests do not.
+// TestCtrlCTwice: a second Ctrl-C ends a program whose requests do not end.
 func TestCtrlCTwice(t *testing.T) {
 	notOnWindows(t)
 	s := serving(t, trucks...)
@@ -404,7 +404,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestTokenFile takes tokens that neither a list of processes nor the file shows.
+// TestTokenFile reads tokens that neither the list of processes nor the file shows.
 func TestTokenFile(t *testing.T) {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("se=cret")))
 	o, err := parse([]string{"-key", "cpu=host", "-tokens", write(t, "# who may write\n\n"+digest+"=acme\n")}, io.Discard)
@@ -412,7 +412,7 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id, ok := o.auth.tokens.Tenant("se=cret"); !ok || id != acme {
-		t.Errorf("the token of the file is of %v, %v", id, ok)
+		t.Errorf("the token in the file belongs to %v, %v", id, ok)
 	}
 	for _, bad := range []string{digest, "secret", "secret=acme"} {
 		_, err = parse([]string{"-key", "cpu=host", "-tokens", write(t, digest+"=acme\n"+bad+"\n")}, io.Discard)
@@ -422,7 +422,7 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// TestCloud is the same program against a server that speaks Bigtable's protocol, through the official client.
+// TestCloud runs the program against a server with Bigtable's protocol, through the official client.
 func TestCloud(t *testing.T) {
 	server, err := bttest.NewServer("127.0.0.1:0")
 	if err != nil {
@@ -441,7 +441,7 @@ func TestCloud(t *testing.T) {
 	}
 }
 
-// TestTrial stores a large file by -file and over HTTP, and compares. It runs with -trial.
+// TestTrial stores a large file with -file and over HTTP, and compares the results. It runs with -trial.
 func TestTrial(t *testing.T) {
 	if *trial == "" {
 		t.Skip("runs with -trial FILE")
@@ -466,7 +466,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// sums returns the part of the output that counts lines.
+// sums returns the part of the output with the counts of lines.
 func sums(out string) string {
 	return strings.Join(regexp.MustCompile(`(?m)^ +\d+ .*$`).FindAllString(out, -1), "\n")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
 )
 
-// flaky is a server that speaks Bigtable's protocol and is unavailable for every fourth write.
+// flaky is a server with Bigtable's protocol that is unavailable for every fourth write.
 func flaky(t *testing.T) *bttest.Server {
 	t.Helper()
 	var writes atomic.Int64
@@ -35,8 +35,8 @@ func flaky(t *testing.T) *bttest.Server {
 	return server
 }
 
-// TestSeen puts load through the program, of two tenants, with a journal, over a bad network and with points that the store
-// refuses, and wants data for the dashboard.
+// TestSeen runs the program with load of two tenants, a journal, a bad network and points that the store refuses, and expects
+// data for the dashboard.
 func TestSeen(t *testing.T) {
 	notOnWindows(t)
 	cmd, stderr := program(t, append(trucks, "-cloud", "-journal", filepath.Join(t.TempDir(), "journal"), "-token", "secret=acme",
@@ -71,7 +71,7 @@ func TestSeen(t *testing.T) {
 		post("secret", lines(good, "South", round))
 		post("other", lines(good/2, "South", round))
 		post("secret", lines(bad, "North", round)) // the same rows with another tag
-		// What was acknowledged is on disk. Wait until the store has it, or has refused it.
+		// Acknowledged points are on disk. Wait until the store has stored or refused them.
 		for delivered, kept := 0.0, 0.0; delivered < float64((round+1)*(good+good/2+bad)) || kept < float64((round+1)*bad); {
 			now := dashtest.New("ingest")
 			if err := now.Scrape(t.Context(), s.seen); err != nil {
@@ -84,7 +84,7 @@ func TestSeen(t *testing.T) {
 		}
 	}
 	if n := dashtest.Answered(t, seen); n < 30 {
-		t.Errorf("ingest answers for %d queries of the dashboard; it has to be most of them", n)
+		t.Errorf("ingest has data for %d queries of the dashboard, want most of them", n)
 	}
 	dashtest.Fires(t, seen, "TidemarkPointsNotStored", "TidemarkOperationsFail", "TidemarkCallsRefused")
 	dashtest.Listed(t, seen)
@@ -101,14 +101,14 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%s is %v, want %v", expr, got, want)
 		}
 	}
-	// The programs' own port does not show them.
+	// The program's own port does not show metrics.
 	res, err := patient.Get(s.url + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusNotFound {
-		t.Errorf("/metrics beside the writes answers %d", res.StatusCode)
+		t.Errorf("/metrics on the port for writes: status %d", res.StatusCode)
 	}
 	s.interrupt(t)
 	if out, err := s.rest(); err != nil || !strings.Contains(out, "60 dead letters") {

@@ -29,7 +29,7 @@ var (
 	start = time.Unix(1767225600, 0).UTC()
 )
 
-// rig is a server on a store of its own.
+// rig is a server on its own store.
 type rig struct {
 	*server
 	conn    *tsdbtest.Conn
@@ -62,7 +62,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 
 var ample = limits{body: 1 << 20, requests: 4, timeout: 30 * time.Second}
 
-// post sends a request with acme's token, and what change makes of it.
+// post sends a request with acme's token, after the changes.
 func (r *rig) post(path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Token secret")
@@ -74,7 +74,7 @@ func (r *rig) post(path, body string, change ...func(*http.Request)) *httptest.R
 	return rec
 }
 
-// want fails the test where an answer differs in its status, or does not hold a text.
+// want fails the test if a response has another status, or lacks a text.
 func want(t *testing.T, what string, got *httptest.ResponseRecorder, status int, texts ...string) {
 	t.Helper()
 	if got.Code != status {
@@ -84,21 +84,21 @@ func want(t *testing.T, what string, got *httptest.ResponseRecorder, status int,
 		t.Errorf("%s: status 204 with the body %s", what, got.Body)
 	}
 	if status >= 400 && !json.Valid(got.Body.Bytes()) {
-		t.Errorf("%s: the answer is no JSON: %s", what, got.Body)
+		t.Errorf("%s: the response is not JSON: %s", what, got.Body)
 	}
 	for _, text := range texts {
 		if !strings.Contains(got.Body.String(), text) {
-			t.Errorf("%s: the answer %s does not say %q", what, got.Body, text)
+			t.Errorf("%s: the response %s does not contain %q", what, got.Body, text)
 		}
 	}
 }
 
-// stored compares a point with the text of a record; "" is none.
+// stored compares a point with the text of a record; "" means no point.
 func (r *rig) stored(t *testing.T, dataset string, id tenant.ID, at time.Time, want string, key ...string) {
 	t.Helper()
 	d := r.in.datasets.lookup(dataset)
 	if d == nil {
-		t.Fatalf("there is no dataset %s", dataset)
+		t.Fatalf("no dataset %s", dataset)
 	}
 	got := ""
 	for p, err := range d.schema.For(r.in.store, id).Range(t.Context(), tsdb.NewEntity(key...), tsdb.AllTime()) {
@@ -149,7 +149,7 @@ func TestTypesAndPrecisions(t *testing.T) {
 			}
 		}
 	}
-	r.stored(t, "cpu", acme, start, "", "z") // what stands in a text is not a point
+	r.stored(t, "cpu", acme, start, "", "z") // a line within a text is not a point
 	want(t, "precision=d", r.post(v1+"&precision=d", body), 400, "precision")
 	want(t, "an empty body", r.post(v2, ""), 204)
 	want(t, "comments", r.post(v2, "# nothing\n\n"), 204)
@@ -158,7 +158,7 @@ func TestTypesAndPrecisions(t *testing.T) {
 	want(t, "no time", r.post(v2+"&precision=s", "cpu,host=now x=1\ncpu,host=now y=2"), 204)
 	p, err := r.in.datasets.lookup("cpu").schema.For(r.in.store, acme).Latest(t.Context(), tsdb.NewEntity("now"))
 	if err != nil || p.Time.Before(before) || p.Time.After(time.Now()) || p.Value.Len() != 2 || p.Time.Nanosecond() != 0 {
-		t.Errorf("lines without a time are %v, %v, want one point at the server's time", p, err)
+		t.Errorf("lines without a time are stored as %v, %v; want one point at the server's time", p, err)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestTokens(t *testing.T) {
 	want(t, "query without a token", r.post("/query?q=CREATE+DATABASE+x", "", none), 401)
 }
 
-// TestPartialWrites: each bad line is named with why, and the good ones are stored.
+// TestPartialWrites: each bad line is reported with the reason, and the good ones are stored.
 func TestPartialWrites(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-key", "disk=host,*")
 	lines := []struct{ text, why string }{
@@ -246,11 +246,11 @@ func TestPartialWrites(t *testing.T) {
 	got := r.post(v2, many)
 	want(t, "1000 bad lines", got, 400, "and 990 more", "dropped=1000")
 	if got.Body.Len() > 4096 {
-		t.Errorf("the answer to 1000 bad lines has %d bytes", got.Body.Len())
+		t.Errorf("the response to 1000 bad lines has %d bytes, want fewer", got.Body.Len())
 	}
 }
 
-// TestLinesOfOneSeriesMerge, in one request and in two; the later value of a field stays.
+// TestLinesOfOneSeriesMerge: lines of one series merge, in one request and in two; the later value of a field stays.
 func TestLinesOfOneSeriesMerge(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	want(t, "one request", r.post(v2, "cpu,host=a x=1,y=1 1767225600000000000\ncpu,host=a y=2,z=3i 1767225600000000000"), 204)
@@ -258,11 +258,11 @@ func TestLinesOfOneSeriesMerge(t *testing.T) {
 	want(t, "another request", r.post(v1, "cpu,host=a z=\"now text\",w=t 1767225600000000000"), 204)
 	r.stored(t, "cpu", acme, start, `{w=true x=1 y=2 z="now text"}`, "a")
 	if rep := r.sum(); rep.lines != 3 || rep.stored != 3 || rep.points != 2 || rep.merged != 1 || rep.replaced != 1 {
-		t.Errorf("the sum is %+v", rep)
+		t.Errorf("the report is %+v", rep)
 	}
 }
 
-// TestSeriesThatMeet: two series that differ in a tag which is not part of the key must not become one.
+// TestSeriesThatMeet: two series that differ only in a tag outside the key must not become one.
 func TestSeriesThatMeet(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-key", "*=host,*")
 	one, two := "cpu,host=a,cpu=0 x=1 1767225600000000000", "cpu,host=a,cpu=1 x=2 1767225600000000000"
@@ -273,7 +273,7 @@ func TestSeriesThatMeet(t *testing.T) {
 	want(t, "the first again", r.post(v2, one), 204)
 	r.stored(t, "cpu", acme, start, `{tag:cpu="0" x=1}`, "a")
 
-	// With all other tags in the key they are two, as in InfluxDB.
+	// With all other tags in the key they are two series, as in InfluxDB.
 	both := strings.ReplaceAll(one+"\n"+two, "cpu,", "cpu2,")
 	want(t, "with all tags in the key", r.post(v2, both+"\ncpu2,host=a x=3 1767225600000000000"), 204)
 	r.stored(t, "cpu2", acme, start, "{x=1}", "a", "cpu=0")
@@ -296,7 +296,7 @@ func TestBodies(t *testing.T) {
 	want(t, "another encoding", r.post(v2, good, func(r *http.Request) { r.Header.Set("Content-Encoding", "br") }), 415)
 }
 
-// TestStoreThatIsDown: the agent is asked to come again, whatever else is wrong with its lines, and then all is stored.
+// TestStoreThatIsDown: the agent is asked to retry, whatever else is wrong with its lines, and then all lines are stored.
 func TestStoreThatIsDown(t *testing.T) {
 	l := ample
 	l.timeout = 300 * time.Millisecond
@@ -307,12 +307,12 @@ func TestStoreThatIsDown(t *testing.T) {
 		got := r.post(path, body)
 		want(t, "in an outage", got, 503)
 		if got.Header().Get("Retry-After") == "" {
-			t.Error("503 does not say when to come again")
+			t.Error("503 without Retry-After")
 		}
-		// What an agent of version 1 takes for a reason to drop the points.
+		// An agent of version 1 drops the points if it reads one of these texts.
 		for _, text := range []string{"partial write", "unable to parse", "retention policy", "hinted handoff", "database not found"} {
 			if strings.Contains(got.Body.String(), text) {
-				t.Errorf("503 says %q: %s", text, got.Body)
+				t.Errorf("503 contains %q: %s", text, got.Body)
 			}
 		}
 	}
@@ -329,7 +329,7 @@ func TestStoreThatIsDown(t *testing.T) {
 	r.stored(t, "cpu", acme, start, "{x=1}", "a")
 }
 
-// TestJournalInAnOutage takes points while the store is down, and delivers them when it is back.
+// TestJournalInAnOutage accepts points while the store is down, and delivers them when it is back.
 func TestJournalInAnOutage(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
 	end := r.conn.Outage()
@@ -350,7 +350,7 @@ func (r *rig) get(path string) *httptest.ResponseRecorder {
 	return rec
 }
 
-// TestTooManyRequests: one that comes while all slots are taken is asked to come again.
+// TestTooManyRequests: a request that arrives while all slots are used is asked to retry.
 func TestTooManyRequests(t *testing.T) {
 	l := ample
 	l.requests = 1
@@ -367,7 +367,7 @@ func TestTooManyRequests(t *testing.T) {
 	got := r.post(v2, "cpu,host=a x=1")
 	want(t, "the second", got, 503, "too many")
 	if got.Header().Get("Retry-After") == "" {
-		t.Error("503 does not say when to come again")
+		t.Error("503 without Retry-After")
 	}
 	close(leave)
 	want(t, "the first", <-done, 204)
@@ -389,8 +389,8 @@ func TestWhatAgentsAskFirst(t *testing.T) {
 	}
 }
 
-// TestConsistent: with a journal, a request that asks for it is answered once its points can be read. If its time ends first, the answer
-// says that the journal has them, and they can be read later.
+// TestConsistent: with a journal, a request with consistent=1 is answered once its points can be read. If its time ends first,
+// the response says that the journal has them, and they can be read later.
 func TestConsistent(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
 	const line = "cpu,host=%s x=1 1767225600000000000"
@@ -410,7 +410,7 @@ func TestConsistent(t *testing.T) {
 	var clock sync.WaitGroup
 	defer cancel()
 	before := r.sum().journaled
-	clock.Go(func() { // the time ends once the journal has the point
+	clock.Go(func() { // the timeout passes once the journal has the point
 		for r.sum().journaled == before && ctx.Err() == nil {
 			runtime.Gosched()
 		}
@@ -424,7 +424,7 @@ func TestConsistent(t *testing.T) {
 	want(t, "once the store is back", r.post(v2+"&consistent=true", fmt.Sprintf(line, "c")), 204)
 	for _, host := range []string{"b", "c"} {
 		if err := read(host); err != nil {
-			t.Errorf("the point of %s, once the store is back: %v", host, err)
+			t.Errorf("the point of %s after the outage: %v", host, err)
 		}
 	}
 	want(t, "another value", r.post(v2+"&consistent=please", fmt.Sprintf(line, "a")), 400, "consistent", "1 or 0")

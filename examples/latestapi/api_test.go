@@ -24,7 +24,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMain runs the program itself where a test has started this binary for that, to see how the program ends.
+// TestMain runs the program itself if a test started this binary as a child process.
 func TestMain(m *testing.M) {
 	if os.Getenv("LATESTAPI_TEST_MAIN") != "" {
 		main()
@@ -39,7 +39,7 @@ var (
 	roof        = tsdb.NewEntity("berlin", "roof-7")
 )
 
-// api is the server under test, over a store whose connection can be made to fail.
+// api is the server under test, with a store whose connection can fail.
 type api struct {
 	t      *testing.T
 	url    string
@@ -74,7 +74,7 @@ func newAPI(t *testing.T) *api {
 
 func newLimited(t *testing.T, l limits) *api { return newWith(t, l, limit.Table{}) }
 
-// newWith returns a server that holds tenants to the limits of a table.
+// newWith returns a server with the tenant limits of a table.
 func newWith(t *testing.T, l limits, of limit.Table) *api {
 	t.Helper()
 	limiter, err := limit.New(of, limit.Options{})
@@ -99,7 +99,7 @@ func newWith(t *testing.T, l limits, of limit.Table) *api {
 	return a
 }
 
-// put stores readings of one device of acme, with a minute between them up to noon, the oldest first.
+// put stores readings of one device of acme, one a minute up to noon, oldest first.
 func (a *api) put(e tsdb.Entity, temps ...float64) {
 	a.t.Helper()
 	var points []tsdb.Point[Reading]
@@ -111,13 +111,13 @@ func (a *api) put(e tsdb.Entity, temps ...float64) {
 	}
 }
 
-// response is an answer that has been read to its end.
+// response is a response with its whole body.
 type response struct {
 	*http.Response
 	body string
 }
 
-// do sends a request of acme's. Headers are "Name: value"; "Name:" takes one away.
+// do sends a request of acme. Headers are "Name: value"; "Name:" removes one.
 func (a *api) do(method, path, body string, headers ...string) response {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
@@ -152,7 +152,7 @@ func (a *api) get(path string, headers ...string) response {
 	return a.do(http.MethodGet, path, "", headers...)
 }
 
-// want checks an answer whole.
+// want checks a whole response.
 func (r response) want(t *testing.T, status int, body string) {
 	t.Helper()
 	if r.StatusCode != status || strings.TrimSpace(r.body) != body {
@@ -160,7 +160,7 @@ func (r response) want(t *testing.T, status int, body string) {
 	}
 }
 
-// wantProblem checks that an answer is that problem, and returns it.
+// wantProblem checks that a response is this problem, and returns it.
 func (r response) wantProblem(t *testing.T, k kind) problem {
 	t.Helper()
 	var p problem
@@ -173,13 +173,13 @@ func (r response) wantProblem(t *testing.T, k kind) problem {
 	}
 	for _, secret := range []string{"rpc", "table tidemark", "tsdb", "acme", "#weather", "projects/", "fault"} {
 		if strings.Contains(strings.ReplaceAll(r.body, problemTypes, ""), secret) {
-			t.Errorf("%s %s shows %q, which is internal: %s", r.Request.Method, r.Request.URL, secret, r.body)
+			t.Errorf("%s %s: the response contains the internal text %q: %s", r.Request.Method, r.Request.URL, secret, r.body)
 		}
 	}
 	return p
 }
 
-// decode reads an answer's JSON.
+// decode decodes a JSON response.
 func decode[T any](t *testing.T, text string) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -188,7 +188,7 @@ func decode[T any](t *testing.T, text string) (v T) {
 	return v
 }
 
-// spoil overwrites the payload of a point with what is no JSON.
+// spoil replaces the payload of a point with invalid JSON.
 func (a *api) spoil(prefix string, at time.Time) {
 	a.t.Helper()
 	mut := bigtable.NewMutation()

@@ -41,13 +41,13 @@ func TestGroup(t *testing.T) {
 	got := a.get("/v1/weather/group?site=berlin", "Accept: application/x-ndjson")
 	got.want(t, 200, strings.Join(all[:2], "\n")+"\n"+`{"end":true}`)
 	if kind := got.Header.Get("Content-Type"); kind != asLines {
-		t.Errorf("the lines are %s", kind)
+		t.Errorf("the media type of the lines is %s", kind)
 	}
 	a.get("/v1/weather/group?limit=1", "Accept: application/x-ndjson").want(t, 200, all[0]+"\n"+`{"end":true,"more":true}`)
 	a.get("/v1/weather/group?site=nowhere", "Accept: application/x-ndjson").want(t, 200, `{"end":true}`)
 }
 
-// TestGroupBreaksOff lets the store fail behind the first points: the client can tell that they are not all.
+// TestGroupBreaksOff: if the store fails after the first points, the client can tell that the response is incomplete.
 func TestGroupBreaksOff(t *testing.T) {
 	a := newAPI(t)
 	for i := range 400 {
@@ -61,9 +61,9 @@ func TestGroupBreaksOff(t *testing.T) {
 	got := a.get("/v1/weather/group?site=berlin", "Accept: application/x-ndjson")
 	lines := strings.Split(strings.TrimSpace(got.body), "\n")
 	if last := lines[len(lines)-1]; got.StatusCode != 200 || len(lines) < 2 || !strings.HasPrefix(last, `{"problem":`) || strings.Contains(last, "fault") {
-		t.Errorf("%d and %d lines, the last one %s; want points and then the problem", got.StatusCode, len(lines), last)
+		t.Errorf("status %d, %d lines, the last one %s; want points and then the problem", got.StatusCode, len(lines), last)
 	}
 	if strings.Contains(got.body, `"end"`) {
-		t.Error("an answer that broke off says that it is whole")
+		t.Error("an incomplete response claims to be complete")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestTwoAuthorizations: two headers are refused, whichever of them is good.
+// TestTwoAuthorizations: a request with two headers is refused, whichever is valid.
 func TestTwoAuthorizations(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20)
@@ -37,7 +37,7 @@ func TestTwoAuthorizations(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesKeepNobodyOut: the slots are for reading; a body that comes slowly holds none.
+// TestSlowBodiesKeepNobodyOut: slots are for reads; a body that arrives slowly uses none.
 func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	a := newLimited(t, limits{body: 1000, requests: 1, timeout: 5 * time.Second})
 	a.put(roof, 20)
@@ -57,7 +57,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	}()
 	_, _ = io.WriteString(send, `{"keys":[`)
 	if got := a.get("/v1/weather/latest?" + at); got.StatusCode != 200 {
-		t.Errorf("while a body comes slowly: %d %s", got.StatusCode, got.body)
+		t.Errorf("while a body arrives slowly: %d %s", got.StatusCode, got.body)
 	}
 	_, _ = io.WriteString(send, `{"site":"berlin","device":"roof-7"}]}`)
 	_ = send.Close()
@@ -66,7 +66,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestLimitsOfATenant: 429 says when to come again; an interval that is never allowed is the client's to mend.
+// TestLimitsOfATenant: 429 has a Retry-After. An interval that is never allowed is a mistake of the client.
 func TestLimitsOfATenant(t *testing.T) {
 	a := newWith(t, limits{body: 1000, requests: 16, timeout: 5 * time.Second}, limit.Table{
 		Defaults: limit.Limits{ConcurrentReads: 1, RangeLength: time.Hour},
@@ -83,18 +83,18 @@ func TestLimitsOfATenant(t *testing.T) {
 	<-entered
 	got := a.get("/v1/weather/latest?" + at)
 	if p := got.wantProblem(t, overLimit); p.Field != "concurrent_reads" || got.Header.Get("Retry-After") != "1" {
-		t.Errorf("%+v, Retry-After %q", p, got.Header.Get("Retry-After"))
+		t.Errorf("problem %+v, Retry-After %q", p, got.Header.Get("Retry-After"))
 	}
 	close(leave)
 	if first := <-done; first.StatusCode != 200 {
-		t.Errorf("the read that was under way: %d %s", first.StatusCode, first.body)
+		t.Errorf("the running read: %d %s", first.StatusCode, first.body)
 	}
 	if p := a.get("/v1/weather/history?"+at).wantProblem(t, invalidInput); p.Field != "range_length" {
-		t.Errorf("a range that is too long: %+v", p)
+		t.Errorf("too long a range: %+v", p)
 	}
 }
 
-// TestATimeoutOfTheClientsOwn is logged nowhere by this server, and cannot be so short that every read fails.
+// TestATimeoutOfTheClientsOwn: a timeout that the client asked for is not logged, and cannot be so short that every read fails.
 func TestATimeoutOfTheClientsOwn(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20)
@@ -116,11 +116,11 @@ func TestKeysThatAreNotUTF8(t *testing.T) {
 	a.put(roof, 20)
 	got := a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[{"site":"berlin","device":"`+"\xff"+`"}]}`)
 	if p := got.wantProblem(t, invalidInput); !strings.Contains(p.Detail, "UTF-8") {
-		t.Errorf("%+v", p)
+		t.Errorf("problem %+v", p)
 	}
 }
 
-// TestReadinessIsCheap: however often anybody asks, the table is read once a second at most.
+// TestReadinessIsCheap: however many requests there are, the table is read at most once a second.
 func TestReadinessIsCheap(t *testing.T) {
 	a := newAPI(t)
 	a.conn.Reset()
@@ -131,11 +131,11 @@ func TestReadinessIsCheap(t *testing.T) {
 		}
 	}
 	if n, most := a.conn.Counts().Calls[tsdbtest.ReadRows], 1+int(time.Since(begin)/time.Second); n > most {
-		t.Errorf("%d reads of the table, want %d at most", n, most)
+		t.Errorf("%d reads of the table, want at most %d", n, most)
 	}
 }
 
-// TestProfileLimits opens the store as the program does, with the flag and without it.
+// TestProfileLimits opens the store as the program does, with and without the flag.
 func TestProfileLimits(t *testing.T) {
 	for args, most := range map[string]int{"": 3, "-profile-limits": 1} {
 		o, err := parse(append(strings.Fields(args), "-dir", t.TempDir(), "-token", "secret=acme"), io.Discard)

@@ -44,7 +44,7 @@ func TestHistory(t *testing.T) {
 				got = append(got, p.Value.TempC)
 			}
 			if link := r.Header.Get("Link"); (page.Next == "") != (link == "") || page.Next != "" && link != "<"+page.Next+`>; rel="next"` {
-				t.Errorf("%s: Link %q beside next %q", path, link, page.Next)
+				t.Errorf("%s: Link %q differs from next %q", path, link, page.Next)
 			}
 			path = page.Next
 		}
@@ -66,7 +66,7 @@ func equal(a, b []float64) bool {
 	return true
 }
 
-// TestCursorsStayWhereTheyBelong takes a cursor to other tenants, queries and datasets, and changes it.
+// TestCursorsStayWhereTheyBelong uses a cursor with other tenants, queries and datasets, and changes it.
 func TestCursorsStayWhereTheyBelong(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 0, 1, 2)
@@ -111,7 +111,7 @@ func TestWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two days; the first one has 23 hours, as its clock is put forward.
+	// Two days; the first has 23 hours, because daylight saving time starts.
 	for h := time.Date(2026, 3, 29, 0, 0, 0, 0, berlin); h.Before(time.Date(2026, 3, 31, 0, 0, 0, 0, berlin)); h = h.Add(time.Hour) {
 		points = append(points, tsdb.Point[Reading]{Entity: roof, Time: h, Value: Reading{TempC: float64(h.Day())}})
 	}
@@ -139,7 +139,7 @@ func TestChart(t *testing.T) {
 	a := newAPI(t)
 	points := make([]tsdb.Point[Reading], 0, 60)
 	for minute := range 60 {
-		if minute < 20 || minute >= 50 { // nothing was measured for half an hour
+		if minute < 20 || minute >= 50 { // no measurement for half an hour
 			at := noon.Add(time.Duration(minute-60) * time.Minute)
 			points = append(points, tsdb.Point[Reading]{Entity: roof, Time: at, Value: Reading{TempC: float64(minute % 7)}})
 		}

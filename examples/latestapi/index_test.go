@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// A client that knows nothing finds the queries, the datasets and the keys, and what is listed is what the handlers take.
+// A client without knowledge finds the queries, the datasets and the keys, and the handlers accept what is listed.
 func TestDiscovery(t *testing.T) {
 	a := newAPI(t)
 	for _, device := range []string{"a", "b", "c"} {
@@ -25,17 +25,17 @@ func TestDiscovery(t *testing.T) {
 	}
 	got := decode[listed](t, a.get("/v1").body)
 	if len(got.Datasets) != 2 || got.Datasets[1].Name != "weather" || strings.Join(got.Datasets[1].Key, " ") != "site device" {
-		t.Errorf("the datasets are %+v", got.Datasets)
+		t.Errorf("datasets %+v", got.Datasets)
 	}
 	a.get("/v1", "Authorization:").wantProblem(t, unauthorized)
 	a.get("/v1?x=1").wantProblem(t, invalidInput)
 	open := a.get("/", "Authorization:")
 	if root := decode[listed](t, open.body); len(root.Queries) != len(got.Queries) || root.Datasets != nil || strings.Contains(open.body, "weather") {
-		t.Errorf("/ is answered with %s, want the queries, and no datasets without a token", open.body)
+		t.Errorf("/ returns %s; want the queries, and no datasets without a token", open.body)
 	}
 
 	for _, q := range got.Queries {
-		// ask asks with good parameters, but for one.
+		// ask sends valid parameters, except one.
 		ask := func(name string) problem {
 			good := url.Values{}
 			if q.Key == wholeKey {
@@ -56,11 +56,11 @@ func TestDiscovery(t *testing.T) {
 		}
 		for _, name := range append(q.Parameters, "timeout") {
 			if p := ask(name); p.Field != name && p.Type != problemTypes+badCursor.name {
-				t.Errorf("%s %s lists the parameter %s, and does not read it: %+v", q.Method, q.Path, name, p)
+				t.Errorf("%s %s lists the parameter %s, but does not read it: %+v", q.Method, q.Path, name, p)
 			}
 		}
 		if p := ask("nonsense"); !strings.Contains(p.Field, "nonsense") {
-			t.Errorf("%s %s takes any parameter: %+v", q.Method, q.Path, p)
+			t.Errorf("%s %s accepts an unknown parameter: %+v", q.Method, q.Path, p)
 		}
 	}
 
@@ -78,7 +78,7 @@ func TestDiscovery(t *testing.T) {
 	a.get("/v1/weather/keys?cursor=").wantProblem(t, invalidInput)
 }
 
-// The lines that the program prints can be run as they are.
+// The lines that the program prints can be run.
 func TestPrintedLines(t *testing.T) {
 	for _, demo := range []bool{true, false} {
 		var out bytes.Buffer
@@ -89,7 +89,7 @@ func TestPrintedLines(t *testing.T) {
 			}
 		}
 		if n := strings.Count(out.String(), "\n"); n < 3 {
-			t.Errorf("the program prints %d lines", n)
+			t.Errorf("the program printed %d lines", n)
 		}
 	}
 }

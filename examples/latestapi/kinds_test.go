@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestKeysOfKinds: clients name and read numbers as they write them, whatever they are stored as; what is no number is refused by its
-// field.
+// TestKeysOfKinds: clients write and read numbers as numbers, whatever their stored form. Anything else is refused, and the error
+// names the field.
 func TestKeysOfKinds(t *testing.T) {
 	a := newAPI(t)
 	gates := tsdb.MustDefine("gates", tsdb.Key("station").Int("level", 2).Uint("gate", 4), codec.Int64(), tsdb.SchemaOptions{})
@@ -39,7 +39,7 @@ func TestKeysOfKinds(t *testing.T) {
 	}
 }
 
-// TestEvents: of two events of one instant each is shown, with its ID, also where a page ends between them.
+// TestEvents: two events at one instant both appear, with their IDs, also if a page ends between them.
 func TestEvents(t *testing.T) {
 	a := newAPI(t)
 	visits := tsdb.MustDefine("visits", tsdb.Key("user"), codec.Int64(), tsdb.SchemaOptions{Identity: true})

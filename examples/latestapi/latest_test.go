@@ -25,7 +25,7 @@ func TestLatest(t *testing.T) {
 	a.get("/v1/weather/latest?site=berlin&device=roof-7", "Authorization: Bearer secret=2").wantProblem(t, noPoint)
 }
 
-// TestAnyKey asks for entities whose names would not survive in the path of a URL.
+// TestAnyKey requests entities whose names do not fit into the path of a URL.
 func TestAnyKey(t *testing.T) {
 	a := newAPI(t)
 	for i, part := range []string{"..", "a/b", "a b", "50%", "x#y&z=1+1", "München", `"`, "\n"} {
@@ -61,20 +61,20 @@ func TestLatestMany(t *testing.T) {
 		`{"status":"found",` + roofNow + `}`,
 	}
 	if got.StatusCode != 200 || len(answers.Answers) != 7 || answers.Complete {
-		t.Fatalf("%d %s, want 7 answers that are not complete", got.StatusCode, got.body)
+		t.Fatalf("%d %s, want 7 results and complete false", got.StatusCode, got.body)
 	}
 	for i, w := range want {
 		if string(answers.Answers[i]) != w {
-			t.Errorf("answer %d is %s, want %s", i, answers.Answers[i], w)
+			t.Errorf("result %d is %s, want %s", i, answers.Answers[i], w)
 		}
 	}
 	for i := 5; i < 7; i++ {
 		if !strings.Contains(string(answers.Answers[i]), `"failed"`) {
-			t.Errorf("answer %d is %s, want a failure", i, answers.Answers[i])
+			t.Errorf("result %d is %s, want a failure", i, answers.Answers[i])
 		}
 	}
 	if n := a.conn.Counts().Calls[tsdbtest.ReadRows]; n != 3 {
-		t.Errorf("%d reads, want 3: one for each entity, however often it is asked for", n)
+		t.Errorf("%d reads, want 3: one for each entity, even if it is requested twice", n)
 	}
 
 	a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[{"site":"berlin","device":"roof-7"},{"site":"berlin","device":"roof-9"}]}`).
@@ -83,7 +83,7 @@ func TestLatestMany(t *testing.T) {
 		want(t, 200, `{"answers":[{"status":"missing","key":{"site":"berlin","device":"roof-7"}}],"complete":true}`)
 }
 
-// TestMaxStale changes a point behind the store's back: a request that takes an old answer gets one, and no other does.
+// TestMaxStale changes a point outside the store: only a request that allows an old answer gets one.
 func TestMaxStale(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 22)
@@ -96,21 +96,21 @@ func TestMaxStale(t *testing.T) {
 	a.conn.Reset()
 	a.get(path+"&max_stale=1m").want(t, 200, "{"+roofNow+"}")
 	if got := many("?max_stale=1m"); !strings.Contains(got, roofNow) {
-		t.Errorf("of many: %s", got)
+		t.Errorf("latest of many: %s", got)
 	}
 	if n := a.conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
-		t.Errorf("%d reads for answers that are in memory", n)
+		t.Errorf("%d reads for cached points, want 0", n)
 	}
 	for _, query := range []string{"", "&max_stale=0s"} {
 		a.get(path+query).wantProblem(t, unreadablePoint)
 	}
 	if got := many(""); !strings.Contains(got, unreadablePoint.name) {
-		t.Errorf("of many, without max_stale: %s", got)
+		t.Errorf("latest of many, without max_stale: %s", got)
 	}
 	a.get(path+"&max_stale=1m", "Authorization: Bearer secret=2").wantProblem(t, noPoint)
 }
 
-// TestDeadlineKeepsWhatIsRead lets two of five reads through, and holds up the others beyond the deadline.
+// TestDeadlineKeepsWhatIsRead completes two of five reads, and delays the others beyond the deadline.
 func TestDeadlineKeepsWhatIsRead(t *testing.T) {
 	a := newAPI(t)
 	var keys []string
@@ -128,21 +128,21 @@ func TestDeadlineKeepsWhatIsRead(t *testing.T) {
 		Complete bool
 	}](t, got.body)
 	if got.StatusCode != 200 || answers.Complete || len(answers.Answers) != 5 {
-		t.Fatalf("%d %s, want the answers that there are", got.StatusCode, got.body)
+		t.Fatalf("%d %s, want the results that were read", got.StatusCode, got.body)
 	}
 	count := map[string]int{}
 	for _, one := range answers.Answers {
 		count[one.Status]++
 		if one.Status == "failed" && one.Problem.Type != problemTypes+timedOut.name {
-			t.Errorf("an answer that was not in time says %v", one.Problem)
+			t.Errorf("a late result has the problem %v", one.Problem)
 		}
 	}
 	if count["found"] != 2 || count["failed"] != 3 {
-		t.Errorf("%v, want 2 found and 3 failed: %s", count, got.body)
+		t.Errorf("results %v, want 2 found and 3 failed: %s", count, got.body)
 	}
 }
 
-// TestStoreFails looks at what is told of failures, and what is not.
+// TestStoreFails checks what responses say about failures, and what they do not.
 func TestStoreFails(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20)
@@ -159,7 +159,7 @@ func TestStoreFails(t *testing.T) {
 		got := a.get(path)
 		p := got.wantProblem(t, unavailable)
 		if got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s does not say when to come again", path)
+			t.Errorf("%s: no Retry-After", path)
 		}
 		if p.Instance == "" || !strings.Contains(a.log.String(), p.Instance) {
 			t.Errorf("%s has the instance %q, which is not in the log:\n%s", path, p.Instance, a.log)
@@ -177,7 +177,7 @@ func TestStoreFails(t *testing.T) {
 		a.get(path+"&timeout=50ms").wantProblem(t, timedOut)
 	}
 	a.conn.Clear()
-	for a.get("/readyz", "Authorization:").StatusCode != 200 { // the answer of before is given for a second
+	for a.get("/readyz", "Authorization:").StatusCode != 200 { // the earlier response is repeated for a second
 		time.Sleep(50 * time.Millisecond)
 	}
 	a.get("/readyz", "Authorization:").want(t, 200, "ready")
@@ -185,14 +185,14 @@ func TestStoreFails(t *testing.T) {
 	a.get("/readyz", "Authorization:").want(t, 503, "stopping")
 }
 
-// TestUnreadable stores payloads that are no JSON on both sides of a good one.
+// TestUnreadable stores invalid JSON payloads before and after a good one.
 func TestUnreadable(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20, 21, 22)
 	a.spoil("acme#weather#berlin#roof-7#", noon)
 	a.spoil("acme#weather#berlin#roof-7#", noon.Add(-2*time.Minute))
 	if p := a.get("/v1/weather/latest?site=berlin&device=roof-7").wantProblem(t, unreadablePoint); p.Time == nil || !p.Time.Equal(noon) {
-		t.Errorf("the time of the point that cannot be read is %v", p.Time)
+		t.Errorf("the time of the unreadable point is %v", p.Time)
 	}
 	got := a.get("/v1/weather/history?site=berlin&device=roof-7")
 	page := decode[struct{ Points []map[string]any }](t, got.body)

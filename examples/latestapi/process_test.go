@@ -18,7 +18,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 )
 
-// program returns the program as a process of its own, in an empty folder.
+// program returns the program as a separate process, in an empty folder.
 func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -33,11 +33,11 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
-// process is a server in a process of its own.
+// process is a server in a separate process.
 type process struct {
 	t      *testing.T
 	url    string
-	seen   string // where its metrics are; empty where they are nowhere
+	seen   string // the address of its metrics; empty without metrics
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	out    strings.Builder
@@ -68,7 +68,7 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *process {
 		}
 	}
 	err = cmd.Wait()
-	t.Fatalf("it did not listen: %v, %s", err, stderr)
+	t.Fatalf("the program did not listen: %v, %s", err, stderr)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *process) get(path string) (int, string, error) {
 	return resp.StatusCode, string(body), err
 }
 
-// want asks, and checks the status and that a text is in the answer.
+// want sends a request, and checks the status and that the response contains a text.
 func (s *process) want(path string, status int, text string) string {
 	s.t.Helper()
 	got, body, err := s.get(path)
@@ -103,7 +103,7 @@ func (s *process) want(path string, status int, text string) string {
 	return body
 }
 
-// stop ends the process as Ctrl-C does, and wants it to end well.
+// stop ends the process as Ctrl-C does, and checks that it succeeds.
 func (s *process) stop() {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -201,7 +201,7 @@ func TestTwice(t *testing.T) {
 	s.want("/v1/positions/group?company=stc&route=22", 200, `"bus":"175"`)
 	next := decode[historyPage](t, s.want(history, 200, `"next"`)).Next
 
-	// The folder has an owner, and the port too.
+	// The folder and the port are in use.
 	second, stderr := program(t, append(args, "-addr", "127.0.0.1:0")...)
 	if err := second.Run(); err == nil || !strings.Contains(stderr.String(), "-dir") {
 		t.Errorf("a second process on the folder: %v, %s", err, stderr)
@@ -212,7 +212,7 @@ func TestTwice(t *testing.T) {
 	}
 	s.stop()
 	if !strings.Contains(s.out.String(), "Stopping") {
-		t.Errorf("it does not say that it stops:\n%s", &s.out)
+		t.Errorf("the output does not say that the program stops:\n%s", &s.out)
 	}
 
 	s = serving(t, args...)
@@ -222,7 +222,7 @@ func TestTwice(t *testing.T) {
 	}
 	s.stop()
 
-	// Without the keys of a file each process has its own.
+	// Without a file of keys each process has its own.
 	s = serving(t, args[:3]...)
 	s.want(next, 400, badCursor.name)
 	s.stop()
@@ -231,8 +231,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestShutdownUnderLoad interrupts the server while eight clients ask without a pause. Each answer that begins is whole and
-// right; afterwards connections are refused, and the process ends well.
+// TestShutdownUnderLoad interrupts the server while eight clients send requests without a pause. Each response that begins is
+// complete and correct. Afterwards connections are refused, and the process succeeds.
 func TestShutdownUnderLoad(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-dir", t.TempDir())
@@ -252,7 +252,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 				status, body, err := s.get(paths[(n+i)%len(paths)])
 				if err != nil {
 					if status != 0 {
-						t.Errorf("an answer that was cut off: %d %s, %v", status, body, err)
+						t.Errorf("a response was cut off: %d %s, %v", status, body, err)
 					}
 					if n < 20 {
 						warm.Done()
@@ -261,7 +261,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					return
 				}
 				if status != 200 || !strings.HasSuffix(body, "}\n") {
-					t.Errorf("an answer during the end: %d %s", status, body)
+					t.Errorf("a response during the shutdown: %d %s", status, body)
 				}
 			}
 		})
@@ -274,7 +274,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 	}
 }
 
-// TestDrainEnds leaves a request half sent: the process waits for it as long as -drain says, and then says that it did not end.
+// TestDrainEnds sends half a request: the process waits for it as long as -drain says, and then reports that it did not end.
 func TestDrainEnds(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-dir", t.TempDir(), "-drain", "200ms")
@@ -288,7 +288,7 @@ func TestDrainEnds(t *testing.T) {
 	if _, err := io.WriteString(conn, head); err != nil {
 		t.Fatal(err)
 	}
-	// The server asks for the body when a handler reads it, so the request is under way then.
+	// The server asks for the body when a handler reads it, so the request is running then.
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v", line, err)
 	}
@@ -302,7 +302,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// The same program against a server that speaks Bigtable's protocol, through the official client.
+// The program runs against a server with Bigtable's protocol, through the official client.
 func TestCloud(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	server, err := bttest.NewServer("127.0.0.1:0")
@@ -315,7 +315,7 @@ func TestCloud(t *testing.T) {
 	cmd, stderr := program(t, "-cloud", "-token", "demo=acme", "-addr", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "-ensure") {
-		t.Errorf("a table that is not there: %v, %s; want -ensure named", err, stderr)
+		t.Errorf("a missing table: %v, %s; want an error that names -ensure", err, stderr)
 	}
 	for _, args := range [][]string{{"-cloud", "-demo", "-ensure"}, {"-cloud", "-token", "demo=demo"}} {
 		cmd, stderr := program(t, append(args, "-addr", "127.0.0.1:0")...)

@@ -20,7 +20,7 @@ import (
 
 const at = "site=berlin&device=roof-7"
 
-// TestRefused sends what cannot be answered. Each refusal names the field and the limit, and nothing reaches the store.
+// TestRefused sends invalid requests. Each error names the field and the limit, and nothing reaches the store.
 func TestRefused(t *testing.T) {
 	a := newAPI(t)
 	a.conn.Reset()
@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%.100s: field %q, value %q, limit %q; want the field %q", test.path, p.Field, p.Value, p.Limit, test.field)
 		}
 		if len(got.body) > 1000 {
-			t.Errorf("%.100s: the answer has %d bytes", test.path, len(got.body))
+			t.Errorf("%.100s: the response has %d bytes", test.path, len(got.body))
 		}
 	}
 	for _, body := range []string{
@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 	}
 	large := a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[`+strings.Repeat(" ", 64<<10)).wantProblem(t, bodyTooLarge)
 	if large.Field != "body" || !strings.Contains(large.Limit, " bytes") || !strings.Contains(large.Detail, "-max-body") {
-		t.Errorf("a body that is too large is answered with %+v, want the limit and its flag", large)
+		t.Errorf("too large a body: problem %+v, want the limit and its flag", large)
 	}
 	a.do(http.MethodPost, "/v1/weather/latest", `{"keys":[{"site":"a","device":"b"}]}`+strings.Repeat(" ", 64<<10)).wantProblem(t, bodyTooLarge)
 	a.do(http.MethodPost, "/v1/weather/latest", `{}`, "Content-Type: text/plain").wantProblem(t, bodyType)
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 	a.get("/v1/weather/newest").wantProblem(t, noResource)
 	a.get("/v2").wantProblem(t, noResource)
 	if n := a.conn.Counts().Calls[tsdbtest.ReadRows]; n != 0 {
-		t.Errorf("%d reads for requests that were refused", n)
+		t.Errorf("%d reads for refused requests, want 0", n)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 		t.Errorf("HEAD: %d, %d bytes, want 200 and %d", head.StatusCode, head.ContentLength, len(full.body))
 	}
 	if head := a.do(http.MethodHead, "/v1/weather/latest?site=berlin&device=none", ""); head.StatusCode != 404 {
-		t.Errorf("HEAD of nothing: %d", head.StatusCode)
+		t.Errorf("HEAD of a missing point: %d", head.StatusCode)
 	}
 	a.conn.Reset()
 	if head := a.do(http.MethodHead, "/v1/weather/group", "", "Accept: application/x-ndjson"); head.StatusCode != 200 || a.conn.Counts().Calls[tsdbtest.ReadRows] != 0 {
@@ -189,7 +189,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 	}
 }
 
-// TestBusy holds the only slot: the next request is asked to come again, and is answered once the slot is free.
+// TestBusy holds the only slot: the next request is asked to retry, and succeeds once the slot is free.
 func TestBusy(t *testing.T) {
 	a := newLimited(t, limits{body: 1000, requests: 1, timeout: 5 * time.Second})
 	a.put(roof, 20)
@@ -205,7 +205,7 @@ func TestBusy(t *testing.T) {
 	got := a.get("/v1/weather/latest?" + at)
 	got.wantProblem(t, busy)
 	if got.Header.Get("Retry-After") == "" {
-		t.Error("a busy server does not say when to come again")
+		t.Error("a busy server sends no Retry-After")
 	}
 	close(leave)
 	if first := <-done; first.StatusCode != 200 {
@@ -216,7 +216,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestClientLeaves lets a client go while the store is slow: its slot is free again, and the log has nothing to complain of.
+// TestClientLeaves: a client leaves while the store is slow. Its slot is free again, and the log has no errors.
 func TestClientLeaves(t *testing.T) {
 	a := newLimited(t, limits{body: 1000, requests: 1, timeout: time.Hour})
 	entered := make(chan struct{}, 1)
@@ -244,7 +244,7 @@ func TestClientLeaves(t *testing.T) {
 		<-entered
 		leave()
 		if err := <-done; err == nil {
-			t.Error("a request whose client has left was answered")
+			t.Error("the request of a client that left got a response")
 		}
 		for !a.server.slots.Take(acme, 1) { // until the handler has ended
 			runtime.Gosched()
@@ -256,7 +256,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestProblemsOfErrors: what is no mistake of this server is not answered as one.
+// TestProblemsOfErrors: an error that is not this server's fault gets no 500.
 func TestProblemsOfErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -274,12 +274,12 @@ func TestProblemsOfErrors(t *testing.T) {
 	} {
 		p := problemOf(fmt.Errorf("latest: %w", c.err))
 		if p.Type != problemTypes+c.want.name || p.Status != c.want.status {
-			t.Errorf("%v is answered as %s with %d, want %s", c.err, p.Type, p.Status, c.want.name)
+			t.Errorf("%v becomes %s with status %d, want %s", c.err, p.Type, p.Status, c.want.name)
 		}
 	}
 }
 
-// TestErasedTenant: who asks for a tenant that was erased learns that the data is deleted, and the log has no mistake.
+// TestErasedTenant: a request for an erased tenant gets the problem deleted, and the log has no error.
 func TestErasedTenant(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20)
@@ -292,8 +292,7 @@ func TestErasedTenant(t *testing.T) {
 	}
 }
 
-// TestNames checks what nothing else would notice: the README explains each problem under its URI, and no key field is called
-// like a parameter.
+// TestNames checks that the README explains each problem under its URI, and that no key field has the name of a parameter.
 func TestNames(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -310,7 +309,7 @@ func TestNames(t *testing.T) {
 	for _, fields := range [][]string{weather.KeyFields(), positions.KeyFields()} {
 		for _, name := range fields {
 			if slices.Contains([]string{"timeout", "limit", "from", "to", "order", "size", "cursor", "every", "zone", "gaps", "measures", "aggregates", "max_stale"}, name) {
-				t.Errorf("the key field %s is called like a parameter", name)
+				t.Errorf("the key field %s has the name of a parameter", name)
 			}
 		}
 	}

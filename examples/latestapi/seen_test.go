@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
 )
 
-// TestSeen asks as two tenants, of the cache and past it, and wants data for the panels of a program that reads.
+// TestSeen sends requests of two tenants, to the cache and past it, and expects data for the panels of a reading program.
 func TestSeen(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-token", "other=beta", "-dir", t.TempDir(), "-metrics-addr", "127.0.0.1:0", "-tenants-in-metrics", "10")
@@ -24,12 +24,12 @@ func TestSeen(t *testing.T) {
 		}
 	}
 	if n := dashtest.Answered(t, seen); n < 5 {
-		t.Errorf("latestapi answers for %d queries of the dashboard; it has to be those of the cache and of reads", n)
+		t.Errorf("latestapi has data for %d queries of the dashboard, want those of the cache and of reads", n)
 	}
 	dashtest.Listed(t, seen)
 	for expr, want := range map[string]float64{
 		`sum(tidemark_cache_requests_total{tidemark_cache_result="hit"})`:                                    5,
-		`sum(db_client_operation_duration_seconds_count{db_operation_name="Latest",error_type!=""})`:         0, // nothing there is an answer
+		`sum(db_client_operation_duration_seconds_count{db_operation_name="Latest",error_type!=""})`:         0, // a missing point is a result
 		`sum(db_client_response_returned_rows_sum{db_operation_name="Latest",tidemark_tenant="demo"})`:       6,
 		`sum(db_client_operation_duration_seconds_count{db_operation_name="Latest",tidemark_tenant="demo"})`: 8,
 	} {
@@ -37,7 +37,7 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%s is %v, want %v", expr, got, want)
 		}
 	}
-	s.want("/metrics", http.StatusNotFound, "no-resource") // not beside the answers
+	s.want("/metrics", http.StatusNotFound, "no-resource") // not on the port for requests
 	s.stop()
 	if s.stderr.Len() > 0 {
 		t.Errorf("stderr: %s", s.stderr)

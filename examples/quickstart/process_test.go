@@ -12,7 +12,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 )
 
-// program returns the program as a process of its own, in an empty folder.
+// program returns the program as a separate process, in an empty folder.
 func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -82,7 +82,7 @@ func TestCtrlC(t *testing.T) {
 	checkReport(t, out.String())
 }
 
-// The same program against a server that speaks Bigtable's protocol, through the official client.
+// The program runs against a server with Bigtable's protocol, through the official client.
 func TestCloud(t *testing.T) {
 	server, err := bttest.NewServer("127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestMain runs the program itself where a test has started this binary for that, to see how the program ends.
+// TestMain runs the program itself if a test started this binary as a child process.
 func TestMain(m *testing.M) {
 	if os.Getenv("QUICKSTART_TEST_MAIN") != "" {
 		main()
@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// short is a run that is over soon.
+// short returns the arguments of a short run.
 func short(dir string) []string { return []string{"-dir", dir, "-for", "250ms", "-every", "50ms"} }
 
-// runShort runs the program and returns what it printed.
+// runShort runs the program and returns its output.
 func runShort(t *testing.T, dir string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func runShort(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// number returns the one number that the pattern finds in a run's output.
+// number returns the only number that the pattern matches in a run's output.
 func number(t *testing.T, out, pattern string) int {
 	t.Helper()
 	match := regexp.MustCompile(pattern).FindStringSubmatch(out)
@@ -74,8 +74,8 @@ func TestSecondRunFindsTheFirst(t *testing.T) {
 	}
 }
 
-// checkReport looks for the lines that show what the store does. Which devices can be read depends on the machine, so it
-// asks of acme's cpu and memory only.
+// checkReport checks the lines that show the features of the store. Which devices can be read depends on the machine, so it
+// requires only acme's cpu and memory.
 func checkReport(t *testing.T, out string) {
 	t.Helper()
 	for _, pattern := range []string{
@@ -95,7 +95,7 @@ func checkReport(t *testing.T, out string) {
 	}
 }
 
-// TestREADME: the lines of output that README.md shows are such as the program prints, apart from numbers.
+// TestREADME: the program prints the lines of output in README.md, apart from numbers.
 func TestREADME(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -116,7 +116,7 @@ func TestREADME(t *testing.T) {
 	}
 	for line := range strings.Lines(shown) {
 		if strings.Contains(line, "load") || strings.Contains(line, "disk") {
-			continue // not every machine tells them
+			continue // not every machine has them
 		}
 		if !printed[shape(line)] {
 			t.Errorf("README.md shows a line that the program does not print: %s", line)
@@ -157,7 +157,7 @@ func TestInterruptBeforeSampling(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	if err := run(ctx, short(t.TempDir()), io.Discard); err == nil {
-		t.Error("run after an interrupt succeeds; want an error, as nothing was sampled")
+		t.Error("run after an interrupt succeeds; want an error, because nothing was sampled")
 	}
 }
 
@@ -221,10 +221,10 @@ func TestDeviceThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "without the disk of acme2: no such disk\n"); got != 1 {
-		t.Errorf("the disk that cannot be read is named %d times, want once:\n%s", got, out.String())
+		t.Errorf("the unreadable disk is named %d times, want 1:\n%s", got, out.String())
 	}
 	if !regexp.MustCompile(`acme2 +load +\S+ +1.00 of +2.00 cores +50 %\n +acme2 +disk +nothing\n`).MatchString(out.String()) {
-		t.Errorf("want load beside a disk that cannot be read:\n%s", out.String())
+		t.Errorf("want load in spite of an unreadable disk:\n%s", out.String())
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestMain runs the program itself where a test's run has started this binary to be killed.
+// TestMain runs the program itself if a test started this binary as a child process to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("ROLLUPS_TEST_MAIN") != "" {
 		main()
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestTwice: a second run in the folder finds the views of both, and of one that was killed in between.
+// TestTwice: a second run in the folder finds the views of both runs, and of the process that was killed in between.
 func TestTwice(t *testing.T) {
 	t.Setenv("ROLLUPS_TEST_MAIN", "1")
 	dir := filepath.Join(t.TempDir(), "made", "by the program")
@@ -38,7 +38,7 @@ func TestTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := exec.CommandContext(t.Context(), self, "-doomed", "-dir", dir).Run(); err == nil {
-				t.Fatal("the doomed process was not killed")
+				t.Fatal("the child process was not killed")
 			}
 		}
 		out := watched{ctx: t.Context(), seen: dashtest.New("rollups")}
@@ -46,11 +46,11 @@ func TestTwice(t *testing.T) {
 			t.Fatalf("run %d: %v, after\n%s", i+1, err, &out)
 		}
 		if n := dashtest.Answered(t, out.seen); n < 2 {
-			t.Errorf("run %d: rollups answers for %d queries of the dashboard; it has to be those of rollups", i+1, n)
+			t.Errorf("run %d: rollups has data for %d queries of the dashboard, want those of rollups", i+1, n)
 		}
 		dashtest.Listed(t, out.seen)
 		if lag := out.seen.Value(t, `max(tidemark_rollup_lag_seconds)`); lag < 0 || lag > 600 {
-			t.Errorf("run %d: the rollups are %v seconds behind right after the worker has come by", i+1, lag)
+			t.Errorf("run %d: the rollups are %v seconds behind right after the worker's pass", i+1, lag)
 		}
 		const plain, late = "  2026-03-30 00:00  1440 points   min   4.82   mean   9.89   max  14.93\n", "  2026-03-30 00:00  1441 points   min   4.82   mean   9.92   max  45.00\n"
 		if got := strings.Count(out.String(), late); got != 2 {
@@ -64,7 +64,7 @@ func TestTwice(t *testing.T) {
 			fmt.Sprintf("Views     %d before", i*2400), fmt.Sprintf("; %d count, each once\n", i*2400+1400),
 		} {
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("run %d says nothing of %q:\n%s", i+1, want, &out)
+				t.Errorf("run %d: the output lacks %q:\n%s", i+1, want, &out)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestTwice(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	for _, args := range [][]string{{"-wrong"}, {"extra"}, {"-dir", ""}} {
 		if _, ok := errors.AsType[usageError](run(t.Context(), args, io.Discard)); !ok {
-			t.Errorf("run %q is no usage error", args)
+			t.Errorf("run %q returns no usage error", args)
 		}
 	}
 	if err := run(t.Context(), []string{"-help"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
@@ -86,7 +86,7 @@ func TestEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := run(ctx, []string{"-dir", dir}, io.Discard); !errors.Is(err, context.Canceled) {
-		t.Errorf("an interrupted run ends with %v", err)
+		t.Errorf("an interrupted run returns %v", err)
 	}
 	held, err := embedded.Open(t.Context(), filepath.Join(dir, "store"))
 	if err != nil {
@@ -94,6 +94,6 @@ func TestEndsEarly(t *testing.T) {
 	}
 	defer held.Close()
 	if err := run(t.Context(), []string{"-dir", dir}, io.Discard); !errors.Is(err, embedded.ErrLocked) || !strings.Contains(err.Error(), "-dir") {
-		t.Errorf("a second program in the folder ends with %v", err)
+		t.Errorf("a second program in the folder returns %v, want ErrLocked and -dir", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
 )
 
-// watched is the output of the program, which looks at its metrics from outside each time the worker has come by.
+// watched is the output of the program. It reads the program's metrics after each pass of the worker.
 type watched struct {
 	bytes.Buffer
 	ctx  context.Context

@@ -74,7 +74,7 @@ func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.I
 				return fmt.Errorf("pass of the worker: %w", err)
 			}
 			if marks, buckets = marks+p.Marks, buckets+p.Buckets; p.Waiting == 0 {
-				fmt.Fprintf(stdout, "Worker    %d marks in %d passes, %d buckets were not as stored\n", marks, passes, buckets)
+				fmt.Fprintf(stdout, "Worker    %d marks in %d passes, %d buckets replaced\n", marks, passes, buckets)
 				return nil
 			}
 		}
@@ -82,7 +82,7 @@ func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.I
 	if err := pass(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nDays of Berlin, as stored; the clock is put forward on the 29th\n")
+	fmt.Fprintf(stdout, "\nDays of Berlin, as stored; daylight saving time starts on the 29th\n")
 	if err := table(ctx, stdout, rollup.For(days, repo), tsdb.Between(to.AddDate(0, 0, -4), to)); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.I
 
 	late := time.Date(2026, time.March, 30, 14, 0, 30, 0, berlin)
 	day := tsdb.Between(late.Add(-24*time.Hour), late)
-	fmt.Fprintf(stdout, "\nThe 30th: a late point, read before and after the worker has come by; then the point is deleted\n")
+	fmt.Fprintf(stdout, "\nThe 30th: a late point, read before and after the worker's pass; then the point is deleted\n")
 	for _, change := range []func() error{
 		func() error { return repo.Put(ctx, devices[0], late, Reading{TempC: 45}) },
 		func() error { return repo.Delete(ctx, devices[0], late) },

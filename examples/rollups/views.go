@@ -98,7 +98,7 @@ func countViews(ctx context.Context, stdout io.Writer, o options) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "          %d of them are in its journal still, some of which may count already\n", w.Stats().Journal.Points)
+		fmt.Fprintf(stdout, "          %d of them are still in its journal, and some may be counted already\n", w.Stats().Journal.Points)
 		_, err = rollup.NewStreamAdder(daily, views.For(store, id), w).AddMany(ctx, some(firstViews))
 		if err := errors.Join(err, w.Close(ctx)); err != nil { // Close: all is delivered
 			return err

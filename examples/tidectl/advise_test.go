@@ -48,7 +48,7 @@ func TestAdviseByFile(t *testing.T) {
 			found = append(found, a.Severity+" "+a.Cause)
 		}
 		if strings.Join(found, ", ") != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, found, tt.want)
+			t.Errorf("%s: found %q, want %q", tt.name, found, tt.want)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "orders")
@@ -57,15 +57,15 @@ func TestAdviseByFile(t *testing.T) {
 	}
 	out, _, err := tidectl(t, t.Context(), "", "advise", "orders", "--file", file, "--key", "order")
 	if want(t, 0, err, "as text"); !strings.Contains(out, "warning: sequential\n") || !strings.Contains(out, "What helps: ") {
-		t.Errorf("as text:\n%s", out)
+		t.Errorf("text output:\n%s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), sequential.String(), "advise", "orders", "--file", "-", "--key", "order", "--salts", "50")
 	if want(t, 0, err, "salted"); !strings.Contains(out, "warning: sequential\n") || !strings.Contains(out, "in each of 50 salts") {
-		t.Errorf("salted:\n%s", out)
+		t.Errorf("output for a salted key:\n%s", out)
 	}
 }
 
-// TestAdviseByPartOfTheEntities: what a tenant writes is scaled by the share of its entities that the file holds.
+// TestAdviseByPartOfTheEntities: a tenant's rate is scaled by the share of its entities in the file.
 func TestAdviseByPartOfTheEntities(t *testing.T) {
 	var lines strings.Builder
 	for i := range 100 {
@@ -74,11 +74,11 @@ func TestAdviseByPartOfTheEntities(t *testing.T) {
 	advise := []string{"advise", "temps", "--file", "-", "--key", "site,device"}
 	out, _, err := tidectl(t, t.Context(), lines.String(), advise...)
 	if want(t, 0, err, "all entities"); !strings.Contains(out, "nothing to say") {
-		t.Errorf("all entities:\n%s", out)
+		t.Errorf("output for all entities:\n%s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), lines.String(), append(advise, "--share", "0.05")...)
 	if want(t, 0, err, "one in twenty"); !strings.Contains(out, "busy-tenant\n") || !strings.Contains(out, "20000 points a second") {
-		t.Errorf("one in twenty:\n%s", out)
+		t.Errorf("output for one entity in twenty:\n%s", out)
 	}
 	for _, share := range []string{"0", "-0.5", "1.01", "5", "NaN"} {
 		_, _, err := tidectl(t, t.Context(), lines.String(), append(advise, "--share="+share)...)
@@ -108,11 +108,11 @@ func TestAdviseByStore(t *testing.T) {
 	}
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "advise", "temps", "acme")
 	if want(t, 0, err, "days"); !strings.Contains(out, "warning: time-first\n") {
-		t.Errorf("days first:\n%s", out)
+		t.Errorf("output for a key with the day first:\n%s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "advise", "temps", "beta", "-o", "json")
 	if want(t, 0, err, "nothing stored"); !strings.Contains(out, `"entities":0,"advice":[]`) {
-		t.Errorf("nothing stored:\n%s", out)
+		t.Errorf("output without stored data:\n%s", out)
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "advise", "none", "acme")
 	want(t, exitFailed, err, "an unknown dataset")

@@ -24,7 +24,7 @@ import (
 
 const aDay = 24 * time.Hour
 
-// stations are three tenants with points in three datasets. One of the datasets was once kept in another class.
+// stations stores points of three tenants in three datasets. One dataset had another class before.
 func stations(t *testing.T) (dir string, all []tsdb.Dataset) {
 	t.Helper()
 	dir = t.TempDir()
@@ -82,7 +82,7 @@ func table(t *testing.T, dir string, f func(*bigtable.Table)) {
 	}
 }
 
-// rest returns the cells of all rows of tenants but those of a dataset or a family.
+// rest returns the cells of all rows of tenants, except those of a dataset or a family.
 func rest(t *testing.T, dir, dataset, family string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -104,11 +104,11 @@ func rest(t *testing.T, dir, dataset, family string) map[string]string {
 	return out
 }
 
-// TestDatasets deletes a dataset and retires a class of a table with three tenants. With -v it prints the transcript. Whatever
-// else the tenants have stays byte for byte.
+// TestDatasets deletes a dataset and retires a class, in a table with three tenants. With -v it prints the transcript. All other
+// data stays the same, byte for byte.
 func TestDatasets(t *testing.T) {
 	dir, all := stations(t)
-	table(t, dir, func(table *bigtable.Table) { // a point that was written in d7, and has expired
+	table(t, dir, func(table *bigtable.Table) { // an expired point that was written in d7
 		key := fmt.Sprintf("acme#power#place0#%019d", int64(1<<63-1)-time.Now().Add(-9*aDay).UnixNano())
 		mut := bigtable.NewMutation()
 		mut.Set("d7", "p:f64", bigtable.Time(time.Now().Add(-9*aDay)), make([]byte, 8))
@@ -145,17 +145,17 @@ func TestDatasets(t *testing.T) {
 	cmd(0, "Families:     d7", "remove", "--class", "d7", "--yes")
 	cmd(0, "Families:     d30", "remove", "--class", "d30", "--yes")
 	if after := rest(t, dir, "", ""); !maps.Equal(before, after) {
-		t.Errorf("the rest was\n%v\nand is\n%v", before, after)
+		t.Errorf("the other data was\n%v\nand is\n%v", before, after)
 	}
 	store, err := embedded.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Ensure(t.Context(), all[0]); !errors.Is(err, tsdb.ErrDatasetDeleted) {
-		t.Errorf("Ensure of a deleted dataset: %v", err)
+		t.Errorf("Ensure of a deleted dataset: %v, want ErrDatasetDeleted", err)
 	}
 	if err := store.Ensure(t.Context(), all[1]); !errors.Is(err, tsdb.ErrSchemaConflict) {
-		t.Errorf("Ensure with a class that was removed: %v", err)
+		t.Errorf("Ensure with a removed class: %v, want ErrSchemaConflict", err)
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)

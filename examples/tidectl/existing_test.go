@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// A name that is misspelt is an error, and not a tenant that has stored nothing; a tenant that has only a profile exists.
+// A misspelt name is an error, not a tenant without data. A tenant that has only a profile exists.
 func TestTenantThatDoesNotExist(t *testing.T) {
 	dir := filled(t, 1)
 	for _, command := range []string{"export nobody --file -", "usage nobody", "erase nobody --yes", "erase nobody --dry-run", "erase nobody --yes --entity device=roof"} {
 		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "tenants"}, strings.Fields(command)...)...)
 		if want(t, exitFailed, err, command); err == nil || !strings.Contains(err.Error(), "there is no tenant nobody") || out != "" {
-			t.Errorf("%s prints %q and ends with %v, want that there is no such tenant", command, out, err)
+			t.Errorf("%s prints %q and ends with %v, want an error that the tenant does not exist", command, out, err)
 		}
 	}
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "list")
 	if want(t, 0, err, "list"); strings.Contains(out, "nobody") {
-		t.Errorf("a refused erasure has left %s", out)
+		t.Errorf("a refused erasure left %s", out)
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "somebody", "--name", "Somebody")
 	want(t, 0, err, "onboard")
@@ -26,15 +26,15 @@ func TestTenantThatDoesNotExist(t *testing.T) {
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "somebody", "--name", "Another")
 	if want(t, exitFailed, err, "onboard again"); !strings.Contains(err.Error(), "--replace") {
-		t.Errorf("onboarding again with another name ends with %v, want the flag that replaces", err)
+		t.Errorf("onboarding again with another name: %v, want an error that names --replace", err)
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "erase", "acme", "--dry-run", "--entity", "site=x")
 	if want(t, exitFailed, err, "erase by a field that is none"); !strings.Contains(err.Error(), "temps: device") {
-		t.Errorf("an entity by a wrong field ends with %v, want the key fields", err)
+		t.Errorf("erasing an entity by a wrong field: %v, want the key fields", err)
 	}
 }
 
-// Times are dates, or have a zone; without one they are in UTC.
+// Times are dates, or have a zone; without a zone they are in UTC.
 func TestTimes(t *testing.T) {
 	dir := filled(t, 3) // from 2026-05-28T20:26:40Z on, a second apart
 	for command, points := range map[string]string{
@@ -49,7 +49,7 @@ func TestTimes(t *testing.T) {
 	}
 	_, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", "-", "--from", "2026-05-29", "--to", "2026-05-28")
 	if want(t, exitFailed, err, "ends that are mixed up"); !strings.Contains(err.Error(), "interval") {
-		t.Errorf("got %v", err)
+		t.Errorf("swapped times: %v, want an error about the interval", err)
 	}
 }
 
@@ -66,6 +66,6 @@ func TestVersionAndCompletion(t *testing.T) {
 	}
 	out, _, err = tidectl(t, t.Context(), "", "tenants", "--generate-shell-completion")
 	if want(t, 0, err, "completing"); !strings.Contains(out, "export") {
-		t.Errorf("below tenants a shell is offered %q", out)
+		t.Errorf("completion after tenants offers %q", out)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestKeyOfAnExport: an export with a key is imported with that key only.
+// TestKeyOfAnExport: an export with a key can only be imported with that key.
 func TestKeyOfAnExport(t *testing.T) {
 	dir, keys := filled(t, 100), t.TempDir()
 	key, other := filepath.Join(keys, "key"), filepath.Join(keys, "other")
@@ -33,7 +33,7 @@ func TestKeyOfAnExport(t *testing.T) {
 		return out, err
 	}
 	if out, err := imported(file, "--key-file", key); err != nil || !strings.Contains(out, "100") {
-		t.Errorf("with its key: %s, %v", out, err)
+		t.Errorf("import with its key: %s, %v", out, err)
 	}
 	for what, args := range map[string][]string{"without the key": nil, "with another key": {"--key-file", other}} {
 		if out, err := imported(file, args...); exitCode(err) == 0 {
@@ -44,11 +44,11 @@ func TestKeyOfAnExport(t *testing.T) {
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", plain)
 	want(t, 0, err, "export without a key")
 	if out, err := imported(plain, "--key-file", key); exitCode(err) == 0 {
-		t.Errorf("an export without a key, which anybody can make, is imported with one: %s", out)
+		t.Errorf("import with a key of an export without one, which anybody can make: %s", out)
 	}
 }
 
-// TestExportIsSynced: an export whose file cannot be synced has failed. A pipe takes every byte, and cannot be synced.
+// TestExportIsSynced: an export fails if its file cannot be synced. A pipe accepts every byte, and cannot be synced.
 func TestExportIsSynced(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -56,14 +56,14 @@ func TestExportIsSynced(t *testing.T) {
 	}
 	defer r.Close()
 	if err := finish(w, "pipe", nil); err == nil {
-		t.Error("an export that is not on disk is reported as done")
+		t.Error("an export that is not on disk succeeds, want an error")
 	}
 	if _, err := w.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the file is still open: %v", err)
 	}
 }
 
-// TestUsageShowsOneTenant: a tenant's usage names no dataset that only other tenants have rows of, and neither does its export.
+// TestUsageShowsOneTenant: a tenant's usage and export do not name datasets in which only other tenants have rows.
 func TestUsageShowsOneTenant(t *testing.T) {
 	dir := filled(t, 3)
 	secret := tsdb.MustDefine("secret-project", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
@@ -87,6 +87,6 @@ func TestUsageShowsOneTenant(t *testing.T) {
 	}
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "usage", "beta")
 	if want(t, 0, err, "usage of its tenant"); !strings.Contains(out, "secret-project") {
-		t.Errorf("it prints %s", out)
+		t.Errorf("the output is %s", out)
 	}
 }

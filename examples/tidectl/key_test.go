@@ -8,20 +8,20 @@ import (
 	"testing"
 )
 
-// TestReadKey: a key's file is its owner's alone, and a newline at its end is none of the key.
+// TestReadKey: only its owner may read a key's file. A newline at its end is not part of the key.
 func TestReadKey(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(name, []byte(strings.Repeat("k", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if key, err := readKey(name); err != nil || string(key) != strings.Repeat("k", 32) {
-		t.Errorf("%q, %v", key, err)
+		t.Errorf("key %q, error %v", key, err)
 	}
 	if key, err := readKey(""); err != nil || key != nil {
-		t.Errorf("no file: %q, %v", key, err)
+		t.Errorf("without a file: %q, %v", key, err)
 	}
 	if _, err := readKey(name + "x"); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("reading a missing file succeeds")
 	}
 	if runtime.GOOS == "windows" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
-// Events of one instant are put, printed, watched and exported, each with its ID.
+// Two events of one instant are put, printed, watched and exported, each with its ID.
 func TestInspectEvents(t *testing.T) {
 	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.JSON[string](), tsdb.SchemaOptions{Identity: true})
 	dir := filled(t, 1)
@@ -58,7 +58,7 @@ func TestInspectEvents(t *testing.T) {
 	}
 	s, err := seenUntil(t.Context(), v, newest)
 	if err != nil || !s.ids["a"] || !s.ids["b"] {
-		t.Errorf("seen before watch begins: %+v, %v", s, err)
+		t.Errorf("state before watch begins: %+v, %v", s, err)
 	}
 	var out strings.Builder
 	a := &app{form: "text"}
@@ -74,7 +74,7 @@ func TestInspectEvents(t *testing.T) {
 	if want := "2026-05-30T00:00:00Z  c  ada  json  \"y\"\n2026-05-30T00:00:00Z  d  ada  json  \"y\"\n"; out.String() != want {
 		t.Errorf("watch prints %q, want %q", &out, want)
 	}
-	// An instant with more points than watch remembers is left behind, and each point is printed once at most.
+	// watch skips an instant with more points than it remembers, and prints each point at most once.
 	s.most, a.std.err = 4, new(strings.Builder)
 	out.Reset()
 	for _, id := range []string{"e", "f", "g"} {
@@ -86,13 +86,13 @@ func TestInspectEvents(t *testing.T) {
 		}
 	}
 	if len(s.ids) > s.most || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("watch remembers %d IDs, and prints %q; want 4 at most, and one point", len(s.ids), &out)
+		t.Errorf("watch remembers %d IDs, and prints %q; want at most 4, and one point", len(s.ids), &out)
 	}
 	if err := events.For(store, tenant.MustParse("acme")).WithID("h").Put(t.Context(), ada, newest.Time.Add(1), "later"); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.printSince(t.Context(), v, ada, &s); err != nil || !strings.Contains(out.String(), "later") {
-		t.Errorf("a point of a later instant: %v, printed %q", err, &out)
+		t.Errorf("a point at a later instant: %v, printed %q", err, &out)
 	}
 	var table strings.Builder
 	w := newCSV(memoryFile{&table}, v)
@@ -102,11 +102,11 @@ func TestInspectEvents(t *testing.T) {
 		}
 	}
 	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), ",id\nada,2026-05-30T00:00:00Z,keep,json,\"\"\"x\"\"\",,a\n") {
-		t.Errorf("as CSV: %q, %v", &table, err)
+		t.Errorf("CSV output: %q, %v", &table, err)
 	}
 }
 
-// memoryFile is a file that is written to memory.
+// memoryFile is a file in memory.
 type memoryFile struct{ *strings.Builder }
 
 func (memoryFile) Close() error { return nil }

@@ -39,7 +39,7 @@ func noted(t *testing.T) string {
 	return dir
 }
 
-// Points of datasets that tidectl was not compiled with are printed, stored, and read back by a program.
+// tidectl prints and stores points of datasets that it was not compiled with, and a program reads them back.
 func TestInspect(t *testing.T) {
 	dir := noted(t)
 	key := []string{"site=berlin, ost", "device=7"}
@@ -111,12 +111,12 @@ func TestInspect(t *testing.T) {
 		{exitFailed, "class", []string{"put", "--json", "{}", "--class", "d9", "notes", "acme", "site=x", "device=1"}},
 	} {
 		if _, err := run(wrong.code, wrong.args...); err == nil || !strings.Contains(err.Error(), wrong.says) {
-			t.Errorf("%v ends with %v, want %q in it", wrong.args, err, wrong.says)
+			t.Errorf("%v: error %v, want %q in it", wrong.args, err, wrong.says)
 		}
 	}
 }
 
-// Watch prints what is there from a time on, the oldest first, and ends without an error when it is interrupted.
+// Watch prints points from a time on, oldest first, and ends without an error when it is interrupted.
 func TestWatch(t *testing.T) {
 	dir := noted(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -128,7 +128,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// lines calls full behind the second line.
+// lines calls full after the second line.
 type lines struct {
 	seen []string
 	full func()
@@ -141,7 +141,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// CSV has the same columns whatever is stored, and a reader of RFC 4180 gets back what was stored.
+// CSV has the same columns whatever is stored, and a reader of RFC 4180 gets the stored values back.
 func TestCSV(t *testing.T) {
 	dir := noted(t)
 	file := filepath.Join(t.TempDir(), "notes.csv")
@@ -168,9 +168,9 @@ func TestCSV(t *testing.T) {
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file+"3", "--format", "csv", "--dataset", "none")
 	if want(t, exitFailed, err, "a dataset that is not there"); err == nil {
-		t.Error("CSV of no dataset")
+		t.Error("CSV without a dataset succeeds, want an error")
 	}
 	if _, err := os.Stat(file + "3"); err == nil {
-		t.Error("an export that was refused has left a file")
+		t.Error("a refused export left a file")
 	}
 }

@@ -10,7 +10,7 @@ func TestForecast(t *testing.T) {
 	dir := filled(t, 10)
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "-o", "text", "retention", "forecast", "--weeks", "3", "--set", "keep=maxage=1d")
 	if want(t, 0, err, "forecast"); !strings.Contains(out, "All rows were counted") || !strings.Contains(out, "WEEK 3") || !strings.Contains(out, "would drop") {
-		t.Errorf("it prints %s", out)
+		t.Errorf("the output is %s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "-o", "json", "retention", "forecast", "--set", "keep=maxage=1d")
 	want(t, 0, err, "forecast as JSON")

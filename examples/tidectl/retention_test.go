@@ -57,7 +57,7 @@ func TestRetention(t *testing.T) {
 	if out := cmd(0, append(shorter, "--out", file)...); !strings.Contains(out, "maxage=90d -> maxage=7d   DESTRUCTIVE") {
 		t.Error(out)
 	}
-	cmd(exitFailed, append(shorter, "--out", file)...) // it is there
+	cmd(exitFailed, append(shorter, "--out", file)...) // the file exists
 	cmd(exitChanges, append(shorter, "--detailed-exitcode")...)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
@@ -88,5 +88,5 @@ func TestRetention(t *testing.T) {
 		t.Error(out)
 	}
 	cmd(0, "apply", "--set", "d90=never", "--yes")
-	cmd(exitFailed, "apply", "--plan", file, "--allow", "d90") // it is stale
+	cmd(exitFailed, "apply", "--plan", file, "--allow", "d90") // the plan is stale
 }

@@ -88,7 +88,7 @@ func TestWrongCommandLines(t *testing.T) {
 	_, _, err = tidectl(t, t.Context(), "", "--dir", filepath.Join(dir, "none"), "tenants", "import", "acme", "--file", "-", "--create", "--dry-run")
 	want(t, exitFailed, err, "a dry run into a folder that is not there")
 	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
-		t.Error("a command that may not make a folder has made it")
+		t.Error("a command that may not create a folder created it")
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--help")
 	want(t, 0, err, "--help")
@@ -124,7 +124,7 @@ func TestList(t *testing.T) {
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "beta", "--class", "temps=d1")
 	if want(t, exitFailed, err, "onboard in a class that is not offered"); !strings.Contains(err.Error(), "temps (keep)") {
-		t.Errorf("it says %v", err)
+		t.Errorf("onboarding in a class that is not offered: %v", err)
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "beta", "--class", "temps=keep")
 	want(t, 0, err, "onboard in a class")
@@ -138,7 +138,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Points go from one store to an empty one, twice with the same end; a damaged file is refused with its line.
+// Points go from one store to an empty one, twice with the same result. A damaged file is refused, and the error names the line.
 func TestExportAndImport(t *testing.T) {
 	dir, file := filled(t, 2500), filepath.Join(t.TempDir(), "acme.ndjson")
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file, "-o", "json")
@@ -149,7 +149,7 @@ func TestExportAndImport(t *testing.T) {
 	want(t, exitFailed, err, "export over a file")
 	_, remarks, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file, "--continue")
 	if want(t, 0, err, "continue a complete export"); !strings.Contains(remarks, "complete") {
-		t.Errorf("it says %s", remarks)
+		t.Errorf("the message is %s", remarks)
 	}
 	whole, err := os.ReadFile(file)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestExportAndImport(t *testing.T) {
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file, "--continue")
 	want(t, 0, err, "continue")
 	if again, _ := os.ReadFile(file); !bytes.Equal(again, whole) {
-		t.Error("the continued file is another one")
+		t.Error("the continued file differs")
 	}
 	empty := filepath.Join(t.TempDir(), "made", "by", "import")
 	_, _, err = tidectl(t, t.Context(), "", "--dir", empty, "tenants", "import", "acme", "--file", file)
@@ -181,15 +181,15 @@ func TestExportAndImport(t *testing.T) {
 	damaged := bytes.Replace(whole, []byte("roof"), []byte("r0of"), 1)
 	_, _, err = tidectl(t, t.Context(), string(damaged), "--dir", empty, "tenants", "import", "acme", "--file", "-")
 	if want(t, exitDamaged, err, "import of a damaged file"); !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("got %v", err)
+		t.Errorf("import of a damaged file: %v, want its line", err)
 	}
 	back, _, err := tidectl(t, t.Context(), "", "--dir", empty, "tenants", "export", "acme", "--file", "-")
 	if want(t, 0, err, "export to standard output"); strings.Count(back, `"roof"`) != 2500 {
-		t.Errorf("it has %d points", strings.Count(back, `"roof"`))
+		t.Errorf("the store has %d points", strings.Count(back, `"roof"`))
 	}
 }
 
-// Ctrl-C ends an import after a whole block, and what it says then goes on.
+// Ctrl-C ends an import after a whole block, and its message says how to continue.
 func TestInterruptedImport(t *testing.T) {
 	dir, empty := filled(t, 2500), t.TempDir()
 	whole, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", "-")
@@ -203,7 +203,7 @@ func TestInterruptedImport(t *testing.T) {
 	_, rest, ok := strings.Cut(stderr.String(), "--continue '")
 	at, _, _ := strings.Cut(rest, "'")
 	if !ok {
-		t.Fatalf("it says %s", stderr.String())
+		t.Fatalf("the message is %s", stderr.String())
 	}
 	out, _, err := tidectl(t, t.Context(), whole, append(args, "-o", "json", "--continue", at)...)
 	want(t, 0, err, "continued")
@@ -213,7 +213,7 @@ func TestInterruptedImport(t *testing.T) {
 	}
 }
 
-// interrupting cancels once some has been read.
+// interrupting cancels after some bytes have been read.
 type interrupting struct {
 	*strings.Reader
 	after  int
@@ -227,7 +227,7 @@ func (i *interrupting) Read(p []byte) (int, error) {
 	return i.Reader.Read(p)
 }
 
-// Nothing is erased that was not confirmed, and what was is gone, and nobody else's.
+// Nothing is erased without confirmation. An erased tenant is gone, and others are not affected.
 func TestErase(t *testing.T) {
 	dir := filled(t, 10)
 	erase := []string{"--dir", dir, "tenants", "erase", "acme", "--settle", "1ns"}
@@ -235,11 +235,11 @@ func TestErase(t *testing.T) {
 	want(t, exitRefused, err, "erase without a terminal")
 	out, _, err := tidectl(t, t.Context(), "", append(erase, "--dry-run", "-o", "json")...)
 	if want(t, 0, err, "dry run"); !strings.Contains(out, `"dry_run":true`) {
-		t.Errorf("it prints %s", out)
+		t.Errorf("the output is %s", out)
 	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", "-")
 	if want(t, 0, err, "export"); strings.Count(out, `"roof"`) != 10 {
-		t.Error("a dry run has erased points")
+		t.Error("a dry run erased points")
 	}
 	for range 2 {
 		_, _, err = tidectl(t, t.Context(), "", append(erase, "--yes", "--by", "the tenant")...)
@@ -251,7 +251,7 @@ func TestErase(t *testing.T) {
 	}
 	out, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "beta", "--file", "-")
 	if want(t, 0, err, "export of another tenant"); strings.Count(out, `"roof"`) != 10 {
-		t.Error("another tenant has lost points")
+		t.Error("another tenant lost points")
 	}
 	_, _, err = tidectl(t, t.Context(), "", "--dir", dir, "tenants", "readmit", "acme")
 	want(t, 0, err, "readmit")

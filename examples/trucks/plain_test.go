@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// plain is what a plain pass over the lines knows of a truck.
+// plain is the result of a plain pass over the lines for one truck.
 type plain struct {
 	fleet      string
 	location   Location
@@ -18,7 +18,7 @@ type plain struct {
 	loads      map[time.Time]float64
 }
 
-// plainPass reads lines with nothing but strings, and returns the trucks by name and the newest time.
+// plainPass reads lines with string functions only, and returns the trucks by name and the newest time.
 func plainPass(t *testing.T, text string) (trucks map[string]*plain, now time.Time) {
 	t.Helper()
 	trucks = map[string]*plain{}

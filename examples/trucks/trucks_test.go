@@ -23,7 +23,7 @@ var trucks = flag.String("trucks", "", "a file of the trucks in line protocol, p
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// loaded returns the data of some lines, stored.
+// loaded stores some lines, and returns the data.
 func loaded(t *testing.T, text string) (*data, summary) {
 	t.Helper()
 	store, err := embedded.OpenMemory(t.Context())
@@ -45,7 +45,7 @@ func loaded(t *testing.T, text string) (*data, summary) {
 	return d, sum
 }
 
-// TestAnswers compares each answer with what a plain pass over the lines gives.
+// TestAnswers compares each answer with the result of a plain pass over the lines.
 func TestAnswers(t *testing.T) {
 	t.Run("made up", func(t *testing.T) { answers(t, sample()) })
 	t.Run("file", func(t *testing.T) {
@@ -95,7 +95,7 @@ func answers(t *testing.T, text string) {
 	}
 	limits := map[float64]bool{0: true, 0.1: true, 0.801: true, 2: true}
 	for _, p := range want {
-		limits[p.fuel] = true // so that somebody is just not below it
+		limits[p.fuel] = true // so that one truck is just not below the limit
 	}
 	for below := range limits {
 		answerFuel(t, d, want, below)
@@ -180,10 +180,10 @@ func answerLoads(t *testing.T, d *data, want map[string]*plain) {
 	}
 }
 
-// near allows for sums that were made in another order.
+// near allows for sums in another order.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
 
-// TestSample holds the made-up data to what the questions need: something to find for each, and something to leave out.
+// TestSample checks that the made-up data has something to find, and something to leave out, for each question.
 func TestSample(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), nil, &out); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// failing are the scrapes of a program whose operations all end with one type of error, from its start on; of several types each
-// has as many operations.
+// failing returns the scrapes of a program whose operations all end with an error of the given types, in equal numbers, from its
+// start on.
 func failing(errorTypes ...string) *Scrapes {
 	s := New("ingest")
 	for i := range 4 {
@@ -23,7 +23,7 @@ func failing(errorTypes ...string) *Scrapes {
 	return s
 }
 
-// put adds what the last scrape saw of a metric.
+// put adds the last scraped value of a metric.
 func (s *Scrapes) put(name string, value float64, host string, with map[string]string) {
 	m := model.Metric{model.MetricNameLabel: model.LabelValue(name), "db_collection_name": "tidemark"}
 	for k, v := range with {
@@ -32,7 +32,7 @@ func (s *Scrapes) put(name string, value float64, host string, with map[string]s
 	s.add(&model.Sample{Metric: m, Value: model.SampleValue(value), Timestamp: model.TimeFromUnixNano(s.at().UnixNano())}, host)
 }
 
-// value is what a panel or an alert says.
+// value returns the result of a panel or an alert.
 func (s *Scrapes) value(t *testing.T, all []query, name string) (v float64, ok bool) {
 	t.Helper()
 	for _, q := range all {
@@ -49,13 +49,13 @@ func (s *Scrapes) value(t *testing.T, all []query, name string) (v float64, ok b
 		}
 		return found[0].F, true
 	}
-	t.Fatalf("there is no %q", name)
+	t.Fatalf("no query %q", name)
 	return 0, false
 }
 
-// TestShareOfFailed: a program that never succeeded shows that, and one that never failed shows that, too.
+// TestShareOfFailed: the panel is correct for a program that never succeeded, and for one that never failed.
 func TestShareOfFailed(t *testing.T) {
-	t.Chdir("../../ingest") // from where an example sees the dashboard
+	t.Chdir("../../ingest") // where an example finds the dashboard
 	for errorType, want := range map[string]float64{"UNAVAILABLE": 1, "": 0} {
 		if got, ok := failing(errorType).value(t, panels(t), "Failed operations"); !ok || got != want {
 			t.Errorf("operations that end with %q: %v, %v; want %v", errorType, got, ok, want)
@@ -63,8 +63,8 @@ func TestShareOfFailed(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWokenForACaller: that a caller goes away, asks for more than its limit or for what cannot be, is no failure of the
-// store. What callers do wrong is a warning. What no caller can do, such as a row of another tenant, wakes somebody.
+// TestNobodyIsWokenForACaller: cancelled calls, calls over a limit and invalid calls are no failures of the store; callers'
+// mistakes raise a warning. A fault that no caller can cause, such as a row of another tenant, pages somebody.
 func TestNobodyIsWokenForACaller(t *testing.T) {
 	t.Chdir("../../ingest")
 	for want, errorTypes := range map[string][]string{
@@ -84,26 +84,27 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 			_, wakes := s.value(t, alerts(t), "TidemarkOperationsFail")
 			_, warns := s.value(t, alerts(t), "TidemarkCallsRefused")
 			if wakes != (want == "wakes") || warns != (want == "warns") {
-				t.Errorf("%q wakes somebody: %v, and warns: %v; want that it %s", errorType, wakes, warns, want)
+				t.Errorf("%q pages: %v, warns: %v; want that it %s", errorType, wakes, warns, want)
 			}
 		}
 	}
 }
 
-// TestCallersHideNothing: many calls that are refused do not make the share of those that fail look small.
+// TestCallersHideNothing: many refused calls do not make the share of failed calls look small.
 func TestCallersHideNothing(t *testing.T) {
 	t.Chdir("../../ingest")
 	refused := "tsdb.ErrInvalid"
 	s := failing("", "UNAVAILABLE", refused, "limit.ErrExceeded", "CANCELLED")
 	if got, ok := s.value(t, alerts(t), "TidemarkOperationsFail"); !ok || got != 0.5 {
-		t.Errorf("of those that nobody else is to blame for %v fail, %v; want half", got, ok)
+		t.Errorf("share of failed calls, without callers' mistakes: %v, %v; want half", got, ok)
 	}
 	if got, ok := s.value(t, alerts(t), "TidemarkCallsRefused"); !ok || got != 0.2 {
-		t.Errorf("%v are refused, %v; want a fifth", got, ok)
+		t.Errorf("share of refused calls: %v, %v; want a fifth", got, ok)
 	}
 }
 
-// TestWhatIsGone: a job, or the worker of a rollup, that is gone is told for an hour; one whose instances have changed is not gone.
+// TestWhatIsGone: a job or rollup worker that has stopped fires an alert for an hour. A job whose instances have changed does
+// not.
 func TestWhatIsGone(t *testing.T) {
 	t.Chdir("../../ingest")
 	for _, tt := range []struct {

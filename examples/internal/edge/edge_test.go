@@ -34,19 +34,19 @@ func TestTokens(t *testing.T) {
 	}
 	for secret, want := range map[string]tenant.ID{"secret": acme, "a=b": other, "": {}, "Secret": {}, digest: {}} {
 		if id, ok := ts.Tenant(secret); id != want || ok == want.IsZero() {
-			t.Errorf("%q is of %v, %v; want %v", secret, id, ok, want)
+			t.Errorf("token %q belongs to %v, %v; want %v", secret, id, ok, want)
 		}
 	}
 	for _, text := range []string{"", "=acme", "hush", "hush=", "hush=a/b", "secret=other", "a=b=acme"} {
 		if err := ts.Add(text); err == nil || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("Add(%q): %v, want an error without the secret", text, err)
 		}
 	}
 	for _, text := range []string{
 		"hush=acme", "sha256:=acme", "sha256:hush=acme", digest, digest + "=acme", digest[:len(digest)-2] + "=acme", digest + "00=acme", strings.Replace(digest, "sha256:", "", 1) + "=acme",
 	} {
 		if err := ts.AddHashed(text); err == nil || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("AddHashed(%q): %v, want an error without the secret", text, err)
 		}
 	}
 	if ts.Len() != 2 {
@@ -74,12 +74,12 @@ func TestLinesOfAFileThatEverybodyMayWrite(t *testing.T) {
 	}
 	got = nil
 	if err := read(); err == nil || got != nil {
-		t.Errorf("a file that every user may write: %q, %v", got, err)
+		t.Errorf("a file that every user may write: %q, %v; want an error", got, err)
 	}
 }
 
-// TestShares: whatever tenants take, no more than all is taken, one never gets more than 7/8, and one that holds nothing gets
-// something as long as there is any.
+// TestShares: tenants never take more than the total, one tenant never gets more than 7/8, and a tenant that holds nothing gets
+// something while anything is free.
 func TestShares(t *testing.T) {
 	const total = 800
 	for seed := range uint64(50) {
@@ -107,7 +107,7 @@ func TestShares(t *testing.T) {
 			case held[id] > total*7/8:
 				t.Fatalf("one tenant holds %d of %d", held[id], total)
 			case !ok && held[id] == 0 && n <= free:
-				t.Fatalf("%d of %d free ones refused to a tenant that holds none", n, free)
+				t.Fatalf("%d units refused to a tenant that holds none, with %d free", n, free)
 			}
 		}
 		for id, n := range held {
@@ -118,7 +118,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	if s := NewShares(1); !s.Take(acme, 1) || s.Take(other, 1) {
-		t.Error("a single unit is not given to exactly one")
+		t.Error("a single unit was not given to exactly one tenant")
 	}
 }
 
@@ -137,27 +137,27 @@ func TestReadBody(t *testing.T) {
 			t.Errorf("%s: nothing was taken", name)
 		}
 		if release(); s.free != 1<<20 {
-			t.Errorf("%s: %d bytes are not given back", name, 1<<20-s.free)
+			t.Errorf("%s: %d bytes were not released", name, 1<<20-s.free)
 		}
 	}
 }
 
-// TestABodyThatIsCut is none: a part of it must not be taken for the whole.
+// TestABodyThatIsCut: a body that was cut off is an error, so that its beginning is not used as the whole.
 func TestABodyThatIsCut(t *testing.T) {
 	s := NewShares(1 << 20)
 	for _, cut := range []error{io.ErrUnexpectedEOF, errors.New("connection reset")} {
 		_, release, err := ReadBody(io.MultiReader(strings.NewReader("a line\nand ha"), iotest.ErrReader(cut)), acme, s)
 		if !errors.Is(err, cut) {
-			t.Errorf("%v, want %v", err, cut)
+			t.Errorf("error %v, want %v", err, cut)
 		}
 		release()
 	}
 	_, release, err := ReadBody(strings.NewReader(strings.Repeat("x", 1<<20)), acme, s)
 	if !errors.Is(err, ErrNoRoom) {
-		t.Errorf("a body beyond the share: %v, want ErrNoRoom", err)
+		t.Errorf("a body larger than the share: %v, want ErrNoRoom", err)
 	}
 	if release(); s.free != 1<<20 {
-		t.Errorf("%d bytes are not given back", 1<<20-s.free)
+		t.Errorf("%d bytes were not released", 1<<20-s.free)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestReady(t *testing.T) {
 		r := NewReady(func(ctx context.Context) error {
 			asked.Add(1)
 			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 2*time.Second {
-				t.Errorf("the store is asked without a bound of 2s: %v", deadline)
+				t.Errorf("the check's deadline is %v, want 2s", deadline)
 			}
 			time.Sleep(time.Second / 2)
 			return answer
@@ -186,7 +186,7 @@ func TestReady(t *testing.T) {
 			}
 			all.Wait()
 			if n := asked.Load(); n != int64(round+1) {
-				t.Errorf("round %d: the store was asked %d times", round, n)
+				t.Errorf("round %d: %d checks of the store", round, n)
 			}
 			time.Sleep(time.Second)
 		}
@@ -206,7 +206,7 @@ func (l *log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take returns what was written since it was called before.
+// take returns what was written since its last call.
 func (l *log) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +215,7 @@ func (l *log) take() string {
 	return text
 }
 
-// TestLimitsAreReadAgain: a new file applies within seconds, and a bad one changes nothing.
+// TestLimitsAreReadAgain: a changed file applies within seconds, and an invalid one changes nothing.
 func TestLimitsAreReadAgain(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "limits.json")
 	set := func(text string) {
@@ -237,7 +237,7 @@ func TestLimitsAreReadAgain(t *testing.T) {
 		for _, step := range []struct {
 			text string
 			want int64
-			says int // how often the log has said something
+			says int // number of log lines
 		}{
 			{`{"defaults": {"entities": 1}}`, 1, -1}, // the file may or may not look changed
 			{`{"defaults": {"entities": 20}}`, 20, 1},
@@ -261,10 +261,10 @@ func TestLimitsAreReadAgain(t *testing.T) {
 		}
 	})
 	if _, err := OpenLimits("nowhere"); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("reading a missing file succeeds")
 	}
 	if l, err := OpenLimits(""); err != nil || l.Limiter != nil {
-		t.Errorf("no file: %v, %v; want no limiter", l.Limiter, err)
+		t.Errorf("without a file: %v, %v; want no limiter", l.Limiter, err)
 	}
 }
 

@@ -26,7 +26,7 @@ func parse(t *testing.T, remote bool, args ...string) (Options, error) {
 	return o, o.Check(remote)
 }
 
-// TestOff: without a flag nothing is opened, and the telemetry of a program that the machine's collector knows of is its own.
+// TestOff: without a flag nothing is opened, and the program uses OpenTelemetry's global providers.
 func TestOff(t *testing.T) {
 	t.Setenv(endpointVariable, "")
 	o, err := parse(t, false)
@@ -39,7 +39,7 @@ func TestOff(t *testing.T) {
 	work(t, out.Telemetry)
 	out.Close()
 	if out.lis != nil || out.spans != nil || out.meters != nil || printed.Len()+log.Len() > 0 {
-		t.Errorf("it shows %q and logs %q, want nothing", &printed, &log)
+		t.Errorf("output %q and log %q, want nothing", &printed, &log)
 	}
 }
 
@@ -65,11 +65,11 @@ func TestRefused(t *testing.T) {
 	}
 	t.Setenv(endpointVariable, "")
 	if _, err := parse(t, true, "-metrics-addr=:9464"); err != nil {
-		t.Errorf("where -allow-remote is given: %v", err)
+		t.Errorf("with -allow-remote: %v", err)
 	}
 }
 
-// TestMetricsServer: the port is the metrics' own, shows nothing else, and is free again at the end.
+// TestMetricsServer: metrics have their own port, which shows nothing else, and is free again at the end.
 func TestMetricsServer(t *testing.T) {
 	out := open(t, Options{metrics: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
 	addr := out.lis.Addr().String()
@@ -91,7 +91,7 @@ func TestMetricsServer(t *testing.T) {
 			t.Errorf("%s: %d (%v), want %d", method, res.StatusCode, err, want)
 		}
 		if got := string(text); want == 200 && (!strings.Contains(got, `db_operation_name="Latest"`) || strings.Contains(got, "acme") || strings.Contains(got, "roof-7")) {
-			t.Errorf("the metrics lack the operation, or hold a tenant or a key:\n%s", got)
+			t.Errorf("the metrics lack the operation, or contain a tenant or a key:\n%s", got)
 		}
 	}
 	_, err := Open(t.Context(), "second", Options{metrics: addr}, slog.New(slog.DiscardHandler))
@@ -101,12 +101,12 @@ func TestMetricsServer(t *testing.T) {
 	out.Close()
 	again, err := Open(t.Context(), "third", Options{metrics: addr}, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatalf("the port is not free after the end: %v", err)
+		t.Fatalf("the port is still in use at the end: %v", err)
 	}
 	again.Close()
 }
 
-// TestFaults: a collector that is away is told of once a minute, however often it is missed.
+// TestFaults: an unreachable collector is logged once a minute, however often it is tried.
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 		}
 		f.close()
 		if got := log.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "more_before=999") || !strings.Contains(got, "times=999") {
-			t.Errorf("the log is\n%s", got)
+			t.Errorf("the log is\n%s\nwant one line a minute", got)
 		}
 	})
 }

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collector takes OTLP over HTTP.
+// collector accepts OTLP over HTTP.
 type collector struct {
 	t *testing.T
 
@@ -94,7 +94,7 @@ func (c *collector) note(attrs []*commonpb.KeyValue) {
 	}
 }
 
-// open opens an outlet of a command line.
+// open opens the telemetry for a command line.
 func open(t *testing.T, o Options, log *slog.Logger) *Outlet {
 	t.Helper()
 	if err := o.Check(false); err != nil {
@@ -129,7 +129,7 @@ func work(t *testing.T, telemetry tsdb.Telemetry) {
 	}
 }
 
-// TestOTLP: a collector gets the spans and the metrics of what was done, at the end of the program at the latest.
+// TestOTLP: a collector gets the spans and metrics of all operations at the latest when the program ends.
 func TestOTLP(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Token=secret")
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=trial")
@@ -153,15 +153,15 @@ func TestOTLP(t *testing.T) {
 		} {
 			for _, w := range want {
 				if !slices.Contains(*what, w) {
-					t.Errorf("by flag %v: %q did not arrive; what did is %q", byFlag, w, *what)
+					t.Errorf("by flag %v: %q did not arrive; got %q", byFlag, w, *what)
 				}
 			}
 		}
 	}
 }
 
-// TestCollectorAway: a program whose collector is not there, fails, or takes a request and never answers, works and ends all
-// the same. Without the bound on the end, the last of them would last as long as the variables say.
+// TestCollectorAway: a program works and ends even if its collector is missing, fails, or never answers. Without a bound on the
+// end, a collector that never answers would delay it by the time in the environment variables.
 func TestCollectorAway(t *testing.T) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_METRIC_EXPORT_TIMEOUT"} {
 		t.Setenv(name, "3600000")
@@ -191,7 +191,7 @@ func TestCollectorAway(t *testing.T) {
 			work(t, out.Telemetry)
 			out.Close()
 			if n := strings.Count(log.String(), "\n"); n < 1 || n > 2 {
-				t.Errorf("the log has %d lines, want one or two:\n%s", n, &log)
+				t.Errorf("the log has %d lines, want 1 or 2:\n%s", n, &log)
 			}
 		})
 	}
