@@ -2,18 +2,35 @@ package rollup
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// sums are the aggregates of one measure, in multiples of the measure's unit. Without numbers it is zero.
-type sums struct{ count, sum, min, max int64 }
+// sums are the aggregates of one measure inside a bucket, in multiples of the measure's unit. Without numbers it is
+// zero. What a measure does not keep is not stored.
+type sums struct {
+	count, sum, min, max int64
+	first, last          int64
+	firstAt, lastAt      int64 // when, in nanoseconds from the bucket's start
+	increase, resets     int64 // from first to last
+	squares, squaresHigh int64 // the sum of the squares: 128 bits
+	area                 int64 // the bits of a float64: the integral from first to last, in units times seconds
+	covered              int64 // the nanoseconds that area covers
+}
 
-func (s *sums) add(x int64) { s.merge(sums{1, x, x, x}) }
+// alone returns the sums of one number.
+func alone(x, at int64) sums {
+	size := uint64(max(x, -x))
+	high, low := bits.Mul64(size, size)
+	return sums{count: 1, sum: x, min: x, max: x, first: x, last: x, firstAt: at, lastAt: at, squares: int64(low), squaresHigh: int64(high)}
+}
 
-func (s *sums) merge(o sums) {
+// merge adds the sums of later numbers. It is the only way by which numbers come together, so a bucket that is computed
+// from finer ones has the same sums as one that is computed from points.
+func (m *Measure[T]) merge(s *sums, o sums) {
 	switch {
 	case o.count == 0:
 		return
@@ -24,6 +41,36 @@ func (s *sums) merge(o sums) {
 	s.count += o.count
 	s.sum += o.sum
 	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
+	if m.has(window.StdDev) {
+		low, carry := bits.Add64(uint64(s.squares), uint64(o.squares), 0)
+		s.squares, s.squaresHigh = int64(low), s.squaresHigh+o.squaresHigh+int64(carry)
+	}
+	if !m.has(window.Ends) {
+		return
+	}
+	if m.has(window.Increase) {
+		step := o.first - s.last
+		if step < 0 { // the counter was reset, and has counted from zero
+			step = o.first
+			s.resets++
+		}
+		s.increase += step + o.increase
+		s.resets += o.resets
+	}
+	if m.has(window.Integral) {
+		area := math.Float64frombits(uint64(s.area)) + math.Float64frombits(uint64(o.area))
+		s.covered += o.covered
+		if gap := o.firstAt - s.lastAt; m.MaxGap == 0 || gap <= int64(m.MaxGap) {
+			mean := float64(s.last)
+			if m.Linear {
+				mean = (mean + float64(o.first)) / 2
+			}
+			area += mean * time.Duration(gap).Seconds()
+			s.covered += gap
+		}
+		s.area = int64(math.Float64bits(area))
+	}
+	s.last, s.lastAt = o.last, o.lastAt
 }
 
 // bucket holds the aggregates of one bucket. Its start is in milliseconds; the bucket that contains 1970-01-01 has
@@ -37,25 +84,30 @@ type bucket struct {
 
 func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 }
 
-func (b *bucket) merge(o bucket) {
+// merge adds a later bucket, of this or a finer rollup.
+func (r *Rollup[T]) merge(b *bucket, o bucket) {
 	b.points += o.points
 	b.bad += o.bad
+	shift := (o.start - b.start) * int64(time.Millisecond)
 	for i := range b.values {
-		b.values[i].merge(o.values[i])
+		v := o.values[i]
+		v.firstAt, v.lastAt = v.firstAt+shift, v.lastAt+shift
+		r.measures[i].merge(&b.values[i], v)
 	}
 }
 
-// add adds a value to the bucket.
-func (r *Rollup[T]) add(b *bucket, v T) {
+// add adds a value at a time to the bucket.
+func (r *Rollup[T]) add(b *bucket, t time.Time, v T) {
 	b.points++
+	at := int64(t.Sub(time.UnixMilli(b.start)))
 	for i := range r.measures {
 		if x, ok := r.measures[i].scaled(v); ok {
-			b.values[i].add(x)
+			r.measures[i].merge(&b.values[i], alone(x, at))
 		}
 	}
 }
 
-// public converts a bucket to the public type.
+// public converts a bucket to the public type. Its measures know only the bucket's own numbers.
 func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 	start, end := r.grid.Bucket(time.UnixMilli(b.start))
 	out := window.Bucket{
@@ -66,35 +118,80 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 		Open:   end.UnixMilli()+r.entry.Late > now,
 		Values: make([]window.Summary, len(r.measures)),
 	}
+	exact := make([]window.Exact, len(r.measures))
 	for i := range r.measures {
-		out.Values[i] = r.measures[i].summary(b.values[i])
+		out.Values[i] = r.measures[i].summary(&b.values[i], time.UnixMilli(b.start), &exact[i])
 	}
 	return out
 }
 
-// summary converts sums to the public type. Aggregates that are not kept are NaN.
-func (m *Measure[T]) summary(s sums) window.Summary {
+// summary converts sums of a bucket to the public type. Aggregates that are not kept are NaN.
+func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) window.Summary {
 	nan := math.NaN()
-	out := window.Summary{Name: m.Name, Aggregates: m.Aggregates, Count: s.count, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan}
-	unit := math.Pow10(m.Decimals)
-	if m.Aggregates&window.Sum == 0 {
+	out := window.Summary{
+		Name: m.Name, Kind: m.Kind, Aggregates: m.Aggregates, Count: s.count,
+		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
+	}
+	if !m.has(window.Sum) {
 		out.Sum = nan
+	}
+	if m.has(window.Delta) {
+		out.Delta = 0
+	}
+	if m.has(window.Increase) {
+		out.Increase = 0
+	}
+	if m.has(window.Integral) {
+		out.Integral = 0
 	}
 	if s.count == 0 {
 		return out
 	}
-	if m.Aggregates&window.Sum != 0 {
-		out.Sum = float64(s.sum) / unit
+	unit := math.Pow10(m.Decimals)
+	number := func(n int64, d *window.Decimal) float64 {
+		*d = window.NewDecimal(n, m.Decimals)
+		return float64(n) / unit
+	}
+	out.Exact = exact
+	if m.has(window.Sum) {
+		out.Sum = number(s.sum, &exact.Sum)
 		out.Mean = float64(s.sum) / float64(s.count) / unit
 		out.Overflow = m.mayOverflow(s.count)
 	}
-	if m.Aggregates&window.Min != 0 {
-		out.Min = float64(s.min) / unit
+	if m.has(window.Min) {
+		out.Min = number(s.min, &exact.Min)
 	}
-	if m.Aggregates&window.Max != 0 {
-		out.Max = float64(s.max) / unit
+	if m.has(window.Max) {
+		out.Max = number(s.max, &exact.Max)
+	}
+	if m.has(window.StdDev) && !out.Overflow {
+		out.StdDev = s.stdDev() / unit
+	}
+	if m.has(window.Ends) {
+		out.First, out.Last = number(s.first, &exact.First), number(s.last, &exact.Last)
+		out.FirstTime, out.LastTime = start.Add(time.Duration(s.firstAt)).UTC(), start.Add(time.Duration(s.lastAt)).UTC()
+	}
+	if m.has(window.Increase) {
+		out.Increase, out.Resets = number(s.increase, &exact.Increase), s.resets
+		out.Overflow = m.mayOverflow(s.resets + 1)
+	}
+	if m.has(window.Integral) {
+		out.Integral, out.Covered = math.Float64frombits(uint64(s.area))/unit, time.Duration(s.covered)
 	}
 	return out
+}
+
+// stdDev returns the sample standard deviation in units. It computes with whole numbers, so nothing cancels out.
+func (s *sums) stdDev() float64 {
+	if s.count < 2 {
+		return math.NaN()
+	}
+	n, sum := big.NewInt(s.count), big.NewInt(s.sum)
+	squares := new(big.Int).SetUint64(uint64(s.squaresHigh))
+	squares.Lsh(squares, 64).Add(squares, new(big.Int).SetUint64(uint64(s.squares)))
+	squares.Mul(squares, n).Sub(squares, sum.Mul(sum, sum))
+	variance, _ := new(big.Rat).SetFrac(squares, n.Mul(n, big.NewInt(s.count-1))).Float64()
+	return math.Sqrt(variance)
 }
 
 // mayOverflow reports whether a sum of count numbers may exceed 64 bits.

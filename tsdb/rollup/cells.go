@@ -20,6 +20,17 @@ const (
 	columnGeneration = "g"
 	prefixCount      = "c."
 	prefixSum        = "s."
+	// The following exist only for measures that keep more than window.Basic.
+	prefixFirst       = "f."
+	prefixLast        = "l."
+	prefixFirstAt     = "F."
+	prefixLastAt      = "L."
+	prefixIncrease    = "i."
+	prefixResets      = "r."
+	prefixSquares     = "q."
+	prefixSquaresHigh = "Q."
+	prefixArea        = "a."
+	prefixCovered     = "v."
 )
 
 // place is a column of aggregates.
@@ -39,6 +50,7 @@ type layout struct {
 	index   map[string]int // indexes of places, by family:column
 	control string         // the family of cells that are not aggregates
 	cells   bigtable.Filter
+	follow  []func(*sums) // one per measure
 }
 
 // newLayout returns the layout of measures. If replaced is set, workers replace whole rows. A count that equals the
@@ -55,7 +67,7 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		name, a := measures[i].Name, measures[i].Aggregates
 		stands, implies := func(b *bucket) bool { return b.values[i].count != 0 }, -1
 		counted := stands
-		if replaced && a&(window.Sum|window.Min|window.Max) != 0 {
+		if replaced && a&^window.Count != 0 {
 			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
 		}
 		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
@@ -64,9 +76,38 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 				l.places = append(l.places, place{class + family, column, of, stands, implies})
 			}
 		}
+		// A cell that follows from others is not stored.
+		extra := func(kept window.Aggregates, prefix string, of func(*sums) *int64, needed func(*sums) bool) {
+			if a&kept != 0 {
+				l.places = append(l.places, place{
+					class + catalog.SumEnding, prefix + name,
+					func(b *bucket) *int64 { return of(&b.values[i]) },
+					func(b *bucket) bool { return needed(&b.values[i]) },
+					implies,
+				})
+			}
+		}
+		some := func(s *sums) bool { return s.count > 0 }
+		several := func(s *sums) bool { return s.count > 1 }
+		reset := func(s *sums) bool { return s.resets != 0 }
+		extra(window.Ends, prefixFirst, func(s *sums) *int64 { return &s.first }, some)
+		extra(window.Ends, prefixFirstAt, func(s *sums) *int64 { return &s.firstAt }, some)
+		extra(window.Ends, prefixLast, func(s *sums) *int64 { return &s.last }, several)
+		extra(window.Ends, prefixLastAt, func(s *sums) *int64 { return &s.lastAt }, several)
+		extra(window.Increase, prefixIncrease, func(s *sums) *int64 { return &s.increase }, reset)
+		extra(window.Increase, prefixResets, func(s *sums) *int64 { return &s.resets }, reset)
+		extra(window.StdDev, prefixSquares, func(s *sums) *int64 { return &s.squares }, some)
+		extra(window.StdDev, prefixSquaresHigh, func(s *sums) *int64 { return &s.squaresHigh }, func(s *sums) bool { return s.squaresHigh != 0 })
+		extra(window.Integral, prefixArea, func(s *sums) *int64 { return &s.area }, several)
+		extra(window.Integral, prefixCovered, func(s *sums) *int64 { return &s.covered }, func(s *sums) bool {
+			return s.count > 1 && measures[i].MaxGap != 0
+		})
 		put(a&window.Sum != 0, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
 		put(a&window.Min != 0, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
 		put(a&window.Max != 0, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
+	}
+	for i := range measures {
+		l.follow = append(l.follow, follow(&measures[i]))
 	}
 	l.index = make(map[string]int, len(l.places))
 	for i, p := range l.places {
@@ -112,12 +153,29 @@ func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
 	}
 	for i := range out {
 		for m := range out[i].values {
-			if v := &out[i].values[m]; v.count == implied {
+			v := &out[i].values[m]
+			if v.count == implied {
 				v.count = out[i].points
 			}
+			l.follow[m](v)
 		}
 	}
 	return out, nil
+}
+
+// follow returns the function that sets what is not stored of a measure because it follows from other cells.
+func follow[T any](m *Measure[T]) func(*sums) {
+	return func(s *sums) {
+		if s.count == 1 {
+			s.last, s.lastAt = s.first, s.firstAt
+		}
+		if s.resets == 0 {
+			s.increase = s.last - s.first
+		}
+		if m.MaxGap == 0 {
+			s.covered = s.lastAt - s.firstAt
+		}
+	}
 }
 
 // starts returns the starts of the buckets in a row, without their numbers, oldest first.

@@ -46,7 +46,7 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 	if l.source != nil {
 		return l.source.read(ctx, path, s, false, func(b bucket) (bool, error) {
 			err := turn(b.start)
-			current.merge(b)
+			l.merge(current, b)
 			return true, err
 		})
 	}
@@ -66,7 +66,7 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 			current.bad++
 			continue
 		}
-		l.Rollup.add(current, p.Value)
+		l.Rollup.add(current, p.Time, p.Value)
 	}
 	return nil
 }

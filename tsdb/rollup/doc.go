@@ -29,6 +29,15 @@
 // Hours of UTC fit into days of Berlin, but not into days of Kolkata, which begin at half past the hour. Writes mark
 // only rollups that are computed from points. A worker marks the coarser rollups and computes them in a later pass.
 //
+// # Kinds of measures
+//
+// Measure.Kind and Measure.Aggregates are those of package window. A derived rollup also keeps the first and the last
+// number with their times, and what the increase of counters and the change, standard deviation and integral of gauges
+// need. A stored bucket knows only its own numbers: a read joins it with its neighbours. So a late point or a deletion
+// changes one stored bucket, and reads see its effect on the next one immediately. If a bucket has no neighbour, because
+// older points have expired or were deleted and no older bucket is kept, it lacks the step into its first number;
+// Summary.Since then equals FirstTime.
+//
 // # What it costs
 //
 // A write adds one row to its request for each rollup that is computed from points: the entity's row of marks. Points
@@ -36,7 +45,8 @@
 // after the conditional one.
 //
 // A read sends one request for the marks of the rollup, one for the marks of each rollup that it is derived from, and
-// one for the stored buckets. It also reads the points of marked buckets: open buckets, and buckets that changed
+// one for the stored buckets. For measures with Delta, Increase or Integral, it sends the same requests for the few
+// buckets before the interval, and for Integral also after it. It also reads the points of marked buckets: open buckets, and buckets that changed
 // since a worker last computed them. Without a worker, reads are correct and cost as much as reading the points.
 //
 // # Workers and their clocks

@@ -1,10 +1,12 @@
 package rollup
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -16,15 +18,23 @@ type Measure[T any] struct {
 	// Name is the measure's name, 1 to 16 bytes of a-z 0-9 _. It is part of each cell.
 	Name string
 	// Of returns the number, and false if the value has none. A number that is not finite, or greater than Max in
-	// magnitude, counts as none: the bucket's Points minus the measure's Count is the number of values without one.
+	// magnitude, counts as none, and a negative one of a counter, too: the bucket's Points minus the measure's Count is the number of values without one.
 	Of func(T) (float64, bool)
 	// Decimals is the number of decimal places kept, 0 to 9. Numbers are rounded to them, half away from zero.
 	Decimals int
 	// Max is the greatest magnitude of a number, above 0. Max times 10^Decimals is at most 2^53. If a sum has so many
 	// numbers that it may exceed 64 bits, Summary.Overflow is set.
 	Max float64
-	// Aggregates are those kept: some of Count, Sum, Min and Max. Zero is all four, window.Basic.
+	// Int returns the number as a whole multiple of 10^-Decimals, in place of Of.
+	Int func(T) (int64, bool)
+	// Kind says what the numbers mean, and so which aggregates are allowed. Zero is window.Gauge.
+	Kind window.Kind
+	// Aggregates are those kept. Zero is window.Basic for a gauge, and the default of the kind for others. Only a derived
+	// rollup keeps more than window.Basic.
 	Aggregates window.Aggregates
+	// Linear and MaxGap are options of window.Integral, as in window.Measure. MaxGap is in whole milliseconds.
+	Linear bool
+	MaxGap time.Duration
 }
 
 // maxMeasures bounds the cells of a bucket.
@@ -39,35 +49,68 @@ func (m *Measure[T]) check(i int) error {
 		return invalid.New(ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	switch {
-	case m.Of == nil:
-		return invalid.New(ErrInvalid, field("Of"), "nil", "a function")
+	case (m.Of == nil) == (m.Int == nil):
+		return invalid.New(ErrInvalid, field("Of and Int"), "both nil, or both set", "one function that returns a number")
 	case m.Decimals < 0 || m.Decimals > 9:
 		return invalid.New(ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
 	case !(m.Max > 0) || m.Max*math.Pow10(m.Decimals) > maxExact:
 		return invalid.New(ErrInvalid, field("Max"), fmt.Sprint(m.Max), "above 0, and with its decimals at most 2^53")
-	case m.Aggregates&^window.Basic != 0:
-		return invalid.New(ErrInvalid, field("Aggregates"), m.Aggregates.String(), "some of "+window.Basic.String())
+	case m.MaxGap < 0 || m.MaxGap%time.Millisecond != 0:
+		return invalid.New(ErrInvalid, field("MaxGap"), m.MaxGap.String(), "0 for none, or more, in whole milliseconds")
+	case m.Aggregates&window.Integral == 0 && (m.Linear || m.MaxGap != 0):
+		return invalid.New(ErrInvalid, field("Linear and MaxGap"), fmt.Sprintf("%v and %v", m.Linear, m.MaxGap), "zero without window.Integral among the Aggregates: nothing else uses them")
+	}
+	if _, err := m.Kind.Resolve(m.Aggregates); err != nil {
+		bad, _ := errors.AsType[*invalid.Error](err)
+		return invalid.New(ErrInvalid, field(bad.Field), bad.Value, bad.Limit)
 	}
 	return nil
 }
 
+// resolve replaces zero options by defaults.
+func (m *Measure[T]) resolve() {
+	if m.Aggregates == 0 && m.Kind == window.Gauge {
+		m.Aggregates = window.Basic
+	}
+	m.Aggregates, _ = m.Kind.Resolve(m.Aggregates)
+}
+
+// has reports whether the measure keeps one of some aggregates.
+func (m *Measure[T]) has(a window.Aggregates) bool { return m.Aggregates&a != 0 }
+
 // entry returns the measure's catalogue entry.
 func (m *Measure[T]) entry() catalog.RollupMeasure {
-	return catalog.RollupMeasure{
+	e := catalog.RollupMeasure{
 		Name:       m.Name,
 		Decimals:   m.Decimals,
 		Max:        strconv.FormatFloat(m.Max, 'f', -1, 64),
 		Aggregates: m.Aggregates.Names(),
+		Linear:     m.Linear,
+		MaxGap:     m.MaxGap.Milliseconds(),
 	}
+	if m.Kind != window.Gauge {
+		e.Kind = m.Kind.String()
+	}
+	return e
 }
 
 // scaled returns the number of a value as a multiple of the measure's unit, and false if it has none.
 func (m *Measure[T]) scaled(v T) (int64, bool) {
-	x, ok := m.Of(v)
-	if !ok || !(math.Abs(x) <= m.Max) {
-		return 0, false
+	unit := math.Pow10(m.Decimals)
+	var n int64
+	if m.Int != nil {
+		x, ok := m.Int(v)
+		if n = x; !ok || !(math.Abs(float64(x)) <= m.Max*unit) {
+			return 0, false
+		}
+	} else {
+		x, ok := m.Of(v)
+		if !ok || !(math.Abs(x) <= m.Max) {
+			return 0, false
+		}
+		n = int64(math.Round(x * unit))
 	}
-	return int64(math.Round(x * math.Pow10(m.Decimals))), true
+	return n, n >= 0 || m.Kind != window.Counter
 }
 
 // names returns the names of the measures.

@@ -108,25 +108,10 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			yield(window.Bucket{}, err)
 		}
 	}
-	if r == nil || r.gaps.Gaps == window.LeaveOut || r.rollup == nil || in.Check() != nil {
+	if r == nil || r.rollup == nil || r.gaps.Gaps == window.LeaveOut && !r.rollup.joins() || in.Check() != nil {
 		return stored
 	}
-	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	return r.asKept(window.Fill(stored, frame, r.gaps))
-}
-
-// asKept gives the summaries of gaps the aggregates that the rollup keeps.
-func (r *Reader[T]) asKept(buckets iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
-		for b, err := range buckets {
-			for i := range b.Values {
-				b.Values[i].Aggregates = r.rollup.measures[i].Aggregates
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
+	return r.joined(ctx, e, in, order, stored, r.gaps)
 }
 
 // begin starts an operation.
@@ -230,11 +215,15 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 		_, err := r.level(ctx, false)
 		return nil, err
 	}
-	err = r.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, func(b window.Bucket) bool {
-		out = append(out, b)
-		return len(out) < n
-	})
-	return out, err
+	for b, err := range r.WithGaps(window.Options{}).buckets(ctx, e, tsdb.AllTime(), tsdb.NewestFirst) {
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, b); len(out) == n {
+			break
+		}
+	}
+	return out, nil
 }
 
 // Total merges the buckets of an entity that start in an interval into one bucket. It lasts from the start of the
@@ -265,10 +254,10 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	first, last := int64(-1), int64(0)
 	err = l.read(ctx, path, l.spanOf(in), false, func(b bucket) (bool, error) {
 		if first < 0 {
-			first = b.start
+			first, total.start = b.start, b.start
 		}
 		last = b.start
-		total.merge(b)
+		l.merge(&total, b)
 		return true, nil
 	})
 	if err != nil {
@@ -279,10 +268,10 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 		out.Start, out.End, out.Open = time.Time{}, time.Time{}, false
 		return out, nil
 	}
-	total.start = last
 	out := l.public(&total, l.in.Store.Clock().UnixMilli())
-	out.Start = l.grid.Start(time.UnixMilli(first))
-	return out, nil
+	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Store.Clock().UnixMilli())
+	out.End, out.Open = of.End, of.Open
+	return r.joinedTotal(ctx, e, in, out)
 }
 
 // EntityBuckets is the result of Many for one entity.

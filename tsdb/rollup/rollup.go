@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -130,6 +131,8 @@ func (r *Rollup[T]) describe() catalog.Rollup {
 const (
 	defaultLateness = time.Minute
 	maxBuckets      = 2000 // in a row
+	// maxEndsWidth bounds the times of first and last numbers, which are nanoseconds from the start of a bucket.
+	maxEndsWidth = 100 * 366 * 24 * time.Hour
 	// zoneStep is the time that one mark covers if buckets follow a zone that changes its clock: the hours of every
 	// zone start at multiples of it.
 	zoneStep = 15 * time.Minute
@@ -147,8 +150,14 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	}
 	r := &Rollup[T]{name: name, grid: grid, measures: append([]Measure[T](nil), measures...), opts: opts}
 	for i := range r.measures {
-		if r.measures[i].Aggregates == 0 {
-			r.measures[i].Aggregates = window.Basic
+		m := &r.measures[i]
+		m.resolve()
+		if extra := m.Aggregates &^ window.Basic; extra != 0 && opts.Mode != Derived {
+			return nil, invalid.New(ErrInvalid, "Aggregates of measure "+strconv.Itoa(i), extra.String(), "some of "+window.Basic.String()+
+				" where events are added: they may come in any order, and the others depend on the order")
+		}
+		if m.has(window.Ends) && r.width() > maxEndsWidth {
+			return nil, invalid.New(ErrInvalid, "width", grid.String(), "at most 100 years for a measure with the aggregates ends")
 		}
 	}
 	if err := r.resolve(); err != nil {

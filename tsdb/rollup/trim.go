@@ -27,7 +27,7 @@ const (
 	// trimPage is how many rows with expired buckets are read, and written, at once.
 	trimPage = 500
 	// trimCells is how many cells of a row are read: more than there are columns of buckets.
-	trimCells = 200
+	trimCells = 300
 )
 
 // trims deletes expired buckets of tenants whose class sets an age for rollups. Garbage collection cannot do it: all

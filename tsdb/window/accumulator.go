@@ -137,9 +137,7 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	if r.Aggregates.any(Integral) {
 		s.Integral, s.Covered = a.area.total(), a.covered
 	}
-	s.Since = s.FirstTime
-	s.setDelta(first)
-	s.setRates()
+	s.settle()
 	s.drop()
 	return s
 }

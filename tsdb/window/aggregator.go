@@ -75,8 +75,8 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 		if bad, ok := errors.AsType[*invalid.Error](err); ok {
 			return nil, invalid.New(ErrInvalid, bad.Field+" of measure "+strconv.Itoa(i), bad.Value, bad.Limit)
 		}
-		if m.Kind == State && opts.Gaps == Linear {
-			return nil, invalid.New(ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(i)+" is a state")
+		if err := r.fits(i, opts); err != nil {
+			return nil, err
 		}
 		a.names = append(a.names, m.Name)
 		a.rules = append(a.rules, r)

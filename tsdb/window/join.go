@@ -77,6 +77,15 @@ func (s *Summary) setRates() {
 	}
 }
 
+// settle sets what follows from the numbers of a bucket alone.
+func (s *Summary) settle() {
+	if s.Aggregates.any(Delta | Increase) {
+		s.Since = s.FirstTime
+	}
+	s.setDelta(s.first())
+	s.setRates()
+}
+
 // follow adds the step from the last number before a bucket to its summary.
 func (s *Summary) follow(older reading) {
 	if !s.Aggregates.any(Delta | Increase) {
@@ -136,7 +145,7 @@ func (s *Summary) drop() {
 		s.First, s.Last, exact.First, exact.Last = nan, nan, none, none
 		s.FirstTime, s.LastTime = time.Time{}, time.Time{}
 	}
-	if !a.any(Delta | Increase) {
-		s.Since = time.Time{}
+	if !a.any(Increase) {
+		exact.Increase = none
 	}
 }

@@ -113,8 +113,8 @@ func (a Aggregates) String() string { return strings.Join(a.Names(), "+") }
 // any reports whether a has one of the aggregates of b.
 func (a Aggregates) any(b Aggregates) bool { return a&b != 0 }
 
-// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it. The
-// error matches [ErrInvalid] and says why the kind does not allow one of them.
+// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it, and
+// Mean where StdDev does. The error matches [ErrInvalid] and says why the kind does not allow one of them.
 func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	const field = "Aggregates"
 	var allowed Aggregates
@@ -150,11 +150,22 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	if a.any(joined) {
 		a |= Ends
 	}
+	if a.any(StdDev) {
+		a |= Mean
+	}
 	return a, nil
 }
 
 // joined are the aggregates of a bucket that need numbers outside of it. They need Ends.
 const joined = Delta | Increase | Integral
+
+// fits refuses a way to fill gaps that makes no sense for a measure.
+func (r *rule) fits(measure int, opts Options) error {
+	if r.Kind != State || opts.Gaps != Linear {
+		return nil
+	}
+	return invalid.New(ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
+}
 
 // checkLine refuses options of a measure that only Integral uses.
 func checkLine(a Aggregates, linear bool, maxGap time.Duration) error {

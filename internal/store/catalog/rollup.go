@@ -36,7 +36,12 @@ type RollupMeasure struct {
 	Name       string   `json:"name"`
 	Decimals   int      `json:"decimals"`
 	Max        string   `json:"max"`        // the greatest magnitude, as a decimal number
-	Aggregates []string `json:"aggregates"` // of count, sum, min, max
+	Aggregates []string `json:"aggregates"` // names of window.Aggregates
+	// Kind is counter or state; empty for a gauge.
+	Kind string `json:"kind,omitempty"`
+	// Linear and MaxGap, in milliseconds, are the options of the integral.
+	Linear bool  `json:"linear,omitempty"`
+	MaxGap int64 `json:"max_gap_ms,omitempty"`
 }
 
 // The kinds of rollups.
@@ -53,12 +58,22 @@ func (r *Rollup) SameMeasures(o *Rollup) bool {
 }
 
 func (m RollupMeasure) equal(o RollupMeasure) bool {
-	return m.Name == o.Name && m.Decimals == o.Decimals && m.Max == o.Max && slices.Equal(m.Aggregates, o.Aggregates)
+	return m.String() == o.String()
 }
 
 // String returns the measure's text for messages.
 func (m RollupMeasure) String() string {
-	return fmt.Sprintf("%s (%s, %d decimals, up to %s)", m.Name, strings.Join(m.Aggregates, "+"), m.Decimals, m.Max)
+	text := fmt.Sprintf("%s (%s, %d decimals, up to %s", m.Name, strings.Join(m.Aggregates, "+"), m.Decimals, m.Max)
+	if m.Kind != "" {
+		text += ", a " + m.Kind
+	}
+	if m.Linear {
+		text += ", linear"
+	}
+	if m.MaxGap != 0 {
+		text += fmt.Sprintf(", gaps up to %d ms", m.MaxGap)
+	}
+	return text + ")"
 }
 
 // differences lists how the declared r differs from the stored o: no part of a rollup can change.

@@ -1,0 +1,24 @@
+package inside
+
+import "time"
+
+// JoinRule says how a measure's buckets are joined: a window.Kind, its window.Aggregates, and the options of Integral.
+type JoinRule struct {
+	Kind       uint8
+	Aggregates uint16
+	Linear     bool
+	MaxGap     time.Duration
+	Decimals   int
+}
+
+// JoinNumber is the nearest number of a measure outside of an interval.
+type JoinNumber struct {
+	Found bool
+	Time  time.Time
+	Units int64 // in multiples of 10^-Decimals
+}
+
+// JoinBuckets is window.Fill for buckets that are not yet joined: each knows only its own numbers. Package window sets it
+// when a program starts. buckets and the result are an iter.Seq2[window.Bucket, error], frame is a window.Frame and opts
+// are window.Options. ends returns the nearest numbers before or after the frame's interval, one for each rule.
+var JoinBuckets func(buckets, frame, opts any, rules []JoinRule, ends func(before bool) ([]JoinNumber, error)) any

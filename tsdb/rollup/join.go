@@ -1,0 +1,116 @@
+package rollup
+
+import (
+	"context"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// A stored bucket knows only its own numbers. A read joins each bucket with its neighbours, so a late point changes what
+// is stored of one bucket only.
+
+// joins reports whether a measure has aggregates for which a bucket needs its neighbours.
+func (r *Rollup[T]) joins() bool {
+	for i := range r.measures {
+		if r.measures[i].has(window.Delta | window.Increase | window.Integral) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rollup[T]) rules() []inside.JoinRule {
+	out := make([]inside.JoinRule, len(r.measures))
+	for i := range r.measures {
+		m := &r.measures[i]
+		out[i] = inside.JoinRule{Kind: uint8(m.Kind), Aggregates: uint16(m.Aggregates), Linear: m.Linear, MaxGap: m.MaxGap, Decimals: m.Decimals}
+	}
+	return out
+}
+
+// joined returns buckets joined with their neighbours, and with their gaps filled.
+func (r *Reader[T]) joined(
+	ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, buckets iter.Seq2[window.Bucket, error], opts window.Options,
+) iter.Seq2[window.Bucket, error] {
+	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
+	ends := func(before bool) ([]inside.JoinNumber, error) { return r.ends(ctx, e, in, before) }
+	return inside.JoinBuckets(buckets, frame, opts, r.rollup.rules(), ends).(iter.Seq2[window.Bucket, error])
+}
+
+// joinedTotal joins a total with the numbers before and after its interval.
+func (r *Reader[T]) joinedTotal(ctx context.Context, e tsdb.Entity, in tsdb.Interval, total window.Bucket) (window.Bucket, error) {
+	if !r.rollup.joins() {
+		return total, nil
+	}
+	alone := func(yield func(window.Bucket, error) bool) { yield(total, nil) }
+	for b, err := range r.joined(ctx, e, in, tsdb.OldestFirst, iter.Seq2[window.Bucket, error](alone), window.Options{}) {
+		b.Partial = false
+		return b, err
+	}
+	return total, nil
+}
+
+// nearBuckets is how many buckets next to an interval are read first for the nearest numbers. Most entities have a
+// number there; for the others, all buckets up to the nearest number of each measure are read.
+const nearBuckets = 4
+
+// ends returns the nearest number of each measure before or after the buckets of an interval.
+func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool) ([]inside.JoinNumber, error) {
+	l, err := r.level(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	path, err := l.path(e)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := l.table.Bound(ctx, true)
+	defer cancel()
+	s := l.spanOf(in)
+	width := nearBuckets * l.width().Milliseconds()
+	near, far := span{max(0, s.from-width), s.from}, span{0, max(0, s.from-width)}
+	if !before {
+		near, far = span{s.to, s.to + width}, span{s.to + width, math.MaxInt64}
+	}
+	out, missing := make([]inside.JoinNumber, len(l.measures)), 0
+	for i := range l.measures {
+		if l.measures[i].has(window.Ends) {
+			missing++
+		}
+	}
+	for _, s := range []span{near, far} {
+		if missing == 0 || s.empty() {
+			continue
+		}
+		err := l.read(ctx, path, s, before, func(b bucket) (bool, error) {
+			missing -= l.take(out, &b, before)
+			return missing > 0, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// take takes the last or the first numbers of a bucket for measures that have none yet, and returns how many it took.
+func (l *level[T]) take(out []inside.JoinNumber, b *bucket, last bool) (taken int) {
+	for i := range out {
+		v := &b.values[i]
+		if out[i].Found || v.count == 0 || !l.measures[i].has(window.Ends) {
+			continue
+		}
+		units, at := v.first, v.firstAt
+		if last {
+			units, at = v.last, v.lastAt
+		}
+		out[i] = inside.JoinNumber{Found: true, Time: time.UnixMilli(b.start).Add(time.Duration(at)).UTC(), Units: units}
+		taken++
+	}
+	return taken
+}

@@ -1,0 +1,238 @@
+package rollup_test
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// metered is what a meter sends; either number may be missing.
+type metered struct {
+	WattHours *int64 `json:"wh,omitempty"`
+	Load      *int64 `json:"load,omitempty"`
+}
+
+func (m metered) energy() (int64, bool) { return numberOf(m.WattHours) }
+func (m metered) load() (int64, bool)   { return numberOf(m.Load) }
+
+func numberOf(n *int64) (int64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	return *n, true
+}
+
+// meterMeasures returns the same measures for rollups and for windows.
+func meterMeasures() (r []rollup.Measure[metered], w []window.Measure[metered]) {
+	r = []rollup.Measure[metered]{
+		{Name: "kwh", Int: metered.energy, Decimals: 3, Max: 1e9, Kind: window.Counter},
+		{Name: "held", Int: metered.load, Decimals: 2, Max: 1e6, MaxGap: 40 * time.Minute, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral},
+		{Name: "linear", Int: metered.load, Decimals: 2, Max: 1e6, Linear: true, Aggregates: window.Integral},
+		{Name: "ends", Int: metered.energy, Decimals: 3, Max: 1e9, Kind: window.State},
+	}
+	for _, m := range r {
+		w = append(w, window.Measure[metered]{
+			Name: m.Name, Int: m.Int, Decimals: m.Decimals, Kind: m.Kind, Aggregates: m.Aggregates, Linear: m.Linear, MaxGap: m.MaxGap,
+		})
+	}
+	return r, w
+}
+
+// meterRollups are rollups by a quarter of an hour, by the hour and by the day of Berlin, each from the one before.
+func meterRollups() (all []*rollup.Rollup[metered], schema *tsdb.Schema[metered]) {
+	m, _ := meterMeasures()
+	all = []*rollup.Rollup[metered]{
+		rollup.MustDefine("quarter", window.Every(15*time.Minute), m, rollup.Options{Span: 4 * time.Hour}),
+		rollup.MustDefine("hour", window.Every(time.Hour).In(berlin), m, rollup.Options{From: "quarter"}),
+		rollup.MustDefine("day", window.Days(1).In(berlin), m, rollup.Options{From: "hour"}),
+	}
+	return all, tsdb.MustDefine("meters", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{
+		Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)},
+		Rollups:   []tsdb.Rollup{all[0], all[1], all[2]},
+	})
+}
+
+// Increase, resets, ends, delta, standard deviation and integrals of three levels of rollups equal those of windows over
+// the points: after late points, overwrites and deletions, through passes of a worker at any time, across a change of the
+// clock, in both orders, for any interval, in totals, and with each way to fill gaps. Package window compares its windows
+// with an independent pass.
+func TestKindsInRollupsAreThoseOfPoints(t *testing.T) {
+	for seed := range uint64(*seeds) * 2 {
+		addBubble(t, func(t *testing.T) { kindsOfRollups(t, rand.New(rand.NewPCG(seed, 19))) })
+	}
+}
+
+func kindsOfRollups(t *testing.T, rnd *rand.Rand) {
+	ctx := t.Context()
+	all, schema := meterRollups()
+	_, windows := meterMeasures()
+	c := testkit.NewClock(start)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
+	repo := schema.For(store, acme)
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := tsdb.NewEntity("m-17")
+	when := func() time.Time {
+		return c.Now().Add(-time.Duration(rnd.Int64N(int64(40 * time.Hour)))).Truncate(10 * time.Second)
+	}
+	value := func() (m metered) {
+		if n := rnd.Int64N(1_000_000); rnd.IntN(4) > 0 {
+			m.WattHours = &n
+		}
+		if n := rnd.Int64N(2_000_000) - 1_000_000; rnd.IntN(3) > 0 {
+			m.Load = &n
+		}
+		if rnd.IntN(20) == 0 {
+			n := int64(-5) // a counter cannot be negative
+			m.WattHours = &n
+		}
+		return m
+	}
+	compared := 0
+	for step := range 40 {
+		switch rnd.IntN(6) {
+		case 0:
+			if err := repo.Put(ctx, meter, when(), value()); err != nil {
+				t.Fatal(err)
+			}
+		case 1, 2:
+			var batch []tsdb.Point[metered]
+			at := when()
+			for i := range rnd.IntN(60) {
+				batch = append(batch, tsdb.Point[metered]{Entity: meter, Time: at.Add(time.Duration(i) * time.Duration(1+rnd.IntN(5)) * time.Minute), Value: value()})
+			}
+			if _, err := repo.PutMany(ctx, batch); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			for p, err := range repo.Range(ctx, meter, tsdb.Until(when()), tsdb.Limit(1)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := repo.Delete(ctx, meter, p.Time); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case 4:
+			at := when()
+			if _, err := repo.DeleteRange(ctx, meter, tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(3*time.Hour)))))); err != nil {
+				t.Fatal(err)
+			}
+		case 5:
+			c.Add(time.Duration(rnd.Int64N(int64(3 * time.Hour))))
+			if _, err := worker.Pass(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if step%4 != 0 {
+			continue
+		}
+		for _, r := range all {
+			from, to := r.Grid().Start(when()), r.Grid().Start(when().Add(10*time.Hour))
+			if to.Before(from) {
+				from, to = to, from
+			}
+			in := []tsdb.Interval{tsdb.AllTime(), tsdb.Between(from, to), tsdb.Since(from)}[rnd.IntN(3)]
+			opts := window.Options{Gaps: window.Gaps(rnd.IntN(3)), MaxGap: time.Duration(rnd.IntN(2)) * 5 * time.Hour}
+			compared += sameAsPoints(t, fmt.Sprintf("step %d, %s, %v", step, r.Name(), opts), r, windows, repo, meter, in, opts)
+		}
+	}
+	if compared < 200 {
+		t.Errorf("%d buckets were compared: too few", compared)
+	}
+}
+
+// sameAsPoints compares the buckets and the total of a rollup with windows over the points.
+func sameAsPoints(
+	t *testing.T, name string, r *rollup.Rollup[metered], measures []window.Measure[metered], repo *tsdb.Repository[metered], e tsdb.Entity,
+	in tsdb.Interval, opts window.Options,
+) (buckets int) {
+	t.Helper()
+	agg, err := window.New(r.Grid(), measures, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := rollup.For(r, repo).WithGaps(opts)
+	for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+		want := all(t, agg.Read(t.Context(), repo, e, in, order))
+		got := all(t, reader.Buckets(t.Context(), e, in, order))
+		if len(got) != len(want) {
+			t.Fatalf("%s, order %v: %d buckets, by the points %d", name, order, len(got), len(want))
+		}
+		for i := range got {
+			if !got[i].Start.Equal(want[i].Start) || got[i].Points != want[i].Points {
+				t.Fatalf("%s, order %v: bucket %d is %+v, by the points %+v", name, order, i, got[i], want[i])
+			}
+			sameValues(t, fmt.Sprintf("%s, order %v, bucket at %v", name, order, got[i].Start), got[i].Values, want[i].Values)
+		}
+		buckets += len(got)
+	}
+	total, err := reader.Total(t.Context(), e, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total.Points > 0 {
+		// One bucket of 10,000 months holds all points from the start of the total to its end.
+		in = tsdb.Between(total.Start, total.End)
+		agg, err = window.New(window.Months(10_000), measures, window.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := all(t, agg.Read(t.Context(), repo, e, in, tsdb.OldestFirst)); len(want) != 1 || want[0].Points != total.Points {
+			t.Fatalf("%s: the total has %d points, by the points it is %+v", name, total.Points, want)
+		} else {
+			sameValues(t, name+", total", total.Values, want[0].Values)
+		}
+	}
+	return buckets
+}
+
+func all(t *testing.T, seq iter.Seq2[window.Bucket, error]) (out []window.Bucket) {
+	t.Helper()
+	for b, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func sameValues(t *testing.T, name string, got, want []window.Summary) {
+	t.Helper()
+	for i, g := range got {
+		w := want[i]
+		near := func(a, b float64) bool {
+			return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-9*(1+math.Abs(b))
+		}
+		pairs := []float64{
+			g.Sum, w.Sum, g.Mean, w.Mean, g.Min, w.Min, g.Max, w.Max, g.First, w.First, g.Last, w.Last, g.StdDev, w.StdDev, g.Delta, w.Delta,
+			g.Increase, w.Increase, g.Rate, w.Rate, g.Integral, w.Integral, g.TimeMean, w.TimeMean,
+		}
+		same := g.Count == w.Count && g.Resets == w.Resets && g.Covered == w.Covered && g.Filled == w.Filled && g.Aggregates == w.Aggregates && g.Kind == w.Kind &&
+			g.FirstTime.Equal(w.FirstTime) && g.LastTime.Equal(w.LastTime) && g.Since.Equal(w.Since)
+		for p := range slices.Chunk(pairs, 2) {
+			same = same && near(p[0], p[1])
+		}
+		if g.Count > 0 && *g.Exact != *w.Exact {
+			t.Fatalf("%s: %s is exactly %+v, by the points %+v", name, g.Name, *g.Exact, *w.Exact)
+		}
+		if !same {
+			t.Fatalf("%s: %s is\n%+v, by the points\n%+v", name, g.Name, g, w)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package window
+
+import (
+	"iter"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+)
+
+func init() {
+	inside.JoinBuckets = func(buckets, frame, opts any, rules []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) any {
+		return joinBuckets(buckets.(iter.Seq2[Bucket, error]), frame.(Frame), opts.(Options), rules, ends)
+	}
+}
+
+// joinBuckets joins the buckets of a rollup, and fills their gaps.
+func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) iter.Seq2[Bucket, error] {
+	rules := make([]rule, len(given))
+	for i, g := range given {
+		rules[i] = rule{Kind(g.Kind), Aggregates(g.Aggregates), g.Linear, g.MaxGap}
+		if err := rules[i].fits(i, opts); err != nil {
+			return fail(err)
+		}
+	}
+	anchors := func(before bool) ([]anchor, error) {
+		numbers, err := ends(before)
+		out := make([]anchor, len(numbers))
+		for i, n := range numbers {
+			if n.Found {
+				p := reading{t: n.Time, units: n.Units, x: NewDecimal(n.Units, given[i].Decimals).Float64()}
+				out[i] = neighbour(p, f.Measures[i], &rules[i], given[i].Decimals)
+			}
+		}
+		return out, err
+	}
+	alone := func(yield func(Bucket, error) bool) {
+		for b, err := range buckets {
+			for i := range b.Values {
+				if s := &b.Values[i]; s.Count > 0 {
+					s.settle()
+				}
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+	return fill(alone, f, opts, &joining{rules, anchors})
+}
