@@ -332,12 +332,12 @@ func (u *user) start(step, name string) {
 	go func() {
 		defer close(s.done)
 		var lines []byte
-		told := false
+		reported := false
 		for buf := make([]byte, 4096); ; {
 			n, err := s.out.Read(buf)
 			lines = append(lines, buf[:n]...)
-			if text := string(lines); !told && (strings.Contains(text, "Ctrl-C stops") && address.MatchString(text) || err != nil) {
-				told = true
+			if text := string(lines); !reported && (strings.Contains(text, "Ctrl-C stops") && address.MatchString(text) || err != nil) {
+				reported = true
 				listens <- address.FindAllString(text, -1)
 			}
 			if err != nil {

@@ -34,7 +34,7 @@ func TestExpiredOnArrival(t *testing.T) {
 		value := rec("x", 1)
 		plain := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Linger: -1}))
 		kept := writer(t, store, journaled(t))
-		told := func(in *tsdb.Sink[codec.Record], w *tsdb.Writer, at time.Time) error {
+		enqueue := func(in *tsdb.Sink[codec.Record], w *tsdb.Writer, at time.Time) error {
 			var out tsdb.Outcome
 			err := in.EnqueueFunc(t.Context(), roof, at, value, func(o tsdb.Outcome) { out = o })
 			if err == nil {
@@ -57,8 +57,8 @@ func TestExpiredOnArrival(t *testing.T) {
 				}
 				return outcomes[0].Err
 			},
-			"Writer":  func(at time.Time) error { return told(repo.Via(plain), plain, at) },
-			"journal": func(at time.Time) error { return told(repo.Via(kept), kept, at) },
+			"Writer":  func(at time.Time) error { return enqueue(repo.Via(plain), plain, at) },
+			"journal": func(at time.Time) error { return enqueue(repo.Via(kept), kept, at) },
 			"Writer.PutMany": func(at time.Time) error {
 				outcomes, _ := repo.Via(plain).EnqueueMany(t.Context(), []tsdb.Point[codec.Record]{{Entity: roof, Time: at, Value: value}})
 				return outcomes[0].Err

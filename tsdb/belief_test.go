@@ -247,13 +247,13 @@ func (b *belief) step() {
 	case 0, 1:
 		b.wrote(e, at, value, b.repo.Put(ctx, e, at, value))
 	case 2:
-		var told tsdb.Outcome
-		err := b.repo.Via(b.writer).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o })
+		var reported tsdb.Outcome
+		err := b.repo.Via(b.writer).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { reported = o })
 		if err == nil {
 			if err = b.writer.Flush(ctx); err != nil {
 				b.fail("Flush: %v", err)
 			}
-			err = ended(told)
+			err = ended(reported)
 		}
 		b.wrote(e, at, value, err)
 	case 3, 4, 5:

@@ -72,15 +72,15 @@ func TestEventsOfOneInstant(t *testing.T) {
 		}
 		stored, errAbsent := repo.WithID("b").PutIfAbsent(ctx, ada, start, "absent")
 		again, errAgain := repo.WithID("b").PutIfAbsent(ctx, ada, start, "again")
-		told := func(o tsdb.Outcome) {
+		callback := func(o tsdb.Outcome) {
 			if o.Err != nil {
 				t.Error(o.Err)
 			}
 		}
 		if err := errors.Join(errAbsent, errAgain,
 			repo.WithID("a").Put(ctx, ada, start, "put"),
-			repo.WithID("w1").Via(w).EnqueueFunc(ctx, ada, start, "via", told),
-			repo.WithID("w2").Via(w).EnqueueFunc(ctx, ada, start, "via", told),
+			repo.WithID("w1").Via(w).EnqueueFunc(ctx, ada, start, "via", callback),
+			repo.WithID("w2").Via(w).EnqueueFunc(ctx, ada, start, "via", callback),
 			repo.WithID("a").Put(ctx, ada, start.Add(time.Second), "later"),
 			w.Flush(ctx)); err != nil || !stored || again {
 			t.Fatal(err, stored, again)

@@ -32,23 +32,23 @@ func TestFlushWaitsForWhatWasOffered(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	w := writer(t, store, journaled(t))
 	in := s.For(store, acme).Via(w)
-	var told atomic.Int64
+	var callbacks atomic.Int64
 	for i := range 300 {
 		n := 1 + i%5
 		for k := range n {
-			err := in.EnqueueFunc(t.Context(), roof, start.Add(time.Duration(10*i+k)*time.Second), reading{}, func(tsdb.Outcome) { told.Add(1) })
+			err := in.EnqueueFunc(t.Context(), roof, start.Add(time.Duration(10*i+k)*time.Second), reading{}, func(tsdb.Outcome) { callbacks.Add(1) })
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		before := told.Load()
+		before := callbacks.Load()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		err := w.Flush(ctx)
 		cancel()
 		if err != nil {
 			t.Fatalf("Flush %d = %v", i, err)
 		}
-		if st := w.Stats(); told.Swap(0) != int64(n) || st.Journal.Points != 0 {
+		if st := w.Stats(); callbacks.Swap(0) != int64(n) || st.Journal.Points != 0 {
 			t.Fatalf("after Flush %d: %d of %d callbacks called, stats %+v", i, before, n, st)
 		}
 	}
@@ -230,7 +230,7 @@ func TestImpatientClose(t *testing.T) {
 
 // TestCloseDoesNotWaitForFunctions: a hanging callback does not block a Close whose context has ended.
 func TestCloseDoesNotWaitForFunctions(t *testing.T) {
-	for _, which := range []string{"told", "OnFailure"} {
+	for _, which := range []string{"callbacks", "OnFailure"} {
 		t.Run(which, func(t *testing.T) {
 			longBubble(t, func(t *testing.T) {
 				s := readings(t, tsdb.SchemaOptions{})
@@ -238,14 +238,14 @@ func TestCloseDoesNotWaitForFunctions(t *testing.T) {
 				conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(string) bool { return true }))
 				hang := make(chan struct{})
 				opts := journaled(t)
-				told := func(tsdb.Outcome) {}
-				if which == "told" {
-					told = func(tsdb.Outcome) { <-hang }
+				callbacks := func(tsdb.Outcome) {}
+				if which == "callbacks" {
+					callbacks = func(tsdb.Outcome) { <-hang }
 				} else {
 					opts.OnFailure = func(tsdb.Undelivered) { <-hang }
 				}
 				w := must[*tsdb.Writer](t)(store.NewWriter(opts))
-				if err := s.For(store, acme).Via(w).EnqueueFunc(t.Context(), roof, start, reading{}, told); err != nil {
+				if err := s.For(store, acme).Via(w).EnqueueFunc(t.Context(), roof, start, reading{}, callbacks); err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)

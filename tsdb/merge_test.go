@@ -153,12 +153,12 @@ func mergesUnderFaults(t *testing.T) {
 		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience()}))
 		defer w.Close(t.Context())
 		var out tsdb.Outcome
-		told := make(chan struct{})
+		finished := make(chan struct{})
 		_ = r.Via(w).EnqueueFunc(t.Context(), roof, at, rec("mine", 1), func(o tsdb.Outcome) {
 			out = o
-			close(told)
+			close(finished)
 		})
-		<-told
+		<-finished
 		if out.State == tsdb.Stored {
 			return nil
 		}

@@ -100,10 +100,10 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 		case 0, 1:
 			err = m.written(e, at, id, p, c.Now(), repo.Put(ctx, e, at, value))
 		case 2:
-			var told tsdb.Outcome
-			err = errors.Join(repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { told = o }), w.Flush(ctx))
+			var reported tsdb.Outcome
+			err = errors.Join(repo.Via(w).EnqueueFunc(ctx, e, at, value, func(o tsdb.Outcome) { reported = o }), w.Flush(ctx))
 			if err == nil {
-				err = m.written(e, at, id, p, c.Now(), told.Err)
+				err = m.written(e, at, id, p, c.Now(), reported.Err)
 			}
 		case 3, 4:
 			var batch []tsdb.Point[string]

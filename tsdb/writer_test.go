@@ -275,17 +275,17 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		conn.Inject(tsdbtest.Delay(time.Hour))
 		w := writer(t, store, tsdb.WriterOptions{})
 		in := s.For(store, acme).Via(w)
-		var told sync.WaitGroup
+		var callbacks sync.WaitGroup
 		var last tsdb.Outcome
 		for i := range 5 {
 			if err := in.Enqueue(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{1}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		told.Add(1)
+		callbacks.Add(1)
 		err := in.EnqueueFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
 			last = o
-			told.Done()
+			callbacks.Done()
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -301,7 +301,7 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close = %v", err)
 		}
-		told.Wait()
+		callbacks.Wait()
 		var ue *tsdb.UndeliveredError
 		if err = w.Close(t.Context()); !errors.As(err, &ue) || ue.Total != 5 || ue.Points[0].Entity != roof || !errors.Is(err, tsdb.ErrWriterClosed) {
 			t.Errorf("a second Close = %v", err)

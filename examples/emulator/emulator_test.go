@@ -158,7 +158,7 @@ func TestExitCode(t *testing.T) {
 		{"extra", 2, "unexpected argument"},
 		{"-nonsense", 2, "-nonsense"},
 		{"-project a/b", 2, "-project"},
-		{"-addr 8086", 2, "has to be host:port"},
+		{"-addr 8086", 2, "want host:port"},
 		{"-addr :8086", 2, "-allow-remote"},
 		{"-addr 0.0.0.0:8086", 2, "-allow-remote"},
 		{"-addr 127.0.0.1:0 -dir " + locked, 1, "another process has"},

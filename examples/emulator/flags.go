@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	dir, addr, project, instance string
 }
@@ -22,7 +22,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// parse reads the command line. Its error is flag.ErrHelp where help was asked for, and then printed, or a usageError.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var remote bool
@@ -47,11 +47,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	case o.project == "" || o.instance == "" || strings.Contains(o.project+o.instance, "/"):
-		return o, usageError{fmt.Errorf("-project is %q and -instance is %q, and both have to be names without a slash", o.project, o.instance)}
+		return o, usageError{fmt.Errorf("-project is %q and -instance is %q; want names without a slash", o.project, o.instance)}
 	case o.dir == "":
-		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+		return o, usageError{errors.New("-dir is empty; want a folder")}
 	case err != nil:
-		return o, usageError{fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)}
+		return o, usageError{fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)}
 	case !remote && !edge.Loopback(host):
 		return o, usageError{fmt.Errorf("-addr %s can be reached from other machines, and there is no authentication; "+
 			"-allow-remote takes that risk", o.addr)}

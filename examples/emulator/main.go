@@ -76,7 +76,7 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	return nil
 }
 
-// explain says what to do about a folder that does not open.
+// explain adds to the error what to do about a folder that does not open.
 func explain(dir string, err error) error {
 	switch {
 	case errors.Is(err, embedded.ErrLocked):

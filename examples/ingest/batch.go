@@ -31,7 +31,7 @@ const (
 	batchBytes = 4 << 20
 )
 
-// storeWidth is how many datasets are written at once.
+// storeWidth is the number of datasets that are written in parallel.
 const storeWidth = 4
 
 func newBatch() *batch { return &batch{find: map[*dataset]*group{}} }
@@ -97,7 +97,7 @@ func (b *batch) group(d *dataset) *group {
 // refused.
 func (b *batch) store(ctx context.Context, in *ingester, id tenant.ID, rep *report) error {
 	outcomes := make([][]tsdb.Outcome, len(b.groups))
-	var stores errgroup.Group // the writer batches what comes at once
+	var stores errgroup.Group // the writer makes batches of parallel writes
 	stores.SetLimit(storeWidth)
 	for n, g := range b.groups {
 		stores.Go(func() error {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxDatasets bounds how many datasets this program defines, tenantDatasets how many of those that no -key names one tenant may
-// use: else one tenant could leave none to the others. The store's catalogue holds twice as many.
+// maxDatasets bounds the datasets that this program creates. tenantDatasets bounds those without a -key that one tenant may use,
+// so that others can create theirs. The store's catalogue holds twice as many.
 const (
 	maxDatasets    = 5000
 	tenantDatasets = 100
@@ -29,25 +29,25 @@ const (
 	tenantRefused = 100
 )
 
-// otherTags, as the last of a measurement's key tags, stands for all tags that are not named before it.
+// otherTags, as the last of a measurement's key tags, means all other tags.
 const otherTags = "*"
 
-// tagPrefix is what the names of the fields start with that hold tags.
+// tagPrefix begins the names of fields that hold tags.
 const tagPrefix = "tag:"
 
-// dataset is where the points of a measurement go.
+// dataset is where the points of a measurement are stored.
 type dataset struct {
 	name string
-	tags []string // that are the key fields, in order
+	tags []string // the tags that are key fields, in order
 	rest bool     // whether one more key field holds all other tags
-	// unnamed says that no -key names the measurement: it counts against the tenants that use it.
+	// unnamed is set if no -key names the measurement. It then counts towards its tenants' measurements.
 	unnamed bool
-	// schema merges: lines of one series and time add up, whichever request they come in. A tag that is not part of the key
-	// is a field that cannot change, so that two series which differ in nothing else are an error and not one point.
+	// schema merges: lines of one series and time become one point, in one request or several. A tag outside the key is a field
+	// that cannot change. So two series that differ only in such a tag are an error, and not one point.
 	schema *tsdb.Schema[codec.Record]
 }
 
-// newDataset defines a dataset with what all of them share.
+// newDataset creates a dataset with the common options.
 func newDataset(name string, key []string, shared tsdb.SchemaOptions) (*dataset, error) {
 	d := &dataset{name: name, tags: key}
 	if last := len(key) - 1; last >= 0 && key[last] == otherTags {
@@ -59,33 +59,33 @@ func newDataset(name string, key []string, shared tsdb.SchemaOptions) (*dataset,
 	return d, err
 }
 
-// keys says which tags are the key of which measurement, as the command line gives it.
+// keys holds the key tags of each measurement, from the command line.
 type keys map[string][]string
 
-// anyMeasurement stands for the measurements that have no key of their own.
+// anyMeasurement stands for the measurements without a -key of their own.
 const anyMeasurement = "*"
 
-// datasets finds the dataset of a measurement, and defines it where the command line allows that.
+// datasets finds the dataset of a measurement, and creates it if the command line allows that.
 type datasets struct {
 	store  *tsdb.Store
 	log    *slog.Logger
 	shared tsdb.SchemaOptions
-	others []string // the key of measurements that are not named; nil where they are refused
+	others []string // the key of measurements without a -key; nil if they are refused
 
 	mu      sync.RWMutex
 	known   map[string]*dataset
-	pending int                         // that are being defined: they count towards maxDatasets
-	tenants map[tenant.ID]*measurements // of the tokens' tenants, so there are not many
+	pending int                         // being created: they count towards maxDatasets
+	tenants map[tenant.ID]*measurements // of the tokens' tenants, so there are few
 }
 
-// measurements are those of one tenant that no -key names.
+// measurements are those of one tenant without a -key.
 type measurements struct {
-	defining chan struct{} // holds one value while one is defined: one at a time, and lines of known ones go on
+	defining chan struct{} // holds one value while one is created: one at a time. Lines of known measurements continue
 	used     map[string]bool
 	refused  map[string]refused
 }
 
-// refused is why a measurement cannot be stored, and until when that holds.
+// refused holds why a measurement cannot be stored, and how long that is remembered.
 type refused struct {
 	why   error
 	until time.Time
@@ -93,7 +93,7 @@ type refused struct {
 
 var errMeasurement = errors.New("no -key names the measurement")
 
-// newDatasets defines the measurements that have a key, and makes the table fit them.
+// newDatasets creates the measurements with a -key, and prepares the table for them.
 func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, shared tsdb.SchemaOptions, log *slog.Logger) (*datasets, error) {
 	ds := &datasets{
 		store: store, log: log, shared: shared, others: ks[anyMeasurement],
@@ -120,8 +120,8 @@ func newDatasets(ctx context.Context, store *tsdb.Store, ks keys, shared tsdb.Sc
 	return ds, nil
 }
 
-// find returns the dataset of a measurement for a tenant. Its error is a *lineError where no line of that measurement can be
-// stored, and another where the store could not be asked.
+// find returns the dataset of a measurement for a tenant. The error is a *lineError if no line of the measurement can be stored,
+// and another error if the store could not be reached.
 func (ds *datasets) find(ctx context.Context, id tenant.ID, measurement []byte) (*dataset, error) {
 	d := ds.lookup(string(measurement))
 	switch {
@@ -135,7 +135,7 @@ func (ds *datasets) find(ctx context.Context, id tenant.ID, measurement []byte) 
 	return d, nil
 }
 
-// define defines the dataset of a measurement that no -key names.
+// define creates the dataset of a measurement without a -key.
 func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dataset, error) {
 	d, err := newDataset(name, ds.others, ds.shared)
 	if err != nil {
@@ -149,7 +149,7 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if known := ds.lookup(name); known != nil { // meanwhile
+	if known := ds.lookup(name); known != nil { // created meanwhile
 		return known, ds.admit(id, name)
 	}
 	if err := ds.refusal(ms, name); err != nil {
@@ -179,9 +179,9 @@ func (ds *datasets) define(ctx context.Context, id tenant.ID, name string) (*dat
 	return d, nil
 }
 
-// ensure makes the table fit a dataset. Its error is a *lineError where asking again would not help.
+// ensure prepares the table for a dataset. The error is a *lineError if a retry would not help.
 func (ds *datasets) ensure(ctx context.Context, id tenant.ID, d *dataset) error {
-	// With the tenant, so that the dataset counts against the tenant's limit of datasets, if the limits file names one.
+	// The context has the tenant, so that the dataset counts towards the tenant's limit of datasets, if it has one.
 	err := ds.store.Ensure(tenant.NewContext(ctx, id), d.schema)
 	switch {
 	case err == nil:
@@ -189,7 +189,7 @@ func (ds *datasets) ensure(ctx context.Context, id tenant.ID, d *dataset) error 
 	case errors.Is(err, limit.ErrExceeded):
 		return &lineError{"too many measurements", err}
 	case errors.Is(err, tsdb.ErrSchemaConflict):
-		// The error shows how the dataset is stored, and another tenant may have brought it about.
+		// The error shows how the dataset is stored, and another tenant may have created it.
 		var differences []string
 		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); ok {
 			differences = conflict.Differences
@@ -208,7 +208,7 @@ func (ds *datasets) lookup(name string) *dataset {
 	return ds.known[name]
 }
 
-// of returns a tenant's measurements that no -key names.
+// of returns a tenant's measurements without a -key.
 func (ds *datasets) of(id tenant.ID) *measurements {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -239,7 +239,7 @@ func (ds *datasets) refusal(ms *measurements, name string) error {
 	return nil
 }
 
-// admit counts a measurement that no -key names among those that a tenant uses, and refuses it where they are too many.
+// admit counts a measurement without a -key for a tenant, and refuses it if there are too many.
 func (ds *datasets) admit(id tenant.ID, name string) error {
 	ds.mu.RLock()
 	ms := ds.tenants[id]

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// importFile stores the lines of a file, or of standard input where its name is "-", and prints what became of them.
+// importFile stores the lines of a file, or of standard input if its name is "-", and prints the result.
 func importFile(ctx context.Context, o options, in *ingester, std streams) error {
 	r, closer, err := openFile(o.file, std)
 	if err != nil {
@@ -60,7 +60,7 @@ func openFile(name string, std streams) (io.Reader, func(), error) {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	if info.IsDir() {
-		return nil, nil, errors.Join(fmt.Errorf("%s is a folder, and has to be a file", name), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s is a folder; want a file", name), f.Close())
 	}
 	closer := func() { _ = f.Close() }
 	if !isTerminal(std.err) {
@@ -86,7 +86,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// unpack unpacks what is in gzip format, and passes on what is not.
+// unpack decompresses gzip, and passes on anything else.
 func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	magic, err := b.Peek(2)

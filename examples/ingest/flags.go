@@ -124,13 +124,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 func (o *options) checkStore(given map[string]bool, keep string) error {
 	switch {
 	case o.maxFuture < 0:
-		return fmt.Errorf("-max-future is %v, and has to be 0 or more", o.maxFuture)
+		return fmt.Errorf("-max-future is %v; want 0 or more", o.maxFuture)
 	case o.cloud && given["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "":
-		return errors.New("-dir is empty, and has to name a folder")
+		return errors.New("-dir is empty; want a folder")
 	case given["journal"] && o.journal == "":
-		return errors.New("-journal is empty, and has to name a folder")
+		return errors.New("-journal is empty; want a folder")
 	case len(o.keys) == 0:
 		return errors.New(`no -key: it says which measurements there are, as in -key readings=fleet,name; -key '*=*' takes any`)
 	}
@@ -163,7 +163,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 	}
 	if o.file == "" {
 		if given["file"] {
-			return errors.New("-file is empty, and has to name a file, or - for standard input")
+			return errors.New("-file is empty; want a file, or - for standard input")
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 	}
 	var ok bool
 	if o.unit, ok = units[precision]; !ok {
-		return fmt.Errorf("-precision is %q, and has to be ns, us, ms, s, m or h", precision)
+		return fmt.Errorf("-precision is %q; want ns, us, ms, s, m or h", precision)
 	}
 	return nil
 }
@@ -194,18 +194,18 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 	case o.auth.tokens.Len() == 0:
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
 	case err != nil:
-		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
+		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
 	case !remote && !edge.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
 			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
 	case o.limits.body < 1:
-		return fmt.Errorf("-max-body is %d, and has to be above 0", o.limits.body)
+		return fmt.Errorf("-max-body is %d; want above 0", o.limits.body)
 	case o.limits.requests < 1 || o.limits.requests > 10_000:
-		return fmt.Errorf("-max-requests is %d, and has to be 1 to 10000", o.limits.requests)
+		return fmt.Errorf("-max-requests is %d; want 1 to 10000", o.limits.requests)
 	case o.limits.timeout <= 0:
-		return fmt.Errorf("-timeout is %v, and has to be above 0", o.limits.timeout)
+		return fmt.Errorf("-timeout is %v; want above 0", o.limits.timeout)
 	case o.drain <= 0:
-		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
+		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (ks keys) set(text string) error {
 		case slices.Contains(tags[:i], tag):
 			return fmt.Errorf("the tag %s is given twice", tag)
 		case tag == otherTags && i < len(tags)-1:
-			return errors.New("* has to be the last tag")
+			return errors.New("* is not the last tag")
 		}
 	}
 	if measurement != anyMeasurement {

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// maxLine bounds one line, in bytes, and with it what a request can make this program hold. A record of a merging schema
-// is at most 8 KiB, so longer lines could not be stored anyway.
+// maxLine bounds one line in bytes, and so the memory of a request. A record of a merging schema is at most 8 KiB, so longer
+// lines could not be stored anyway.
 const maxLine = 64 << 10
 
 var (
@@ -17,10 +17,10 @@ var (
 	errOpenText = errors.New("a quoted text does not end")
 )
 
-// line is one line of line protocol. It may take several lines of a file, as quoted texts may hold newlines.
+// line is one line of line protocol. It may span several lines of a file, because quoted texts may contain newlines.
 type line struct {
 	first, last int    // its lines in the file, from 1
-	text        []byte // until the next call of next
+	text        []byte // valid until the next call of next
 }
 
 func (l line) String() string {
@@ -30,8 +30,8 @@ func (l line) String() string {
 	return fmt.Sprintf("lines %d to %d", l.first, l.last)
 }
 
-// lines splits line protocol, as the decoder does not say where in a file a point stands. A quoted text that does not end
-// takes the lines behind it with it, as in InfluxDB: what stands in a text must never be taken for points.
+// lines splits line protocol, because the decoder does not report the position of a point. A quoted text without an end consumes
+// the lines after it, as in InfluxDB: a text must never be read as points.
 type lines struct {
 	r    *bufio.Reader
 	text []byte
@@ -40,8 +40,8 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
-// next returns the next line. Its error is io.EOF after the last one, errLongLine or errOpenText for a line that cannot be
-// used, after which others may follow, and else that of reading.
+// next returns the next line. The error is io.EOF after the last one, errLongLine or errOpenText for an invalid line, after which
+// others may follow, or else a read error.
 func (ls *lines) next() (line, error) {
 	l := line{first: ls.read + 1}
 	ls.text = ls.text[:0]
@@ -77,11 +77,11 @@ func (ls *lines) next() (line, error) {
 	}
 }
 
-// syntax follows a line as far as it takes to know whether a newline ends it. Quotes mean something only where the value of
-// a field begins.
+// syntax parses a line only as far as needed to know whether a newline ends it. Quotes count only at the beginning of a field's
+// value.
 type syntax struct {
 	at      section
-	escaped bool // by the byte before
+	escaped bool // by the previous byte
 }
 
 type section uint8
@@ -90,7 +90,7 @@ const (
 	atStart section = iota
 	inHead          // the measurement and the tags
 	inField         // the name of a field
-	atValue         // where a quote counts
+	atValue         // where a quote begins a text
 	inValue
 	inText // a quoted value
 	inTail // the time, or a comment

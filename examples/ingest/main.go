@@ -37,10 +37,10 @@ type streams struct {
 	release  func() // lets the next Ctrl-C end the program at once
 }
 
-// openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
+// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
-		if o.dir == "" { // which New takes for a store in memory
+		if o.dir == "" { // New would open a store in memory
 			return nil, errors.New("-dir is empty")
 		}
 		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: telemetry}, Dir: o.dir})
@@ -49,7 +49,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 	if err != nil {
 		return nil, err
 	}
-	config.RequireTenant = true // each request acts as the tenant of its token, or not at all
+	config.RequireTenant = true // each request must act as the tenant of its token
 	config.Limits, config.ProfileLimits = limits, o.profiles
 	config.Telemetry = telemetry
 	return tsdb.Open(ctx, config)
@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 
 // deliver waits until the journal is delivered, and prints the acknowledged points that the store has refused since.
 func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
-	_ = w.Flush(ctx) // what is left is kept, and Close says so
+	_ = w.Flush(ctx) // Close reports what is left in the journal
 	n := w.Stats().Journal.DeadLetters
 	if n == 0 {
 		return nil
@@ -154,7 +154,7 @@ func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *
 		stopped <- srv.Shutdown(bounded)
 	})
 	err := srv.Serve(lis)
-	if stop() { // it ended by itself
+	if stop() { // the server ended without Ctrl-C
 		return fmt.Errorf("serve: %w", err)
 	}
 	err = <-stopped

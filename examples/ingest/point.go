@@ -19,9 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// lineError is why a line is not stored and never will be as it is.
+// lineError is the reason why a line can never be stored as it is.
 type lineError struct {
-	reason string // for the sum of such lines
+	reason string // for the counts of refused lines
 	err    error
 }
 
@@ -29,7 +29,7 @@ func (e *lineError) Error() string { return e.err.Error() }
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// point is what a line says.
+// point is a parsed line.
 type point struct {
 	dataset *dataset
 	entity  tsdb.Entity
@@ -40,16 +40,16 @@ type point struct {
 // errBlank is the error of a line without anything: empty, or a comment.
 var errBlank = errors.New("blank")
 
-// errSeveral is the error of a text in which the decoder sees another end of a quoted text.
+// errSeveral is the error of a text in which the decoder finds another end of a quoted text.
 var errSeveral = errors.New("a quoted text ends in an odd place")
 
-// clock is how lines say the time.
+// clock is how lines state the time.
 type clock struct {
 	unit time.Duration
-	now  time.Time // of lines that do not say it; one for a request, so that such lines of one series merge
+	now  time.Time // of lines without a time; one value per request, so that such lines of one series merge
 }
 
-// parse reads one line.
+// parse parses one line.
 func (ds *datasets) parse(ctx context.Context, id tenant.ID, text []byte, c clock) (point, error) {
 	if !utf8.Valid(text) {
 		return point{}, unparsable(errors.New("the line is not valid UTF-8"))
@@ -85,12 +85,12 @@ func (ds *datasets) parse(ctx context.Context, id tenant.ID, text []byte, c cloc
 
 func unparsable(err error) error {
 	if de, ok := errors.AsType[*lineprotocol.DecodeError](err); ok {
-		err = fmt.Errorf("column %d: %w", de.Column, de.Err) // it knows no line but this
+		err = fmt.Errorf("column %d: %w", de.Column, de.Err) // the decoder sees only this line
 	}
 	return &lineError{"it cannot be parsed", err}
 }
 
-// readTags makes the entity of the key tags, and returns the others as fields.
+// readTags makes the entity from the key tags, and returns the other tags as fields.
 func (p *point) readTags(d *lineprotocol.Decoder) (others []codec.Field, err error) {
 	key := make([]string, len(p.dataset.tags), len(p.dataset.tags)+1)
 	given := make([]bool, len(key))

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// shown is how many refused lines a report keeps one by one; all are counted.
+// shown is the number of refused lines that a report lists; it counts all.
 const shown = 10
 
-// report is what became of lines: each line that is not blank is stored, refused or undelivered.
+// report counts lines by their outcome: each line that is not blank is stored, refused or undelivered.
 type report struct {
 	lines, blank int
 	bytes        int64 // of the lines
 	stored       int   // lines
-	points       int   // that the stored lines are
+	points       int   // points of the stored lines
 	merged       int   // stored lines that are part of another line's point
 	journaled    int   // stored lines that are in the journal, to be delivered
 	replaced     int   // merged lines that gave a field of an earlier line another value
 	refused      int
-	reasons      map[string]int // of the refused, by why
+	reasons      map[string]int // of the refused lines, by reason
 	examples     []refusedLine
-	undelivered  int // may be stored or not, and should be sent again
+	undelivered  int // possibly stored, and should be sent again
 }
 
 type refusedLine struct {

@@ -24,7 +24,7 @@ import (
 // limits bound the resources of requests.
 type limits struct {
 	body     int64         // bytes of a body, packed and unpacked
-	requests int           // at once
+	requests int           // in parallel
 	timeout  time.Duration // of a request
 }
 
@@ -135,7 +135,7 @@ func isConsistent(r *http.Request) (bool, error) {
 	}
 	yes, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, fmt.Errorf("consistent is %.20q, and has to be 1 or 0", text)
+		return false, fmt.Errorf("consistent is %.20q; want 1 or 0", text)
 	}
 	return yes, nil
 }
@@ -214,12 +214,12 @@ var units = map[string]time.Duration{
 	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
 }
 
-var errEncoding = errors.New("the body's encoding has to be gzip or none")
+var errEncoding = errors.New("the body's encoding is neither gzip nor none")
 
-// errGzip says that a body is not what its encoding says.
+// errGzip is the error of a body that is not in gzip format, although its header says so.
 var errGzip = errors.New("the body is not in gzip format")
 
-// unpacked returns what is in a body. Reading it fails with an *http.MaxBytesError where it has more than most bytes.
+// unpacked returns the decompressed body. Reading it fails with an *http.MaxBytesError if it has more than most bytes.
 func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, most int64) (io.Reader, error) {
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity":
@@ -269,7 +269,7 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"results": []map[string]int{{"statement_id": 0}}})
 }
 
-// health says whether the store can be read.
+// health reports whether the store can be read.
 func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	status, answer := http.StatusOK, map[string]string{"name": "tidemark-ingest", "status": "pass", "message": "ready for writes"}
 	if err := s.ready.Err(); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
@@ -279,7 +279,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, answer)
 }
 
-// http returns the HTTP server, with a bound on everything that a client can take its time over.
+// http returns the HTTP server, with timeouts for everything that a client can delay.
 func (s *server) http() *http.Server {
 	return &http.Server{
 		Handler:           s.handler(),

@@ -56,7 +56,7 @@ func readCursorKeys(given bool, file string) (keys [][]byte, own bool, err error
 	add := func(text string) error {
 		key, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(key) != cursorKeySize { // which does not show it
-			return fmt.Errorf("a key has to be %d bytes in base64, as \"openssl rand -base64 %d\" prints them", cursorKeySize, cursorKeySize)
+			return fmt.Errorf("want a key of %d bytes in base64, as \"openssl rand -base64 %d\" prints them", cursorKeySize, cursorKeySize)
 		}
 		keys = append(keys, key)
 		return nil

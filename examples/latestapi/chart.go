@@ -11,10 +11,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 )
 
-// maxColumns is how many columns of pixels one answer has samples for.
+// maxColumns is the largest number of columns of one response.
 const maxColumns = 10_000
 
-// chart answers GET: the samples of a line through an entity's points, for a chart of some columns of pixels.
+// chart answers GET: the samples for a line through an entity's points, for a chart of the given number of columns.
 func (s *server) chart(w http.ResponseWriter, r request) error {
 	p := r.params
 	e, in := p.entity(r.dataset), p.bounded()
@@ -49,7 +49,7 @@ func (s *server) chart(w http.ResponseWriter, r request) error {
 	return write(w, answer)
 }
 
-// one takes one of the known names; without any it is the first.
+// one reads one of the known names; the default is the first.
 func (p *params) one(name string, known ...string) string {
 	text, ok := p.text(name)
 	if !ok {
@@ -61,7 +61,7 @@ func (p *params) one(name string, known ...string) string {
 	return text
 }
 
-// duration takes a duration; without any it is 0.
+// duration reads a duration; the default is 0.
 func (p *params) duration(name string) time.Duration {
 	text, ok := p.text(name)
 	if !ok {

@@ -16,13 +16,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Reading is what a device measures. Not every device has a sensor for humidity.
+// Reading is a measurement. Not every device has a humidity sensor.
 type Reading struct {
 	TempC    float64  `json:"temp_c"`
 	Humidity *float64 `json:"humidity,omitempty"`
 }
 
-// Position is where a bus was, and how fast.
+// Position is the position and speed of a bus.
 type Position struct {
 	Lat      float64 `json:"lat"`
 	Long     float64 `json:"long"`
@@ -33,7 +33,7 @@ var (
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 	d7  = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
 
-	// The key fields become parameters of queries by their names, so they must not be called like another parameter.
+	// The key fields are parameters of queries, so they must not have the name of another parameter.
 	weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 		Retention: d90,
 		MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
@@ -66,7 +66,7 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 // dataset is a dataset as the handlers use it, without the type of its values.
 type dataset interface {
 	fields() []string
-	// entity and prefix take values as clients write them: text, numbers, UUIDs.
+	// entity and prefix accept values as clients write them: text, numbers, UUIDs.
 	entity(values []string) (tsdb.Entity, error)
 	prefix(values []string) (tsdb.Prefix, error)
 	measures() []string
@@ -112,7 +112,7 @@ func (k key) MarshalJSON() ([]byte, error) {
 type point struct {
 	Key     key       `json:"key"`
 	Time    time.Time `json:"time"`
-	ID      string    `json:"id,omitempty"` // of an event, in a dataset of such
+	ID      string    `json:"id,omitempty"` // of an event, in a dataset with IDs
 	Value   any       `json:"value,omitempty"`
 	Problem *problem  `json:"problem,omitempty"`
 }
@@ -167,7 +167,7 @@ func (s served[T]) keyOf(e tsdb.Entity) key {
 		into[i] = &k.parts[i]
 	}
 	if s.schema.Scan(e, into...) != nil {
-		k.parts = e.Parts() // what does not fit is shown as it is stored
+		k.parts = e.Parts() // parts that do not fit are shown as stored
 	}
 	return k
 }

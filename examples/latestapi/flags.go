@@ -112,7 +112,7 @@ func (o *options) checkStore(given map[string]bool) error {
 	case o.cloud && given["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "":
-		return errors.New("-dir is empty, and has to name a folder")
+		return errors.New("-dir is empty; want a folder")
 	case given["ensure"] && !o.cloud:
 		return errors.New("-ensure is for -cloud; a folder is always prepared")
 	}
@@ -144,22 +144,22 @@ func (o *options) checkServer(remote bool) error {
 	case o.tokens.Len() == 0:
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token read acme's points")
 	case err != nil:
-		return fmt.Errorf("-addr is %q, and has to be host:port: %w", o.addr, err)
+		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
 	case !remote && !edge.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
 			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
 	case o.demo && !edge.Loopback(host):
 		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
 	case o.limits.body < 1:
-		return fmt.Errorf("-max-body is %d, and has to be above 0", o.limits.body)
+		return fmt.Errorf("-max-body is %d; want above 0", o.limits.body)
 	case o.limits.requests < 1 || o.limits.requests > 10_000:
-		return fmt.Errorf("-max-requests is %d, and has to be 1 to 10000", o.limits.requests)
+		return fmt.Errorf("-max-requests is %d; want 1 to 10000", o.limits.requests)
 	case o.limits.timeout <= 0:
-		return fmt.Errorf("-timeout is %v, and has to be above 0", o.limits.timeout)
+		return fmt.Errorf("-timeout is %v; want above 0", o.limits.timeout)
 	case o.cache.Entries < 0 || o.cache.Entries > 1_000_000:
-		return fmt.Errorf("-cache is %d, and has to be 0 to 1000000", o.cache.Entries)
+		return fmt.Errorf("-cache is %d; want 0 to 1000000", o.cache.Entries)
 	case o.drain <= 0:
-		return fmt.Errorf("-drain is %v, and has to be above 0", o.drain)
+		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
 	return nil
 }

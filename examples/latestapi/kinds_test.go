@@ -33,7 +33,7 @@ func TestKeysOfKinds(t *testing.T) {
 	a.do("POST", "/v1/gates/latest", `{"keys":[{"station":"zoo","level":"-2","gate":"7"},{"station":"zoo","level":"up","gate":"7"}]}`).want(t, 200,
 		`{"answers":[{"status":"found",`+lowest[1:len(lowest)-1]+`},{"status":"failed","key":{"station":"zoo","level":"up","gate":"7"},`+
 			`"problem":{"type":"`+problemTypes+`invalid-input","title":"A parameter or a part of the body was refused","status":400,`+
-			`"detail":"key field level is \"up\"; it has to be a number from -99 to 99","field":"key field level","value":"\"up\"","limit":"a number from -99 to 99"}}],"complete":false}`)
+			`"detail":"key field level is \"up\"; want a number from -99 to 99","field":"key field level","value":"\"up\"","limit":"a number from -99 to 99"}}],"complete":false}`)
 	for _, path := range []string{"latest?station=zoo&level=100&gate=7", "group?station=zoo&level=up", "history?station=zoo&level=0&gate=-1"} {
 		a.get("/v1/gates/"+path).wantProblem(t, invalidInput)
 	}

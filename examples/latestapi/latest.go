@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxKeys is how many entities one request may ask for.
+// maxKeys is the largest number of entities of one request.
 const maxKeys = 1000
 
 // latest answers GET: the newest point of one entity.
@@ -77,7 +77,7 @@ func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	}
 	answers := many{Answers: make([]one, len(keys)), Complete: true}
 	var entities []tsdb.Entity
-	var at []int // where the answer of an entity stands
+	var at []int // index of an entity's answer
 	for i, fields := range keys {
 		k, err := keyOf(r.dataset.fields(), fields)
 		answers.Answers[i].Key = k
@@ -131,11 +131,11 @@ func readKeys(r *http.Request) ([]map[string]string, error) {
 	var asked struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	body, err := io.ReadAll(r.Body) // which is in memory
+	body, err := io.ReadAll(r.Body) // the body is in memory
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(body) { // of which the decoder would make another key
+	if !utf8.Valid(body) { // the decoder would change the key
 		return nil, refused("body", "not UTF-8", "JSON in UTF-8")
 	}
 	in := json.NewDecoder(bytes.NewReader(body))
@@ -143,7 +143,7 @@ func readKeys(r *http.Request) ([]map[string]string, error) {
 	err = in.Decode(&asked)
 	if err == nil {
 		if _, more := in.Token(); more != io.EOF {
-			err = errors.New("something stands behind it")
+			err = errors.New("there is something after it")
 		}
 	}
 	if err != nil {
@@ -155,14 +155,14 @@ func readKeys(r *http.Request) ([]map[string]string, error) {
 	return asked.Keys, nil
 }
 
-// keyOf returns the key that a client names by its fields, or, with an error, as much of it as there is.
+// keyOf returns the key that a client's fields name or, with an error, the valid part of it.
 func keyOf(fields []string, values map[string]string) (key, error) {
 	k := key{fields: fields}
 	for _, name := range fields {
 		part, ok := values[name]
 		switch {
 		case !ok:
-			return k, refused(name, "missing", "there: a key has "+strings.Join(fields, ", "))
+			return k, refused(name, "missing", "a value: a key has "+strings.Join(fields, ", "))
 		case part == "":
 			return k, refused(name, "empty", "at least one byte")
 		}

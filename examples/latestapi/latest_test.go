@@ -56,7 +56,7 @@ func TestLatestMany(t *testing.T) {
 		`{"status":"missing","key":{"site":"berlin","device":"roof-9"}}`,
 		`{"status":"found",` + roofNow + `}`,
 		`{"status":"failed","key":{"site":"berlin"},"problem":{"type":"` + problemTypes + `invalid-input","title":"A parameter or a part of the body was refused",` +
-			`"status":400,"detail":"device is missing; it has to be there: a key has site, device","field":"device","value":"missing","limit":"there: a key has site, device"}}`,
+			`"status":400,"detail":"device is missing; want a value: a key has site, device","field":"device","value":"missing","limit":"a value: a key has site, device"}}`,
 		`{"status":"found","key":{"site":"berlin","device":"cellar-1"},"time":"2026-06-01T12:00:00Z","value":{"temp_c":12}}`,
 		`{"status":"found",` + roofNow + `}`,
 	}

@@ -30,7 +30,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
+// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.New(ctx, embedded.Options{
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return serve(ctx, o, store, lis, stdout, log)
 }
 
-// serve answers requests until ctx ends, and lets those under way finish.
+// serve answers requests until ctx ends, and waits for running ones.
 func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout io.Writer, log *slog.Logger) error {
 	s, err := newServer(store, o.tokens, o.limits, log)
 	if err != nil {
@@ -130,7 +130,7 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 		stopped <- srv.Shutdown(bounded)
 	})
 	err = srv.Serve(lis)
-	if stop() { // it ended by itself
+	if stop() { // the server ended without Ctrl-C
 		return fmt.Errorf("serve: %w", err)
 	}
 	if err := <-stopped; err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxShown is how many bytes of a refused value a response repeats.
+// maxShown is the number of bytes of a refused value that a response repeats.
 const maxShown = 64
 
-// params are the parameters of a query. Each is taken by its name, once; the first mistake is kept for check, which every
-// handler calls before it reads anything.
+// params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which every handler
+// calls before it reads data.
 type params struct {
 	values url.Values
 	err    *problem
@@ -48,7 +48,7 @@ func (p *params) check() error {
 	return nil
 }
 
-// text takes a parameter, and reports whether it is there.
+// text reads a parameter, and reports whether it is present.
 func (p *params) text(name string) (string, bool) {
 	values, ok := p.values[name]
 	if !ok {
@@ -56,12 +56,12 @@ func (p *params) text(name string) (string, bool) {
 	}
 	delete(p.values, name)
 	if len(values) != 1 {
-		p.refuse(name, "there "+strconv.Itoa(len(values))+" times", "there once")
+		p.refuse(name, "present "+strconv.Itoa(len(values))+" times", "one value")
 	}
 	return values[0], true
 }
 
-// integer takes a number from 1 to most; otherwise is for where there is none.
+// integer reads a number from 1 to most; otherwise is the default.
 func (p *params) integer(name string, otherwise, most int) int {
 	text, ok := p.text(name)
 	if !ok {
@@ -74,7 +74,7 @@ func (p *params) integer(name string, otherwise, most int) int {
 	return n
 }
 
-// cursor takes the cursor of a page; "" is the first page.
+// cursor reads the cursor of a page; "" is the first page.
 func (p *params) cursor() string {
 	text, given := p.text("cursor")
 	if given && text == "" {
@@ -83,10 +83,10 @@ func (p *params) cursor() string {
 	return text
 }
 
-// leastTimeout is the shortest timeout that a client may set: with less no read can succeed.
+// leastTimeout is the shortest timeout that a client may set: a shorter one would fail every read.
 const leastTimeout = 10 * time.Millisecond
 
-// timeout takes the time that the answer may take, up to most, which is also for where there is none.
+// timeout reads the time for the response, at most most, which is also the default.
 func (p *params) timeout(most time.Duration) time.Duration {
 	const name = "timeout"
 	least := min(leastTimeout, most)
@@ -101,10 +101,10 @@ func (p *params) timeout(most time.Duration) time.Duration {
 	return d
 }
 
-// maxStale is how old an answer may be at most: as long as the cache keeps one.
+// maxStale is the largest max_stale: as long as the cache keeps a point.
 const maxStale = time.Minute
 
-// reads takes max_stale: how old an answer may be, for the cache to give it.
+// reads reads max_stale: how old a cached answer may be.
 func (p *params) reads() []tsdb.ReadOption {
 	text, ok := p.text("max_stale")
 	if !ok {
@@ -117,7 +117,7 @@ func (p *params) reads() []tsdb.ReadOption {
 	return []tsdb.ReadOption{tsdb.MaxStale(d)}
 }
 
-// instant takes a time, and reports whether it is there.
+// instant reads a time, and reports whether it is present.
 func (p *params) instant(name string) (time.Time, bool) {
 	text, ok := p.text(name)
 	if !ok {
@@ -130,7 +130,7 @@ func (p *params) instant(name string) (time.Time, bool) {
 	return t, true
 }
 
-// interval takes from, which is included, and to, which is not; either may be missing.
+// interval reads from (inclusive) and to (exclusive); either may be missing.
 func (p *params) interval() tsdb.Interval {
 	from, hasFrom := p.instant("from")
 	to, hasTo := p.instant("to")
@@ -148,7 +148,7 @@ func (p *params) interval() tsdb.Interval {
 	return tsdb.AllTime()
 }
 
-// order takes the order of points in time.
+// order reads the order of points in time.
 func (p *params) order(otherwise tsdb.Order) tsdb.Order {
 	text, ok := p.text("order")
 	switch {
@@ -162,7 +162,7 @@ func (p *params) order(otherwise tsdb.Order) tsdb.Order {
 	return tsdb.OldestFirst
 }
 
-// key takes the first of the fields that are there, in their order: all of them for an entity, fewer for a group.
+// key reads the leading fields that are present, in their order: all of them for an entity, fewer for a group.
 func (p *params) key(fields []string) (parts []string) {
 	missing := ""
 	for _, name := range fields {
@@ -171,7 +171,7 @@ func (p *params) key(fields []string) (parts []string) {
 		case !ok && missing == "":
 			missing = name
 		case ok && missing != "":
-			p.refuse(missing, "missing", "there, as "+name+" is")
+			p.refuse(missing, "missing", "a value, because "+name+" has one")
 		case ok && text == "":
 			p.refuse(name, "empty", "left out, or at least one byte")
 		case ok && !utf8.ValidString(text):
@@ -183,12 +183,12 @@ func (p *params) key(fields []string) (parts []string) {
 	return parts
 }
 
-// entity takes all fields of a key.
+// entity reads all fields of a key.
 func (p *params) entity(of dataset) tsdb.Entity {
 	fields := of.fields()
 	parts := p.key(fields)
 	if p.err == nil && len(parts) < len(fields) {
-		p.refuse(fields[len(parts)], "missing", "there: an entity has "+strings.Join(fields, ", "))
+		p.refuse(fields[len(parts)], "missing", "a value: an entity has "+strings.Join(fields, ", "))
 	}
 	e, err := of.entity(parts)
 	p.judge(err)
@@ -202,19 +202,19 @@ func (p *params) judge(err error) {
 	}
 }
 
-// prefix takes the first fields of a key, or none for all entities. All fields would be one entity, not a group.
+// prefix reads the leading fields of a key, or none for all entities. All fields would be one entity, not a group.
 func (p *params) prefix(of dataset) tsdb.Prefix {
 	fields := of.fields()
 	parts := p.key(fields)
 	if len(parts) == len(fields) {
-		p.refuse(fields[len(fields)-1], "there", "left out: of one entity, ask for the latest point")
+		p.refuse(fields[len(fields)-1], "present", "no value: for one entity, ask for the latest point")
 	}
 	prefix, err := of.prefix(parts)
 	p.judge(err)
 	return prefix
 }
 
-// shown renders a value of the client's for an answer to it.
+// shown renders a value of the client for a response.
 func shown(s string) string {
 	if s == "" {
 		return "empty"
@@ -225,7 +225,7 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// bounded takes from and to, which are both required.
+// bounded reads from and to, which are both required.
 func (p *params) bounded() tsdb.Interval {
 	in := p.interval()
 	if _, ok := in.Start(); !ok {

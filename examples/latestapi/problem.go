@@ -32,12 +32,12 @@ type problem struct {
 	Field string        `json:"field,omitempty"`
 	Value string        `json:"value,omitempty"`
 	Limit string        `json:"limit,omitempty"`
-	wait  time.Duration // until the same request may succeed; 0 where that is not known
-	// Time is that of the point that cannot be read.
+	wait  time.Duration // until the same request may succeed; 0 if unknown
+	// Time is the time of the unreadable point.
 	Time *time.Time `json:"time,omitempty"`
 }
 
-// kind is a problem before it happens.
+// kind is a kind of problem.
 type kind struct {
 	name, title string
 	status      int
@@ -57,7 +57,7 @@ var (
 	conflict         = kind{"conflict", "Something else has changed the same thing meanwhile", http.StatusConflict}
 	deleted          = kind{"deleted", "The data is deleted", http.StatusGone}
 	bodyTooLarge     = kind{"body-too-large", "The body is too large", http.StatusRequestEntityTooLarge}
-	bodyType         = kind{"body-type", "The body has to be JSON", http.StatusUnsupportedMediaType}
+	bodyType         = kind{"body-type", "The body is not JSON", http.StatusUnsupportedMediaType}
 	internal         = kind{"internal", "This server made a mistake", http.StatusInternalServerError}
 	unreadablePoint  = kind{"unreadable-point", "The point is stored, and cannot be read", http.StatusInternalServerError}
 	overLimit        = kind{"over-limit", "The tenant is over one of its limits", http.StatusTooManyRequests}
@@ -81,7 +81,7 @@ func (p *problem) with(detail string) *problem {
 
 // refused is the problem of an argument.
 func refused(field, value, limit string) *problem {
-	p := invalidInput.problem().with(field + " is " + value + "; it has to be " + limit)
+	p := invalidInput.problem().with(field + " is " + value + "; want " + limit)
 	p.Field, p.Value, p.Limit = field, value, limit
 	return p
 }
@@ -121,7 +121,7 @@ func problemOf(err error) *problem {
 		return deleted.problem()
 	case http.StatusNotFound:
 		return noPoint.problem()
-	case http.StatusServiceUnavailable, errstatus.StatusClientClosedRequest: // who has gone gets no answer, so the server cancelled
+	case http.StatusServiceUnavailable, errstatus.StatusClientClosedRequest: // a client that has gone gets no response, so the server cancelled
 		return unavailable.problem()
 	case http.StatusGatewayTimeout:
 		return timedOut.problem()

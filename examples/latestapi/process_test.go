@@ -150,7 +150,7 @@ func TestExitCode(t *testing.T) {
 		{"-limits missing -demo", 1, "-limits"},
 		{"-demo -allow-remote -addr :0", 2, "-demo"},
 		{"-tokens " + file("tokens", "# ours\n\ntopsecret:acme\n"), 2, "line 3: want sha256:"},
-		{"-demo -cursor-keys " + file("keys", "dG9wc2VjcmV0\n"), 2, "line 1: a key has to be 32 bytes"},
+		{"-demo -cursor-keys " + file("keys", "dG9wc2VjcmV0\n"), 2, "line 1: want a key of 32 bytes"},
 		{"-demo -cursor-keys " + file("empty", "\n"), 2, "has no key"},
 		{"-demo -addr 0.0.0.0:0", 2, "-allow-remote"},
 		{"-demo -addr nowhere", 2, "host:port"},

@@ -22,24 +22,24 @@ import (
 // limits bound the resources of requests.
 type limits struct {
 	body     int64         // bytes of a body
-	requests int           // at once
-	timeout  time.Duration // of the reading of a request
+	requests int           // in parallel
+	timeout  time.Duration // for the reads of a request
 }
 
-// bodies is how many bodies of the largest size fit into memory at once.
+// bodies is the number of bodies of the largest size that fit into memory at once.
 const bodies = 32
 
 // server answers requests. It is safe for concurrent use.
 type server struct {
 	store    *tsdb.Store
 	datasets map[string]dataset
-	edge     func(http.Handler) http.Handler // lets no request through without its tenant
+	edge     func(http.Handler) http.Handler // lets only requests with a tenant through
 	limits   limits
 	log      *slog.Logger
 	memory   *edge.Shares // bytes of the bodies that are being read
 	slots    *edge.Shares // one for each request that may read at once
 	ready    *edge.Ready
-	stopping atomic.Bool // then readyz fails, so that load balancers send no more requests
+	stopping atomic.Bool // readyz then fails, so that load balancers send no more requests
 }
 
 func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *server, err error) {
@@ -51,7 +51,7 @@ func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *se
 	return s, err
 }
 
-// request is one that has passed all that is the same for every question.
+// request is a request after the checks that all queries share.
 type request struct {
 	*http.Request
 	tenant  tenant.ID
@@ -59,7 +59,7 @@ type request struct {
 	params  *params
 }
 
-// handler answers a request, or returns why it cannot. Before it has written anything it may still return an error.
+// handler answers a request, or returns an error. It may return an error only before it has written anything.
 type handler func(w http.ResponseWriter, r request) error
 
 func (s *server) handler() http.Handler {
@@ -67,7 +67,7 @@ func (s *server) handler() http.Handler {
 	allowed := map[string][]string{}
 	for _, q := range s.queries() {
 		mux.Handle(q.Method+" "+q.Path, s.guarded(q.answer))
-		if allowed[q.Path] = append(allowed[q.Path], q.Method); q.Method == http.MethodGet { // which takes HEAD as well
+		if allowed[q.Path] = append(allowed[q.Path], q.Method); q.Method == http.MethodGet { // GET includes HEAD
 			allowed[q.Path] = append(allowed[q.Path], http.MethodHead)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, noResource.problem()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store") // what is the latest now is not in a second
+		w.Header().Set("Cache-Control", "no-store") // the latest point soon changes
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -119,7 +119,7 @@ func (s *server) guarded(h handler) http.Handler {
 	}))
 }
 
-// otherMethod answers the methods that an address does not take.
+// otherMethod answers methods that an address does not support.
 func (s *server) otherMethod(allowed []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -136,7 +136,7 @@ const (
 	asLines = "application/x-ndjson"
 )
 
-// accepted returns the first of the offered media types that the client accepts most, or a problem.
+// accepted returns the offered media type that the client prefers, or a problem.
 func accepted(r *http.Request, offers ...string) (string, error) {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(header) == "" {
@@ -154,7 +154,7 @@ func accepted(r *http.Request, offers ...string) (string, error) {
 	return found, nil
 }
 
-// quality returns how much an Accept header wants a media type, by the most specific of its ranges that fits.
+// quality returns the quality value of a media type in an Accept header, from the most specific range that matches.
 func quality(header, offer string) float64 {
 	major, _, _ := strings.Cut(offer, "/")
 	specific, q := 0, 0.0
@@ -177,7 +177,7 @@ func quality(header, offer string) float64 {
 	return q
 }
 
-// write answers with JSON. An answer that cannot be made is an error as long as nothing of it is sent.
+// write answers with JSON. If the value cannot be encoded, nothing has been sent yet, and write returns an error.
 func write(w http.ResponseWriter, answer any) error {
 	var body bytes.Buffer
 	out := json.NewEncoder(&body)
@@ -191,7 +191,7 @@ func write(w http.ResponseWriter, answer any) error {
 	return nil
 }
 
-// http returns the HTTP server, with a bound on everything that a client can take its time over.
+// http returns the HTTP server, with timeouts for everything that a client can delay.
 func (s *server) http() *http.Server {
 	return &http.Server{
 		Handler:           s.handler(),

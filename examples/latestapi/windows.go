@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones, also where the system has none
+	_ "time/tzdata" // time zones, also on systems without them
 
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// maxBuckets is how many windows one answer holds.
+// maxBuckets is the largest number of windows of one response.
 const maxBuckets = 10_000
 
-// aggregates are what a window can say of a measure, by name.
+// aggregates are the aggregates of a measure, by name.
 var aggregates = map[string]func(window.Summary) float64{
 	"count": func(s window.Summary) float64 { return float64(s.Count) },
 	"sum":   func(s window.Summary) float64 { return s.Sum },
@@ -94,7 +94,7 @@ func bucketOf(b window.Bucket, names []string) bucket {
 	return out
 }
 
-// grid takes every, which has to be there, and zone.
+// grid reads every, which is required, and zone.
 func (p *params) grid() window.Grid {
 	every, _ := p.text("every")
 	grid, err := window.Parse(every)
@@ -107,7 +107,7 @@ func (p *params) grid() window.Grid {
 		return grid
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == "Local" { // which would be wherever the server is
+	if err != nil || name == "" || name == "Local" { // Local would be the server's zone
 		p.refuse("zone", shown(name), "a name of the time zone database, as Europe/Berlin")
 		return grid
 	}
@@ -118,7 +118,7 @@ func (p *params) grid() window.Grid {
 	return grid
 }
 
-// gaps takes what stands where there is nothing.
+// gaps reads how gaps are filled.
 func (p *params) gaps() (g window.Gaps) {
 	if text, ok := p.text("gaps"); ok {
 		if g.UnmarshalText([]byte(text)) != nil {
@@ -128,7 +128,7 @@ func (p *params) gaps() (g window.Gaps) {
 	return g
 }
 
-// list takes some of the known names, with commas between them; without any it is all of them.
+// list reads some of the known names, separated by commas; the default is all.
 func (p *params) list(name string, known []string) []string {
 	text, ok := p.text(name)
 	if !ok {

@@ -59,11 +59,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case o.cloud && given["dir"]:
 		return o, usageError{errors.New("-cloud and -dir exclude each other")}
 	case o.dir == "":
-		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+		return o, usageError{errors.New("-dir is empty; want a folder")}
 	case o.length <= 0:
-		return o, usageError{fmt.Errorf("-for is %v, and has to be above 0", o.length)}
+		return o, usageError{fmt.Errorf("-for is %v; want above 0", o.length)}
 	case o.every < 10*time.Millisecond:
-		return o, usageError{fmt.Errorf("-every is %v, and has to be 10ms or more", o.every)}
+		return o, usageError{fmt.Errorf("-every is %v; want 10ms or more", o.every)}
 	}
 	return o, nil
 }

@@ -55,7 +55,7 @@ type device struct {
 	read   func(context.Context) (Reading, error)
 }
 
-// openStore is the one place that knows where the points are: in a folder of this machine, or on Cloud Bigtable.
+// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
 func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.Open(ctx, o.dir)

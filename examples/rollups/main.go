@@ -35,7 +35,7 @@ type options struct {
 	doomed  bool
 	seen    observe.Options
 
-	telemetry tsdb.Telemetry // for the stores that are opened, one after another
+	telemetry tsdb.Telemetry // for the stores, which are opened one after another
 }
 
 // usageError is a mistake on the command line.
@@ -46,10 +46,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("rollups", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "./tidemark-rollups", "store views and a journal in this `folder`, created if missing")
-	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered: the program starts itself like that")
+	flags.BoolVar(&o.doomed, "doomed", false, "only add views, and be killed before all are delivered; the program starts itself with this flag")
 	o.seen.Flags(flags)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Has temperatures by hour and day, in memory, and views by day, in a folder, and shows that they stay right.")
+		fmt.Fprintln(stdout, "Keeps temperatures by hour and day in memory, and views by day in a folder, and shows that both stay correct.")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return o, err
@@ -60,7 +60,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	case o.dir == "":
-		return o, usageError{errors.New("-dir is empty, and has to name a folder")}
+		return o, usageError{errors.New("-dir is empty; want a folder")}
 	}
 	if err := o.seen.Check(false); err != nil {
 		return o, usageError{err}

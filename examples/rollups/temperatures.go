@@ -48,13 +48,13 @@ func zone(name string) *time.Location {
 
 var devices = []tsdb.Entity{tsdb.NewEntity("berlin", "roof-7"), tsdb.NewEntity("berlin", "roof-8"), tsdb.NewEntity("berlin", "cellar-1")}
 
-// temperature makes one up: a cold night, a warm afternoon, and a month that warms.
+// temperature returns a made-up value: a cold night, a warm afternoon, and a month that gets warmer.
 func temperature(device int, t time.Time) Reading {
 	day := t.Sub(from).Hours() / 24
 	return Reading{TempC: math.Round(100*(4+0.2*day-5*math.Cos(2*math.Pi*(day-0.125))-float64(device))) / 100}
 }
 
-// month writes a month of readings by the minute, rolls it up, and then changes the past.
+// month writes a month of readings by the minute, computes its rollups, and then changes old points.
 func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.ID) error {
 	repo := temperatures.For(store, id)
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(temperatures))
@@ -64,8 +64,8 @@ func month(ctx context.Context, stdout io.Writer, store *tsdb.Store, id tenant.I
 	if err := write(ctx, stdout, store, repo); err != nil {
 		return fmt.Errorf("write the readings: %w", err)
 	}
-	// A program that is always up runs worker.Run in a goroutine. Days are marked by the pass that changes their hours, and
-	// computed by the next one. A mark counts to the end of its minute, and is taken Settle after that.
+	// A server runs worker.Run in a goroutine. The pass that changes hours marks their days, and the next pass computes these. A
+	// mark has the time of the end of its minute, and is processed Settle later.
 	pass := func() error {
 		for marks, buckets, passes := 0, 0, 1; ; passes++ {
 			ahead.Add(int64(2 * time.Minute))

@@ -41,7 +41,7 @@ func (a *app) advise() *cli.Command {
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if a.form != "text" && a.form != "json" {
-				return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+				return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
 			}
 			of := adviceOn{Dataset: c.Args().First()}
 			var d tsdb.Dataset
@@ -106,7 +106,7 @@ func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s advise.Sample, err
 	}
 	if c.IsSet("share") {
 		if s.Share = c.Float("share"); !(s.Share > 0 && s.Share <= 1) {
-			return nil, s, usageError{fmt.Errorf("--share is %v, and has to be above 0 and up to 1, such as 0.05 for one entity in twenty", s.Share)}
+			return nil, s, usageError{fmt.Errorf("--share is %v; want above 0 and up to 1, such as 0.05 for one entity in twenty", s.Share)}
 		}
 	}
 	fields, err := keyFields(c.String("key"))

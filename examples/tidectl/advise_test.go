@@ -82,7 +82,7 @@ func TestAdviseByPartOfTheEntities(t *testing.T) {
 	}
 	for _, share := range []string{"0", "-0.5", "1.01", "5", "NaN"} {
 		_, _, err := tidectl(t, t.Context(), lines.String(), append(advise, "--share="+share)...)
-		if want(t, exitUsage, err, share); err == nil || !strings.Contains(err.Error(), "--share is "+share+", and has to be above 0 and up to 1") {
+		if want(t, exitUsage, err, share); err == nil || !strings.Contains(err.Error(), "--share is "+share+"; want above 0 and up to 1") {
 			t.Errorf("--share %s: %v", share, err)
 		}
 	}

@@ -73,7 +73,7 @@ func strict(c *cli.Command) {
 // storeMarker is in every folder that holds a store.
 const storeMarker = "TIDEMARK"
 
-// open opens the store that the flags name. An embedded one has to be there, unless create makes it, and its folder.
+// open opens the store that the flags name. An embedded store must exist, unless create is set, which creates it and its folder.
 func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	if a.dir == "" {
 		if a.project == "" || a.instance == "" || a.table == "" {
@@ -113,7 +113,7 @@ func (a *app) withStore(wantTenant bool, act func(context.Context, *cli.Command,
 			}
 		}
 		if a.form != "text" && a.form != "json" {
-			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+			return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
 		}
 		if _, err := os.Stat(a.dir); a.dir != "" && c.Bool("dry-run") && errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("open the store: %w; a dry run makes no folder", err)

@@ -45,7 +45,7 @@ func (a *app) get() *cli.Command {
 		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
 			left := c.Int("limit")
 			if left < 1 {
-				return usageError{fmt.Errorf("--limit is %d, and has to be 1 or more", left)}
+				return usageError{fmt.Errorf("--limit is %d; want 1 or more", left)}
 			}
 			for p, err := range v.Points(ctx, e, interval(c)) {
 				if err != nil {
@@ -117,7 +117,7 @@ func (a *app) watch() *cli.Command {
 		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
 			every := c.Duration("every")
 			if every < 100*time.Millisecond {
-				return usageError{fmt.Errorf("--every is %v, and has to be 100ms or more", every)}
+				return usageError{fmt.Errorf("--every is %v; want 100ms or more", every)}
 			}
 			from := seen{from: c.Timestamp("from"), ids: map[string]bool{}, most: watchedIDs}
 			if !c.IsSet("from") {
@@ -227,7 +227,7 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *inspect.View) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
 		if a.form != "text" && a.form != "json" {
-			return usageError{fmt.Errorf("--output is %q, and has to be text or json", a.form)}
+			return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
 		}
 		if c.Args().Len() < 2 {
 			return usageError{fmt.Errorf("%s takes %s", c.FullName(), c.ArgsUsage)}
@@ -271,7 +271,7 @@ func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
 	for _, arg := range c.Args().Slice()[2:] {
 		name, value, ok := strings.Cut(arg, "=")
 		if _, twice := values[name]; !ok || twice {
-			return tsdb.Entity{}, usageError{fmt.Errorf("%q has to be FIELD=VALUE, each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
+			return tsdb.Entity{}, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
 		}
 		values[name] = value
 	}

@@ -143,7 +143,7 @@ func classesSet(c *cli.Command) (map[string]gc.Policy, error) {
 	for _, set := range c.StringSlice("set") {
 		name, text, ok := strings.Cut(set, "=")
 		if _, twice := classes[name]; !ok || name == "" || twice {
-			return nil, usageError{fmt.Errorf("--set %s: it has to be CLASS=POLICY, each class once", set)}
+			return nil, usageError{fmt.Errorf("--set %s: want CLASS=POLICY, each class once", set)}
 		}
 		p, err := gc.Parse(text)
 		if err != nil {

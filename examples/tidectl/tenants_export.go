@@ -45,7 +45,7 @@ func (a *app) tenantsExport() *cli.Command {
 			asCSV := c.String("format") == "csv"
 			switch {
 			case !asCSV && c.String("format") != "ndjson":
-				return usageError{fmt.Errorf("--format is %q, and has to be ndjson or csv", c.String("format"))}
+				return usageError{fmt.Errorf("--format is %q; want ndjson or csv", c.String("format"))}
 			case asCSV && (len(opts.Datasets) != 1 || goOn):
 				return usageError{errors.New("--format csv takes one --dataset, and no --continue")}
 			}

@@ -119,7 +119,7 @@ func (a *app) openFile(name string) (io.ReadCloser, int64, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a folder, and has to be a file", name)
+		err = fmt.Errorf("%s is a folder; want a file", name)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

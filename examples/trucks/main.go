@@ -61,11 +61,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	case o.truck == "" || o.fleet == "":
-		return o, usageError{errors.New("-truck and -fleet have to name one")}
+		return o, usageError{errors.New("-truck or -fleet is empty; want a name")}
 	case !(o.fuel >= 0 && o.speed >= 0): // which NaN is not
-		return o, usageError{errors.New("-fuel and -speed have to be 0 or more")}
+		return o, usageError{errors.New("-fuel or -speed is below 0; want 0 or more")}
 	case o.span <= 0:
-		return o, usageError{fmt.Errorf("-span is %v, and has to be above 0", o.span)}
+		return o, usageError{fmt.Errorf("-span is %v; want above 0", o.span)}
 	}
 	return o, nil
 }
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer in.Close()
-	store, err := embedded.OpenMemory(ctx) // or embedded.Open, or tsdb.Open: nothing below knows
+	store, err := embedded.OpenMemory(ctx) // or embedded.Open, or tsdb.Open; the rest does not change
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
 	return nil
 }
 
-// open returns the lines of a file, or those that are made up.
+// open returns the lines of a file, or made-up ones.
 func open(file string) (r io.ReadCloser, name string, err error) {
 	if file == "" {
 		return io.NopCloser(strings.NewReader(sample())), "made-up data", nil

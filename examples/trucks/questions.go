@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// whereIs returns the last location of one truck: one row. It is tsdb.ErrNotFound for a truck without any.
+// whereIs returns the last location of one truck: one row. The error is tsdb.ErrNotFound for a truck without a location.
 func (d *data) whereIs(ctx context.Context, truck tsdb.Entity) (tsdb.Point[Location], error) {
 	return d.locations.Latest(ctx, truck)
 }
@@ -37,7 +37,7 @@ func (d *data) lowOnFuel(ctx context.Context, below float64) (found []tsdb.Point
 	return found, nil
 }
 
-// mean is the mean of what a truck has sent.
+// mean is the mean of a truck's numbers.
 type mean struct {
 	truck tsdb.Entity
 	of    int64 // points
@@ -72,7 +72,7 @@ type fleetLoad struct {
 	value  float64
 }
 
-// averageLoads returns the mean of all that the trucks of each fleet have sent, fleet by fleet.
+// averageLoads returns the mean of all loads of the trucks of each fleet.
 func (d *data) averageLoads(ctx context.Context, in tsdb.Interval) (fleets []fleetLoad, err error) {
 	for truck, err := range d.loads.Entities(ctx, tsdb.AllEntities()) {
 		if err != nil {
@@ -83,7 +83,7 @@ func (d *data) averageLoads(ctx context.Context, in tsdb.Interval) (fleets []fle
 			return nil, err
 		}
 		name := truck.Parts()[0]
-		if len(fleets) == 0 || fleets[len(fleets)-1].fleet != name { // entities come in order
+		if len(fleets) == 0 || fleets[len(fleets)-1].fleet != name { // entities are in order
 			fleets = append(fleets, fleetLoad{fleet: name})
 		}
 		f := &fleets[len(fleets)-1]

@@ -20,7 +20,7 @@ func (s summary) print(out io.Writer, name string, took time.Duration) {
 
 const row = "  %-6s %-10s %s  "
 
-// rowOf prints what all tables begin with.
+// rowOf prints the first columns of every table.
 func rowOf(out io.Writer, e tsdb.Entity, t time.Time) {
 	parts := e.Parts()
 	fmt.Fprintf(out, row, parts[0], parts[1], t.Format(time.TimeOnly))

@@ -19,7 +19,7 @@ func sample() string {
 			n64, hour := float64(n), float64(i)/360
 			tags := fmt.Sprintf(",name=truck_%d,fleet=%s,model=G-2000", n, []string{"East", "North", "South", "West"}[n%4])
 			switch k := i*12 + n; {
-			case i == 0: // all tags, so that each truck has a fleet
+			case i == 0: // with all tags, so that each truck has a fleet
 			case k%211 == 7:
 				tags = ",model=G-2000"
 			case k%97 == 5:
@@ -30,7 +30,7 @@ func sample() string {
 				velocity = 0.4
 			}
 			readings := fmt.Sprintf("latitude=%.5f,longitude=%.5f,velocity=%.1f", 52+n64/10+hour/2, 13-n64/10+hour/3, velocity)
-			if (i+n)%23 == 22 { // also of the last line of truck_8
+			if (i+n)%23 == 22 { // also the last line of truck_8
 				readings = fmt.Sprintf("longitude=%.5f,velocity=%.1f", 13-n64/10+hour/3, velocity)
 			}
 			diagnostics := fmt.Sprintf("load_capacity=5000,fuel_state=%.3f,current_load=%d", max(0, 1-hour*(0.3+n64/16)), 200*n+10*(i%50))

@@ -32,14 +32,14 @@ var (
 	schemas = []tsdb.Dataset{locations, velocities, fuel, loads}
 )
 
-// data is what is kept for one tenant.
+// data is the stored data of one tenant.
 type data struct {
 	locations  *tsdb.Repository[Location]
 	velocities *tsdb.Repository[float64]
 	fuel       *tsdb.Repository[float64]
 	loads      *tsdb.Repository[float64]
 	byHour     *window.Aggregator[float64]
-	fleets     map[string]string // that trucks belong to, by their names
+	fleets     map[string]string // the fleets of trucks, by truck
 }
 
 func newData(store *tsdb.Store, id tenant.ID) (*data, error) {
@@ -55,7 +55,7 @@ func newData(store *tsdb.Store, id tenant.ID) (*data, error) {
 	}, err
 }
 
-// truck returns the entity of a truck, and false for one that is not known.
+// truck returns the entity of a truck, and false for an unknown truck.
 func (d *data) truck(name string) (tsdb.Entity, bool) {
 	fleet, ok := d.fleets[name]
 	return tsdb.NewEntity(fleet, name), ok

@@ -141,10 +141,10 @@ func TestCalls(t *testing.T) {
 			{"the resolver says nothing", fails(nil), as("acme"), "", codes.Internal},
 			{"the zero edge", nil, as("acme"), "", codes.Internal},
 		} {
-			var told error
+			var refused error
 			e := &grpctenant.Edge{}
 			if tt.resolver != nil {
-				e = edge(t, tt.resolver, grpctenant.Options{Refused: func(_ context.Context, _ string, err error) { told = err }})
+				e = edge(t, tt.resolver, grpctenant.Options{Refused: func(_ context.Context, _ string, err error) { refused = err }})
 			}
 			got, err := call(tt.ctx, serve(t, insecure.NewCredentials(), insecure.NewCredentials(), e))
 			if got != tt.want || status.Code(err) != tt.code {
@@ -153,8 +153,8 @@ func TestCalls(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: the caller gets the secret in %v", tt.name, err)
 			}
-			if (told != nil) != (err != nil && tt.resolver != nil) {
-				t.Errorf("%s: the hook got %v", tt.name, told)
+			if (refused != nil) != (err != nil && tt.resolver != nil) {
+				t.Errorf("%s: the hook got %v", tt.name, refused)
 			}
 		}
 	})

@@ -149,13 +149,13 @@ func TestPublicRequests(t *testing.T) {
 }
 
 func TestAnAnswerOfOnesOwn(t *testing.T) {
-	var told error
+	var refused error
 	h := edge(t, tenant.FromHeader("X-Tenant"), httptenant.Options{Answer: func(w http.ResponseWriter, _ *http.Request, err error) {
-		told = err
+		refused = err
 		w.WriteHeader(http.StatusTeapot)
 	}})(whoami)
-	if got := ask(h, "/"); got.StatusCode != http.StatusTeapot || !errors.Is(told, tenant.ErrNoCredentials) {
-		t.Errorf("status %d, hook got %v", got.StatusCode, told)
+	if got := ask(h, "/"); got.StatusCode != http.StatusTeapot || !errors.Is(refused, tenant.ErrNoCredentials) {
+		t.Errorf("status %d, hook got %v", got.StatusCode, refused)
 	}
 }
 

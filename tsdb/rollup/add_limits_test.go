@@ -48,9 +48,9 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 		"Stream.Add":    rollup.NewStreamAdder(r, repo, w).Add,
 		"Stream.TryAdd": rollup.NewStreamAdder(r, repo, w).TryAdd,
 		"Stream.AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
-			told := make(chan tsdb.Outcome, 1)
-			err := rollup.NewStreamAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { told <- o })
-			if o := <-told; err == nil && o.Err != nil {
+			reported := make(chan tsdb.Outcome, 1)
+			err := rollup.NewStreamAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { reported <- o })
+			if o := <-reported; err == nil && o.Err != nil {
 				return &tsdb.WriteError{Outcome: o}
 			}
 			return err

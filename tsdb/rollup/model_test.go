@@ -89,14 +89,14 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 			m.wrote(t, opts, e, at, value(), func(v reading) error { return m.repo.Put(ctx, e, at, v) })
 		case 1:
 			m.wrote(t, opts, e, at, value(), func(v reading) error {
-				var told tsdb.Outcome
-				if err := m.repo.Via(w).EnqueueFunc(ctx, e, at, v, func(o tsdb.Outcome) { told = o }); err != nil {
+				var reported tsdb.Outcome
+				if err := m.repo.Via(w).EnqueueFunc(ctx, e, at, v, func(o tsdb.Outcome) { reported = o }); err != nil {
 					return err
 				}
 				if err := w.Flush(ctx); err != nil {
 					return err
 				}
-				return told.Err
+				return reported.Err
 			})
 		case 2, 3, 4:
 			var batch []tsdb.Point[reading]

@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// homes says which program answers for the metrics that begin so. All others are those of ingest.
+// homes lists which program has data for metrics with these prefixes. All others belong to ingest.
 var homes = []struct{ prefix, program string }{
 	{"tidemark_cache_", "latestapi"},
-	{"db_client_response_returned_rows", "latestapi"}, // of reads, which ingest does none of
+	{"db_client_response_returned_rows", "latestapi"}, // of reads, which ingest does not make
 	{"tidemark_rollup_", "rollups"},
 }
 
@@ -33,8 +33,8 @@ func homeOf(metrics []string) string {
 	return "ingest"
 }
 
-// Answered fails the test for each query of the dashboard and of the alert rules which is the program's to answer and returns
-// no number from the scrapes, or looks for a label that they have not got. It returns how many queries there were.
+// Answered fails the test for each query of the dashboard and of the alert rules that belongs to the program and returns no
+// number from the scrapes, or shows a label that the result lacks. It returns the number of such queries.
 func Answered(t *testing.T, s *Scrapes) (n int) {
 	t.Helper()
 	engine := newEngine()
@@ -66,8 +66,8 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 	return n
 }
 
-// Listed fails the test where a metric of the program is not in the table beside the dashboard, or with another type, and where
-// one of the table is the program's and does not exist.
+// Listed fails the test if a metric of the program is missing in the table of the dashboard's README or has another type there,
+// or if the table lists a metric that the program does not export.
 func Listed(t *testing.T, s *Scrapes) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
@@ -85,15 +85,15 @@ func Listed(t *testing.T, s *Scrapes) {
 	}
 	for name := range listed {
 		if homeOf([]string{name}) == s.program && s.types[name] == "" {
-			t.Errorf("%s is in the table, and %s has not got it", name, s.program)
+			t.Errorf("%s is in the table, but %s does not export it", name, s.program)
 		}
 	}
 }
 
-// tableLine is a line of the table of metrics: the name in Prometheus, and the type.
+// tableLine matches a line of the table of metrics: the name in Prometheus, and the type.
 var tableLine = regexp.MustCompile("(?m)^\\| `[a-z_.]+` \\| `([a-z_]+)` \\| ([a-z]+) \\|")
 
-// Fires fails the test where an alert would not fire, however long it has to last.
+// Fires fails the test if an alert would not fire. It ignores how long the condition must last.
 func Fires(t *testing.T, s *Scrapes, names ...string) {
 	t.Helper()
 	engine := newEngine()
@@ -110,14 +110,14 @@ func Fires(t *testing.T, s *Scrapes, names ...string) {
 		}
 	}
 	if len(names) > 0 {
-		t.Errorf("there are no alerts %v", names)
+		t.Errorf("no alerts %v", names)
 	}
 }
 
 // legendLabel is a label that a legend shows.
 var legendLabel = regexp.MustCompile(`{{(\w+)}}`)
 
-// Value is what an expression that has one number says at the last scrape; zero where it says nothing.
+// Value returns the number of an expression at the last scrape; zero without a result.
 func (s *Scrapes) Value(t *testing.T, expr string) float64 {
 	t.Helper()
 	e, err := parser.ParseExpr(expr)
@@ -150,7 +150,7 @@ func (s *Scrapes) run(t *testing.T, engine *promql.Engine, q query, expr parser.
 	return slices.Clone(v)
 }
 
-// measured is what an alert compares with its limit: the comparison returns nothing as long as all is well.
+// measured returns the left side of an alert's comparison: the comparison itself returns nothing while all is well.
 func measured(t *testing.T, q query, expr parser.Expr) parser.Expr {
 	t.Helper()
 	b, ok := expr.(*parser.BinaryExpr)
@@ -159,7 +159,7 @@ func measured(t *testing.T, q query, expr parser.Expr) parser.Expr {
 		return expr
 	}
 	if _, ok := b.RHS.(*parser.NumberLiteral); !ok {
-		t.Errorf("%s compares with what is no number: %s", q.name, expr)
+		t.Errorf("%s does not compare with a number: %s", q.name, expr)
 	}
 	return b.LHS
 }
@@ -181,9 +181,9 @@ func metricsOf(expr parser.Expr) (names []string) {
 	return names
 }
 
-// checkLabels fails the test where a query selects or groups by a label that its metrics have not got: it would return data
-// all the same, of too much or in one lump. A part that returns data without any metric is refused, as it hides that others
-// return none.
+// checkLabels fails the test if a query selects or groups by a label that its metrics lack: the query would return data, but of
+// too many series, or all in one group. It also refuses a part that returns data without any metric, because that would hide
+// parts without data.
 func (s *Scrapes) checkLabels(t *testing.T, q query, expr parser.Expr) {
 	t.Helper()
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -212,14 +212,14 @@ func (s *Scrapes) checkLabels(t *testing.T, q query, expr parser.Expr) {
 	})
 }
 
-// checkSelector looks for one series at least that a selector takes, and for one of its metric with each label.
+// checkSelector requires at least one series for a selector, and one series of its metric with each label.
 func (s *Scrapes) checkSelector(t *testing.T, q query, v *parser.VectorSelector) {
 	t.Helper()
 	if v.Name == "" {
 		t.Errorf("%s selects series without the name of their metric: %s", q.name, q.expr)
 	}
 	if !slices.ContainsFunc(s.series, func(one *series) bool { return matches(one.labels, v.LabelMatchers) }) {
-		t.Errorf("%s: there is no series %s", q.name, v)
+		t.Errorf("%s: no series %s", q.name, v)
 	}
 	for _, m := range v.LabelMatchers {
 		if m.Name != labels.MetricName && !slices.ContainsFunc(s.series, func(one *series) bool {
@@ -230,7 +230,7 @@ func (s *Scrapes) checkSelector(t *testing.T, q query, v *parser.VectorSelector)
 	}
 }
 
-// checkLabel looks for a label in what each selector below an expression takes.
+// checkLabel requires a label on the series of each selector in an expression.
 func (s *Scrapes) checkLabel(t *testing.T, q query, name string, below parser.Expr) {
 	t.Helper()
 	for _, v := range selectors(below) {

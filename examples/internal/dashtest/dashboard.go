@@ -1,6 +1,6 @@
 // Package dashtest tests that the queries of the dashboard and of the alert rules return data from a running example. It
-// evaluates them by Prometheus' own engine, so that a metric, a label, a matching or a syntax that is wrong fails the test.
-// Only tests import it: nothing of Prometheus' engine gets into a program.
+// evaluates them with Prometheus' own engine, so that a wrong metric, label, matching or syntax fails the test. Only tests import
+// it, so no program links Prometheus' engine.
 package dashtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// folder is where the dashboard is, seen from the folder of an example.
+// folder is the path of the dashboard, relative to the folder of an example.
 const folder = "../dashboards"
 
 // query is a query of the dashboard or of the rules.
@@ -28,7 +28,7 @@ type query struct {
 	alert  bool
 }
 
-// board is what is read of the dashboard. It is written as Grafana exports it.
+// board is the part of the dashboard that the tests read. It is stored as Grafana exports it.
 type board struct {
 	SchemaVersion int     `json:"schemaVersion"`
 	Panels        []panel `json:"panels"`
@@ -66,10 +66,10 @@ type panel struct {
 	Grid struct{ X, Y, W, H int } `json:"gridPos"`
 }
 
-// chosen is the data source that the user of the dashboard has chosen.
+// chosen is the variable with the data source.
 const chosen = "${datasource}"
 
-// panels reads the queries of the dashboard, and fails where a panel lacks what every panel has.
+// panels reads the queries of the dashboard, and fails if a panel lacks what every panel must have.
 func panels(t *testing.T) (all []query) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "tidemark.json"))
@@ -83,12 +83,12 @@ func panels(t *testing.T) (all []query) {
 	ids := map[int]string{}
 	for i, p := range b.Panels {
 		if other, twice := ids[p.ID]; twice || p.ID == 0 {
-			t.Errorf("%q has the id %d, as %q has", p.Title, p.ID, other)
+			t.Errorf("%q has the id %d of %q", p.Title, p.ID, other)
 		}
 		ids[p.ID] = p.Title
 		for _, o := range b.Panels[:i] {
 			if p.Grid.X < o.Grid.X+o.Grid.W && o.Grid.X < p.Grid.X+p.Grid.W && p.Grid.Y < o.Grid.Y+o.Grid.H && o.Grid.Y < p.Grid.Y+p.Grid.H {
-				t.Errorf("%q lies on %q", p.Title, o.Title)
+				t.Errorf("%q overlaps %q", p.Title, o.Title)
 			}
 		}
 		if p.Type == "row" {
@@ -109,7 +109,7 @@ func panels(t *testing.T) (all []query) {
 			continue
 		}
 		if v.Datasource.UID != chosen {
-			t.Errorf("the variable %s has not the chosen data source", v.Name)
+			t.Errorf("the variable %s does not use the chosen data source", v.Name)
 		}
 		all = append(all, query{name: "the variable " + v.Name, expr: asQuery(t, v.Definition)})
 	}
@@ -118,7 +118,7 @@ func panels(t *testing.T) (all []query) {
 
 var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 
-// asQuery makes of the query of a variable one of Prometheus that returns something where the variable has values.
+// asQuery converts the query of a variable into a Prometheus query that returns data if the variable has values.
 func asQuery(t *testing.T, definition string) string {
 	t.Helper()
 	m := labelValues.FindStringSubmatch(definition)
@@ -173,7 +173,7 @@ func alerts(t *testing.T) (all []query) {
 // dollars is a label in a template of an alert.
 var dollars = regexp.MustCompile(`{{ \$labels\.(\w+) }}`)
 
-// filled is a query with the values of the dashboard's variables.
+// filled returns a query with the values of the dashboard's variables.
 func filled(t *testing.T, q query, program string) string {
 	t.Helper()
 	expr := strings.NewReplacer("$__rate_interval", model.Duration(4*interval).String(), "$job", program, "$table", ".+").Replace(q.expr)
@@ -183,5 +183,5 @@ func filled(t *testing.T, q query, program string) string {
 	return expr
 }
 
-// interval is how far apart two scrapes are, as Prometheus is told.
+// interval is the time between two scrapes in Prometheus' configuration.
 const interval = 15 * time.Second

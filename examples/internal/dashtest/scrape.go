@@ -19,30 +19,30 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Scrapes are what Prometheus would have of a program.
+// Scrapes are the data that Prometheus would have of a program.
 type Scrapes struct {
 	program string
-	n       int // of scrapes
+	n       int // number of scrapes
 	series  []*series
 	known   map[string]*series
 	types   map[string]string // of the metrics, by name
 }
 
-// series is one with its samples.
+// series is a series with its samples.
 type series struct {
 	labels  labels.Labels
 	samples []chunks.Sample
 }
 
-// New returns those of a program, whose name is the job that Prometheus knows it by.
+// New returns the scrapes of a program, whose name is its job in Prometheus.
 func New(program string) *Scrapes {
 	return &Scrapes{program: program, known: map[string]*series{}, types: map[string]string{}}
 }
 
-// client leaves no connection behind.
+// client keeps no connection open.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 
-// Scrape asks for the metrics as Prometheus does. For the queries, each scrape is 15 seconds after the one before.
+// Scrape reads the metrics as Prometheus does. For the queries, each scrape is 15 seconds after the one before.
 func (s *Scrapes) Scrape(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Scrapes) Scrape(ctx context.Context, url string) error {
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, res.Status, text)
+		return fmt.Errorf("%s returns %s: %s", url, res.Status, text)
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
@@ -73,7 +73,7 @@ func (s *Scrapes) Scrape(ctx context.Context, url string) error {
 			return err
 		}
 		if f.GetType() == dto.MetricType_SUMMARY {
-			return fmt.Errorf("%s is a summary, which nothing here makes", f.GetName())
+			return fmt.Errorf("%s is a summary, want no summaries", f.GetName())
 		}
 		s.types[f.GetName()] = strings.ToLower(f.GetType().String())
 		for _, one := range v {
@@ -83,7 +83,7 @@ func (s *Scrapes) Scrape(ctx context.Context, url string) error {
 	return nil
 }
 
-// at is when the last scrape was.
+// at is the time of the last scrape.
 func (s *Scrapes) at() time.Time {
 	return time.Unix(1_767_225_600, 0).Add(time.Duration(s.n) * interval)
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrNoRoom is returned by ReadBody where the bodies that are being read leave no room for more of this tenant's.
+// ErrNoRoom is returned by ReadBody if the bodies being read leave no memory for more of this tenant's.
 var ErrNoRoom = errors.New("too many bytes of requests at once")
 
-// chunk is how many bytes of a body are read, and taken from the shares, at once.
+// chunk is the number of bytes that are read, and taken from the shares, in one step.
 const chunk = 64 << 10
 
-// ReadBody reads a body into memory before it is worked on, so that a client that sends slowly holds nothing but what it has
-// sent. It takes each chunk from the tenant's share of bytes; release returns them, and has to be called in any case. The
-// error is that of reading, or ErrNoRoom.
+// ReadBody reads a whole body into memory first, so that a slow client holds nothing but the bytes that it has sent. It takes
+// each chunk from the tenant's share of bytes. Always call release, which returns them. The error is a read error or ErrNoRoom.
 func ReadBody(r io.Reader, id tenant.ID, bytes *Shares) (body io.Reader, release func(), err error) {
 	var parts net.Buffers
 	taken := int64(0)

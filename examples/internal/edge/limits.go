@@ -13,14 +13,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// reread is how often a limits file is looked at.
+// reread is the interval between checks of a limits file.
 const reread = 5 * time.Second
 
-// Limits holds tenants to the limits in a file, which limit.Parse describes, and reads the file again when it has changed.
+// Limits applies the tenants' limits in a file, which limit.Parse describes, and reads the file again after each change.
 type Limits struct {
 	*limit.Limiter
 	name string
-	seen os.FileInfo // of the version that was read last, good or bad; nil where there was no file
+	seen os.FileInfo // of the version that was read last, valid or not; nil without a file
 }
 
 // OpenLimits reads a limits file. Without a name there are no limits, and Limiter is nil.
@@ -39,7 +39,7 @@ func OpenLimits(name string) (*Limits, error) {
 
 func (l *Limits) read() (limit.Table, error) {
 	info, err := os.Stat(l.name)
-	l.seen = info // also where it is bad, so that each bad version is reported once
+	l.seen = info // also if it is invalid, so that each invalid version is logged once
 	if err != nil {
 		return limit.Table{}, err
 	}
@@ -54,8 +54,8 @@ func (l *Limits) read() (limit.Table, error) {
 	return table, nil
 }
 
-// Watch reads the file again every five seconds where it has changed, until ctx ends. While a file is bad, the limits that
-// were read before it apply, and the log says why.
+// Watch reads the file again if it has changed, every five seconds, until ctx ends. While a file is invalid, the limits before it
+// apply, and the log says why.
 func (l *Limits) Watch(ctx context.Context, log *slog.Logger) {
 	if l.name == "" {
 		return

@@ -10,8 +10,8 @@ const (
 	readyLimit = 2 * time.Second
 )
 
-// Ready answers whether the store can be read. It asks the store at most once a second, however many clients ask, and waits
-// two seconds for it at most. It is safe for concurrent use.
+// Ready reports whether the store can be read. It asks the store at most once a second, however many clients ask, and waits at
+// most two seconds. It is safe for concurrent use.
 type Ready struct {
 	ask func(context.Context) error
 
@@ -20,12 +20,12 @@ type Ready struct {
 	err   error
 }
 
-// NewReady returns a Ready that asks the store with ask, such as Store.Ping.
+// NewReady returns a Ready that checks the store with ask, such as Store.Ping.
 func NewReady(ask func(context.Context) error) *Ready {
 	return &Ready{ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// Err returns nil where the store can be read, and else why not.
+// Err returns nil if the store can be read, and else the reason.
 func (r *Ready) Err() error {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()

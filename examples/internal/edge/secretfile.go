@@ -20,8 +20,8 @@ func Lines(name string, add func(string) error) error {
 	if err != nil {
 		return err
 	}
-	if mode := info.Mode(); mode.Perm()&0o002 != 0 && runtime.GOOS != "windows" { // where Go makes the bits up
-		return fmt.Errorf("%s has the mode %v, and every user may write it; want it writable by its owner only, as chmod 600 makes it", name, mode)
+	if mode := info.Mode(); mode.Perm()&0o002 != 0 && runtime.GOOS != "windows" { // where Go invents the mode
+		return fmt.Errorf("%s has the mode %v, so every user may write it; want mode 0600", name, mode)
 	}
 	in := bufio.NewScanner(f)
 	for n := 1; in.Scan(); n++ {

@@ -6,16 +6,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Shares divides a number of units, such as slots or bytes, among the tenants that ask for them. A tenant may hold seven
-// times what it leaves free, so one alone gets 7/8 and a second one always finds some. Shares is safe for concurrent use and
-// remembers only tenants that hold something.
+// Shares divides a number of units, such as slots or bytes, among tenants. A tenant may hold at most seven times as many units as
+// are free: one alone gets 7/8, and a second one always finds some. Shares is safe for concurrent use and remembers only tenants
+// that hold units.
 type Shares struct {
 	mu   sync.Mutex
 	free int64
 	held map[tenant.ID]int64
 }
 
-// greed is how many times what stays free one tenant may hold.
+// greed is the largest ratio of a tenant's units to the free ones.
 const greed = 7
 
 // NewShares returns shares of total units, at least 1.
@@ -23,7 +23,7 @@ func NewShares(total int64) *Shares {
 	return &Shares{free: max(1, total), held: map[tenant.ID]int64{}}
 }
 
-// Take gives a tenant n units, and reports whether they were to be had. A tenant that holds none may take the last ones.
+// Take gives a tenant n units, and reports whether it could. A tenant that holds none may take the last ones.
 func (s *Shares) Take(id tenant.ID, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Shares) Take(id tenant.ID, n int64) bool {
 	return true
 }
 
-// Return gives units back.
+// Return frees units.
 func (s *Shares) Return(id tenant.ID, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,10 +20,10 @@ type token struct {
 	tenant tenant.ID
 }
 
-// hashed starts a token that is given as its SHA-256 digest in hex.
+// hashed begins a token that is given as its SHA-256 digest in hex.
 const hashed = "sha256:"
 
-// Add adds "token=tenant", as a command line has it. Its error never contains the token.
+// Add adds "token=tenant", the form on the command line. Its error never contains the token.
 func (ts *Tokens) Add(text string) error {
 	secret, id, err := split(text, "token=tenant")
 	if err != nil {
@@ -32,8 +32,8 @@ func (ts *Tokens) Add(text string) error {
 	return ts.add(sha256.Sum256([]byte(secret)), id)
 }
 
-// AddHashed adds "sha256:DIGEST=tenant", as a file has it. Its error never contains the text: somebody may have written the
-// token itself.
+// AddHashed adds "sha256:DIGEST=tenant", the form in a file. Its error never contains the text, which may be the token itself by
+// mistake.
 func (ts *Tokens) AddHashed(text string) error {
 	const want = "sha256:DIGEST=tenant, with the 64 hex digits that \"printf %s TOKEN | sha256sum\" prints"
 	secret, id, err := split(text, want)
@@ -48,7 +48,7 @@ func (ts *Tokens) AddHashed(text string) error {
 	return ts.add([sha256.Size]byte(digest), id)
 }
 
-// ReadFile adds the tokens of a file, one on each line.
+// ReadFile adds the tokens of a file, one per line.
 func (ts *Tokens) ReadFile(name string) error { return Lines(name, ts.AddHashed) }
 
 func split(text, want string) (secret string, id tenant.ID, err error) {
@@ -62,7 +62,7 @@ func split(text, want string) (secret string, id tenant.ID, err error) {
 
 func (ts *Tokens) add(digest [sha256.Size]byte, id tenant.ID) error {
 	if _, ok := ts.find(digest); ok {
-		return fmt.Errorf("the token of %s is there already", id)
+		return fmt.Errorf("the token of %s is already in use", id)
 	}
 	ts.all = append(ts.all, token{digest, id})
 	return nil
@@ -73,7 +73,7 @@ func (ts *Tokens) Tenant(secret string) (tenant.ID, bool) {
 	return ts.find(sha256.Sum256([]byte(secret)))
 }
 
-// find compares with every token, whichever matches.
+// find compares with every token, also after a match.
 func (ts *Tokens) find(digest [sha256.Size]byte) (id tenant.ID, ok bool) {
 	for _, t := range ts.all {
 		if subtle.ConstantTimeCompare(t.digest[:], digest[:]) == 1 {
@@ -83,5 +83,5 @@ func (ts *Tokens) find(digest [sha256.Size]byte) (id tenant.ID, ok bool) {
 	return id, ok
 }
 
-// Len returns how many tokens there are.
+// Len returns the number of tokens.
 func (ts *Tokens) Len() int { return len(ts.all) }

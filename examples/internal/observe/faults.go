@@ -8,11 +8,11 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// quiet is how long the faults of telemetry are only counted after one was logged: a collector that is away for a night is
-// no reason to fill the log.
+// quiet is the time after a logged fault in which further ones are only counted, so that an unreachable collector does not fill
+// the log.
 const quiet = time.Minute
 
-// faults logs what goes wrong with telemetry itself.
+// faults logs errors of the telemetry itself.
 type faults struct {
 	log *slog.Logger
 
@@ -44,7 +44,7 @@ func (f *faults) Handle(err error) {
 	f.last, f.skipped = time.Now(), 0
 }
 
-// close logs how many faults were only counted, and no more after that.
+// close logs the number of faults that were only counted, and stops logging.
 func (f *faults) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

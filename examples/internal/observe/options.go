@@ -1,5 +1,5 @@
-// Package observe lets an example be seen from outside: its metrics by Prometheus, its traces and metrics by whatever takes
-// OTLP, its faults in its log. Nothing of it is on unless the command line says so, but for the log.
+// Package observe exports the telemetry of an example: metrics to Prometheus, traces and metrics by OTLP, faults to its log.
+// Except for the log, everything is off by default.
 package observe
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
-// Options are what the command line says. The zero value shows nothing.
+// Options are the parsed flags. The zero value exports nothing.
 type Options struct {
 	metrics string // host:port
 	otlp    string // the URL of a collector
-	fromEnv bool   // that URL is the environment's
+	fromEnv bool   // the URL is from the environment
 	tenants int
 	details bool
-	remedy  string // the flag that allows addresses which other machines reach
+	remedy  string // names the flag that allows addresses which other machines reach
 }
 
-// endpointVariable is the standard variable that -otlp-endpoint goes before.
+// endpointVariable is the standard variable; -otlp-endpoint has precedence.
 const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-// mostTenants is what tsdb.Telemetry takes.
+// mostTenants is the limit of tsdb.Telemetry.
 const mostTenants = 1000
 
 // Flags adds the flags, as the last ones.
@@ -42,10 +42,10 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 			endpointVariable+"; other OTEL_ variables hold too")
 	flags.IntVar(&o.tenants, "tenants-in-metrics", 0,
 		"how `many` tenants are named in metrics and traces, the first that come; the others are one, _OTHER. 0 names none")
-	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the log, and the texts into traces; keys may stand in them")
+	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the log, and the texts into traces; these may contain keys")
 }
 
-// Check refuses what cannot be meant. Remote says that ports may be reached from other machines.
+// Check rejects invalid options. Remote allows ports that other machines reach.
 func (o *Options) Check(remote bool) error {
 	if o.metrics != "" {
 		if err := o.checkMetrics(remote); err != nil {
@@ -65,7 +65,7 @@ func (o *Options) Check(remote bool) error {
 		}
 	}
 	if o.tenants < 0 || o.tenants > mostTenants {
-		return fmt.Errorf("-tenants-in-metrics is %d, and has to be 0 to %d", o.tenants, mostTenants)
+		return fmt.Errorf("-tenants-in-metrics is %d; want 0 to %d", o.tenants, mostTenants)
 	}
 	return nil
 }
@@ -73,10 +73,10 @@ func (o *Options) Check(remote bool) error {
 func (o *Options) checkMetrics(remote bool) error {
 	host, port, err := net.SplitHostPort(o.metrics)
 	if err != nil {
-		return fmt.Errorf("-metrics-addr is %q, and has to be host:port: %w", o.metrics, err)
+		return fmt.Errorf("-metrics-addr is %q; want host:port: %w", o.metrics, err)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("-metrics-addr is %q, and its port has to be a number from 0 to 65535", o.metrics)
+		return fmt.Errorf("-metrics-addr is %q; want a port from 0 to 65535", o.metrics)
 	}
 	if !remote && !edge.Loopback(host) {
 		return fmt.Errorf("-metrics-addr %s can be reached from other machines, and anybody there could read it%s", o.metrics, o.remedy)
@@ -88,11 +88,11 @@ func checkEndpoint(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("it is no URL; such as http://127.0.0.1:4318") // err would repeat a password in it
+		return errors.New("it is not a URL; want one such as http://127.0.0.1:4318") // err would repeat a password in it
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("it is %q, and has to be a URL such as http://127.0.0.1:4318", u.Redacted())
+		return fmt.Errorf("it is %q; want a URL such as http://127.0.0.1:4318", u.Redacted())
 	case u.User != nil:
-		return errors.New("it holds a user, which OTLP has no place for; OTEL_EXPORTER_OTLP_HEADERS takes a token")
+		return errors.New("it contains a user, which OTLP does not support; put a token into OTEL_EXPORTER_OTLP_HEADERS")
 	case u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("it is %q, and must have neither a query nor a fragment", u.Redacted())
 	}

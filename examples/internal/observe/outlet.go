@@ -22,17 +22,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// exit is how long the end of the program may take to hand over what has not been sent.
+// exit is the time that the end of the program may take to send the rest.
 const exit = 3 * time.Second
 
-// Outlet is where a program is seen. Close it after the store.
+// Outlet exports a program's telemetry. Close it after the store.
 type Outlet struct {
 	// Telemetry is for the store.
 	Telemetry tsdb.Telemetry
 
 	exit   time.Duration
 	faults *faults
-	lis    net.Listener // nil where Prometheus is not served
+	lis    net.Listener // nil without Prometheus
 	srv    *http.Server
 	served chan struct{}
 	spans  *trace.TracerProvider // nil without OTLP
@@ -82,7 +82,7 @@ func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *
 		out.meters = metric.NewMeterProvider(readers...)
 		out.Telemetry.MeterProvider = out.meters
 	}
-	if out.srv != nil { // not before there is something to show
+	if out.srv != nil { // only once there is something to show
 		out.served = make(chan struct{})
 		go out.listen(log)
 	}
@@ -102,7 +102,7 @@ func resourceOf(ctx context.Context, service string) (*resource.Resource, error)
 	return r, nil
 }
 
-// version is that of the program: of its module, or of the commit that it was built from.
+// version is the version of the program's module, or the commit that it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -119,7 +119,7 @@ func version() string {
 	return "devel"
 }
 
-// Print prints where the telemetry goes.
+// Print prints where the telemetry is sent.
 func (out *Outlet) Print(to io.Writer) {
 	if out.lis != nil {
 		fmt.Fprintf(to, "Metrics   http://%s%s\n", out.lis.Addr(), path)
@@ -129,8 +129,8 @@ func (out *Outlet) Print(to io.Writer) {
 	}
 }
 
-// Close sends what is left, for at most three seconds, and stops the telemetry. It logs what it cannot send; that is no failure
-// of the program.
+// Close sends the rest, for at most three seconds, and stops the telemetry. It logs what it cannot send; that is not a failure of
+// the program.
 func (out *Outlet) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), out.exit)
 	defer cancel()

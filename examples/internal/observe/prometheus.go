@@ -18,10 +18,10 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
-// path is where the metrics are.
+// path is the path of the metrics.
 const path = "/metrics"
 
-// serve takes the address, and returns what collects metrics when they are asked for.
+// serve listens on the address, and returns what collects metrics on request.
 func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (metric.Reader, error) {
 	registry := prometheus.NewRegistry()
 	// The exporter's default depends on a global of another package, and the dashboard needs these names.
@@ -55,7 +55,7 @@ func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (me
 	return reader, nil
 }
 
-// listen answers until the outlet is closed.
+// listen serves until the outlet is closed.
 func (out *Outlet) listen(log *slog.Logger) {
 	defer close(out.served)
 	if err := out.srv.Serve(out.lis); !errors.Is(err, http.ErrServerClosed) {
@@ -63,7 +63,7 @@ func (out *Outlet) listen(log *slog.Logger) {
 	}
 }
 
-// end lets a request under way finish.
+// end waits for a running request.
 func (out *Outlet) end(ctx context.Context) {
 	if out.served == nil { // it never began
 		_ = out.lis.Close()
