@@ -90,7 +90,7 @@ func (k *bulk) run(ctx context.Context) error {
 	}
 	k.at.table.gate.RUnlock()
 	for _, a := range pending {
-		if serr := k.e.settle(ctx, a); err == nil {
+		if serr := k.e.waitDurable(ctx, a); err == nil {
 			err = serr
 		}
 	}

@@ -22,7 +22,7 @@ type applied struct {
 	read dependency
 }
 
-// apply makes a batch visible and writes it to the log, but does not wait until it is on disk; settle does. The locks
+// apply makes a batch visible and writes it to the log, but does not wait until it is on disk; waitDurable does. The locks
 // that ordered the write can be released between the two, so that the writes behind it share its sync. The batch
 // changes only the rows with the given hashes, and deletes only rows in removed. The caller holds the rows' locks.
 func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, error) {
@@ -40,26 +40,26 @@ func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, 
 		}
 		return applied{batch: b}, nil
 	}
-	w, err := e.fly(b, removed, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
+	w, err := e.applyInFlight(b, removed, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
 	if err != nil {
 		return applied{}, err
 	}
 	return applied{batch: b, flight: w}, nil
 }
 
-// fly applies a batch and records it as in flight. After an error it is not in flight, or has failed.
-func (e *Engine) fly(b *pebble.Batch, removed span, rows []uint64, apply func() error) (*flight, error) {
+// applyInFlight applies a batch and records it as in flight. After an error it is not in flight, or has failed.
+func (e *Engine) applyInFlight(b *pebble.Batch, removed span, rows []uint64, apply func() error) (*flight, error) {
 	w := e.inFlight.add(removed, rows)
 	err := e.applyWith(b, apply)
 	if err != nil {
-		e.land(w, err)
+		e.finishFlight(w, err)
 		return nil, err
 	}
 	return w, nil
 }
 
-// land ends a flight: the write is on disk, or err says why not. If the engine has failed, the write may be visible.
-func (e *Engine) land(w *flight, err error) {
+// finishFlight ends a flight: the write is on disk, or err says why not. If the engine has failed, the write may be visible.
+func (e *Engine) finishFlight(w *flight, err error) {
 	switch {
 	case w == nil:
 	case err != nil && e.fault.err() != nil:
@@ -108,9 +108,9 @@ func (e *Engine) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// settle waits until a crash can no longer undo the result of an applied batch, and releases the batch. It waits until
+// waitDurable waits until a crash can no longer undo the result of an applied batch, and releases the batch. It waits until
 // the batch is on disk or, if the batch changes nothing, until all writes that it read are.
-func (e *Engine) settle(ctx context.Context, a applied) error {
+func (e *Engine) waitDurable(ctx context.Context, a applied) error {
 	err := a.read.wait(ctx)
 	if a.flight != nil {
 		if err = a.batch.SyncWait(); err != nil {
@@ -121,7 +121,7 @@ func (e *Engine) settle(ctx context.Context, a applied) error {
 	if err == nil {
 		err = e.fault.err()
 	}
-	e.land(a.flight, err)
+	e.finishFlight(a.flight, err)
 	if err != nil || a.batch == nil {
 		return err
 	}
@@ -141,11 +141,11 @@ func (e *Engine) release(b *pebble.Batch) error {
 // commit applies a batch and waits until it is on disk, even with NoSync: changes of tables are rare. The batch deletes
 // only rows in removed, and changes no others.
 func (e *Engine) commit(b *pebble.Batch, removed span) error {
-	w, err := e.fly(b, removed, nil, func() error { return e.db.Apply(b, pebble.Sync) })
+	w, err := e.applyInFlight(b, removed, nil, func() error { return e.db.Apply(b, pebble.Sync) })
 	if err != nil {
 		return err
 	}
-	e.land(w, nil)
+	e.finishFlight(w, nil)
 	return e.release(b)
 }
 

@@ -37,14 +37,14 @@ func (e *Engine) checkAndMutate(ctx context.Context, req *bigtablepb.CheckAndMut
 	}
 	a, matched, err := e.checkAndApply(ctx, at, s, req)
 	at.table.gate.RUnlock()
-	if serr := e.settle(ctx, a); serr != nil {
+	if serr := e.waitDurable(ctx, a); serr != nil {
 		return false, serr
 	}
 	return matched, e.readError(err)
 }
 
 // checkAndApply checks the whole request before it reads the row, so that errors of the request do not depend on the
-// row. It returns what to settle on an error too.
+// row. It returns what waitDurable needs, also with an error.
 func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *bigtablepb.CheckAndMutateRowRequest) (a applied, matched bool, err error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {
@@ -130,13 +130,13 @@ func (e *Engine) readModifyWrite(ctx context.Context, req *bigtablepb.ReadModify
 	}
 	a, row, err := e.modify(at, s, req)
 	at.table.gate.RUnlock()
-	if serr := e.settle(ctx, a); serr != nil {
+	if serr := e.waitDurable(ctx, a); serr != nil {
 		return nil, serr
 	}
 	return row, e.readError(err)
 }
 
-// modify returns what to settle on an error too.
+// modify returns what waitDurable needs, also with an error.
 func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRowRequest) (a applied, row *bigtablepb.Row, err error) {
 	key := req.GetRowKey()
 	if err := checkRow(at, key); err != nil {

@@ -173,8 +173,8 @@ func (e *Engine) enterWrite(ctx context.Context) error {
 
 func (e *Engine) leave() { e.gate.RUnlock() }
 
-// goOn returns an error if a long operation must end: its context has ended, or Close waits for it.
-func (e *Engine) goOn(ctx context.Context) error {
+// stopReason returns an error if a long operation must end: its context has ended, or Close waits for it.
+func (e *Engine) stopReason(ctx context.Context) error {
 	if e.closing.Load() {
 		return ErrClosed
 	}

@@ -146,7 +146,7 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 	cells, seen := 0, 0
 	for it.First(); it.Valid(); it.Next() {
 		if cells++; cells%workPerCheck == 0 {
-			if err := c.e.goOn(ctx); err != nil {
+			if err := c.e.stopReason(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -164,11 +164,11 @@ func (c *collection) scan(ctx context.Context, from, upper []byte) (next []byte,
 		lazy := it.LazyValue()
 		size := len(key) + lazy.Len()
 		seen += size
-		gone, err := w.gone(key)
+		removed, err := w.removes(key)
 		switch {
 		case err != nil:
 			return nil, err
-		case !gone:
+		case !removed:
 			c.live += int64(size)
 		case !found:
 			found = true
@@ -216,18 +216,18 @@ func (c *collection) clean(ctx context.Context, rows [][]byte) (done int, err er
 		done++
 		for it.SeekGE(prefix); it.Valid() && bytes.HasPrefix(it.Key(), prefix); it.Next() {
 			if cells++; cells%workPerCheck == 0 {
-				if err := c.e.goOn(ctx); err != nil {
+				if err := c.e.stopReason(ctx); err != nil {
 					return 0, err
 				}
 			}
 			if _, err := w.enter(it.Key()); err != nil {
 				return 0, err
 			}
-			gone, err := w.gone(it.Key())
+			removed, err := w.removes(it.Key())
 			if err != nil {
 				return 0, err
 			}
-			if !gone {
+			if !removed {
 				continue
 			}
 			lazy := it.LazyValue()

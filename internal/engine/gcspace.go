@@ -41,11 +41,11 @@ func (c *collection) compact(ctx context.Context) error {
 	}
 	defer c.e.leave()
 	end := append(bytes.Clone(g.last), 0)
-	beside, err := c.beside(g.first, end)
+	remaining, err := c.remainingBytes(g.first, end)
 	if err != nil {
 		return err
 	}
-	if g.bytes < beside/compactShare {
+	if g.bytes < remaining/compactShare {
 		return nil
 	}
 	if err := c.e.compact(ctx, g.first, end); err != nil {
@@ -55,9 +55,9 @@ func (c *collection) compact(ctx context.Context) error {
 	return nil
 }
 
-// beside estimates the bytes of the remaining cells in a range. The pass counts them for the whole table; the table
+// remainingBytes estimates the bytes of the remaining cells in a range. The pass counts them for the whole table; the table
 // files give the range's part, because their sizes are those of compressed blocks.
-func (c *collection) beside(from, to []byte) (int64, error) {
+func (c *collection) remainingBytes(from, to []byte) (int64, error) {
 	lower, upper := tableRange(c.t.id)
 	whole, err := c.e.diskUsage([]span{{lower, upper}})
 	if err != nil || whole == 0 {

@@ -52,9 +52,9 @@ func (fs *openingFS) finish() error {
 	return nil
 }
 
-// tidy removes the table files that a failed opening created and that nothing refers to: on a full disk, each attempt
+// removeFresh removes the table files that a failed opening created and that nothing refers to: on a full disk, each attempt
 // would otherwise leave less space. Nothing else may be using the folder.
-func (fs *openingFS) tidy() {
+func (fs *openingFS) removeFresh() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.state != openingFailed {
@@ -65,8 +65,8 @@ func (fs *openingFS) tidy() {
 	}
 }
 
-// forget clears fresh: from now on, the manifest may name any of them.
-func (fs *openingFS) forget() {
+// keepFresh clears fresh: from now on, the manifest may name any of them.
+func (fs *openingFS) keepFresh() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.fresh = nil
@@ -186,7 +186,7 @@ func (f *openingFile) Write(p []byte) (int, error) {
 	n := len(p)
 	err := f.fs.keep(func() (err error) {
 		if f.manifest {
-			f.fs.forget()
+			f.fs.keepFresh()
 		}
 		n, err = f.File.Write(p)
 		return err

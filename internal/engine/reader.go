@@ -190,12 +190,12 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			}
 			r.scan.slab.reset(start)
 			if silent {
-				return true, r.e.goOn(r.ctx)
+				return true, r.e.stopReason(r.ctx)
 			}
 		}
 		if work += cost; work >= workPerCheck {
 			work = 0
-			if err := r.e.goOn(r.ctx); err != nil {
+			if err := r.e.stopReason(r.ctx); err != nil {
 				return false, err
 			}
 		}

@@ -90,7 +90,7 @@ func (s *rowScanner) forward(ctx context.Context) error {
 		}
 		col = next
 		if s.seen++; s.seen%workPerCheck == 0 {
-			if err := s.e.goOn(ctx); err != nil {
+			if err := s.e.stopReason(ctx); err != nil {
 				return err
 			}
 		}

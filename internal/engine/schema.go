@@ -19,7 +19,7 @@ type table struct {
 
 	// gate is locked for reading while a write is decided and applied, and for writing by operations that change many
 	// rows: dropping rows, families or the table. So no write is applied that was decided on a schema or on cells that
-	// are gone.
+	// were deleted.
 	gate    sync.RWMutex
 	dropped bool // under gate
 
@@ -90,9 +90,9 @@ func (s *schema) drop(f *family) {
 	delete(s.byID, f.id)
 }
 
-// dead reports whether a cell of a family can never be visible again because its family was dropped. A family that is
-// newer than the schema is not dead.
-func (s *schema) dead(family uint32) bool { return family < s.nextFamily && s.byID[family] == nil }
+// dropped reports whether a cell of a family can never be visible again because its family was dropped. A family that is
+// newer than the schema is not dropped.
+func (s *schema) dropped(family uint32) bool { return family < s.nextFamily && s.byID[family] == nil }
 
 // record returns the stored form of the schema.
 func (s *schema) record(id uint32) (tableRecord, error) {

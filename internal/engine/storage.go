@@ -82,7 +82,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 			db, err = nil, cmp.Or(f.err(), fmt.Errorf("%w: opening %s: %v", ErrDamaged, dir, r))
 		}
 		if err != nil {
-			opening.tidy()
+			opening.removeFresh()
 		}
 	}()
 	db, err = pebble.Open(dir, pebbleOptions(o, opening, lock, f, w))

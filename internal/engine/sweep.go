@@ -33,8 +33,8 @@ func (w *sweep) enter(key []byte) (fresh bool, err error) {
 	return true, nil
 }
 
-// gone reports whether the GC rules remove a cell of the current row.
-func (w *sweep) gone(key []byte) (bool, error) {
+// removes reports whether the GC rules remove a cell of the current row.
+func (w *sweep) removes(key []byte) (bool, error) {
 	rest := key[len(w.prefix):]
 	col, err := splitColumn(rest)
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *sweep) gone(key []byte) (bool, error) {
 	}
 	newer := w.newer
 	w.newer++
-	if w.schema.dead(col.family) {
+	if w.schema.dropped(col.family) {
 		return true, nil
 	}
 	f := w.schema.byID[col.family]

@@ -79,7 +79,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 	if err != nil {
 		return e.readError(err)
 	}
-	return e.settle(ctx, a)
+	return e.waitDurable(ctx, a)
 }
 
 // removes reports whether mutations may delete their row. Mutations that end with a SetCell do not.

@@ -33,7 +33,7 @@ func (p *Probe) failureOf(err error) failure {
 	if p.conf.First != nil {
 		err = p.conf.First(err)
 	}
-	switch c, kind := said(err); {
+	switch c, kind := classify(err); {
 	case c != codes.OK:
 		name := codeName(c)
 		return failure{kind: name, code: name}
@@ -65,9 +65,9 @@ func (o *Op) failureOf(err error) failure {
 	return f
 }
 
-// said returns an error's own classification: the code of a gRPC status, or its type. An error with a type hides what
+// classify returns an error's own classification: the code of a gRPC status, or its type. An error with a type hides what
 // it wraps. Among joined errors a status takes precedence over a type.
-func said(err error) (code codes.Code, kind string) {
+func classify(err error) (code codes.Code, kind string) {
 	for err != nil {
 		if e, ok := err.(interface{ ErrorType() string }); ok && e.ErrorType() != "" {
 			return codes.OK, e.ErrorType()
@@ -80,7 +80,7 @@ func said(err error) (code codes.Code, kind string) {
 			err = e.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, one := range e.Unwrap() {
-				c, k := said(one)
+				c, k := classify(one)
 				if c != codes.OK {
 					return c, ""
 				}

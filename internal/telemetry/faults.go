@@ -96,8 +96,8 @@ func (l *faults) repeated(f fault, c counted) {
 	}
 }
 
-// say logs a rare event directly.
-func (l *faults) say(level slog.Level, message string, attrs ...slog.Attr) {
+// logRare logs a rare event directly.
+func (l *faults) logRare(level slog.Level, message string, attrs ...slog.Attr) {
 	if l != nil {
 		l.logger.LogAttrs(context.Background(), level, message, attrs...)
 	}
@@ -108,11 +108,11 @@ func (p *Probe) Clock(ahead time.Duration) {
 	switch {
 	case p == nil || p.logs == nil:
 	case ahead > 0:
-		p.logs.say(slog.LevelWarn, "the clock is ahead; nothing is deleted by age", slog.Duration("ahead", ahead.Round(time.Second)))
+		p.logs.logRare(slog.LevelWarn, "the clock is ahead; nothing is deleted by age", slog.Duration("ahead", ahead.Round(time.Second)))
 	case ahead < 0:
-		p.logs.say(slog.LevelWarn, "the clock is behind", slog.Duration("behind", -ahead.Round(time.Second)))
+		p.logs.logRare(slog.LevelWarn, "the clock is behind", slog.Duration("behind", -ahead.Round(time.Second)))
 	default:
-		p.logs.say(slog.LevelInfo, "the clock is right again")
+		p.logs.logRare(slog.LevelInfo, "the clock is right again")
 	}
 }
 

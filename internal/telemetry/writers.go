@@ -180,9 +180,9 @@ func (w *Writer) Down(err error, after time.Duration) {
 	switch {
 	case w == nil || w.probe.logs == nil:
 	case err == nil:
-		w.probe.logs.say(slog.LevelInfo, "the service takes points again", slog.Duration("after", after.Round(time.Millisecond)))
+		w.probe.logs.logRare(slog.LevelInfo, "the service takes points again", slog.Duration("after", after.Round(time.Millisecond)))
 	default:
-		w.probe.logs.say(slog.LevelWarn, "the service takes no points; the writer keeps them and asks one request at a time", w.probe.cause(err)...)
+		w.probe.logs.logRare(slog.LevelWarn, "the service takes no points; the writer keeps them and asks one request at a time", w.probe.cause(err)...)
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *Writer) Lost(dataset, tenant string, err error) {
 // Journal reports that a writer's journal has failed and stopped.
 func (w *Writer) Journal(err error) {
 	if w != nil && w.probe.logs != nil {
-		w.probe.logs.say(slog.LevelError, "the journal does nothing any more", w.probe.cause(err)...)
+		w.probe.logs.logRare(slog.LevelError, "the journal does nothing any more", w.probe.cause(err)...)
 	}
 }
 

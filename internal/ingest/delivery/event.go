@@ -79,7 +79,7 @@ func NewEvent(id tenant.ID, to *Rollup, path string, e rollupadd.Event, caller j
 		return nil, err
 	}
 	kind := rowkey.RollupKind + to.Rollup.Name
-	if err := rows.Beside(kind).CheckPath(path); err != nil {
+	if err := rows.WithSiblings(kind).CheckPath(path); err != nil {
 		return nil, err
 	}
 	space := rows.Kind(kind)

@@ -75,12 +75,12 @@ func (d Sender) send(ctx context.Context, items []*buffer.Item) buffer.Report {
 		}
 		served = served || !a.Whole
 	}
-	again := !served && d.judge(&r, answers[0].Err, len(items))
+	again := !served && d.judgeRequest(&r, answers[0].Err, len(items))
 	for i, it := range items {
 		a := b.Answer(i, answers)
 		n.End(writes[i], points.Attempted(a))
 		it.Track.Note(d.Table.Explain(a.Err), a.MaybeApplied)
-		it.Retry = a.Again || again || d.waits(a.Err, a.MaybeApplied)
+		it.Retry = a.Again || again || d.shouldRetry(a.Err, a.MaybeApplied)
 		if a.Err != nil && !a.Whole {
 			it.Wait = bt.Delay(a.Err)
 		}
@@ -95,9 +95,9 @@ func reject(items []*buffer.Item, err error) buffer.Report {
 	return buffer.Report{}
 }
 
-// waits reports whether a point that outlives the process is sent again after an attempt that ended with err. A client
+// shouldRetry reports whether a point that outlives the process is sent again after an attempt that ended with err. A client
 // without the interceptors may report every attempt as maybe applied, so a rejection that it reports counts.
-func (d Sender) waits(err error, maybeApplied bool) bool {
+func (d Sender) shouldRetry(err error, maybeApplied bool) bool {
 	return d.durable() && err != nil && (!bt.OfRow(err) || maybeApplied && !errors.Is(err, bt.ErrUnguarded))
 }
 
@@ -107,9 +107,9 @@ func readLoad(r *buffer.Report, err error) {
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
-// judge sets the report for a request of n items that was not served at all, and reports whether to send the items
+// judgeRequest sets the report for a request of n items that was not served at all, and reports whether to send the items
 // again.
-func (d Sender) judge(r *buffer.Report, err error, n int) (again bool) {
+func (d Sender) judgeRequest(r *buffer.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
 		return false
@@ -160,7 +160,7 @@ func endDelivery(op *telemetry.Op, items []*buffer.Item) {
 func (d Sender) dropErased(ctx context.Context, items []*buffer.Item) (rest []*buffer.Item, r buffer.Report, ok bool) {
 	m, err := d.Table.Erased.Marks(ctx)
 	if err != nil {
-		d.putOff(items, err, &r)
+		d.retryUnsent(items, err, &r)
 		return nil, r, false
 	}
 	if len(m.Tenants) == 0 {
@@ -180,16 +180,16 @@ func (d Sender) dropErased(ctx context.Context, items []*buffer.Item) (rest []*b
 // setClasses gives each item the class that its tenant is in now. It returns false if nothing can be sent because the
 // classes cannot be read; the report then holds the reason.
 func (d Sender) setClasses(ctx context.Context, items []*buffer.Item, r *buffer.Report) bool {
-	if !slices.ContainsFunc(items, chooses) {
+	if !slices.ContainsFunc(items, hasClassChoice) {
 		return true
 	}
 	a, err := d.Table.Classes.Get(ctx)
 	if err != nil {
-		d.putOff(items, err, r)
+		d.retryUnsent(items, err, r)
 		return false
 	}
 	for _, it := range items {
-		if chooses(it) {
+		if hasClassChoice(it) {
 			w := &Of(it).Write
 			w.D = a.DatasetFor(it.Tenant, w.D)
 		}
@@ -197,8 +197,8 @@ func (d Sender) setClasses(ctx context.Context, items []*buffer.Item, r *buffer.
 	return true
 }
 
-// chooses reports whether an item is a point of a dataset that lets tenants choose a class.
-func chooses(it *buffer.Item) bool {
+// hasClassChoice reports whether an item is a point of a dataset that lets tenants choose a class.
+func hasClassChoice(it *buffer.Item) bool {
 	p := Of(it)
 	return p.event == nil && p.Write.D.Choices != nil
 }
@@ -228,9 +228,9 @@ func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
 	return rest
 }
 
-// putOff ends an attempt before anything is sent, because a required read failed. Items that may wait are sent again.
-func (d Sender) putOff(items []*buffer.Item, err error, r *buffer.Report) {
-	again := d.judge(r, err, 1) || d.durable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+// retryUnsent ends an attempt before anything is sent, because a required read failed. Items that may wait are sent again.
+func (d Sender) retryUnsent(items []*buffer.Item, err error, r *buffer.Report) {
+	again := d.judgeRequest(r, err, 1) || d.durable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	for _, it := range items {
 		it.Retry = again
 		it.Track.Add(bt.Outcome{State: bt.Rejected, Err: err})

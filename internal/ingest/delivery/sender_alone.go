@@ -24,7 +24,7 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 		switch {
 		case errors.Is(out.Err, bt.ErrFaster):
 			it.Retry, served = true, true
-		case out.Err != nil && (bt.Retryable(out.Err) || d.waits(out.Err, out.State == bt.Unknown)):
+		case out.Err != nil && (bt.Retryable(out.Err) || d.shouldRetry(out.Err, out.State == bt.Unknown)):
 			it.Retry, it.Wait = true, bt.Delay(out.Err)
 		case out.Attempts == 0 && (errors.Is(out.Err, context.DeadlineExceeded) || errors.Is(out.Err, context.Canceled)):
 			it.Retry = true // the request's deadline passed before this item's turn
@@ -39,7 +39,7 @@ func (d Sender) sendAlone(ctx context.Context, rows *bt.Table, items []*buffer.I
 		out.Err = d.Table.Explain(out.Err)
 		it.Track.Add(out)
 	}
-	if !served && d.judge(&r, outs[0].Err, 1) {
+	if !served && d.judgeRequest(&r, outs[0].Err, 1) {
 		for _, it := range items {
 			it.Retry = true
 		}

@@ -164,7 +164,7 @@ func (d *Dataset) entryRollups() []catalog.Rollup {
 // BesideRollups makes the space of points refuse entities whose keys would be too long in a rollup.
 func (d *Dataset) BesideRollups(s rowkey.Space) rowkey.Space {
 	for i := range d.Rollups {
-		s = s.Beside(rowkey.RollupKind + d.Rollups[i].Name)
+		s = s.WithSiblings(rowkey.RollupKind + d.Rollups[i].Name)
 	}
 	return s
 }

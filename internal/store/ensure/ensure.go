@@ -65,7 +65,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		if len(diffs) > 0 {
 			break
 		}
-		diff, err := e.misfit(ctx, d)
+		diff, err := e.firstMisfit(ctx, d)
 		switch {
 		case err != nil:
 			return false, err
@@ -94,12 +94,12 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	if err != nil || !done || !wrote {
 		return done, err
 	}
-	return e.stillThere(ctx, shapes)
+	return e.stillExists(ctx, shapes)
 }
 
-// stillThere checks again, after entries were written, whether a dataset or the families of a class were removed
+// stillExists checks again, after entries were written, whether a dataset or the families of a class were removed
 // meanwhile. A removal that began later finds the entries. It returns false if families are missing.
-func (e *Ensurer) stillThere(ctx context.Context, shapes []*dataset.Dataset) (bool, error) {
+func (e *Ensurer) stillExists(ctx context.Context, shapes []*dataset.Dataset) (bool, error) {
 	st, err := catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...)
 	if err != nil {
 		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)

@@ -43,7 +43,7 @@ func (c *Cache) Stored(m *Mark, id rowkey.ID, w Written) {
 	s := c.stripe(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.overtake(id)
+	s.detach(id)
 	n := c.known(id)
 	switch {
 	case n == nil, n.newer(w.Layout, w.Units):
@@ -66,7 +66,7 @@ func (c *Cache) Changed(id rowkey.ID, layout string, units int64) {
 	s := c.stripe(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.overtake(id)
+	s.detach(id)
 	if n := c.known(id); n != nil && !n.newer(layout, units) {
 		c.entries.Invalidate(id)
 	}
@@ -80,7 +80,7 @@ func (c *Cache) Drop(id rowkey.ID) {
 	s := c.stripe(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.overtake(id)
+	s.detach(id)
 	c.entries.Invalidate(id)
 }
 
@@ -106,7 +106,7 @@ func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 		s.mu.Lock()
 		for id := range s.flights {
 			if of(id) {
-				s.overtake(id)
+				s.detach(id)
 			}
 		}
 		s.mu.Unlock()
@@ -118,8 +118,8 @@ func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 	}
 }
 
-// overtake makes sure that the running read of an entity is neither cached nor joined. The stripe is locked.
-func (s *stripe) overtake(id rowkey.ID) {
+// detach makes sure that the running read of an entity is neither cached nor joined. The stripe is locked.
+func (s *stripe) detach(id rowkey.ID) {
 	if f := s.flights[id]; f != nil {
 		f.stale = true
 		delete(s.flights, id)

@@ -70,7 +70,7 @@ func (m *dirtyMarks) row(rollup int, u *dataset.Rollup, point string, start int6
 		}
 	}
 	var buf [256]byte
-	key, ok := rowkey.AppendBeside(buf[:0], point, u.Mark, start, identity)
+	key, ok := rowkey.AppendSibling(buf[:0], point, u.Mark, start, identity)
 	if !ok {
 		return -1
 	}

@@ -112,11 +112,11 @@ func (k FieldKind) most() uint64 {
 	if k.digits >= maxUintDigits {
 		return math.MaxUint64
 	}
-	return nines(int(k.digits))
+	return maxOfDigits(int(k.digits))
 }
 
-// nines returns the number with that many nines, up to 19.
-func nines(digits int) uint64 {
+// maxOfDigits returns the largest number of that many digits: as many nines, up to 19.
+func maxOfDigits(digits int) uint64 {
 	n := uint64(1)
 	for range digits {
 		n *= 10
@@ -155,13 +155,13 @@ func (k FieldKind) bounds() (low, high int64) {
 func (k FieldKind) Part(field string, value any) (string, error) {
 	part, ok := k.encode(reflect.ValueOf(value))
 	if !ok {
-		return "", invalid.New(ErrInvalid, "key field "+field, shown(value), k.values())
+		return "", invalid.New(ErrInvalid, "key field "+field, formatValue(value), k.values())
 	}
 	return part, nil
 }
 
-// shown formats a refused value.
-func shown(value any) string {
+// formatValue formats a refused value.
+func formatValue(value any) string {
 	v := reflect.ValueOf(value)
 	switch {
 	case !v.IsValid():
@@ -234,5 +234,5 @@ func appendSigned(dst []byte, n int64, digits int) []byte {
 	if n >= 0 {
 		return fmt.Appendf(append(dst, positive), "%0*d", digits, n)
 	}
-	return fmt.Appendf(append(dst, negative), "%0*d", digits, nines(digits)-uint64(-n)) // also correct for MinInt64, which has no positive counterpart
+	return fmt.Appendf(append(dst, negative), "%0*d", digits, maxOfDigits(digits)-uint64(-n)) // also correct for MinInt64, which has no positive counterpart
 }

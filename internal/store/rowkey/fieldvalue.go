@@ -18,11 +18,11 @@ import (
 func (k FieldKind) Scan(field, part string, into any) error {
 	value, ok := k.value(part)
 	if !ok {
-		return k.misfit(field, part)
+		return k.partError(field, part)
 	}
 	to := reflect.ValueOf(into)
 	if to.Kind() != reflect.Pointer || to.IsNil() {
-		return invalid.New(ErrInvalid, "target of key field "+field, shown(into), "a pointer")
+		return invalid.New(ErrInvalid, "target of key field "+field, formatValue(into), "a pointer")
 	}
 	from, at := reflect.ValueOf(value), to.Elem()
 	switch {
@@ -56,8 +56,8 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// misfit returns the error for a part that the kind does not produce.
-func (k FieldKind) misfit(field, part string) error {
+// partError returns the error for a part that the kind does not produce.
+func (k FieldKind) partError(field, part string) error {
 	return invalid.New(ErrInvalid, "key field "+field, invalid.Quote(part), k.values()+", written as "+k.form.written(int(k.digits)))
 }
 
@@ -90,7 +90,7 @@ func (k FieldKind) value(part string) (any, bool) {
 	case signed:
 		n, err := strconv.ParseUint(part[1:], 10, 64)
 		if part[0] == negative {
-			return -int64(nines(int(k.digits)) - n), err == nil
+			return -int64(maxOfDigits(int(k.digits)) - n), err == nil
 		}
 		return int64(n), err == nil
 	case reversedID:

@@ -23,18 +23,18 @@ func (s Space) Kind(kind string) Space {
 	return s
 }
 
-// Beside returns s with stricter CheckPath and CheckPrefix: they also refuse paths whose key in the space of one of the
+// WithSiblings returns s with stricter CheckPath and CheckPrefix: they also refuse paths whose key in the space of one of the
 // kinds would be too long.
-func (s Space) Beside(kinds ...string) Space {
+func (s Space) WithSiblings(kinds ...string) Space {
 	for _, kind := range kinds {
 		s.spare = max(s.spare, len(kindMark)+len(kind))
 	}
 	return s
 }
 
-// AppendBeside appends the key that AppendPoint returns for a point's entity in the space of a kind, at another time.
+// AppendSibling appends the key that AppendPoint returns for a point's entity in the space of a kind, at another time.
 // The point is a key from AppendEvent, with or without an id. For anything else it returns false and appends nothing.
-func AppendBeside(dst []byte, point, kind string, units int64, identity bool) ([]byte, bool) {
+func AppendSibling(dst []byte, point, kind string, units int64, identity bool) ([]byte, bool) {
 	point, _, ok := cutID(point, identity)
 	if !ok {
 		return dst, false

@@ -25,9 +25,9 @@ func TestRollupKeyIsTheDocumentedOne(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("key of %s = %q, want %q: stored rows would no longer be found", tt.kind, got, tt.want)
 		}
-		beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms, false)
-		if !ok || string(beside) != tt.want {
-			t.Errorf("got sibling key %q, %v, want %q", beside, ok, tt.want)
+		sibling, ok := rowkey.AppendSibling(nil, string(points.AppendPoint(nil, path, 7)), tt.kind, tt.ms, false)
+		if !ok || string(sibling) != tt.want {
+			t.Errorf("got sibling key %q, %v, want %q", sibling, ok, tt.want)
 		}
 	}
 }
@@ -49,13 +49,13 @@ func TestKindsAreSeparate(t *testing.T) {
 				for _, kind := range kinds {
 					key := string(of(kind).AppendPoint(nil, path, 5))
 					if kind != "" {
-						beside, ok := rowkey.AppendBeside(nil, string(points.AppendPoint(nil, path, 99)), kind, 5, false)
+						sibling, ok := rowkey.AppendSibling(nil, string(points.AppendPoint(nil, path, 99)), kind, 5, false)
 						event := string(points.WithIdentity(true).AppendEvent(nil, path, 99, "e:1"))
-						if same, ok := rowkey.AppendBeside(nil, event, kind, 5, true); !ok || string(same) != key {
+						if same, ok := rowkey.AppendSibling(nil, event, kind, 5, true); !ok || string(same) != key {
 							t.Fatalf("%s row of the event %q: got %q, %v, want %q", kind, event, same, ok, key)
 						}
-						if !ok || string(beside) != key {
-							t.Fatalf("%s row of %q: got %q, %v, want %q", kind, path, beside, ok, key)
+						if !ok || string(sibling) != key {
+							t.Fatalf("%s row of %q: got %q, %v, want %q", kind, path, sibling, ok, key)
 						}
 					}
 					for _, other := range kinds {
@@ -82,18 +82,18 @@ func TestKindsAreSeparate(t *testing.T) {
 	}
 }
 
-func TestKeysBesideAreBounded(t *testing.T) {
+func TestSiblingKeysAreBounded(t *testing.T) {
 	points := space(t, "acme", "readings", 1, 0)
 	kind := rowkey.RollupKind + "hour"
 	const limit = rowkey.MaxKey - len("acme#readings##") - rowkey.ReverseLen
 	longest := strings.Repeat("x", limit-len("!rollup.hour"))
-	if err := points.Beside(kind).CheckPath(longest); err != nil {
+	if err := points.WithSiblings(kind).CheckPath(longest); err != nil {
 		t.Errorf("longest entity: got %v, want nil", err)
 	}
 	if n := len(points.Kind(kind).AppendPoint(nil, longest, 0)); n != rowkey.MaxKey {
 		t.Errorf("got a key of %d bytes in the rollup", n)
 	}
-	if err := points.Beside(kind).CheckPath(longest + "x"); !errors.Is(err, rowkey.ErrInvalid) {
+	if err := points.WithSiblings(kind).CheckPath(longest + "x"); !errors.Is(err, rowkey.ErrInvalid) {
 		t.Errorf("entity with a key in the rollup that is too long: got %v, want an error", err)
 	}
 	if err := points.CheckPath(longest + "x"); err != nil {
@@ -101,12 +101,12 @@ func TestKeysBesideAreBounded(t *testing.T) {
 	}
 }
 
-func FuzzAppendBeside(f *testing.F) {
+func FuzzAppendSibling(f *testing.F) {
 	f.Add("acme#readings#berlin#roof-7#7456146436854775807", int64(5))
 	f.Add("acme##", int64(0))
 	f.Fuzz(func(t *testing.T, key string, units int64) {
 		units = max(0, units)
-		got, ok := rowkey.AppendBeside([]byte("x"), key, "mark.m", units, false)
+		got, ok := rowkey.AppendSibling([]byte("x"), key, "mark.m", units, false)
 		if !ok && string(got) != "x" {
 			t.Errorf("refused key %q: got %q appended, want nothing", key, got)
 		}

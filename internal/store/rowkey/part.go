@@ -28,7 +28,7 @@ func AppendPath(dst []byte, parts ...string) []byte {
 
 // Path returns the path of parts. It allocates only the path, and nothing if there is one part without bytes to escape.
 func Path(parts ...string) string {
-	if len(parts) == 1 && plain(parts[0]) {
+	if len(parts) == 1 && needsNoEscape(parts[0]) {
 		return parts[0]
 	}
 	n := len(parts)
@@ -47,7 +47,7 @@ func Path(parts ...string) string {
 	return string(AppendPath(make([]byte, 0, n), parts...))
 }
 
-func plain(part string) bool {
+func needsNoEscape(part string) bool {
 	for i := range len(part) {
 		if part[i] <= lastEsc {
 			return false

@@ -189,7 +189,7 @@ func (s Space) checkParts(path string) error {
 		case !utf8.ValidString(part):
 			return invalid.New(ErrInvalid, "key field "+s.fields[i], invalid.Quote(part), "valid UTF-8")
 		case s.kinds != nil && !s.kinds[i].fits(part):
-			return s.kinds[i].misfit(s.fields[i], part)
+			return s.kinds[i].partError(s.fields[i], part)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
 	n = min(n, maxCuts)
 	var out []Range
 	for i := 1; i < n; i++ {
-		key := s.aligned(r.Start[:base], last[base:common]+word(from+(to-from)*int64(i)/int64(n), radix, letters))
+		key := s.aligned(r.Start[:base], last[base:common]+numberText(from+(to-from)*int64(i)/int64(n), radix, letters))
 		if key > r.Start && key < r.Limit {
 			out = append(out, Range{Start: r.Start, Limit: key})
 			r.Start = key
@@ -79,8 +79,8 @@ func (s Space) Cut(r Range, last string, a Alphabet, n int) []Range {
 	return append(out, r)
 }
 
-// word returns the text of a number, up to its first digit that means the end.
-func word(n, radix int64, letters []byte) string {
+// numberText returns the text of a number, up to its first digit that means the end.
+func numberText(n, radix int64, letters []byte) string {
 	var b [cutDepth]byte
 	end := 0
 	for i := cutDepth - 1; i >= 0; i-- {

@@ -51,7 +51,7 @@ func (e *Erasures) Generation(w Write) Generation {
 			if t.coversEntity(dataset, path, now) {
 				return FirstGeneration
 			}
-			n = max(n, t.liftOf(dataset, path))
+			n = max(n, t.refusedUpTo(dataset, path))
 		}
 	}
 	return Generation(n) + 1
@@ -74,7 +74,7 @@ func (m *Marks) CoversWrite(w Write, taken Generation, now time.Time) bool {
 		return true
 	}
 	dataset, path, ok := t.entityOf(w)
-	return ok && (t.coversEntity(dataset, path, now) || taken.before(t.liftOf(dataset, path)))
+	return ok && (t.coversEntity(dataset, path, now) || taken.before(t.refusedUpTo(dataset, path)))
 }
 
 // entityOf returns the entity of a write, if there are or were marks of entities.
@@ -85,8 +85,8 @@ func (t *tenantMarks) entityOf(w Write) (dataset, path string, ok bool) {
 	return w.Dataset(), w.Path(), true
 }
 
-// liftOf returns the last generation of an entity's writes that is refused; 0 means none.
-func (t *tenantMarks) liftOf(dataset, path string) uint64 {
+// refusedUpTo returns the last generation of an entity's writes that is refused; 0 means none.
+func (t *tenantMarks) refusedUpTo(dataset, path string) uint64 {
 	if len(t.liftedEntities) == 0 {
 		return 0
 	}

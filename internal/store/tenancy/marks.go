@@ -136,7 +136,7 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 		c, err = catalog.Changes{}, nil // a missing table has no marks; the call itself reports that it is missing
 	}
 	if err != nil {
-		return nil, e.unread(err)
+		return nil, e.readError(err)
 	}
 	switch {
 	case c.Epoch == "" && known != nil && known.Epoch == "":
@@ -167,7 +167,7 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 	}
 	for m, err := range catalog.MarksOf(ctx, e.table, c.Names) {
 		if err != nil {
-			return nil, e.unread(err)
+			return nil, e.readError(err)
 		}
 		of(m.Tenant).set(m)
 	}
@@ -184,7 +184,7 @@ func (e *Erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*Marks,
 	m := &Marks{Changes: c, readAll: time.Now(), Tenants: map[string]*tenantMarks{}}
 	for mark, err := range catalog.Marks(ctx, e.table) {
 		if err != nil {
-			return nil, e.unread(err)
+			return nil, e.readError(err)
 		}
 		t := m.Tenants[mark.Tenant]
 		if t == nil {
@@ -199,7 +199,7 @@ func (e *Erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*Marks,
 	return m, nil
 }
 
-func (e *Erasures) unread(err error) error {
+func (e *Erasures) readError(err error) error {
 	return fmt.Errorf("tsdb: read the erasure marks: %w", e.explain(err))
 }
 
