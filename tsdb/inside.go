@@ -19,6 +19,7 @@ import (
 type insider interface {
 	inside() (inside.Repository, error)
 	asUnlimited(single bool) any
+	below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error)
 	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
 }
 
@@ -46,6 +47,9 @@ func init() {
 		return store.(*Store).sizes(ctx, dataset, id)
 	}
 	inside.ReadOptions = bucketOptions
+	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
+		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)
+	}
 	inside.EntityAt = func(path string) any { return Entity{path: path} }
 	inside.PathOf = func(e any) string {
 		if p, ok := e.(Prefix); ok {

@@ -14,6 +14,8 @@ const (
 	Entities Kind = 3
 	// Events are the points of one entity that have an identity. The place is a time and an ID.
 	Events Kind = 4
+	// Below are the points of the entities below a prefix. The place is a path, a time and an ID.
+	Below Kind = 5
 )
 
 // Scope is the query that a cursor belongs to. Scopes that differ in anything have different encodings.

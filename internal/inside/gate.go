@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -31,6 +32,9 @@ var (
 	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
 	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
 	ReadOptions func(opts any) (BucketOptions, error)
+	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With
+	// bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
+	Below func(ctx context.Context, repo, prefix, in, opts any, bare bool) (BelowRead, error)
 	// EntityAt returns the tsdb.Entity at a path of package rowkey.
 	EntityAt func(path string) any
 	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
@@ -50,6 +54,17 @@ type Stored struct {
 type BucketOptions struct {
 	Order       uint8 // a tsdb.Order
 	Concurrency int   // 0 for the default
+}
+
+// BelowRead is a read below a prefix that has begun.
+type BelowRead struct {
+	Read   any          // a *below.Read
+	Limit  int          // how many points the caller asked for; -1 for all
+	Decode any          // a func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError)
+	Scope  cursor.Scope // of a cursor, without its kind
+	// Cursors writes and reads cursors.
+	Cursors cursor.Box
+	Done    func() // ends the read
 }
 
 // SetUnlimited is for package tsdb, when a program starts.

@@ -140,6 +140,12 @@ const (
 
 	AdviseSample
 
+	UnderRange
+	UnderMerged
+	UnderPage
+	UnderLatestN
+	UnderSilent
+
 	names // the number of names
 )
 
@@ -163,6 +169,8 @@ var operations = [names]struct {
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
 	AdviseSample: {"advise.TakeSample", false},
+	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
+	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
 }
 
 // String returns the name of the operation on one item, as in db.operation.name.

@@ -18,7 +18,7 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	}
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
 		pg := page{rng: s.rest}
-		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(1)), Limit: int64(limit)}
+		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(s.each)), Limit: int64(limit)}
 		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
 		return pg, s.checked(err, pg.foreign)
 	})
@@ -44,7 +44,7 @@ func (s *scan) head(pg *page, row bigtable.Row) bool {
 	if !ok {
 		return true
 	}
-	for _, v := range s.horizon.Versions(nil, row, 1) {
+	for _, v := range s.horizon.Versions(nil, row, s.each) {
 		pg.bytes += len(v.Item.Value)
 		pg.hits = append(pg.hits, v.Hit(path))
 	}

@@ -13,8 +13,10 @@ const (
 
 // pager decides how many rows the next page asks for. Pages grow while most of a page is needed, and shrink to the part that
 // was. Once they have shrunk to one entity a page, a probe is made now and then, less and less often while probes find long
-// histories. Pages spend a credit that entities earn, so a scan reads at most firstPage rows and rowsPerEntity for each entity.
+// histories. Pages spend a credit that entities earn, so a scan reads at most firstPage rows and rowsPerEntity for each entity,
+// plus the points that are wanted of it.
 type pager struct {
+	each    int // points that are wanted of each entity
 	largest int
 	credit  int
 	want    int
@@ -22,8 +24,8 @@ type pager struct {
 	probing bool
 }
 
-func newPager(largest int) pager {
-	return pager{largest: largest, credit: firstPage, want: firstPage, pause: firstPause}
+func newPager(largest, each int) pager {
+	return pager{each: each, largest: largest, credit: firstPage, want: firstPage, pause: firstPause}
 }
 
 // next returns the limit of the next page.
@@ -31,7 +33,7 @@ func (p *pager) next() int { return max(1, min(p.want, p.credit, p.largest)) }
 
 // note takes in a page: its rows, how many of them were needed to reach its last entity, and how many entities it has.
 func (p *pager) note(rows, needed, entities int) {
-	p.credit += rowsPerEntity*entities - rows
+	p.credit += (rowsPerEntity+p.each-1)*entities - rows
 	if p.probing {
 		p.probing = false
 		if needed < probe/2 {
@@ -40,7 +42,7 @@ func (p *pager) note(rows, needed, entities int) {
 			p.pause = firstPause
 		}
 	}
-	p.want = max(2, min(2*needed, p.largest))
+	p.want = max(p.each+1, min(2*needed, p.largest))
 	if p.want < probe && p.credit >= p.pause {
 		p.want, p.probing = probe, true
 	}

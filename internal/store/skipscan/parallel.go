@@ -30,14 +30,19 @@ type Query struct {
 	Prefix  string // the path of the prefix; "" is all entities
 	After   string // the path of an entity: the scan starts behind it; "" is the first
 	Few     int    // how many entities the caller takes at most; 0 is all
+	Each    int    // how many points of each entity; 0 is one
 	Values  bool   // with their payloads
 	Options points.Options
+	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil for none.
+	Slots chan struct{}
 }
 
-// Scan yields the newest visible point of each entity below a prefix, in order, until yield returns false.
+// Scan yields the newest visible points of each entity below a prefix, in the order of entities and newest first, until yield
+// returns false.
 func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) bool) error {
 	h := r.Visibility()
-	space, heads := r.Space, r.D.HeadsShow(1)
+	each := max(1, q.Each)
+	space, heads := r.Space, r.D.HeadsShow(each)
 	if heads {
 		space = r.Heads
 	}
@@ -50,13 +55,17 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 		largest = min(largest, q.Few)
 	}
 	whole := scan{
-		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, options: q.Options,
-		pager: newPager(largest),
+		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, each: each, options: q.Options,
+		pager: newPager(largest, each),
 	}
 	ctx, done := r.View.Bound(ctx, true)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := &merger{table: r.Table, ctx: ctx, slots: make(chan struct{}, q.Options.Width), yield: yield}
+	slots := q.Slots
+	if slots == nil {
+		slots = make(chan struct{}, q.Options.Width)
+	}
+	f := &merger{table: r.Table, ctx: ctx, slots: slots, yield: yield}
 	defer f.wg.Wait()
 	defer cancel(bt.ErrNotNeeded)
 	if len(ranges) == 1 {

@@ -1,4 +1,4 @@
-// Package skipscan finds the newest point of each entity below a prefix, and skips over their histories.
+// Package skipscan finds the newest points of each entity below a prefix, and skips over their histories.
 package skipscan
 
 import (
@@ -15,7 +15,7 @@ import (
 // pageBytes ends a page early: points may be large, and pages are held in memory.
 const pageBytes = 4 << 20
 
-// scan finds the newest visible point of each entity in a range of entities, in order, page by page. The next page
+// scan finds the newest visible points of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
 //
 // Pages show expired rows too: the first row of an entity shows that all of it has expired, and the scan skips to the next
@@ -30,6 +30,7 @@ type scan struct {
 	values  bool
 	heads   bool // rows are heads
 	few     int  // how many entities are wanted; 0 is all
+	each    int  // how many points of each are wanted
 	options points.Options
 
 	rest     rowkey.Range // not read yet
@@ -51,7 +52,7 @@ type page struct {
 
 	path   string // of the last entity
 	prefix string // of its row keys
-	done   bool   // its newest visible point is known
+	found  int    // how many of its newest visible points are known
 }
 
 // next reads a page. The scan is over when rest is empty.
@@ -74,14 +75,11 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		return pg.hits, nil
 	}
 	s.rest = s.space.Past(s.rest, pg.path)
-	if pg.done {
+	if pg.found == s.each {
 		return pg.hits, nil
 	}
-	more, found, err := s.behind(ctx, pg.path, pg.last)
-	if found {
-		pg.hits = append(pg.hits, more)
-	}
-	return pg.hits, err
+	more, err := s.behind(ctx, pg.path, pg.last, s.each-pg.found)
+	return append(pg.hits, more...), err
 }
 
 // request makes one request of a scan, hedged if the options say so.
@@ -123,12 +121,12 @@ func (s *scan) row(pg *page, row bigtable.Row) bool {
 		if path, units, id, ok = s.space.SplitEvent(key); !ok {
 			return !pg.cut
 		}
-		pg.path, pg.prefix, pg.done = path, s.space.EntityPrefix(key, path), false
+		pg.path, pg.prefix, pg.found = path, s.space.EntityPrefix(key, path), 0
 	}
-	if !pg.done {
-		var h dataset.Hit
-		if h, pg.done = s.hit(pg.path, units, id, row); pg.done {
+	if pg.found < s.each {
+		if h, ok := s.hit(pg.path, units, id, row); ok {
 			pg.hits = append(pg.hits, h)
+			pg.found++
 		}
 	}
 	return !pg.cut
@@ -147,14 +145,15 @@ func (s *scan) hit(path string, units int64, id string, row bigtable.Row) (datas
 	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
-// behind finds the newest visible point of an entity behind a row, after a page has shown none. If its rows were too old for all
-// classes there is none. Otherwise they have expired in their class, and older ones in another class may be visible.
-func (s *scan) behind(ctx context.Context, path, last string) (dataset.Hit, bool, error) {
+// behind finds the n newest visible points of an entity behind a row, after a page has not shown enough of them. If its rows were
+// too old for all classes there are none. Otherwise the page ended within them, or they have expired in their class, and older
+// ones in another class may be visible.
+func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.Hit, error) {
+	var all []dataset.Hit
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
-	for limit := int64(1); !rng.Empty(); limit = points.MakeUp {
+	for limit := int64(n); !rng.Empty(); limit = max(limit, points.MakeUp) {
 		type answer struct {
-			hit     dataset.Hit
-			found   bool
+			hits    []dataset.Hit
 			rows    int64
 			last    string
 			foreign bool
@@ -168,18 +167,21 @@ func (s *scan) behind(ctx context.Context, path, last string) (dataset.Hit, bool
 					return false
 				}
 				if found, units, id, ok := s.space.SplitEvent(got.last); ok && found == path {
-					got.hit, got.found = s.hit(path, units, id, row)
+					if h, ok := s.hit(path, units, id, row); ok {
+						got.hits = append(got.hits, h)
+					}
 				}
-				return !got.found
+				return len(all)+len(got.hits) < n
 			})
 			return got, s.checked(err, got.foreign)
 		})
-		if err != nil || got.found || got.rows < limit {
-			return got.hit, got.found, err
+		all = append(all, got.hits...)
+		if err != nil || len(all) == n || got.rows < limit {
+			return all, err
 		}
 		rng = rng.After(got.last)
 	}
-	return dataset.Hit{}, false, nil
+	return all, nil
 }
 
 // strip removes the values from what a filter passes, unless the scan needs them.
