@@ -26,6 +26,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // examples has a successful call of each operation.
@@ -62,6 +63,21 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	},
 	telemetry.PageEntities: func(ctx context.Context, w *world) error {
 		return second(w.repo.PageEntities(ctx, tsdb.AllEntities(), 2, ""))
+	},
+	telemetry.UnderRange: func(ctx context.Context, w *world) error {
+		return last(under.Range(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+	},
+	telemetry.UnderMerged: func(ctx context.Context, w *world) error {
+		return last(under.Merged(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+	},
+	telemetry.UnderPage: func(ctx context.Context, w *world) error {
+		return second(under.Page(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime(), 2, ""))
+	},
+	telemetry.UnderLatestN: func(ctx context.Context, w *world) error {
+		return last(under.LatestN(ctx, w.repo, tsdb.AllEntities(), 3))
+	},
+	telemetry.UnderSilent: func(ctx context.Context, w *world) error {
+		return second(under.Silent(ctx, w.repo, tsdb.AllEntities(), w.base.Add(time.Hour), 3))
 	},
 	telemetry.Delete:       func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
 	telemetry.DeleteEntity: func(ctx context.Context, w *world) error { return second(w.repo.DeleteEntity(ctx, roof)) },
@@ -180,7 +196,8 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 // rows is how many rows the reads above return.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
-	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
+	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
 }
 

@@ -109,6 +109,12 @@ const (
 	DeleteRange
 	DeletePrefix
 
+	UnderRange
+	UnderMerged
+	UnderPage
+	UnderLatestN
+	UnderSilent
+
 	Ping
 	Ensure
 	EnsureView
@@ -139,12 +145,6 @@ const (
 	RetentionForecast
 
 	AdviseSample
-
-	UnderRange
-	UnderMerged
-	UnderPage
-	UnderLatestN
-	UnderSilent
 
 	names // the number of names
 )

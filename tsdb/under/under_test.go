@@ -101,14 +101,14 @@ func TestCallsEqualAModel(t *testing.T) {
 			var points []point
 			sites := []string{"berlin", "berlin-2", "berli", "a#b", "ü", "~"}
 			for i, site := range sites {
-				for device := range 1 + 5*i {
+				for device := range 1 + 3*i {
 					e := tsdb.NewEntity(site, fmt.Sprintf("d%d%%#", device*device))
 					n := 1 + rnd.IntN(4)
 					if rnd.IntN(4) == 0 {
 						n = 40 + rnd.IntN(50)
 					}
-					if device == 3 && !opts.Head.Only {
-						n = 3000 // more than shared requests hold
+					if device == 3 && i < 4 && !opts.Head.Only {
+						n = 1500 // more than shared requests hold
 					}
 					for k := range n {
 						p := point{Entity: e, Time: start.Add(-time.Duration(rnd.IntN(200*n)) * time.Second).Add(-time.Duration(device) * time.Hour), Value: int64(1 + k)}
@@ -156,7 +156,7 @@ func TestCallsEqualAModel(t *testing.T) {
 
 // check compares all calls with the model.
 func (m *model) check(t *testing.T, oldest time.Time) {
-	for _, prefix := range []tsdb.Prefix{tsdb.AllEntities(), tsdb.NewPrefix("berlin"), tsdb.NewPrefix("a#b"), tsdb.NewPrefix("~"), tsdb.NewPrefix("none")} {
+	for _, prefix := range []tsdb.Prefix{tsdb.AllEntities(), tsdb.NewPrefix("berli"), tsdb.NewPrefix("a#b"), tsdb.NewPrefix("none")} {
 		for _, in := range []tsdb.Interval{
 			tsdb.AllTime(), tsdb.Since(start.Add(-10 * time.Minute)), tsdb.Until(start.Add(-5 * time.Hour)).ClosedEnd(),
 			tsdb.Between(start.Add(-26*time.Hour), start.Add(-2*time.Hour)), tsdb.Between(start, start),
@@ -181,7 +181,7 @@ func (m *model) check(t *testing.T, oldest time.Time) {
 				same(t, fmt.Sprintf("Merged of %v, %v", prefix, order), collect(t, under.Merged(t.Context(), m.repo, prefix, in, order)), merged)
 				same(t, "Merged with a limit", collect(t, under.Merged(t.Context(), m.repo, prefix, in, order, tsdb.Limit(400))), merged[:min(400, len(merged))])
 				var paged []point
-				for next, size := "-", 3; next != ""; size = 2*size + 1 {
+				for next, size := "-", 7; next != ""; size = 4*size + 1 {
 					page, err := under.Page(t.Context(), m.repo, prefix, in, min(size, 2000), strings.TrimPrefix(next, "-"), order)
 					if err != nil {
 						t.Fatal(err)
@@ -304,7 +304,7 @@ func first[P any](seq iter.Seq2[P, error]) error {
 
 // TestFaults: whichever request fails for good, the call says so; a stream that is cut is resumed. Nothing is left running.
 func TestFaults(t *testing.T) {
-	repo, conn := fleet(t, 20, 300, tsdbtest.Options{})
+	repo, conn := fleet(t, 18, 250, tsdbtest.Options{})
 	for name, call := range calls {
 		conn.Reset()
 		if err := call(t.Context(), repo); err != nil {

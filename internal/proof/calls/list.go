@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -89,6 +90,11 @@ var List = []Call{
 	{Func: (*rollup.StreamAdder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
+	{Func: under.Range[int], Tenants: One, Operation: "under.Range"},
+	{Func: under.Merged[int], Tenants: One, Operation: "under.Merged"},
+	{Func: under.Page[int], Tenants: One, Operation: "under.Page"},
+	{Func: under.LatestN[int], Tenants: One, Operation: "under.LatestN"},
+	{Func: under.Silent[int], Tenants: One, Operation: "under.Silent"},
 	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},

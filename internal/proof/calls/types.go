@@ -22,6 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -175,6 +176,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdbtest.Latency](),
 	reflect.TypeFor[tsdbtest.Method](),
 	reflect.TypeFor[tsdbtest.Options](),
+	reflect.TypeFor[under.Silence](),
 	reflect.TypeFor[window.Aggregates](),
 	reflect.TypeFor[window.Aggregator[int]](),
 	reflect.TypeFor[window.Bucket](),

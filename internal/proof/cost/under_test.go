@@ -6,8 +6,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// under returns a read of the newest points of devices, whose histories have `each` points.
-func under(w *world, devices, each int, opts ...tsdb.ReadOption) func() {
+// latestUnder returns a read of the newest points of devices, whose histories have `each` points.
+func latestUnder(w *world, devices, each int, opts ...tsdb.ReadOption) func() {
 	w.history(devices, each)
 	return func() { w.wantN(drain(w, w.repo.LatestUnder(w.ctx, tsdb.NewPrefix("berlin"), opts...)), devices) }
 }
@@ -21,27 +21,27 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", each(1, 1).atMost()), seen: each(1, 0),
-		run: func(w *world, n int) func() { return under(w, n, 1) },
+		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
-		run: func(w *world, n int) func() { return under(w, n, 1000) },
+		run: func(w *world, n int) func() { return latestUnder(w, n, 1000) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
 		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
-		run: func(w *world, n int) func() { return under(w, n, 100) },
+		run: func(w *world, n int) func() { return latestUnder(w, n, 100) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
-		run: func(w *world, n int) func() { return under(w, n, 2) },
+		run: func(w *world, n int) func() { return latestUnder(w, n, 2) },
 	},
 	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
 		requests: only("read", always(16)), seen: each(1, 0),
-		run: func(w *world, n int) func() { return under(w, n, 1) },
+		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
 		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},

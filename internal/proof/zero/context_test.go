@@ -25,6 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -119,6 +120,9 @@ func TestNilContextIsNamed(t *testing.T) {
 		"Page":             func() error { _, err := l.repo.Page(none, roof, tsdb.AllTime(), 10, ""); return err },
 		"PageUnder":        func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
 		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
+		"under.Range":      func() error { return last(under.Range(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Merged":     func() error { return last(under.Merged(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Silent":     func() error { _, err := under.Silent(none, l.repo, tsdb.AllEntities(), noon, 1); return err },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
 		"Sink.Enqueue":     func() error { return l.sink.Enqueue(none, roof, noon, 1) },

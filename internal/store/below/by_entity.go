@@ -21,6 +21,9 @@ func (r *Read) ByEntity(ctx context.Context, visit func(dataset.Hit) bool) error
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()
 	w := walk{Read: r, ctx: ctx, slots: make(slots, r.Options.Width), want: firstGroup, visit: visit}
+	if r.Most > 0 {
+		w.want = max(1, min(firstGroup, r.Most/firstGroup))
+	}
 	after := ""
 	if r.After != nil {
 		after = r.After.Path
@@ -52,6 +55,7 @@ type walk struct {
 	visit   func(dataset.Hit) bool
 	group   []string // paths of entities that are read next
 	want    int      // how many of them are read together
+	seen    int      // points that were read
 	stopped bool     // by visit
 	err     error
 }
@@ -70,7 +74,12 @@ func (w *walk) flush() {
 	default:
 		rows = w.together(paths)
 	}
-	w.want = max(1, min(mostRanges, groupRows/2*len(paths)/max(1, rows)))
+	w.seen += rows
+	wanted := groupRows / 2
+	if w.Most > 0 {
+		wanted = min(wanted, w.Most-w.seen)
+	}
+	w.want = max(1, min(mostRanges, wanted*len(paths)/max(1, rows)))
 }
 
 // alone streams the points of one entity, and returns how many there were.

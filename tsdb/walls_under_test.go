@@ -1,0 +1,106 @@
+package tsdb_test
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+func init() { maps.Copy(attacks, underAttacks) }
+
+// underAttacks are the attacks on package under.
+var underAttacks = map[string]func(h *walls, a attack) error{
+	"under.Range": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		return h.histories("under.Range", a, part, under.Range(a.ctx, a.repo, prefix, tsdb.AllTime()))
+	},
+	"under.Merged": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		return h.histories("under.Merged", a, part, under.Merged(a.ctx, a.repo, prefix, tsdb.AllTime(), tsdb.OldestFirst))
+	},
+	"under.LatestN": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		return h.histories("under.LatestN", a, part, func(yield func(tsdb.Point[string], error) bool) {
+			for history, err := range under.LatestN(a.ctx, a.repo, prefix, 1000) {
+				if err != nil {
+					yield(tsdb.Point[string]{}, err)
+					return
+				}
+				for _, p := range history.Points {
+					if !yield(p, nil) {
+						return
+					}
+				}
+			}
+		})
+	},
+	"under.Page": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		mine := cursor.Scope{Kind: cursor.Below, Tenant: "acme2", Dataset: a.dataset}
+		place := append([]byte{byte(len(inside.PathOf(a.entity)))}, inside.PathOf(a.entity)...)
+		forged := cursor.Box{}.Write(mine, append(place, 0, 0, 0, 0, 0, 0, 0, 1))
+		switch _, err := under.Page(a.ctx, a.repo, prefix, tsdb.AllTime(), 5, forged); {
+		case err == nil:
+			return errors.New("a forged cursor of acme2 is taken")
+		case !errors.Is(err, tsdb.ErrCursor):
+			return err
+		}
+		return h.histories("under.Page", a, part, func(yield func(tsdb.Point[string], error) bool) {
+			for next, more := "", true; more; more = next != "" {
+				page, err := under.Page(a.ctx, a.repo, prefix, tsdb.AllTime(), 1+h.IntN(3), next)
+				if err != nil {
+					yield(tsdb.Point[string]{}, err)
+					return
+				}
+				for _, p := range page.Points {
+					if !yield(p, nil) {
+						return
+					}
+				}
+				next = page.Next
+			}
+		})
+	},
+	"under.Silent": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		silent, err := under.Silent(a.ctx, a.repo, prefix, far.AddDate(1, 0, 0), 1000)
+		if err != nil {
+			return err
+		}
+		var got, want []string
+		for _, s := range silent {
+			got = append(got, s.Entity.String())
+		}
+		for _, p := range h.of(a.id, a.dataset, part) {
+			want = append(want, p.entity.String())
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		h.same("under.Silent", got, want)
+		return nil
+	},
+}
+
+// histories compares points with all that the tenant has stored below a first part.
+func (h *walls) histories(call string, a attack, part string, points iter.Seq2[tsdb.Point[string], error]) error {
+	var got, want []string
+	for p, err := range points {
+		if err != nil {
+			return err
+		}
+		got = append(got, p.Value)
+	}
+	for _, p := range h.of(a.id, a.dataset, part) {
+		want = append(want, h.want(p, far)...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	h.same(call, got, want)
+	return nil
+}
