@@ -25,8 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
