@@ -25,7 +25,7 @@ func (r *Repository[T]) below(ctx context.Context, p Prefix, in Interval, opts [
 		return inside.BelowRead{}, err
 	}
 	if o.Width == 0 {
-		o.Width = defaultWidth
+		o.Width = defaultConcurrency
 	}
 	oldest, newest, ok := in.units(r.schema.d.Precision)
 	if !ok {
