@@ -168,7 +168,7 @@ func TestWritesOfOneEntity(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%s: got time %d, want %d", name, got, tt.want)
 			}
-			if n := c.Find(id, "l", c.Since(9*time.Second)); n != nil && name != "read again within the write" {
+			if n := c.Find(id, "l", c.Since(9*time.Second)); n != nil && name != "read again during the write" {
 				t.Errorf("%s: got a point as of a time after the read, although others may have written since", name)
 			}
 		})
