@@ -78,6 +78,8 @@ type dataset interface {
 	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
+	// silent returns up to n entities without points since a time.
+	silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error)
 	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
 	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) iter.Seq2[chart.Sample, error]
 }

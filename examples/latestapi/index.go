@@ -35,6 +35,7 @@ func (s *server) queries() []query {
 		{http.MethodGet, "/v1/{dataset}/latest", "the latest point of an entity", wholeKey, []string{"max_stale"}, s.latest},
 		{http.MethodPost, "/v1/{dataset}/latest", `the latest points of {"keys":[…]}, up to 1000`, "", []string{"max_stale"}, s.latestMany},
 		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page or as lines", someKey, []string{"limit", "cursor"}, s.group},
+		{http.MethodGet, "/v1/{dataset}/silent", "the entities of a group that have sent nothing since a time, the longest silence first", someKey, []string{"since", "limit"}, s.silent},
 		{
 			http.MethodGet, "/v1/{dataset}/history", "the points of an entity, page by page", wholeKey,
 			[]string{"from", "to", "order", "size", "cursor"},

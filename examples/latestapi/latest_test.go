@@ -149,6 +149,7 @@ func TestStoreFails(t *testing.T) {
 	paths := []string{
 		"/v1/weather/latest?site=berlin&device=roof-7", "/v1/weather/group?site=berlin", "/v1/weather/history?site=berlin&device=roof-7",
 		"/v1/weather/windows?site=berlin&device=roof-7&every=1h&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z",
+		"/v1/weather/silent?since=2026-06-01T00:00:00Z",
 		"/v1/weather/chart?site=berlin&device=roof-7&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z",
 	}
 	a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))

@@ -138,6 +138,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 	for path, allowed := range map[string][]string{
 		"/v1/weather/latest?" + at: {"GET", "HEAD", "OPTIONS", "POST"},
 		"/v1/weather/group":        {"GET", "HEAD", "OPTIONS"},
+		"/v1/weather/silent":       {"GET", "HEAD", "OPTIONS"},
 		"/v1/weather/history":      {"GET", "HEAD", "OPTIONS"},
 		"/v1/weather/windows":      {"GET", "HEAD", "OPTIONS"},
 		"/v1/weather/chart":        {"GET", "HEAD", "OPTIONS"},

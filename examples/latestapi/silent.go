@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+// silence is an entity without points since a time, as clients see it.
+type silence struct {
+	Key  key       `json:"key"`
+	Last time.Time `json:"last"`
+}
+
+// silent answers GET: the entities below the first fields of a key, or of all of them, that have sent nothing since a time, the
+// longest silence first.
+func (s *server) silent(w http.ResponseWriter, r request) error {
+	prefix := r.params.prefix(r.dataset)
+	limit := r.params.integer("limit", maxGroup, maxGroup)
+	since, ok := r.params.instant("since")
+	if !ok {
+		r.params.refuse("since", "missing", "the time since which an entity has sent nothing")
+	}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	if _, err := accepted(r.Request, asJSON); err != nil {
+		return err
+	}
+	found, err := r.dataset.silent(r.Context(), r.tenant, prefix, since, limit+1)
+	if err != nil {
+		return err
+	}
+	more := len(found) > limit
+	return write(w, struct {
+		Silent []silence `json:"silent"`
+		More   bool      `json:"more"`
+	}{found[:min(limit, len(found))], more})
+}
+
+func (s served[T]) silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error) {
+	found, err := under.Silent(ctx, s.schema.For(s.store, id), p, since, n)
+	out := make([]silence, len(found))
+	for i, f := range found {
+		out[i] = silence{s.keyOf(f.Entity), f.Last}
+	}
+	return out, err
+}
