@@ -396,8 +396,8 @@ func TestTheTableHasRoomFor100Families(t *testing.T) {
 // TestWhatANewerProgramWrote: what this version does not understand is not changed.
 func TestWhatANewerProgramWrote(t *testing.T) {
 	for name, tt := range map[string]struct{ row, column, value, says string }{
-		"a newer format":   {"!format", "v", "2", "The stored format has version 2, this program knows 1."},
-		"a newer dataset":  {"!dataset#events", "json", `{"name":"events","precision":"ps"}`, "dataset events: Its entry in the catalogue is none of this version's"},
+		"a newer format":   {"!format", "v", "2", "The stored format has version 2; this program supports version 1."},
+		"a newer dataset":  {"!dataset#events", "json", `{"name":"events","precision":"ps"}`, "dataset events: This version cannot read its entry in the catalogue"},
 		"a broken dataset": {"!dataset#events", "json", "{", "!dataset#events does not decode"},
 	} {
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), define(t, "events", days("d7", 7)))
