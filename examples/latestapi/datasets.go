@@ -80,7 +80,7 @@ type dataset interface {
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
 	// silent returns up to n entities without points since a time.
 	silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error)
-	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options) (iter.Seq2[window.Bucket, error], error)
+	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, kept window.Aggregates, opts window.Options) (iter.Seq2[window.Bucket, error], error)
 	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) iter.Seq2[chart.Sample, error]
 }
 
@@ -247,12 +247,15 @@ func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 }
 
 func (s served[T]) windows(
-	ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, opts window.Options,
+	ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, kept window.Aggregates, opts window.Options,
 ) (iter.Seq2[window.Bucket, error], error) {
 	var measures []window.Measure[T]
 	for _, name := range names {
 		for _, m := range s.of {
 			if m.Name == name {
+				if kept != 0 {
+					m.Aggregates = kept | window.Count
+				}
 				measures = append(measures, m)
 			}
 		}

@@ -132,6 +132,15 @@ func TestWindows(t *testing.T) {
 	if got.StatusCode != 200 || strings.Count(got.body, `"humidity":{"count":0,"first":null,"last":null,"max":null,"mean":null,"min":null,"sum":0}`) != 2 {
 		t.Errorf("all measures and aggregates: %d %s", got.StatusCode, got.body)
 	}
+	// The change counts from the last point of the day before.
+	a.get(path+"&every=1d&zone=Europe/Berlin&from=2026-03-30T00:00:00%2B02:00&to=2026-03-31T00:00:00%2B02:00&aggregates=delta,stddev,integral,time_mean&measures=temp_c").
+		want(t, 200, `{"buckets":[{"start":"2026-03-30T00:00:00+02:00","end":"2026-03-31T00:00:00+02:00","points":24,`+
+			`"values":{"temp_c":{"delta":1,"integral":2484000,"stddev":0,"time_mean":30}}}]}`)
+	// The last point, from before the interval, fills only the day that starts within 20 hours of it.
+	a.get(path+"&every=1d&zone=Europe/Berlin&from=2026-03-31T09:00:00%2B02:00&to=2026-04-02T00:00:00%2B02:00&gaps=previous&max_gap=20h&aggregates=last&measures=temp_c").
+		want(t, 200, `{"buckets":[`+
+			`{"start":"2026-03-31T00:00:00+02:00","end":"2026-04-01T00:00:00+02:00","points":0,"partial":true,"values":{"temp_c":{"last":30}},"filled":["temp_c"]},`+
+			`{"start":"2026-04-01T00:00:00+02:00","end":"2026-04-02T00:00:00+02:00","points":0,"values":{"temp_c":{"last":null}}}]}`)
 	a.get(path+"&every=1s&gaps=null&from=2026-03-29T00:00:00Z&to=2026-03-30T00:00:00Z").wantProblem(t, tooManyBuckets)
 }
 

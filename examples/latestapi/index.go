@@ -42,8 +42,8 @@ func (s *server) queries() []query {
 			s.history,
 		},
 		{
-			http.MethodGet, "/v1/{dataset}/windows", "count, sum, mean, min, max, first and last by window of time", wholeKey,
-			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps"},
+			http.MethodGet, "/v1/{dataset}/windows", "aggregates of the measures by window of time", wholeKey,
+			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps", "max_gap"},
 			s.windows,
 		},
 		{

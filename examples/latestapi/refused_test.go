@@ -73,6 +73,8 @@ func TestRefused(t *testing.T) {
 		{"windows?" + at + day + "&every=1h&measures=fuel", "measures"},
 		{"windows?" + at + day + "&every=1h&aggregates=mean,mean", "aggregates"},
 		{"windows?" + at + day + "&every=1h&aggregates=", "aggregates"},
+		{"windows?" + at + day + "&every=1h&aggregates=increase", "aggregates"}, // of a gauge
+		{"windows?" + at + day + "&every=1h&gaps=previous&max_gap=-1s", "max_gap"},
 	} {
 		got := a.get("/v1/weather/" + test.path)
 		p := got.wantProblem(t, invalidInput)
@@ -309,7 +311,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, fields := range [][]string{weather.KeyFields(), positions.KeyFields()} {
 		for _, name := range fields {
-			if slices.Contains([]string{"timeout", "limit", "from", "to", "order", "size", "cursor", "every", "zone", "gaps", "measures", "aggregates", "max_stale"}, name) {
+			if slices.Contains([]string{"timeout", "limit", "from", "to", "order", "size", "cursor", "every", "zone", "gaps", "measures", "aggregates", "max_gap", "max_stale"}, name) {
 				t.Errorf("the key field %s has the name of a parameter", name)
 			}
 		}

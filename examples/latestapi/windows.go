@@ -16,18 +16,49 @@ import (
 // maxBuckets is the largest number of windows of one response.
 const maxBuckets = 10_000
 
-// aggregates are the aggregates of a measure, by name.
-var aggregates = map[string]func(window.Summary) float64{
-	"count": func(s window.Summary) float64 { return float64(s.Count) },
-	"sum":   func(s window.Summary) float64 { return s.Sum },
-	"mean":  func(s window.Summary) float64 { return s.Mean },
-	"min":   func(s window.Summary) float64 { return s.Min },
-	"max":   func(s window.Summary) float64 { return s.Max },
-	"first": func(s window.Summary) float64 { return s.First },
-	"last":  func(s window.Summary) float64 { return s.Last },
+// aggregate is one number of a measure in a window, and the aggregates of package window that it belongs to.
+type aggregate struct {
+	name string
+	kept window.Aggregates
+	of   func(window.Summary) float64
 }
 
-var aggregateNames = []string{"count", "sum", "mean", "min", "max", "first", "last"}
+// aggregates are all of them. The kind of a measure decides which it has.
+var aggregates = []aggregate{
+	{"count", window.Count, func(s window.Summary) float64 { return float64(s.Count) }},
+	{"sum", window.Sum, func(s window.Summary) float64 { return s.Sum }},
+	{"mean", window.Sum, func(s window.Summary) float64 { return s.Mean }},
+	{"min", window.Min, func(s window.Summary) float64 { return s.Min }},
+	{"max", window.Max, func(s window.Summary) float64 { return s.Max }},
+	{"first", window.Ends, func(s window.Summary) float64 { return s.First }},
+	{"last", window.Ends, func(s window.Summary) float64 { return s.Last }},
+	{"stddev", window.StdDev, func(s window.Summary) float64 { return s.StdDev }},
+	{"delta", window.Delta, func(s window.Summary) float64 { return s.Delta }},
+	{"increase", window.Increase, func(s window.Summary) float64 { return s.Increase }},
+	{"rate", window.Increase, func(s window.Summary) float64 { return s.Rate }},
+	{"resets", window.Increase, func(s window.Summary) float64 { return float64(s.Resets) }},
+	{"integral", window.Integral, func(s window.Summary) float64 { return s.Integral }},
+	{"time_mean", window.Integral, func(s window.Summary) float64 { return s.TimeMean }},
+}
+
+// aggregates parses the aggregates to show. Without the parameter, each measure shows those of its kind, and kept is 0.
+func (p *params) aggregates() (shown []aggregate, kept window.Aggregates) {
+	names := make([]string, len(aggregates))
+	for i, a := range aggregates {
+		names[i] = a.name
+	}
+	picked := p.list("aggregates", names)
+	for _, a := range aggregates {
+		if slices.Contains(picked, a.name) {
+			shown = append(shown, a)
+			kept |= a.kept
+		}
+	}
+	if len(shown) == len(aggregates) {
+		kept = 0
+	}
+	return shown, kept
+}
 
 // bucket is a window as clients see it. Its values are by measure, then by aggregate; null where there is nothing.
 type bucket struct {
@@ -46,15 +77,19 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	q := selection{Entity: p.entity(r.dataset), In: p.bounded(), Order: p.order(tsdb.OldestFirst)}
 	grid := p.grid()
 	names := p.list("measures", r.dataset.measures())
-	shown := p.list("aggregates", aggregateNames)
-	opts := window.Options{Gaps: p.gaps(), MaxFilled: maxBuckets}
+	shown, kept := p.aggregates()
+	opts := window.Options{Gaps: p.gaps(), MaxGap: p.duration("max_gap"), MaxFilled: maxBuckets}
 	if err := p.check(); err != nil {
 		return err
 	}
 	if _, err := accepted(r.Request, asJSON); err != nil {
 		return err
 	}
-	seq, err := r.dataset.windows(r.Context(), r.tenant, q, grid, names, opts)
+	seq, err := r.dataset.windows(r.Context(), r.tenant, q, grid, names, kept, opts)
+	if bad, ok := errors.AsType[*tsdb.InvalidError](err); ok && strings.HasPrefix(bad.Field, "Aggregates") {
+		p.refuse("aggregates", bad.Value, bad.Limit)
+		return p.check()
+	}
 	if err != nil {
 		return err
 	}
@@ -76,14 +111,17 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	return write(w, answer)
 }
 
-func bucketOf(b window.Bucket, names []string) bucket {
+func bucketOf(b window.Bucket, shown []aggregate) bucket {
 	out := bucket{Start: b.Start, End: b.End, Points: b.Points, Bad: b.Bad, Partial: b.Partial, Values: map[string]map[string]*float64{}}
 	for _, s := range b.Values {
 		values := map[string]*float64{}
-		for _, name := range names {
-			values[name] = nil
-			if x := aggregates[name](s); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				values[name] = &x
+		for _, a := range shown {
+			if s.Aggregates&a.kept == 0 {
+				continue
+			}
+			values[a.name] = nil
+			if x := a.of(s); !math.IsNaN(x) && !math.IsInf(x, 0) {
+				values[a.name] = &x
 			}
 		}
 		out.Values[s.Name] = values
