@@ -10,14 +10,16 @@ import (
 )
 
 // HeadFilter passes the k newest visible versions of each column of a head row. They include the k newest points,
-// whichever columns hold them.
+// whichever columns hold them. Between narrows it only at the old end: versions behind the newest k are not shown, whether or
+// not they were collected.
 func (h Visibility) HeadFilter(k int) bigtable.Filter {
 	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
 		payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
-		if cutoff == 0 {
+		from := max(cutoff, h.from)
+		if from == 0 {
 			return bigtable.ChainFilters(payload, bigtable.LatestNFilter(k))
 		}
-		return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(cutoff, 0), bigtable.LatestNFilter(k))
+		return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(from, 0), bigtable.LatestNFilter(k))
 	})
 }
 

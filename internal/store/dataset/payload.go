@@ -48,10 +48,24 @@ type Visibility struct {
 	D     *Dataset
 	now   time.Time
 	first bigtable.Timestamp // the cutoff of the class that is written
+
+	// The filters pass cells from a timestamp on and before another; 0 means no bound.
+	from, to bigtable.Timestamp
 }
 
 func (d *Dataset) Visibility(now time.Time) Visibility {
 	return Visibility{D: d, now: now, first: d.Classes[0].cutoff(now)}
+}
+
+// Between narrows the filters to cells of points between two times in units, both included. Tiered storage keeps cells by
+// their timestamps, and a read stays on the fast tier only if its filter has a range of timestamps. Use it only for reads of
+// these times by key: behind a filter, the service looks through all rows of a wider range.
+func (h Visibility) Between(oldest, newest int64) Visibility {
+	h.from = bigtable.Timestamp(h.D.Precision.CellMicros(oldest))
+	if newest < h.D.Precision.Max() {
+		h.to = After(bigtable.Timestamp(h.D.Precision.CellMicros(newest)))
+	}
+	return h
 }
 
 // cutoff returns the oldest visible cell timestamp of the class at an index.
@@ -98,10 +112,14 @@ func (h Visibility) Filter() bigtable.Filter {
 func (h Visibility) ClassFilter(class int) bigtable.Filter {
 	c := &h.D.Classes[class]
 	payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
-	if !c.Bounded {
+	from := max(h.from, h.cutoff(class))
+	switch {
+	case from == 0 && h.to == 0:
 		return payload
+	case h.to != 0 && from >= h.to:
+		return bigtable.BlockAllFilter() // all of these times have expired in the class
 	}
-	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(h.cutoff(class), 0))
+	return bigtable.ChainFilters(payload, bigtable.TimestampRangeFilterMicros(from, h.to))
 }
 
 // Payload returns the cell with the payload of the point in a row, and the index of its tag. If there are several, it

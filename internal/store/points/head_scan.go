@@ -15,7 +15,7 @@ func (r *Rows) scanHead(ctx context.Context, s Span, visit func(*Found) bool) er
 	if s.Limit > 0 && s.Newest == r.D.Precision.Max() && !s.Reverse {
 		k = min(k, s.Limit)
 	}
-	row, err := r.View.Row(ctx, r.headKey(s.Path), h.HeadFilter(k))
+	row, err := r.View.Row(ctx, r.headKey(s.Path), h.Between(s.Oldest, s.Newest).HeadFilter(k))
 	if err != nil {
 		return r.Explain(err)
 	}

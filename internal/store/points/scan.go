@@ -57,9 +57,9 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	ctx, cancel := r.View.Bound(ctx, s.Long)
 	defer cancel()
 	sc := scanner{rows: r, rng: rng, horizon: h, path: s.Path, prefix: prefix, limit: s.Limit, visit: visit}
-	filter := h.Filter()
+	filter := h.Between(oldest, s.Newest).Filter()
 	if s.class != nil {
-		filter = h.ClassFilter(*s.class)
+		filter = h.Between(oldest, s.Newest).ClassFilter(*s.class)
 	}
 	read := bt.Scan{Filter: filter, Limit: int64(s.Limit), Reverse: s.Reverse, Long: s.Long}
 	for !rng.Empty() {

@@ -30,7 +30,8 @@ const (
 type short struct {
 	index int // of the entity in the call
 	rng   rowkey.Range
-	whole bool // it has all visible points
+	from  int64 // its oldest time, in units
+	whole bool  // it has all visible points
 }
 
 // shortHit is what a request found in such a range.
@@ -120,8 +121,9 @@ func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts []
 			alone = append(alone, i)
 			continue
 		}
-		rng := r.Space.Entity(paths[i], max(from[i], oldest), r.D.Precision.Max())
-		ranges = append(ranges, short{index: i, rng: rng, whole: from[i] <= oldest})
+		begin := max(from[i], oldest)
+		rng := r.Space.Entity(paths[i], begin, r.D.Precision.Max())
+		ranges = append(ranges, short{index: i, rng: rng, from: begin, whole: from[i] <= oldest})
 	}
 	if len(ranges) < together {
 		for _, s := range ranges {
@@ -143,11 +145,11 @@ func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts []
 
 // readShort reads ranges in one request. If it fails, the points that had come before stand.
 func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h dataset.Visibility, o Options) (shortHits, error) {
-	set := make(bigtable.RowRangeList, len(part))
+	set, oldest := make(bigtable.RowRangeList, len(part)), r.D.Precision.Max()
 	for j, s := range part {
-		set[j] = bigtable.NewRange(s.rng.Start, s.rng.Limit)
+		set[j], oldest = bigtable.NewRange(s.rng.Start, s.rng.Limit), min(oldest, s.from)
 	}
-	scan := bt.Scan{Rows: set, Filter: h.Filter(), Limit: int64(crowd * len(part))}
+	scan := bt.Scan{Rows: set, Filter: h.Between(oldest, r.D.Precision.Max()).Filter(), Limit: int64(crowd * len(part))}
 	return Once(ctx, r.Table, o.Hedge, func(ctx context.Context) (shortHits, error) {
 		in := shortReader{rows: r, visible: h, paths: paths, part: part, hits: make([]shortHit, len(part))}
 		err := r.View.Read(ctx, scan, in.row)
