@@ -40,7 +40,7 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 	if err := errors.Join(err, to.close()); err != nil {
 		return err
 	}
-	found, err := inspect(temp)
+	found, err := recoverFile(temp, want.txid, o)
 	if err == nil && found.state != want {
 		err = damaged("the copy differs from the journal")
 	}

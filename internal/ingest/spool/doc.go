@@ -11,12 +11,12 @@
 //   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in about
 //     the last quarter of a second: delivery is at least once. Bury, Revive, Drop and SetMeta are durable when they return.
 //   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
-//   - Damage is reported as ErrDamaged, by Open if it exists by then, and never as a shorter journal. Nothing panics,
-//     whatever the file contains.
+//   - Damage is reported as ErrDamaged, by Open if it exists by then, and not as a shorter journal. The exception is the last
+//     commit before a crash: see below. Nothing panics, whatever the file contains.
 //
 // # Cost
 //
-// A commit syncs twice. Appends that wait at the same time share one, so n small appends at once cost about as much as
+// A commit syncs once. Appends that wait at the same time share one, so n small appends at once cost about as much as
 // one; a single appender pays for each of its calls. A block holds records of up to 32 KiB together. The spool removes
 // a block when its last record is done. When three quarters of a block are done and the rest stays, it rewrites the
 // block without the done records. Memory holds about 100 bytes for each block and a few bits for each record of partly
@@ -29,7 +29,8 @@
 //
 //   - journal.db, a bbolt file.
 //   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost.
-//     While the folder is closed it may also hold the commit at which journal.db held no record that is done.
+//     While the folder is closed it also holds the number of the last commit, and whether journal.db holds no record that is
+//     done.
 //   - reserve, 1 MiB. The spool deletes it when a full disk keeps it from removing delivered records.
 //   - journal.tmp, for moments.
 //
@@ -77,11 +78,11 @@
 // or is both used and free, and each entry's checksum. It also checks that the entries are exactly those that the state
 // counts, and that the state belongs to the last commit. So it finds pages that are lost, old or misplaced.
 //
-// Each commit writes the older of bbolt's first two pages, as its last step. If one of the two is torn, the journal
-// opens with the other: a torn commit was not acknowledged. If the newer page is damaged later, the last commit is lost
-// with it, and the file cannot show that. Nor can it show that a disk acknowledged a sync and then lost the write of
-// the first page or the whole last commit: the journal is then valid and one commit shorter. The same is true of an old
-// copy of the whole folder.
+// Each commit writes its pages, then the older of bbolt's first two pages, and is then synced. It overwrites no page of the
+// commit before. If the machine fails before the sync, any part of a commit may be missing: it was not acknowledged, and Open
+// goes back to the commit before. After a crash, damage to the pages that the last commit wrote looks the same, as does a disk
+// that acknowledged a sync and lost the writes: the journal is then valid and one commit shorter. If the journal was closed,
+// its last commit is known, and Open reports its damage and its loss. An old copy of the whole folder is not noticed.
 //
 // Damage that happens while the journal is open is noticed when it is read. The spool then refuses every call with that
 // error; bbolt's mapping of the file stays until the process ends. One fault is not caught: if the 4 bytes that count a

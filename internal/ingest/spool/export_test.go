@@ -1,5 +1,7 @@
 package spool
 
+import bolt "go.etcd.io/bbolt"
+
 // Shrinking makes a spool rewrite its file from the given size on.
 func Shrinking(o Options, size int64) Options {
 	o.shrink = size
@@ -35,6 +37,12 @@ func DecodeDead(value []byte) (again []byte, err error) {
 		return nil, err
 	}
 	return encodeDead(d), nil
+}
+
+// FailingSync makes a spool call that function in place of each sync of a commit; sync is the real one.
+func FailingSync(o Options, f func(sync func() error) error) Options {
+	o.syncFile = func(db *bolt.DB) error { return f(db.Sync) }
+	return o
 }
 
 // FailingFolderSync makes a spool get that error where it syncs its folder after it has replaced its file.

@@ -49,7 +49,7 @@ func (s *Spool) load(lock *os.File) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	marker, scrubbed, err := readMarker(lock, s.o)
+	marker, closed, scrubbed, err := readMarker(lock, s.o)
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func (s *Spool) load(lock *os.File) error {
 	if err != nil {
 		return err
 	}
-	found, err := inspect(s.path)
+	found, err := recoverFile(s.path, closed, s.o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	s.adopt(found)
-	if scrubbed != found.state.txid {
+	if !scrubbed {
 		s.stale = found.size - found.used
 	}
 	if want := s.stream + "\n"; string(marker) != want {
@@ -119,38 +119,49 @@ func isStream(marker []byte) bool {
 	return err == nil
 }
 
-// markerBytes is the length of the stream and its newline in the lock file. A note may follow: the commit at which the journal was closed
-// without any record that is done.
+// markerBytes is the length of the stream and its newline in the lock file. A note may follow: the last commit of a journal
+// that was closed, and whether its file holds no record that is done. Programs from before closedAt ignore that one.
 const markerBytes = 33
 
-const scrubbedAt = "scrubbed at %d\n"
+const (
+	closedAt   = "closed at %d\n"
+	scrubbedAt = "scrubbed at %d\n"
+)
 
 // readMarker reads the stream and the note's commit from the lock file; 0 means no note. It removes the note before anything else is
 // written, so the note never describes a later state of the journal.
-func readMarker(lock *os.File, o Options) (marker []byte, scrubbed uint64, err error) {
+func readMarker(lock *os.File, o Options) (marker []byte, closed uint64, scrubbed bool, err error) {
 	text := make([]byte, markerBytes+40)
 	n, _ := lock.ReadAt(text, 0)
 	text = text[:n]
 	if n <= markerBytes {
-		return text, 0, nil
+		return text, 0, false, nil
 	}
 	if err := lock.Truncate(markerBytes); err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	if !o.NoSync {
 		if err := lock.Sync(); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 	}
-	if _, err := fmt.Sscanf(string(text[markerBytes:]), scrubbedAt, &scrubbed); err != nil {
-		scrubbed = 0
+	note := string(text[markerBytes:])
+	if _, err := fmt.Sscanf(note, scrubbedAt, &closed); err == nil {
+		return text[:markerBytes], closed, true, nil
 	}
-	return text[:markerBytes], scrubbed, nil
+	if _, err := fmt.Sscanf(note, closedAt, &closed); err != nil {
+		closed = 0
+	}
+	return text[:markerBytes], closed, false, nil
 }
 
-// noteScrubbed writes the note. If it is lost, the next Close rewrites the file.
-func noteScrubbed(lock *os.File, commit uint64) error {
-	_, err := lock.WriteAt(fmt.Appendf(nil, scrubbedAt, commit), markerBytes)
+// noteClosed writes the note. If it is lost, the next Close rewrites the file, and damage to the last commit looks torn.
+func noteClosed(lock *os.File, commit uint64, scrubbed bool) error {
+	text := closedAt
+	if scrubbed {
+		text = scrubbedAt
+	}
+	_, err := lock.WriteAt(fmt.Appendf(nil, text, commit), markerBytes)
 	return err
 }
 
@@ -236,19 +247,14 @@ type contents struct {
 	used      int64
 }
 
-// inspect reads all entries of a closed journal and checks them.
-func inspect(path string) (*contents, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
+// inspect reads all entries of a commit and checks them.
+func inspect(file *os.File, meta []byte) (*contents, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	c, seen, states := &contents{metas: map[string][]byte{}}, [counted]tally{}, 0
-	w, err := walk(file, info.Size(), func(b bucket, key, sealed []byte) error {
+	w, err := walk(file, info.Size(), meta, func(b bucket, key, sealed []byte) error {
 		value, err := unseal(b, key, sealed)
 		if err != nil {
 			return err

@@ -19,6 +19,8 @@ type journal struct {
 	db    *bolt.DB
 	file  *os.File
 	stuck atomic.Bool // bbolt panicked and may hold a lock
+	// sync makes a commit durable; nil for no syncing.
+	sync func(*bolt.DB) error
 	// size is how large the file was at the last write, without the bytes that bbolt grows ahead. Only the committer
 	// uses it.
 	size int64
@@ -39,10 +41,15 @@ const (
 // openJournal opens or creates a bbolt file. The caller has checked the size and structure of an existing file.
 func openJournal(path string, o Options) (*journal, error) {
 	j := &journal{}
+	if !o.NoSync {
+		j.sync = o.syncFile
+	}
 	options := &bolt.Options{
 		// bbolt need not wait for its lock: the folder's lock is held, so nobody else should have the file open.
 		Timeout: time.Nanosecond,
-		NoSync:  o.NoSync, NoGrowSync: o.NoSync,
+		// bbolt would sync before and after it writes a commit's meta page. update syncs once, after it: Open recognises a
+		// commit that is torn, and then takes the one before. No commit overwrites pages of the one before.
+		NoSync: true, NoGrowSync: o.NoSync,
 		NoStatistics: true,
 		// Each commit writes the list of free pages. Without the list, bbolt would search for free pages in its own
 		// goroutine when a write fails, and a panic there ends the process.
@@ -118,11 +125,11 @@ func (j *journal) look() (meta []byte, err error) {
 	if j.stuck.Load() {
 		return nil, damaged("bbolt panicked before")
 	}
-	meta, good := newestMeta(j.file)
-	if good == 0 {
+	metas := readMetas(j.file)
+	if len(metas) == 0 {
 		return nil, damaged("neither of the first two pages is good")
 	}
-	return meta, nil
+	return metas[0], nil
 }
 
 // commit returns bbolt's number of the last commit, and reports whether it is known.
@@ -159,6 +166,13 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 		if err := tx.Commit(); err != nil {
 			return err
 		}
+		if j.sync != nil {
+			if err := j.sync(j.db); err != nil {
+				// Pages that did not reach the disk may look as if they had. So nothing may build on this commit, in
+				// this process or in one that opens the file later.
+				return fmt.Errorf("%w: %w", ErrFailed, errors.Join(err, dropMeta(j.file, uint64(id))))
+			}
+		}
 		result = committed
 		return nil
 	})
@@ -167,11 +181,11 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 		j.stuck.Store(true)
 		return result, err
 	}
-	if err == nil || result != unsure {
+	if err == nil || result != unsure || errors.Is(err, ErrFailed) {
 		return result, err
 	}
-	// The last write of a commit is the meta page that makes the commit visible. If the page is not visible, nothing
-	// refers to the written pages. If it is, it may or may not have reached the disk.
+	// bbolt failed to write the commit. The last write is the meta page that makes the commit visible. If the page is not
+	// visible, nothing refers to the written pages. If it is, it may or may not have reached the disk.
 	seen := 0
 	looked := j.view(func(tx *bolt.Tx) error {
 		seen = tx.ID()

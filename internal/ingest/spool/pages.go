@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"io"
+	"slices"
 )
 
 // The layout of bbolt's pages, in the machine's byte order.
@@ -42,19 +43,14 @@ type walker struct {
 	visit func(b bucket, key, value []byte) error
 }
 
-// walk visits each entry of the five tables in order. The value is valid during the call.
-func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) error) (*walker, error) {
+// walk visits each entry of the five tables in order, as a meta page describes the file. The value is valid during the call.
+func walk(file io.ReaderAt, size int64, meta []byte, visit func(b bucket, key, value []byte) error) (*walker, error) {
 	w := &walker{file: file, visit: visit}
 	if size < 4*pageBytes {
 		return nil, damaged("the file has only %d bytes", size)
 	}
-	meta, good := newestMeta(file)
-	if good == 0 {
-		return nil, damaged("neither of the first two pages, the meta pages, is good")
-	}
-	// If one of the two is torn, the other counts, in bbolt too: a commit writes the older one, as its last step.
 	root, free := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:])
-	w.pages, w.txid = binary.NativeEndian.Uint64(meta[40:]), binary.NativeEndian.Uint64(meta[48:])
+	w.pages, w.txid = binary.NativeEndian.Uint64(meta[40:]), commitOf(meta)
 	if w.pages < 4 || w.pages > uint64(size)/pageBytes {
 		return nil, damaged("the file has %d bytes and should have %d pages of %d", size, w.pages, pageBytes)
 	}
@@ -78,18 +74,28 @@ func walk(file io.ReaderAt, size int64, visit func(b bucket, key, value []byte) 
 	return w, w.freelist(free)
 }
 
-// newestMeta returns the newer valid one of the first two pages, and how many of the two are valid.
-func newestMeta(file io.ReaderAt) (newest []byte, good int) {
+// readMetas returns the valid ones of the first two pages, the newer one first. A commit writes the older one, as its last
+// step. If one of the two is torn, the other counts, in bbolt too.
+func readMetas(file io.ReaderAt) (metas [][]byte) {
 	for i := range int64(2) {
 		buf := make([]byte, metaBytes)
-		if _, err := file.ReadAt(buf, i*pageBytes+pageHeader); err != nil || !validMeta(buf) {
-			continue
-		}
-		if good++; newest == nil || binary.NativeEndian.Uint64(buf[48:]) > binary.NativeEndian.Uint64(newest[48:]) {
-			newest = buf
+		if _, err := file.ReadAt(buf, i*pageBytes+pageHeader); err == nil && validMeta(buf) {
+			metas = append(metas, buf)
 		}
 	}
-	return newest, good
+	if len(metas) == 2 && commitOf(metas[1]) > commitOf(metas[0]) {
+		slices.Reverse(metas)
+	}
+	return metas
+}
+
+// commitOf returns the number of the commit that wrote a meta page.
+func commitOf(meta []byte) uint64 { return binary.NativeEndian.Uint64(meta[48:]) }
+
+// dropMeta makes the meta page of a commit invalid, so that the commit before counts.
+func dropMeta(file io.WriterAt, commit uint64) error {
+	_, err := file.WriteAt(make([]byte, metaBytes), int64(commit%2)*pageBytes+pageHeader)
+	return err
 }
 
 func validMeta(m []byte) bool {

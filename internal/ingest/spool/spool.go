@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -46,8 +48,9 @@ type Options struct {
 	// Clock supplies the times of dead letters; nil means time.Now. It is called on the spool's goroutine.
 	Clock func() time.Time
 
-	shrink     int64              // see defaultShrink; tests set less
-	syncFolder func(string) error // tests make it fail
+	shrink     int64                // see defaultShrink; tests set less
+	syncFolder func(string) error   // tests make it fail
+	syncFile   func(*bolt.DB) error // the same
 }
 
 func (o Options) resolve() (Options, error) {
@@ -62,6 +65,9 @@ func (o Options) resolve() (Options, error) {
 	}
 	if o.syncFolder == nil {
 		o.syncFolder = syncFolder
+	}
+	if o.syncFile == nil {
+		o.syncFile = (*bolt.DB).Sync
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -228,7 +234,7 @@ func (s *Spool) Close() error {
 	err := s.failed
 	s.mu.Unlock()
 	commit, known := uint64(0), false
-	if err == nil && s.stale == 0 {
+	if err == nil {
 		commit, known = s.journal.commit()
 	}
 	if closed := s.journal.close(); err == nil && closed != nil {
@@ -238,7 +244,7 @@ func (s *Spool) Close() error {
 		err = fmt.Errorf("closing the journal: %w", err)
 	}
 	if err == nil && known {
-		_ = noteScrubbed(s.lock, commit) // Without the note the next Close rewrites the file.
+		_ = noteClosed(s.lock, commit, s.stale == 0) // Without the note the next Close rewrites the file.
 	}
 	return errors.Join(err, s.lock.Close())
 }
