@@ -99,6 +99,9 @@ func TestReadsBetweenTimesFilterCells(t *testing.T) {
 				from, bounded := in.Start()
 				end, ends := in.End()
 				ranges := sent.take()
+				if bounded && ends && from.Add(unit-1).Truncate(unit).Equal(end.Add(-1).Truncate(unit)) {
+					return // a read of one time is not narrowed
+				}
 				if bounded && len(ranges) == 0 && len(want) > 0 {
 					t.Errorf("%s: a request without a range of timestamps", what)
 				}

@@ -76,7 +76,21 @@ func (p *Probe) Begin(ctx context.Context, name Name, s Subject) (context.Contex
 	if traced {
 		o.begin()
 	}
-	return context.WithValue(o.ctx, opKey{}, o), o
+	return (*opContext)(o), o
+}
+
+// opContext is the context for the work of an operation. It is the Op itself, which saves an allocation for each call.
+type opContext Op
+
+func (c *opContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
+func (c *opContext) Done() <-chan struct{}       { return c.ctx.Done() }
+func (c *opContext) Err() error                  { return c.ctx.Err() }
+
+func (c *opContext) Value(key any) any {
+	if key == (opKey{}) {
+		return (*Op)(c)
+	}
+	return c.ctx.Value(key)
 }
 
 // measured reports whether a histogram records the operation: views may drop each of them.

@@ -57,9 +57,13 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	ctx, cancel := r.View.Bound(ctx, s.Long)
 	defer cancel()
 	sc := scanner{rows: r, rng: rng, horizon: h, path: s.Path, prefix: prefix, limit: s.Limit, visit: visit}
-	filter := h.Between(oldest, s.Newest).Filter()
+	shown := h
+	if oldest < s.Newest { // a read of one time has its rows by key
+		shown = h.Between(oldest, s.Newest)
+	}
+	filter := shown.Filter()
 	if s.class != nil {
-		filter = h.Between(oldest, s.Newest).ClassFilter(*s.class)
+		filter = shown.ClassFilter(*s.class)
 	}
 	read := bt.Scan{Filter: filter, Limit: int64(s.Limit), Reverse: s.Reverse, Long: s.Long}
 	for !rng.Empty() {
