@@ -1,5 +1,7 @@
 package gc
 
+import "time"
+
 // KeepsAllOf reports whether p keeps every cell that q keeps, so that replacing a family's policy q by p loses no
 // data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other.
 //
@@ -21,6 +23,17 @@ func (p Policy) KeepsAllOf(q Policy) bool {
 func (p Policy) covers(t term) bool {
 	for _, u := range p.terms {
 		if u.age <= t.age && u.versions <= t.versions {
+			return true
+		}
+	}
+	return false
+}
+
+// Removes reports whether the policy removes a cell of this age with this many newer cells in its column. A point has
+// no newer cells in its column. A policy that [Policy.Validate] rejects removes nothing.
+func (p Policy) Removes(age time.Duration, newer int) bool {
+	for _, t := range p.terms {
+		if (t.age == 0 || age > t.age) && (t.versions == 0 || newer >= t.versions) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -26,15 +27,11 @@ const (
 )
 
 func (o CacheOptions) check() error {
-	switch {
-	case o.Entries < 0 || o.Entries > maxCacheEntries:
-		return invalid.New(ErrInvalid, "Cache.Entries", strconv.Itoa(o.Entries), "0 for no cache, up to "+strconv.Itoa(maxCacheEntries))
-	case o.Bytes < 0:
-		return invalid.New(ErrInvalid, "Cache.Bytes", strconv.FormatInt(o.Bytes, 10), "0 for the default, or more")
-	case o.MaxAge < 0:
-		return invalid.New(ErrInvalid, "Cache.MaxAge", o.MaxAge.String(), "0 for the default, or more")
-	}
-	return nil
+	return cmp.Or(
+		invalid.Range(ErrInvalid, "Cache.Entries", o.Entries, 0, maxCacheEntries, "0 for no cache, up to "+strconv.Itoa(maxCacheEntries)),
+		invalid.Range(ErrInvalid, "Cache.Bytes", o.Bytes, 0, 0, orDefault),
+		invalid.Range(ErrInvalid, "Cache.MaxAge", o.MaxAge, 0, 0, orDefault),
+	)
 }
 
 // open returns the cache, or nil.
@@ -42,14 +39,12 @@ func (o CacheOptions) open() *lastvalue.Cache {
 	if o.Entries == 0 {
 		return nil
 	}
-	c := lastvalue.Options{Entries: o.Entries, Bytes: o.Bytes, MaxAge: o.MaxAge, Closed: ErrClosed}
-	if c.Bytes == 0 {
-		c.Bytes = int64(o.Entries) * cacheEntryBytes
-	}
-	if c.MaxAge == 0 {
-		c.MaxAge = cacheMaxAge
-	}
-	return lastvalue.New(c)
+	return lastvalue.New(lastvalue.Options{
+		Entries: o.Entries,
+		Bytes:   cmp.Or(o.Bytes, int64(o.Entries)*cacheEntryBytes),
+		MaxAge:  cmp.Or(o.MaxAge, cacheMaxAge),
+		Closed:  ErrClosed,
+	})
 }
 
 // MaxStale is a ReadOption: the maximum age of a result that Latest, LatestMany, or LatestManyN with n = 1 may take from the

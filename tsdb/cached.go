@@ -2,8 +2,6 @@ package tsdb
 
 import (
 	"context"
-	"reflect"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -15,50 +13,50 @@ import (
 func (r *Repository[T]) recalled(ctx context.Context, entities []Entity, o points.Options) []History[T] {
 	out := make([]History[T], len(entities))
 	c := r.rows.NewCacheRead(o)
-	answer := func(i int, p Point[T], err error) {
-		out[i] = History[T]{Entity: entities[i]}
-		bad, isBad := err.(*PointError)
-		switch {
-		case isBad:
-			out[i].Points, out[i].Err = []Point[T]{p}, PointErrors{bad}
-		case err == nil:
-			out[i].Points = []Point[T]{p}
-		case err != ErrNotFound:
-			out[i].Err = err
-		}
-	}
 	var unknown []int
 	for i, e := range entities {
 		if ctx.Err() != nil {
-			answer(i, Point[T]{}, r.rows.Explain(ctxerr.Of(ctx)))
+			out[i].Err = r.rows.Explain(ctxerr.Of(ctx))
 		} else if n := c.Known(e.path); n != nil {
-			p, err := r.newestPoint(e, n)
-			answer(i, p, err)
+			out[i] = historyOf(r.newestPoint(e, n))
 		} else {
 			unknown = append(unknown, i)
 		}
 	}
 	points.AtOnce(o.Width, len(unknown), func(k int) {
 		i := unknown[k]
-		n, err := c.Load(ctx, entities[i].path)
-		if err != nil {
-			p, err := r.unread(entities[i], err)
-			answer(i, p, err)
-			return
-		}
-		p, err := r.newestPoint(entities[i], n)
-		answer(i, p, err)
+		out[i] = historyOf(r.load(ctx, c, entities[i]))
 	})
+	for i, e := range entities {
+		out[i].Entity = e
+	}
 	return out
 }
 
-// unread returns the result of a read through the cache that failed.
-func (r *Repository[T]) unread(e Entity, err error) (Point[T], error) {
+// historyOf returns the result of a read of one point as a history.
+func historyOf[T any](p Point[T], err error) (h History[T]) {
+	switch bad, isBad := err.(*PointError); {
+	case isBad:
+		h.Points, h.Err = []Point[T]{p}, PointErrors{bad}
+	case err == nil:
+		h.Points = []Point[T]{p}
+	case err != ErrNotFound:
+		h.Err = err
+	}
+	return h
+}
+
+// load reads the newest point of an entity that the cache does not know.
+func (r *Repository[T]) load(ctx context.Context, c points.CacheRead, e Entity) (Point[T], error) {
+	n, err := c.Load(ctx, e.path)
 	if bad, ok := err.(*points.Undecodable); ok {
 		p := Point[T]{Entity: e, Time: r.rows.D.Precision.Time(bad.Units)}
 		return p, &PointError{Entity: e, Time: p.Time, Err: bad.Err}
 	}
-	return Point[T]{}, err
+	if err != nil {
+		return Point[T]{}, err
+	}
+	return r.newestPoint(e, n)
 }
 
 // newestPoint returns a cached point with a value that the caller may change: a value without references is cached and
@@ -81,27 +79,4 @@ func (r *Repository[T]) newestPoint(e Entity, n *lastvalue.Newest) (Point[T], er
 		n.Keep(s, p.Value)
 	}
 	return p, nil
-}
-
-var timeType = reflect.TypeFor[time.Time]()
-
-// plain reports whether copies of a value share no mutable memory.
-func plain(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Array:
-		return plain(t.Elem())
-	case reflect.Struct:
-		if t == timeType { // its pointer is to an immutable time zone
-			return true
-		}
-		for i := range t.NumField() {
-			if !plain(t.Field(i).Type) {
-				return false
-			}
-		}
-		return true
-	case reflect.String:
-		return true
-	}
-	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
 }

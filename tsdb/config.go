@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -87,7 +88,7 @@ func ConfigFromEnv() (Config, error) {
 		}
 		*v.to = d
 	}
-	keys, err := parseCursorKeys(os.Getenv(envCursorKeys))
+	keys, err := cursor.ParseKeys("environment variable "+envCursorKeys, os.Getenv(envCursorKeys))
 	if err != nil {
 		return Config{}, err
 	}

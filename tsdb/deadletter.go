@@ -39,7 +39,7 @@ type DeadLetter struct {
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	ctx = ctxerr.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
-		if err := w.admitJournal(); err != nil {
+		if err := w.admitJournal(ctx); err != nil {
 			yield(DeadLetter{}, err)
 			return
 		}
@@ -65,10 +65,7 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 // RetryDeadLetters puts dead letters back into the journal for delivery, like new points, and returns how many of the IDs it
 // found. It does not wait for free space. Without a journal the error matches ErrInvalid.
 func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
-	if ctx == nil {
-		return 0, ctxerr.Of(ctx)
-	}
-	if err := w.admitJournal(); err != nil {
+	if err := w.admitJournal(ctx); err != nil {
 		return 0, err
 	}
 	return w.journal.Retry(ctx, ids...)
@@ -87,10 +84,7 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 // least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB
 // remain. It does nothing if nothing was delivered or dropped since the last time.
 func (w *Writer) ScrubJournal(ctx context.Context) error {
-	if ctx == nil {
-		return ctxerr.Of(ctx)
-	}
-	if err := w.admitJournal(); err != nil {
+	if err := w.admitJournal(ctx); err != nil {
 		return err
 	}
 	return w.journal.Scrub(ctx)
@@ -99,16 +93,16 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 // DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches
 // ErrInvalid.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
-	if ctx == nil {
-		return 0, ctxerr.Of(ctx)
-	}
-	if err := w.admitJournal(); err != nil {
+	if err := w.admitJournal(ctx); err != nil {
 		return 0, err
 	}
 	return w.journal.Drop(ctx, ids...)
 }
 
-func (w *Writer) admitJournal() error {
+func (w *Writer) admitJournal(ctx context.Context) error {
+	if ctx == nil {
+		return ctxerr.Of(ctx)
+	}
 	if err := w.admit(); err != nil {
 		return err
 	}

@@ -32,9 +32,11 @@ func init() {
 		return nil
 	}
 	inside.OfRepository = func(repo any) (inside.Repository, error) { return repo.(insider).inside() }
-	inside.OfDataset = func(d any) (inside.Dataset, error) {
-		dataset, _ := d.(Dataset)
-		return insideDataset(dataset)
+	inside.OfDataset = func(of any) (*dataset.Dataset, error) {
+		if d, _ := of.(Dataset); d != nil && d.shape() != nil {
+			return d.shape(), nil
+		}
+		return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 	}
 	inside.Begin = func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
 		return repo.(insider).beginMany(ctx, name, n, batched)
@@ -64,12 +66,7 @@ func (s *Store) inside() (inside.Store, error) {
 	if err := s.admit(); err != nil {
 		return inside.Store{}, err
 	}
-	return inside.Store{
-		Table: s.core.Whole, For: s.core.Rows, Name: s.core.Name, Alone: s.alone, SetAlone: func() { s.alone = true }, Clock: s.core.Clock, Admin: s.adminClient, Explain: s.core.Explain,
-		Admit: s.core.Admit, Marks: s.core.Erased.ReadAgain, Profiles: s.core.RenewProfiles,
-		Entry: s.core.Entry, Points: s.core.Raw, Ensure: s.ensureDescribed, Families: dataset.FamiliesFromCatalog,
-		Confirmed: s.service.Confirmed, Earliest: s.core.Time.Earliest, WatchClock: s.service.Use,
-	}, nil
+	return inside.Store{Table: s.core, Admin: s.adminClient, Ensure: s.ensureDescribed}, nil
 }
 
 // adminClient returns an admin client and the function that closes it.
@@ -90,36 +87,13 @@ func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(),
 func (r *Repository[T]) inside() (inside.Repository, error) {
 	ctx := context.Background()
 	if r != nil {
-		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Admit of the result checks each call's own context
+		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Allow of the result checks each call's own context
 	}
 	if err := r.admit(ctx); err != nil {
 		return inside.Repository{}, err
 	}
-	store, err := r.store.inside()
-	if err != nil {
-		return inside.Repository{}, err
-	}
 	d := &r.schema.d
-	in := inside.Repository{
-		Store:     store,
-		Dataset:   d.Name,
-		Fields:    d.Fields,
-		Salts:     d.Salts,
-		Arrival:   d.CheckTime,
-		Space:     r.rows.Space,
-		Precision: d.Precision,
-		Whole:     d.OldestUnexpired,
-		Admit:     r.admit,
-		AdmitEntity: func(path string) error {
-			return r.store.core.Erased.AdmitEntity(r.rows.Tenant, d.Name, path)
-		},
-		Table:   r.rows.View,
-		Take:    r.rows.Take,
-		Rollups: make([]inside.Rollup, len(d.Rollups)),
-
-		RollupAge:         r.rows.RollupAge,
-		ShortestRollupAge: d.ShortestRollupAge(),
-	}
+	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups))}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
 		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
@@ -142,18 +116,6 @@ func (r *Repository[T]) asUnlimited(single bool) any {
 	return &free
 }
 
-func insideDataset(d Dataset) (inside.Dataset, error) {
-	if d == nil || d.shape() == nil {
-		return inside.Dataset{}, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
-	}
-	shape := d.shape()
-	out := inside.Dataset{Name: shape.Name, Fields: shape.Fields, Salts: shape.Salts, Precision: shape.Precision, Entry: shape.ToCatalog(), Shape: shape}
-	for i := range shape.Rollups {
-		out.Rollups = append(out.Rollups, shape.Rollups[i].Rollup)
-	}
-	return out, nil
-}
-
 // sizes implements inside.Sizes.
 func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.Stored, error) {
 	var found *dataset.Dataset
@@ -169,7 +131,7 @@ func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.St
 		case e.Name == name:
 			found = d
 		case err == nil: // other datasets are optional: skip unreadable ones
-			out.Others = append(out.Others, shaped{d})
+			out.Others = append(out.Others, &Schema[int]{d: *d})
 		}
 	}
 	if found == nil {
@@ -181,7 +143,7 @@ func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.St
 	}
 	r := schema.For(s, id)
 	r.rows.Unlimited = true
-	out.Dataset, out.Repository = shaped{found}, r
+	out.Dataset, out.Repository = schema, r
 	return out, nil
 }
 
@@ -193,20 +155,7 @@ func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) 
 		if err != nil {
 			return err
 		}
-		datasets[i] = shaped{d}
+		datasets[i] = &Schema[int]{d: *d}
 	}
 	return s.Ensure(ctx, datasets...)
 }
-
-// shaped is a Dataset without a Schema.
-type shaped struct{ d *dataset.Dataset }
-
-func (s shaped) Name() string { return s.d.Name }
-
-func (s shaped) shape() *dataset.Dataset { return s.d }
-
-func (s shaped) Entity(values ...any) (Entity, error) { return entityOf(s.d, values) }
-
-func (s shaped) Prefix(values ...any) (Prefix, error) { return prefixOf(s.d, values) }
-
-func (s shaped) Scan(e Entity, into ...any) error { return scanEntity(s.d, e, into) }

@@ -1,8 +1,6 @@
 package tsdb
 
 import (
-	"fmt"
-
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -48,8 +46,8 @@ var (
 const leastJournal = 16 << 20
 
 func (o JournalOptions) check() error {
-	if o.MaxBytes != 0 && o.MaxBytes < leastJournal {
-		return invalid.New(ErrInvalid, "Journal.MaxBytes", fmt.Sprint(o.MaxBytes), fmt.Sprintf("0 for the default, or at least %d", leastJournal))
+	if err := atLeast("Journal.MaxBytes", o.MaxBytes, leastJournal); err != nil {
+		return err
 	}
 	if o.MaxBytes != 0 && o.Dir == "" {
 		return invalid.New(ErrInvalid, "Journal.Dir", "empty", "a folder, where other options of the journal are set")

@@ -2,11 +2,12 @@ package tsdb
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -67,19 +68,8 @@ func (k KeyFields) with(name string, kind rowkey.FieldKind) KeyFields {
 // Entity returns the entity with these values, one per key field, in order. A value has a Go type of its field's kind (see
 // KeyFields) or is its usual text, such as "-7", so programs that only have text can pass it for all kinds. A wrong number of
 // values, or a value that does not fit its field, is refused with ErrInvalid. It does no I/O, and some small allocations.
-func (s *Schema[T]) Entity(values ...any) (Entity, error) { return entityOf(s.shape(), values) }
-
-// Prefix returns the prefix with these values of the first key fields, fewer than the schema has. Values are those of Entity.
-// Without values it returns AllEntities.
-func (s *Schema[T]) Prefix(values ...any) (Prefix, error) { return prefixOf(s.shape(), values) }
-
-// Scan stores the values of an entity's key fields in the pointers of into, one per field, in order. A pointer is to a Go
-// type that can hold the value, to a string for its usual text, or to an interface, which gets a string (text and domains),
-// uint64 (Uint and ReversedID), int64 (Int) or [16]byte (UUID). Errors match ErrInvalid and name the field; the fields before
-// it are stored. Entities written by a program that did not declare kinds may have parts that do not fit.
-func (s *Schema[T]) Scan(e Entity, into ...any) error { return scanEntity(s.shape(), e, into) }
-
-func entityOf(d *dataset.Dataset, values []any) (Entity, error) {
+func (s *Schema[T]) Entity(values ...any) (Entity, error) {
+	d := s.shape()
 	if d == nil {
 		return Entity{}, errNoSchema()
 	}
@@ -93,7 +83,10 @@ func entityOf(d *dataset.Dataset, values []any) (Entity, error) {
 	return NewEntity(parts...), nil
 }
 
-func prefixOf(d *dataset.Dataset, values []any) (Prefix, error) {
+// Prefix returns the prefix with these values of the first key fields, fewer than the schema has. Values are those of Entity.
+// Without values it returns AllEntities.
+func (s *Schema[T]) Prefix(values ...any) (Prefix, error) {
+	d := s.shape()
 	switch {
 	case d == nil:
 		return Prefix{}, errNoSchema()
@@ -110,7 +103,12 @@ func prefixOf(d *dataset.Dataset, values []any) (Prefix, error) {
 	return NewPrefix(parts...), nil
 }
 
-func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
+// Scan stores the values of an entity's key fields in the pointers of into, one per field, in order. A pointer is to a Go
+// type that can hold the value, to a string for its usual text, or to an interface, which gets a string (text and domains),
+// uint64 (Uint and ReversedID), int64 (Int) or [16]byte (UUID). Errors match ErrInvalid and name the field; the fields before
+// it are stored. Entities written by a program that did not declare kinds may have parts that do not fit.
+func (s *Schema[T]) Scan(e Entity, into ...any) error {
+	d := s.shape()
 	if d == nil {
 		return errNoSchema()
 	}
@@ -132,3 +130,38 @@ func scanEntity(d *dataset.Dataset, e Entity, into []any) error {
 func errNoSchema() error {
 	return invalid.New(ErrInvalid, "schema", "the zero value", "a schema from Define")
 }
+
+// PadUint returns n in decimal with leading zeros, width digits in all, so that text sorts by number. Width is 1 to 20. A
+// number with more digits is refused with ErrInvalid. Use it for text fields; KeyFields.Uint does it for its own.
+func PadUint(n uint64, width int) (string, error) {
+	kind := rowkey.Uint(width)
+	if err := rowkey.CheckKinds([]string{""}, []rowkey.FieldKind{kind}); err != nil {
+		return "", invalid.New(ErrInvalid, "width", strconv.Itoa(width), "1 to 20 digits")
+	}
+	s, err := kind.Part("", n)
+	if err != nil {
+		return "", invalid.New(ErrInvalid, "number", strconv.FormatUint(n, 10), fmt.Sprintf("at most %d digits", width))
+	}
+	return s, nil
+}
+
+// ReverseDigits returns the 20 decimal digits of a sequential ID in reverse, so that new IDs, often the busiest, are not all
+// on one server. The numerical order is lost. Use it for text fields; KeyFields.ReversedID does it for its own.
+func ReverseDigits(id uint64) string {
+	part, _ := rowkey.ReversedID.Part("", id) // every number fits
+	return part
+}
+
+// UnreverseDigits returns the ID whose ReverseDigits is part. Other text is refused with ErrInvalid.
+func UnreverseDigits(part string) (id uint64, err error) {
+	if rowkey.ReversedID.Scan("", part, &id) != nil {
+		return 0, invalid.New(ErrInvalid, "reversed id", invalid.Quote(part),
+			fmt.Sprintf("20 digits of a number up to %d, last first", uint64(math.MaxUint64)))
+	}
+	return id, nil
+}
+
+// ReverseLabels reverses the labels of a domain name: "maps.example.com" becomes "com.example.maps". Names of one domain are
+// then stored next to each other. It accepts any text; applied twice, it returns the original. Use it for text fields;
+// KeyFields.ReversedDomain does it for its own.
+func ReverseLabels(domain string) string { return rowkey.ReverseLabels(domain) }

@@ -172,17 +172,20 @@ func (r *Repository[T]) history(e Entity, hits []dataset.Hit, err error) History
 		return h
 	}
 	if len(hits) > 0 {
-		h.Points = make([]Point[T], len(hits))
+		h.Points = make([]Point[T], 0, len(hits))
 	}
-	var bad PointErrors
 	for i := range hits {
-		var err *PointError
-		if h.Points[i], err = r.decode(hits[i]); err != nil {
-			bad = append(bad, err)
-		}
-	}
-	if bad != nil {
-		h.Err = bad
+		r.add(&h, hits[i])
 	}
 	return h
+}
+
+// add decodes a point and appends it to a history.
+func (r *Repository[T]) add(h *History[T], hit dataset.Hit) {
+	p, bad := r.decode(hit)
+	h.Points = append(h.Points, p)
+	if bad != nil {
+		all, _ := h.Err.(PointErrors)
+		h.Err = append(all, bad)
+	}
 }

@@ -1,12 +1,25 @@
 package tsdb
 
 import (
+	"context"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
+
+// prepare admits a write of one point and returns it.
+func (r *Repository[T]) prepare(ctx context.Context, p Point[T]) (points.Write, error) {
+	if err := r.admit(ctx); err != nil {
+		return points.Write{}, err
+	}
+	d, err := r.rows.DatasetForWrite(ctx)
+	if err != nil {
+		return points.Write{}, err
+	}
+	return r.ready(d, p, r.store.core.Clock())
+}
 
 // ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent count.
 func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {

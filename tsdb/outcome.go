@@ -109,9 +109,14 @@ func (e *BatchError) Error() string {
 
 // Unwrap returns one *WriteError per failure, in order.
 func (e *BatchError) Unwrap() []error {
-	errs := make([]error, len(e.Failed))
-	for i, f := range e.Failed {
-		errs[i] = &WriteError{Outcome: f.Outcome}
+	return causes(e.Failed, func(f Failure) error { return &WriteError{Outcome: f.Outcome} })
+}
+
+// causes returns the error of each element.
+func causes[E any](list []E, of func(E) error) []error {
+	errs := make([]error, len(list))
+	for i, e := range list {
+		errs[i] = of(e)
 	}
 	return errs
 }

@@ -2,10 +2,8 @@ package tsdb
 
 import (
 	"context"
-	"strconv"
 
-	"github.com/tidemark-go/tidemark/internal/cursor"
-	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -17,12 +15,6 @@ type Page[T any] struct {
 	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last page.
 	Next string `json:"next,omitempty"`
 }
-
-// A page ends early, and another one follows, where its payloads would be more bytes than maxPageBytes together.
-const (
-	maxPage      = 10_000
-	maxPageBytes = 32 << 20
-)
 
 // Page returns one page of the points of an entity in an interval, newest first by default; it takes an Order. An empty
 // cursor means the first page; the Next of a page continues after it. size is 1 to 10,000 and may differ from page to page. A
@@ -52,88 +44,28 @@ func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size in
 	}()
 	o, err := r.readOptions(ctx, e, orderOption, opts)
 	if err == nil {
-		err = checkPage(in, size)
+		err = in.Check()
 	}
 	if err != nil {
 		return Page[T]{}, err
 	}
-	scope := r.scope(e, in, o.order)
-	s := points.Span{Path: e.path, Oldest: scope.Oldest, Newest: scope.Newest, Limit: size + 1, Reverse: scope.Reverse}
-	if cursor != "" {
-		if err := r.resume(&s, scope, cursor); err != nil {
-			return Page[T]{}, err
-		}
+	oldest, newest, ok := in.units(r.schema.d.Precision)
+	if !ok {
+		oldest, newest = 1, 0
+	}
+	pg, err := r.rows.OpenPage(points.Span{Path: e.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst}, size, cursor)
+	if err != nil {
+		return Page[T]{}, err
 	}
 	done, err := r.readSpan(in)
 	if err != nil {
 		return Page[T]{}, err
 	}
 	defer done()
-	list := make([]Point[T], 0, min(size, 64))
-	var bad PointErrors
-	bytes, more := 0, false
-	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
-		bytes += len(f.Payload)
-		if more = len(list) == size || len(list) > 0 && bytes > maxPageBytes; more {
-			return false
-		}
-		p, err := r.decode(f.Hit)
-		list = append(list, p)
-		if err != nil {
-			bad = append(bad, err)
-		}
-		return true
-	})
+	h := History[T]{Points: make([]Point[T], 0, min(size, 64))}
+	next, err := pg.Read(ctx, func(hit dataset.Hit) { r.add(&h, hit) })
 	if err != nil {
 		return Page[T]{}, err
 	}
-	page = Page[T]{Points: list}
-	if more {
-		last, err := r.schema.d.Precision.Units(list[len(list)-1].Time)
-		if err != nil {
-			return Page[T]{}, err
-		}
-		page.Next = r.store.cursors.WriteEvent(scope, last, list[len(list)-1].ID)
-	}
-	if bad != nil {
-		return page, bad
-	}
-	return page, nil
-}
-
-func checkPage(in Interval, size int) error {
-	if err := in.Check(); err != nil {
-		return err
-	}
-	return checkPageSize(size)
-}
-
-func checkPageSize(size int) error {
-	if size < 1 || size > maxPage {
-		return invalid.New(ErrInvalid, "size", strconv.Itoa(size), "1 to "+strconv.Itoa(maxPage))
-	}
-	return nil
-}
-
-// resume moves the start of s behind the cursor.
-func (r *Repository[T]) resume(s *points.Span, scope cursor.Scope, text string) error {
-	if r.schema.d.Identity {
-		at, id, err := r.store.cursors.ReadEvent(scope, text)
-		if err == nil {
-			s.After = r.rows.Key(s.Path, at, id) // other points of this time may follow
-		}
-		return err
-	}
-	at, err := r.store.cursors.ReadTime(scope, text)
-	switch {
-	case err != nil:
-		return err
-	case !scope.Reverse:
-		s.Newest = at - 1
-	case at == scope.Newest: // at+1 may overflow
-		s.Oldest, s.Newest = 1, 0
-	default:
-		s.Oldest = at + 1
-	}
-	return nil
+	return Page[T]{Points: h.Points, Next: next}, h.Err
 }

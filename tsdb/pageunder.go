@@ -2,12 +2,9 @@ package tsdb
 
 import (
 	"context"
-	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -43,23 +40,12 @@ func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, curso
 		op.Returned(len(page.Points))
 		op.End(err)
 	}()
-	points := []Point[T]{} // not null in JSON
-	var bad PointErrors
-	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Newest, opts, func(h dataset.Hit) {
-		point, err := r.decode(h)
-		points = append(points, point)
-		if err != nil {
-			bad = append(bad, err)
-		}
-	})
+	h := History[T]{Points: []Point[T]{}} // not null in JSON
+	next, err := r.pageUnder(ctx, p, size, cursorText, cursor.Newest, opts, func(hit dataset.Hit) { r.add(&h, hit) })
 	if err != nil {
 		return Page[T]{}, err
 	}
-	page = Page[T]{Points: points, Next: next}
-	if bad != nil {
-		return page, bad
-	}
-	return page, nil
+	return Page[T]{Points: h.Points, Next: next}, h.Err
 }
 
 // PageEntities returns the entities of Entities page by page: those that have a visible point. Sizes, cursors and costs are
@@ -86,45 +72,18 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return "", err
 	}
-	if err := checkPageSize(size); err != nil {
-		return "", err
-	}
-	scope := cursor.Scope{
-		Kind: kind, Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
-	}
-	after := ""
-	if text != "" {
-		if after, err = r.placeUnder(scope, text); err != nil {
-			return "", err
-		}
-	}
-	found, bytes, last := 0, 0, ""
-	for h, err := range r.newestUnder(ctx, p, skipscan.Query{After: after, Few: size + 1, Values: kind == cursor.Newest}, opts) {
-		if err != nil {
-			return "", err
-		}
-		bytes += len(h.Payload)
-		if found == size || found > 0 && bytes > maxPageBytes {
-			return r.store.cursors.Write(scope, []byte(last)), nil
-		}
-		visit(h)
-		found++
-		last = h.Path
-	}
-	return "", nil
-}
-
-// placeUnder returns the path of the entity that a cursor marks. It refuses paths outside the scope's prefix, so a forged
-// cursor cannot leave it. Stored entities may have parts of other kinds than the schema declares, so it accepts those.
-func (r *Repository[T]) placeUnder(scope cursor.Scope, text string) (string, error) {
-	place, err := r.store.cursors.Read(scope, text)
+	page, err := skipscan.OpenPage(&r.rows, kind, p.path, size, text)
 	if err != nil {
 		return "", err
 	}
-	path := string(place)
-	below := scope.Path == "" || strings.HasPrefix(path, scope.Path+"#")
-	if !below || r.rows.Space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
-		return "", invalid.New(ErrCursor, "cursor", "outside of the query", "a cursor from a page of the same tenant, dataset and prefix")
+	for h, err := range r.newestUnder(ctx, p, page.Query, opts) {
+		if err != nil {
+			return "", err
+		}
+		if next, full := page.Add(h); full {
+			return next, nil
+		}
+		visit(h)
 	}
-	return path, nil
+	return "", nil
 }

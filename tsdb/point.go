@@ -55,9 +55,5 @@ func (e PointErrors) Error() string {
 
 // Unwrap returns one error per point.
 func (e PointErrors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, pe := range e {
-		errs[i] = pe
-	}
-	return errs
+	return causes(e, func(p *PointError) error { return p })
 }

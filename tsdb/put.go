@@ -28,14 +28,7 @@ import (
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()
-	if err := r.admit(ctx); err != nil {
-		return rejected(err).err()
-	}
-	d, err := r.rows.DatasetForWrite(ctx)
-	if err != nil {
-		return rejected(err).err()
-	}
-	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
+	w, err := r.prepare(ctx, Point[T]{Entity: e, Time: t, ID: r.id, Value: v})
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -64,14 +57,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
 	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
 	defer func() { op.End(err) }()
-	if err := r.admit(ctx); err != nil {
-		return false, rejected(err).err()
-	}
-	d, err := r.rows.DatasetForWrite(ctx)
-	if err != nil {
-		return false, rejected(err).err()
-	}
-	w, err := r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
+	w, err := r.prepare(ctx, Point[T]{Entity: e, Time: t, ID: r.id, Value: v})
 	if err != nil {
 		return false, rejected(err).err()
 	}

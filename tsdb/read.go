@@ -16,83 +16,71 @@ import (
 // Get returns the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one
 // with the ID of WithID. The error is ErrNotFound if the point does not exist or has expired, and a *PointError if its
 // payload does not decode. It costs one request for one row, or two with a Hedge.
-func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.Get)
-	defer func() { endOne(op, err) }()
-	o, err := r.readOptions(ctx, e, 0, opts)
-	if err != nil {
-		return Point[T]{}, err
-	}
-	if err := r.rows.Space.CheckID(r.id); err != nil {
-		return Point[T]{}, err
-	}
-	units, err := r.schema.d.Precision.Units(t)
-	if err != nil {
-		return Point[T]{}, err
-	}
-	done, err := r.rows.BeginRead()
-	if err != nil {
-		return Point[T]{}, err
-	}
-	defer done()
-	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: units, Newest: units, ID: r.id, Limit: 1}, o.Hedge)
+func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
+	return r.one(ctx, telemetry.Get, e, opts, func() (points.Span, error) {
+		if err := r.rows.Space.CheckID(r.id); err != nil {
+			return points.Span{}, err
+		}
+		units, err := r.schema.d.Precision.Units(t)
+		return points.Span{Oldest: units, Newest: units, ID: r.id}, err
+	})
 }
 
 // Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if there is
 // none, and a *PointError if its payload does not decode. It costs one request that stops at the first row, however long the
 // history is, and never reads expired rows. With MaxStale the store's last-value cache may answer; with a Hedge there may be
 // a second request.
-func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (p Point[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.Latest)
-	defer func() { endOne(op, err) }()
-	o, err := r.readOptions(ctx, e, 0, opts)
-	if err != nil {
-		return Point[T]{}, err
-	}
-	done, err := r.rows.BeginRead()
-	if err != nil {
-		return Point[T]{}, err
-	}
-	defer done()
-	if r.rows.Cached(o.Options, 1) {
-		return r.latestCached(ctx, e, o.Options)
-	}
-	return r.newestBetween(ctx, e, 0, r.schema.d.Precision.Max(), o.Hedge)
+func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
+	return r.one(ctx, telemetry.Latest, e, opts, func() (points.Span, error) {
+		return points.Span{Newest: r.schema.d.Precision.Max()}, nil
+	})
 }
 
-func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Options) (_ Point[T], err error) {
+func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Options) (Point[T], error) {
 	if ctx.Err() != nil {
 		return Point[T]{}, r.store.core.Explain(ctxerr.Of(ctx))
 	}
 	c := r.rows.NewCacheRead(o)
-	n := c.Known(e.path)
-	if n == nil {
-		if n, err = c.Load(ctx, e.path); err != nil {
-			return r.unread(e, err)
-		}
+	if n := c.Known(e.path); n != nil {
+		return r.newestPoint(e, n)
 	}
-	return r.newestPoint(e, n)
+	return r.load(ctx, c, e)
 }
 
 // AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores
 // MaxStale.
-func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (p Point[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.AsOf)
+func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
+	return r.one(ctx, telemetry.AsOf, e, opts, func() (points.Span, error) {
+		newest, ok := r.schema.d.Precision.AtOrBefore(t)
+		if !ok {
+			return points.Span{}, ErrNotFound
+		}
+		return points.Span{Newest: newest}, nil
+	})
+}
+
+// one returns the newest visible point of an entity in a span of time.
+func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, opts []ReadOption, span func() (points.Span, error)) (p Point[T], err error) {
+	ctx, op := r.begin(ctx, name)
 	defer func() { endOne(op, err) }()
 	o, err := r.readOptions(ctx, e, 0, opts)
 	if err != nil {
 		return Point[T]{}, err
 	}
-	newest, ok := r.schema.d.Precision.AtOrBefore(t)
-	if !ok {
-		return Point[T]{}, ErrNotFound
+	s, err := span()
+	if err != nil {
+		return Point[T]{}, err
 	}
 	done, err := r.rows.BeginRead()
 	if err != nil {
 		return Point[T]{}, err
 	}
 	defer done()
-	return r.newestBetween(ctx, e, 0, newest, o.Hedge)
+	if name == telemetry.Latest && r.rows.Cached(o.Options, 1) {
+		return r.latestCached(ctx, e, o.Options)
+	}
+	s.Path, s.Limit = e.path, 1
+	return r.newestIn(ctx, s, o.Hedge)
 }
 
 // LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points is not
@@ -187,11 +175,6 @@ func (r *Repository[T]) readOptions(ctx context.Context, e Entity, takes optionS
 		return readOptions{}, err
 	}
 	return readOptionsOf(takes, opts)
-}
-
-// newestBetween returns the newest visible point between two times, both included.
-func (r *Repository[T]) newestBetween(ctx context.Context, e Entity, oldest, newest int64, h points.Hedge) (Point[T], error) {
-	return r.newestIn(ctx, points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: 1}, h)
 }
 
 func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.Hedge) (Point[T], error) {

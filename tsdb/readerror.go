@@ -37,11 +37,7 @@ func (e *ReadError) Error() string {
 
 // Unwrap returns the cause of each failure, in order.
 func (e *ReadError) Unwrap() []error {
-	errs := make([]error, len(e.Failed))
-	for i, f := range e.Failed {
-		errs[i] = f.Err
-	}
-	return errs
+	return causes(e.Failed, func(f ReadFailure) error { return f.Err })
 }
 
 // readError returns nil if no entity failed, and a *ReadError otherwise.

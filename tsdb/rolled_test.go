@@ -291,10 +291,10 @@ func TestTheDoor(t *testing.T) {
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	in, err := inside.OfRepository(s.For(store, acme))
-	if err != nil || in.Dataset != "readings" || len(in.Rollups) != 3 {
+	if err != nil || in.D.Name != "readings" || len(in.Rollups) != 3 {
 		t.Fatal(in, err)
 	}
-	if ms := in.Whole(start); ms != start.Add(-90*24*time.Hour).UnixMilli() {
+	if ms := in.D.OldestUnexpired(start); ms != start.Add(-90*24*time.Hour).UnixMilli() {
 		t.Errorf("the oldest visible time is %d", ms)
 	}
 	minute, day := in.Rollups[0], in.Rollups[2]

@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -164,11 +166,11 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	if !rowkey.Precision(opts.Precision).Valid() {
 		return nil, invalid.New(ErrInvalid, "Precision", opts.Precision.String(), "Nanoseconds, Microseconds or Milliseconds")
 	}
-	if opts.MaxLate < 0 {
-		return nil, invalid.New(ErrInvalid, "MaxLate", opts.MaxLate.String(), "0 for none, or more")
-	}
-	if opts.MaxFuture < 0 {
-		return nil, invalid.New(ErrInvalid, "MaxFuture", opts.MaxFuture.String(), "0 for none, or more")
+	if err := cmp.Or(
+		invalid.Range(ErrInvalid, "MaxLate", opts.MaxLate, 0, 0, "0 for none, or more"),
+		invalid.Range(ErrInvalid, "MaxFuture", opts.MaxFuture, 0, 0, "0 for none, or more"),
+	); err != nil {
+		return nil, err
 	}
 	classes, err := dataset.NewClasses(opts.classes())
 	if err != nil {
@@ -177,7 +179,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	for i := range opts.Classes {
 		classes[1+i].Choice = true
 	}
-	s := &Schema[T]{codec: c, plain: plain(reflect.TypeFor[T]()), d: dataset.Dataset{
+	s := &Schema[T]{codec: c, plain: lastvalue.Copyable(reflect.TypeFor[T]()), d: dataset.Dataset{
 		Name:      name,
 		Fields:    key.names,
 		Kinds:     key.kinds,
@@ -197,28 +199,18 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	if err := s.d.Complete(); err != nil {
-		return nil, err
-	}
 	rollups, err := describedRollups(opts.Rollups)
 	if err != nil {
 		return nil, err
 	}
 	s.listed = slices.Clone(opts.Rollups)
-	if err := s.d.WithRollups(rollups); err != nil {
-		return nil, err
-	}
-	if err := s.d.WithRollupAges(opts.RollupAges); err != nil {
+	if err := s.d.Complete(rollups, opts.RollupAges); err != nil {
 		return nil, err
 	}
 	if err := checkSources(&s.d, s.listed); err != nil {
 		return nil, err
 	}
-	if err := s.d.CheckFamilies(); err != nil {
-		return nil, err
-	}
-	s.d.WithChoices()
-	return s, nil
+	return s, s.d.CheckFamilies()
 }
 
 // classes returns the classes in the order in which reads look for payloads.

@@ -33,20 +33,20 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrWriterClosed, the error of
 // Admit, or ctx's error. With a journal it matches ErrUnknown if ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
-	p, err := s.prepare(ctx, s.point(e, t, v), nil)
-	if err != nil {
-		return rejected(err).err()
-	}
-	return s.writer.take(ctx, p, false)
+	return s.enqueue(ctx, s.point(e, t, v), false)
 }
 
 // TryEnqueue is Enqueue without waiting: while the buffer is full, the error matches ErrBufferFull.
 func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) error {
-	p, err := s.prepare(ctx, s.point(e, t, v), nil)
+	return s.enqueue(ctx, s.point(e, t, v), true)
+}
+
+func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool) error {
+	p, err := s.prepare(ctx, point, nil)
 	if err != nil {
 		return rejected(err).err()
 	}
-	return s.writer.take(ctx, p, true)
+	return s.writer.take(ctx, p, try)
 }
 
 // EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with

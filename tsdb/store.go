@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,15 +27,22 @@ import (
 // concurrent use. Calls on the zero Store or nil fail with ErrInvalid, except Close.
 type Store struct {
 	core    *points.Table
-	service *tenancy.ServiceClock
-	cursors cursor.Box
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil for none
 	keep    bool                                                 // the caller closes the admin client
 	closers closers
-	alone   bool // no other store can open the table
 
 	creating ensure.Turns // for calls that create datasets for tenants
 }
+
+// ErasedWithin is the maximum time until every open store of a table honours a new erasure mark: it then refuses reads and
+// writes of the erased tenant with ErrErased, and its writers drop the tenant's points. A store that cannot read the marks
+// uses those it has read last; a store that has never read them refuses reads and writes.
+const ErasedWithin = tenancy.ErasedWithin
+
+// ClassesWithin is the maximum time until every open store of a table writes a tenant's points in the class of its changed
+// profile (SchemaOptions.Classes). A store that cannot read the profiles uses those it has read last; a store that has never
+// read them rejects points of schemas with Classes. Reads always find points in every class.
+const ClassesWithin = tenancy.ClassesWithin
 
 // Options configure a store of New.
 type Options struct {
@@ -64,25 +72,20 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	conditional := opts.Conditional
-	if conditional == nil {
-		conditional = client
-	}
+	conditional := cmp.Or(opts.Conditional, client)
 	s := &Store{
-		core: points.NewTable(&tenancy.Tenancy{
+		core: &points.Table{Cache: opts.Cache.open(), Cursors: cursors, Tenancy: &tenancy.Tenancy{
 			Whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
 			Name:          table,
 			Clock:         opts.Clock,
 			Limits:        opts.Limits,
 			RequireTenant: opts.RequireTenant,
-		}, opts.Cache.open()),
-		cursors: cursors,
+		}},
 	}
 	if s.core.Clock == nil {
 		s.core.Clock = time.Now
 	}
 	s.core.Time = clock.New(s.core.Clock, nil)
-	s.service = tenancy.NewServiceClock(s.core.Tenancy)
 	if opts.Views {
 		s.core.Views = tenancy.OpenViews(client, conditional, table, opts.Timeouts.resolve())
 	}
@@ -132,13 +135,9 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 // admit returns an error if the store is closed or was never opened.
 func (s *Store) admit() error {
 	if s == nil || s.core == nil {
-		return errNoStore()
+		return invalid.New(ErrInvalid, "store", "the zero value", "a store from Open, New or package embedded")
 	}
 	return s.core.Tenancy.AdmitOpen()
-}
-
-func errNoStore() error {
-	return invalid.New(ErrInvalid, "store", "the zero value", "a store from Open, New or package embedded")
 }
 
 // Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the

@@ -67,17 +67,8 @@ type StoreOptions struct {
 }
 
 func (o StoreOptions) check() error {
-	if err := o.Timeouts.check(); err != nil {
-		return err
-	}
-	if err := o.Cache.check(); err != nil {
-		return err
-	}
-	if err := o.Telemetry.check(); err != nil {
-		return err
-	}
 	_, err := cursor.NewBox(o.CursorKeys)
-	return err
+	return cmp.Or(o.Timeouts.check(), o.Cache.check(), o.Telemetry.check(), err)
 }
 
 // Timeouts bound every call of a store. A call ends with its context or its timeout, whichever is earlier. Zero fields are
@@ -93,16 +84,15 @@ type Timeouts struct {
 }
 
 func (t Timeouts) check() error {
-	for _, f := range []struct {
-		name string
-		d    time.Duration
-	}{{"Read", t.Read}, {"Write", t.Write}, {"Scan", t.Scan}} {
-		if f.d < 0 {
-			return invalid.New(ErrInvalid, "timeout "+f.name, f.d.String(), "0 for the default, or more")
-		}
-	}
-	return nil
+	return cmp.Or(
+		invalid.Range(ErrInvalid, "timeout Read", t.Read, 0, 0, orDefault),
+		invalid.Range(ErrInvalid, "timeout Write", t.Write, 0, 0, orDefault),
+		invalid.Range(ErrInvalid, "timeout Scan", t.Scan, 0, 0, orDefault),
+	)
 }
+
+// orDefault is the limit of options whose zero value is a default.
+const orDefault = "0 for the default, or more"
 
 func (t Timeouts) resolve() bt.Timeouts {
 	return bt.Timeouts{

@@ -93,10 +93,7 @@ type Attempt struct {
 const mostTenants = 1000
 
 func (t Telemetry) check() error {
-	if t.Tenants < 0 || t.Tenants > mostTenants {
-		return invalid.New(ErrInvalid, "Telemetry.Tenants", fmt.Sprint(t.Tenants), fmt.Sprintf("0 to %d", mostTenants))
-	}
-	return nil
+	return invalid.Range(ErrInvalid, "Telemetry.Tenants", t.Tenants, 0, mostTenants, fmt.Sprintf("0 to %d", mostTenants))
 }
 
 func (t Telemetry) open(s *Store) *telemetry.Probe {

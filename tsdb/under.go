@@ -30,42 +30,38 @@ import (
 // entity, its time and a *PointError, and the sequence continues. Any other error is the last pair. The read timeout bounds
 // each request; the scan timeout bounds the iteration, including the time that the loop body takes.
 func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
-	return func(yield func(Point[T], error) bool) {
-		ctx, op := r.begin(ctx, telemetry.LatestUnder)
-		var failed error
-		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, skipscan.Query{Values: true}, opts) {
-			if failed = err; err != nil {
-				yield(Point[T]{}, err)
-				return
-			}
-			op.Returned(1)
-			point, bad := r.decode(h)
-			if bad != nil {
-				err = bad
-			}
-			if !yield(point, err) {
-				return
-			}
+	return under(ctx, r, telemetry.LatestUnder, p, skipscan.Query{Values: true}, opts, func(h dataset.Hit) (Point[T], error) {
+		point, bad := r.decode(h)
+		if bad != nil {
+			return point, bad
 		}
-	}
+		return point, nil
+	})
 }
 
 // Entities returns the entities below a prefix that have a visible point, or all of the dataset for AllEntities, as a
 // sequence in the order of Entity.Compare. Costs, options and errors are those of LatestUnder, but the service sends no
 // payloads, and a point that does not decode counts as a point.
 func (r *Repository[T]) Entities(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Entity, error] {
-	return func(yield func(Entity, error) bool) {
-		ctx, op := r.begin(ctx, telemetry.Entities)
+	return under(ctx, r, telemetry.Entities, p, skipscan.Query{}, opts, func(h dataset.Hit) (Entity, error) {
+		return Entity{path: h.Path}, nil
+	})
+}
+
+// under yields what of returns for the newest visible point of each entity below a prefix.
+func under[T, R any](ctx context.Context, r *Repository[T], name telemetry.Name, p Prefix, q skipscan.Query, opts []ReadOption, of func(dataset.Hit) (R, error)) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		ctx, op := r.begin(ctx, name)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, skipscan.Query{}, opts) {
+		for h, err := range r.newestUnder(ctx, p, q, opts) {
 			if failed = err; err != nil {
-				yield(Entity{}, err)
+				var none R
+				yield(none, err)
 				return
 			}
 			op.Returned(1)
-			if !yield(Entity{path: h.Path}, nil) {
+			if !yield(of(h)) {
 				return
 			}
 		}

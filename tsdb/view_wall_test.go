@@ -42,7 +42,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 		t.Fatalf("the table holds %d rows of acme and %d others", len(own), len(foreign))
 	}
 	foreign = append(foreign, rowkey.FormatRow, "acme", "acme$", "acm", "zzz#r#new", "acme2#readings#new#1")
-	through := in.For(acme)
+	through := in.Rows(acme)
 	client, _ := tsdbtest.Clients(t, conn)
 	view := client.OpenAuthorizedView(tsdbtest.Table, tsdb.ViewID(acme))
 

@@ -203,6 +203,27 @@ func (w *Writer) Stats() WriterStats {
 	}
 }
 
+// figures returns the function from which the writer's metrics are read.
+func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
+	return func() telemetry.WriterFigures {
+		s := w.Stats()
+		return telemetry.WriterFigures{
+			Points: int64(s.BufferedPoints), Bytes: s.BufferedBytes,
+			CapacityPoints: int64(o.BufferEntries), CapacityBytes: o.BufferBytes,
+			Oldest: s.OldestAge, InFlight: int64(s.InFlight), Slots: int64(s.Slots), Down: s.Down != nil,
+			Stored: int64(s.Stored), Rejected: int64(s.Rejected), Unknown: int64(s.Unknown),
+			Requests: int64(s.Requests), Retries: int64(s.Retries), Blocked: s.Blocked,
+			Journal: w.journal != nil, JournalPoints: int64(s.Journal.Points), JournalBytes: s.Journal.Bytes,
+			JournalLimit: s.Journal.Limit, Dead: int64(s.Journal.DeadLetters),
+		}
+	}
+}
+
+// sends reports a request.
+func (w *Writer) sends(s buffer.Sending) {
+	w.watch.Sends(context.Background(), telemetry.Batch{Points: s.Items, Wait: s.Wait, Reason: string(s.Reason)})
+}
+
 // admit returns an error if the writer or its store cannot be used.
 func (w *Writer) admit() error {
 	if w == nil || w.buffer == nil {
@@ -245,11 +266,7 @@ func (e *UndeliveredError) Error() string {
 
 // Unwrap returns one *WriteError per element of Points, in order.
 func (e *UndeliveredError) Unwrap() []error {
-	errs := make([]error, len(e.Points))
-	for i, p := range e.Points {
-		errs[i] = &WriteError{Outcome: p.Outcome}
-	}
-	return errs
+	return causes(e.Points, func(u Undelivered) error { return &WriteError{Outcome: u.Outcome} })
 }
 
 // failed records and reports a point that was not stored.

@@ -30,7 +30,7 @@ func (w *Writer) add(ctx context.Context, ev inside.Event, done func(Outcome)) e
 }
 
 func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, done func(Outcome)) (*delivery.Pending, error) {
-	if err := w.admitJournal(); err != nil {
+	if err := w.admitJournal(ctx); err != nil {
 		return nil, err
 	}
 	if w.store.core.Whole != ev.Table {

@@ -54,28 +54,22 @@ type WriterOptions struct {
 
 func (o WriterOptions) check() error {
 	atMost := func(name string, v, most int) error {
-		if v < 0 || v > most {
-			return invalid.New(ErrInvalid, name, fmt.Sprint(v), fmt.Sprintf("0 for the default, or 1 to %d", most))
-		}
-		return nil
+		return invalid.Range(ErrInvalid, name, v, 0, most, fmt.Sprintf("0 for the default, or 1 to %d", most))
 	}
-	for _, err := range []error{
+	return cmp.Or(
 		atMost("BatchPoints", o.BatchPoints, 5000),
 		atMost("BatchBytes", o.BatchBytes, bt.MaxBytes),
 		atMost("BufferPoints", o.BufferPoints, 1<<30),
 		atMost("InFlight", o.InFlight, 1000),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	if o.BufferBytes != 0 && o.BufferBytes < leastBuffer {
-		return invalid.New(ErrInvalid, "BufferBytes", fmt.Sprint(o.BufferBytes), fmt.Sprintf("0 for the default, or at least %d", leastBuffer))
-	}
-	if o.DeliveryTimeout < 0 {
-		return invalid.New(ErrInvalid, "DeliveryTimeout", o.DeliveryTimeout.String(), "0 for the default, or more")
-	}
-	return o.Journal.check()
+		atLeast("BufferBytes", o.BufferBytes, leastBuffer),
+		invalid.Range(ErrInvalid, "DeliveryTimeout", o.DeliveryTimeout, 0, 0, orDefault),
+		o.Journal.check(),
+	)
+}
+
+// atLeast refuses sizes below least, except 0.
+func atLeast(name string, v, least int64) error {
+	return invalid.Range(ErrInvalid, name, cmp.Or(v, least), least, 0, fmt.Sprintf("0 for the default, or at least %d", least))
 }
 
 const leastBuffer = 16 << 20

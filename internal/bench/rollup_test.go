@@ -45,7 +45,7 @@ func rolledStore(b *testing.B, opts engine.Options, c *shifted, s tsdb.Dataset) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	in.WatchClock(server.Watch())
+	in.Service.Use(server.Watch())
 	if err := store.Ensure(context.Background(), s); err != nil {
 		b.Fatal(err)
 	}

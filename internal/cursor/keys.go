@@ -2,8 +2,11 @@ package cursor
 
 import (
 	"crypto/cipher"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
@@ -44,6 +47,27 @@ func NewBox(keys [][]byte) (Box, error) {
 		b.keys = append(b.keys, aead)
 	}
 	return b, nil
+}
+
+// ParseKeys parses keys in standard base64, separated by commas, and checks them as NewBox does. Empty text is no keys. Its
+// errors start with field, and never show the text.
+func ParseKeys(field, text string) (keys [][]byte, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(one))
+		if err != nil {
+			return nil, invalid.New(rowkey.ErrInvalid, field+", cursor key "+strconv.Itoa(len(keys)+1), "no standard base64",
+				strconv.Itoa(KeySize)+` random bytes, as "openssl rand -base64 `+strconv.Itoa(KeySize)+`" prints them`)
+		}
+		keys = append(keys, key)
+	}
+	_, err = NewBox(keys)
+	if e, ok := errors.AsType[*invalid.Error](err); ok {
+		return nil, invalid.New(e.Err, field+", "+e.Field, e.Value, e.Limit)
+	}
+	return keys, err
 }
 
 // same reports whether key repeats one byte, as a buffer does that was never filled.

@@ -6,6 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -20,8 +21,8 @@ var (
 	// OfRepository returns the internals of a *tsdb.Repository[T]. It does no I/O. Its error says why no call on the
 	// repository can work.
 	OfRepository func(repo any) (Repository, error)
-	// OfDataset returns the definition of a tsdb.Dataset.
-	OfDataset func(dataset any) (Dataset, error)
+	// OfDataset returns the shape of a tsdb.Dataset.
+	OfDataset func(of any) (*dataset.Dataset, error)
 	// Begin begins an operation on the rows of a *tsdb.Repository[T], of n events if it is batched.
 	Begin func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
 	// Add puts an event into the journal of a *tsdb.Writer. done is a func(tsdb.Outcome). If it is nil, Add waits for

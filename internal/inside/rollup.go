@@ -4,40 +4,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Repository is the internals of a repository: one tenant's rows of one dataset. Rows are built only from its spaces.
+// Repository is the internals of a repository: one tenant's rows of one dataset, and of its rollups. Rows are built only
+// from its spaces.
 type Repository struct {
-	Store     Store
-	Dataset   string
-	Fields    []string
-	Salts     int
-	Space     rowkey.Space // of the points; its CheckPath and CheckPrefix cover the rollups' rows too
-	Precision rowkey.Precision
-	Rollups   []Rollup // in the schema's order
-	// RollupAge returns how long the tenant's class keeps rollups at most; 0 means as long as the rollups' own classes
-	// say. ShortestRollupAge is the shortest of all classes; 0 means none.
-	RollupAge         func(context.Context) (time.Duration, error)
-	ShortestRollupAge time.Duration
-	// Whole returns the earliest time, in whole milliseconds, from which on no point has expired in any class; 0 if
-	// points never expire.
-	Whole func(now time.Time) int64
-	// Arrival refuses a time that the schema's MaxLate or MaxFuture does not allow; it accepts expired times.
-	Arrival func(t, now time.Time) error
-	// Admit refuses a call for another tenant in ctx or on a closed store. Each call uses it.
-	Admit func(ctx context.Context) error
-	// AdmitEntity refuses an erased entity with tsdb.ErrErased. Background writers call it before each request that
-	// writes.
-	AdmitEntity func(path string) error
-	// Table is the table as the tenant may see it.
-	Table *bt.Table
-	// Take refuses a write for an entity that must not be written, and counts the write against the tenant's limits.
-	// The path has passed CheckPath. Call it for each event to add, after all other checks.
-	Take func(path string, bytes int) error
+	*points.Rows
+	// Allow refuses a call for another tenant in ctx, for an erased one, or on a closed store. Each call uses it.
+	Allow   func(ctx context.Context) error
+	Rollups []Rollup // in the schema's order
 }
 
 // Rollup is a rollup of a dataset, and the spaces of its rows. Times in their keys are in milliseconds.
@@ -57,15 +36,4 @@ func (r Rollup) Within(age time.Duration) Rollup {
 		r.Age, r.Bounded = age, true
 	}
 	return r
-}
-
-// Dataset is a schema's definition of its dataset.
-type Dataset struct {
-	Name      string
-	Fields    []string
-	Salts     int
-	Precision rowkey.Precision
-	Rollups   []catalog.Rollup
-	Entry     catalog.Dataset // its description for the catalogue
-	Shape     *dataset.Dataset
 }

@@ -32,6 +32,14 @@ func New(sentinel error, field, value, limit string) *Error {
 	return &Error{Field: field, Value: value, Limit: limit, Err: sentinel}
 }
 
+// Range returns nil if v is least to most, where a most of 0 is no bound, and otherwise an Error with that limit.
+func Range[N ~int | ~int64](sentinel error, field string, v, least, most N, limit string) error {
+	if v < least || most != 0 && v > most {
+		return New(sentinel, field, fmt.Sprint(v), limit)
+	}
+	return nil
+}
+
 // Error implements error.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%v: %s is %s; want %s", e.Err, e.Field, e.Value, e.Limit)

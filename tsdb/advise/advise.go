@@ -75,18 +75,17 @@ func Keys(d tsdb.Dataset, s Sample) ([]Advice, error) {
 }
 
 func inputOf(d tsdb.Dataset, s Sample) (input, error) {
-	of, err := inside.OfDataset(d)
+	shape, err := inside.OfDataset(d)
 	if err != nil {
 		return input{}, err
 	}
-	shape := of.Shape
 	shapes := []*dataset.Dataset{shape}
 	for i, other := range s.OtherDatasets {
 		o, err := inside.OfDataset(other)
 		if err != nil {
 			return input{}, fmt.Errorf("OtherDatasets %d: %w", i, err)
 		}
-		shapes = append(shapes, o.Shape)
+		shapes = append(shapes, o)
 	}
 	switch {
 	case !(s.Share >= 0 && s.Share <= 1):

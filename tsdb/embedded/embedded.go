@@ -164,7 +164,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	in.WatchClock(server.Watch())
-	in.SetAlone()
+	in.Service.Use(server.Watch())
+	in.Alone = true
 	return store, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -45,7 +46,7 @@ type View struct {
 	unit    rowkey.Precision
 
 	identity bool // its points have an ID
-	points   inside.Points
+	points   *points.Raw
 }
 
 // Open returns a tenant's points of a dataset. The error matches ErrInvalid if the catalogue does not have the
@@ -65,7 +66,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if err := rowkey.CheckDataset(dataset); err != nil {
 		return nil, err
 	}
-	st, err := catalog.Load(ctx, in.Table, []string{dataset})
+	st, err := catalog.Load(ctx, in.Whole, []string{dataset})
 	if err != nil {
 		return nil, in.Explain(err)
 	}
@@ -80,7 +81,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if v.unit, v.identity, err = rowkey.ParseTimeName(v.dataset.Precision); err != nil {
 		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
 	}
-	v.points, err = in.Points(ctx, v.dataset, id)
+	v.points, err = in.Raw(ctx, v.dataset, id)
 	return v, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -50,7 +51,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	if err := in.Check(); err != nil {
 		return err
 	}
-	s := inside.Selection{Entity: inside.PathOf(e), Newest: v.unit.Max()}
+	s := points.Selection{Entity: inside.PathOf(e), Newest: v.unit.Max()}
 	if from, ok := in.Start(); ok {
 		if s.Oldest, ok = v.unit.AtOrAfter(from); !ok {
 			return nil
@@ -64,7 +65,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	if s.Oldest > s.Newest {
 		return nil
 	}
-	err := v.points.Read(ctx, s, func(p inside.Point) error {
+	err := v.points.Read(ctx, s, func(p points.RawPoint) error {
 		if !visit(Point{e, v.unit.Time(p.Units), p.ID, p.Class, p.Tag, bytes.Clone(p.Payload), p.Unread}) {
 			return errEnough
 		}
@@ -97,7 +98,7 @@ func (v *View) Put(ctx context.Context, p Point) error {
 	if err != nil {
 		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}
 	}
-	out := v.points.Write(ctx, []inside.Point{{Path: inside.PathOf(p.Entity), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
+	out := v.points.Write(ctx, []points.RawPoint{{Path: inside.PathOf(p.Entity), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
 	if out.State == bt.Stored {
 		return nil
 	}

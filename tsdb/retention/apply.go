@@ -63,12 +63,12 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	if r.path != p.doc.Table {
 		return rep, invalid.New(ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "a plan for "+r.path)
 	}
-	families, err := r.Families(p.doc.Declared)
+	families, err := dataset.FamiliesFromCatalog(p.doc.Declared)
 	if err != nil {
 		return rep, err
 	}
 	a := applier{room: r, opts: opts, plan: p.doc, want: byName(families)}
-	err = r.Table.Retry(ctx, a.once)
+	err = r.Whole.Retry(ctx, a.once)
 	rep.Applied = append(rep.Applied, a.done...)
 	return rep, err
 }
@@ -92,7 +92,7 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	items := compare(a.plan.Declared, a.want, have, a.Families)
+	items := compare(a.plan.Declared, a.want, have)
 	a.settle(items)
 	if err := a.admit(have, items); err != nil {
 		return false, err
@@ -308,7 +308,7 @@ func (a *applier) checkConditional(ctx context.Context, have actual, items []Ite
 	if a.checked || !ok || have.catalog.Format == 0 || !slices.ContainsFunc(items, func(i Item) bool { return i.Kind == Record }) {
 		return nil
 	}
-	if _, err := catalog.WriteFormat(ctx, a.Table); err != nil { // it exists, so this writes nothing
+	if _, err := catalog.WriteFormat(ctx, a.Whole); err != nil { // it exists, so this writes nothing
 		return a.catalogError(err)
 	}
 	a.checked = true
@@ -336,7 +336,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 			continue
 		}
 		a.doubt = []Item{i}
-		written, err := catalog.Write(ctx, a.Table, next, old)
+		written, err := catalog.Write(ctx, a.Whole, next, old)
 		switch {
 		case err != nil:
 			return false, a.catalogError(err)

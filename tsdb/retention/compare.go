@@ -25,8 +25,6 @@ type comparison struct {
 	listed   map[string]bool   // their names
 	want     map[string]dataset.Family
 	have     actual
-	families func([]catalog.Dataset) ([]dataset.Family, error)
-
 	recorded map[string]*record // by family
 	items    []Item
 }
@@ -38,9 +36,9 @@ type record struct {
 }
 
 // compare returns the differences, in the order of a plan.
-func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual, families func([]catalog.Dataset) ([]dataset.Family, error)) []Item {
+func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual) []Item {
 	c := comparison{
-		declared: declared, listed: map[string]bool{}, want: want, have: have, families: families,
+		declared: declared, listed: map[string]bool{}, want: want, have: have,
 		recorded: map[string]*record{}, items: []Item{},
 	}
 	for i := range declared {
@@ -74,7 +72,7 @@ func (c *comparison) readCatalog() {
 		classes[w.Class.Name] = w.Class
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.have.catalog.Datasets)) {
-		families, err := c.families([]catalog.Dataset{c.have.catalog.Datasets[name].Dataset})
+		families, err := dataset.FamiliesFromCatalog([]catalog.Dataset{c.have.catalog.Datasets[name].Dataset})
 		if err != nil {
 			c.impossible(Item{Dataset: name}, fmt.Sprintf("This version cannot read its entry in the catalogue, so it is not known which families it needs: %v.", err))
 			continue

@@ -17,7 +17,7 @@ const clockSkew = time.Minute
 //
 // It counts the scan timeout in, because the shorter policy applies until the change is made.
 func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, err error) {
-	until := a.Clock().Add(a.Table.Timeouts().Scan + clockSkew)
+	until := a.Clock().Add(a.Whole.Timeouts().Scan + clockSkew)
 	for _, d := range a.plan.Declared {
 		old, ok := have.catalog.Datasets[d.Name]
 		if !ok || a.noted[d.Name] {
@@ -40,7 +40,7 @@ func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, er
 		longerRollups(from, d, old.Dataset, until)
 		if len(from) > 0 {
 			again = true
-			written, err := catalog.WriteComplete(ctx, a.Table, old, from)
+			written, err := catalog.WriteComplete(ctx, a.Whole, old, from)
 			if err != nil {
 				return false, a.catalogError(err)
 			}

@@ -188,7 +188,7 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 		return nil, err
 	}
 	kept, identity, ages := kept{"": {}}, map[string]bool{}, []string(nil)
-	for d, err := range catalog.Each(ctx, in.Table) {
+	for d, err := range catalog.Each(ctx, in.Whole) {
 		if err != nil {
 			return nil, in.Explain(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -55,7 +56,7 @@ func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (
 		if err != nil {
 			return nil, err
 		}
-		declared[i] = described.Entry
+		declared[i] = described.ToCatalog()
 	}
 	return newPlan(ctx, store, func(actual) ([]catalog.Dataset, error) { return declared, nil })
 }
@@ -88,7 +89,7 @@ func newPlan(ctx context.Context, store *tsdb.Store, declare func(actual) ([]cat
 		return nil, err
 	}
 	defer end()
-	err = r.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+	err = r.Whole.Retry(ctx, func(ctx context.Context) (bool, error) {
 		have, err := r.look(ctx)
 		if err != nil {
 			return false, err
@@ -111,7 +112,7 @@ const (
 
 // plan compares the declared datasets with the table.
 func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
-	families, err := r.Families(declared)
+	families, err := dataset.FamiliesFromCatalog(declared)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 	}
 	return &Plan{document{
 		Format: planFormat, Version: planVersion, Table: r.path,
-		Items:    compare(declared, byName(families), have, r.Families),
+		Items:    compare(declared, byName(families), have),
 		Declared: declared,
 		Seen:     was,
 	}}, nil

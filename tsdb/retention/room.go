@@ -37,7 +37,7 @@ func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 		return room{}, nil, err
 	}
 	r := room{Store: in}
-	if r.path, err = in.Table.Path(ctx); err != nil {
+	if r.path, err = in.Whole.Path(ctx); err != nil {
 		return r, nil, in.Explain(err)
 	}
 	admin, end, err := in.Admin(ctx)
@@ -73,7 +73,7 @@ func (r room) look(ctx context.Context) (actual, error) {
 	if _, ok := a.families[catalog.Family]; !ok {
 		return a, nil
 	}
-	if a.catalog, err = catalog.LoadAll(ctx, r.Table.SingleCluster()); err != nil {
+	if a.catalog, err = catalog.LoadAll(ctx, r.Whole.SingleCluster()); err != nil {
 		return a, fmt.Errorf("retention: read the catalogue: %w", r.Explain(err))
 	}
 	return a, nil

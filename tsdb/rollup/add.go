@@ -96,7 +96,7 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 	if err != nil {
 		return inside.Repository{}, nil, err
 	}
-	if err := in.Admit(ctx); err != nil {
+	if err := in.Allow(ctx); err != nil {
 		return inside.Repository{}, nil, err
 	}
 	age, err := in.RollupAge(ctx)
@@ -118,8 +118,8 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 	if err := in.Space.CheckPath(path); err != nil {
 		return placed{}, err
 	}
-	now := in.Store.Clock()
-	if err := in.Arrival(t, now); err != nil {
+	now := in.Clock()
+	if err := in.D.CheckTime(t, now); err != nil {
 		return placed{}, err
 	}
 	start := a.rollup.grid.Start(t)
@@ -156,7 +156,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func outcome(in inside.Repository, o bt.Outcome) tsdb.Outcome {
 	out := tsdb.Outcome{State: tsdb.State(o.State), Attempts: o.Attempts, Err: o.Err}
 	if o.Err != nil && o.Attempts > 0 && !errors.Is(o.Err, ErrTooManyMessages) {
-		out.Err = in.Store.Explain(o.Err)
+		out.Err = in.Explain(o.Err)
 	}
 	return out
 }

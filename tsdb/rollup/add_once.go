@@ -45,7 +45,7 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 	b := a.rollup.added.Batch()
 	b.Add(p.event)
 	m, _ := b.Mutation()
-	return errorOf(outcome(in, in.Table.Once(ctx, p.key, m)))
+	return errorOf(outcome(in, in.View.Once(ctx, p.key, m)))
 }
 
 // AddMany adds events in as few requests as it can. Events of one row share a mutation and have the same outcome;
@@ -126,7 +126,7 @@ func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, rows 
 		entries = append(entries, bt.Entry{Key: r.key, Mutation: m, Mutations: n, Bytes: r.batch.Bytes()})
 		sent = append(sent, r)
 	}
-	for i, out := range in.Table.BulkOnce(ctx, entries) {
+	for i, out := range in.View.BulkOnce(ctx, entries) {
 		for _, e := range sent[i].events {
 			outcomes[e] = outcome(in, out)
 		}

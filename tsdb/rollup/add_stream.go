@@ -122,7 +122,7 @@ func (a *StreamAdder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time
 		return inside.Event{}, err
 	}
 	return inside.Event{
-		Table: in.Store.Table, Tenant: a.repo.Tenant(), Dataset: in.Dataset, Fields: in.Fields, Salts: in.Salts,
+		Table: in.Whole, Tenant: a.repo.Tenant(), Dataset: in.D.Name, Fields: in.D.Fields, Salts: in.D.Salts,
 		Rollup: &a.rollup.entry, Path: p.path, Event: p.event,
 	}, nil
 }

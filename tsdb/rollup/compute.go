@@ -77,7 +77,7 @@ const maxRun = 512
 // read calls visit with the buckets of an entity that are not empty and start within s, in order, until visit returns
 // false. It computes buckets that are marked, and reads the others from the table.
 func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, visit func(bucket) (bool, error)) error {
-	now := l.in.Store.Clock()
+	now := l.in.Clock()
 	s = span{max(s.from, l.oldest(now)), min(s.to, maxMillis)}
 	if s.empty() {
 		return ctxerr.Of(ctx)

@@ -37,10 +37,10 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 	if err != nil {
 		return in, nil, err
 	}
-	if err := in.Admit(ctx); err != nil {
+	if err := in.Allow(ctx); err != nil {
 		return in, nil, err
 	}
-	stored, err := in.Store.Entry(ctx, in.Dataset)
+	stored, err := in.Entry(ctx, in.D.Name)
 	if err != nil {
 		return in, nil, err
 	}
@@ -54,7 +54,7 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 		if !ok {
 			continue // of another type, which For does not accept
 		}
-		l := &level[T]{Rollup: def, repo: repo, table: in.Table, in: in, at: r.Within(age), stored: &stored, age: age}
+		l := &level[T]{Rollup: def, repo: repo, table: in.View, in: in, at: r.Within(age), stored: &stored, age: age}
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer
@@ -97,9 +97,9 @@ func oldest(r inside.Rollup, now time.Time) int64 {
 func (l *level[T]) computable(now time.Time) int64 {
 	later := now.Add(l.table.Timeouts().Scan)
 	if l.source != nil {
-		return max(oldest(l.source.at.Within(l.in.ShortestRollupAge), later), l.stored.CompleteFrom(l.source.entry.Class.Name, later))
+		return max(oldest(l.source.at.Within(l.in.D.ShortestRollupAge()), later), l.stored.CompleteFrom(l.source.entry.Class.Name, later))
 	}
-	return max(l.in.Whole(later), l.stored.PointsCompleteFrom(later))
+	return max(l.in.D.OldestUnexpired(later), l.stored.PointsCompleteFrom(later))
 }
 
 // replaceable returns the time from which stored buckets can be replaced: they must be visible and computable.
@@ -196,5 +196,5 @@ func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.F
 	if failed != nil {
 		return failed
 	}
-	return l.in.Store.Explain(err)
+	return l.in.Explain(err)
 }

@@ -140,7 +140,7 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	}
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
-	now := l.in.Store.Clock().UnixMilli()
+	now := l.in.Clock().UnixMilli()
 	return l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
 		return visit(l.public(&b, now)), nil
 	})
@@ -268,8 +268,8 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 		out.Start, out.End, out.Open = time.Time{}, time.Time{}, false
 		return out, nil
 	}
-	out := l.public(&total, l.in.Store.Clock().UnixMilli())
-	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Store.Clock().UnixMilli())
+	out := l.public(&total, l.in.Clock().UnixMilli())
+	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Clock().UnixMilli())
 	out.End, out.Open = of.End, of.Open
 	return r.joinedTotal(ctx, e, in, out)
 }

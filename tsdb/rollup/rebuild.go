@@ -64,7 +64,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 		return 0, err
 	}
 	s := l.spanOf(in)
-	oldest := l.replaceable(l.in.Store.Clock())
+	oldest := l.replaceable(l.in.Clock())
 	if from, ok := in.Start(); ok && s.from < oldest {
 		return 0, invalid.New(tsdb.ErrExpired, "start of the interval", from.UTC().String(), "a time within the retention of the rollup and of its source")
 	}
@@ -100,7 +100,7 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	for {
-		if s.from = max(s.from, l.replaceable(l.in.Store.Clock())); s.empty() {
+		if s.from = max(s.from, l.replaceable(l.in.Clock())); s.empty() {
 			return buckets, nil
 		}
 		next, err := l.next(ctx, path, s)

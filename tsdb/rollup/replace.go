@@ -40,7 +40,7 @@ func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) 
 
 // lost returns how many of the ascending starts belong to buckets that can no longer be replaced.
 func (l *level[T]) lost(starts []int64) int {
-	n, _ := slices.BinarySearch(starts, l.replaceable(l.in.Store.Clock()))
+	n, _ := slices.BinarySearch(starts, l.replaceable(l.in.Clock()))
 	return n
 }
 
@@ -70,7 +70,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	}
 	row, err := l.table.Row(ctx, key, filter)
 	if err != nil {
-		return nil, false, l.in.Store.Explain(err)
+		return nil, false, l.in.Explain(err)
 	}
 	old, err := l.layout.stored(row, len(l.measures))
 	if err != nil {
@@ -102,14 +102,14 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	}
 	matched, out := l.table.Conditional(ctx, key, same, then, otherwise)
 	if out.State != bt.Stored {
-		return nil, false, l.in.Store.Explain(out.Err)
+		return nil, false, l.in.Explain(out.Err)
 	}
 	return changed, matched != (then != nil), nil
 }
 
 // admit returns an error if the entity or its tenant has been erased.
 func (l *level[T]) admit(ctx context.Context, path string) error {
-	if err := l.in.Admit(ctx); err != nil {
+	if err := l.in.Allow(ctx); err != nil {
 		return err
 	}
 	return l.in.AdmitEntity(path)

@@ -37,7 +37,7 @@ type sweep[T any] struct {
 func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 	for _, rng := range s.at.Marks.Under("") {
 		for !rng.Empty() {
-			if err := s.in.Admit(ctx); err != nil { // the tenant may have been erased meanwhile
+			if err := s.in.Allow(ctx); err != nil { // the tenant may have been erased meanwhile
 				return marks, err
 			}
 			page, next, err := s.page(ctx, rng)
@@ -73,7 +73,7 @@ func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, n
 // settle processes the due marks of a page, several rows at once. It then marks the coarser rollups, and last removes
 // the page's marks.
 func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
-	now, err := s.in.Store.Confirmed(ctx)
+	now, err := s.in.Service.Confirmed(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,11 +87,11 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		})
 	}
 	workers.Wait()
-	if err := s.in.Admit(ctx); err != nil { // erased while its rows were computed
+	if err := s.in.Allow(ctx); err != nil { // erased while its rows were computed
 		return err
 	}
 	told := s.bulk(ctx, s.tell(page, done))
-	if now, err = s.in.Store.Confirmed(ctx); err != nil {
+	if now, err = s.in.Service.Confirmed(ctx); err != nil {
 		return err // the computed buckets may lack points that looked expired
 	}
 	young := s.young(now)
@@ -112,7 +112,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		if len(d.slots)+len(d.ahead) > 0 {
 			clear = append(clear, s.clearing(page[i], d.slots, d.ahead, now))
 		}
-		s.pass.waits(s.in.Dataset, s.name, d.waits)
+		s.pass.waits(s.in.D.Name, s.name, d.waits)
 	}
 	s.bulk(ctx, clear)
 	return ctxerr.Of(ctx)
@@ -202,7 +202,7 @@ func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 
 // marking returns the entries that mark the slots of times.
 func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
-	now := l.in.Store.Clock().UnixMilli()
+	now := l.in.Clock().UnixMilli()
 	rows := map[int64]int{}
 	for _, ms := range times {
 		row, slot := l.entry.Slot(ms)
@@ -225,7 +225,7 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 func (s *sweep[T]) clearing(m marked, slots, ahead []slot, now time.Time) bt.Entry {
 	var buf [256]byte
 	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}
-	at := bigtable.Time(s.in.Store.Clock()).TruncateToMilliseconds()
+	at := bigtable.Time(s.in.Clock()).TruncateToMilliseconds()
 	for _, slot := range ahead {
 		e.Mutation.DeleteTimestampRange(dataset.MarkFamily, slot.column, bigtable.Time(now.Add(maxAhead)).TruncateToMilliseconds(), 0)
 		e.Mutation.Set(dataset.MarkFamily, slot.column, at, nil)
@@ -244,7 +244,7 @@ func (s *sweep[T]) bulk(ctx context.Context, entries []bt.Entry) bool {
 	outs := s.table.Bulk(ctx, entries)
 	i := slices.IndexFunc(outs, func(o bt.Outcome) bool { return o.State != bt.Stored })
 	if i >= 0 && ctx.Err() == nil {
-		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.repo.Tenant(), s.in.Store.Explain(outs[i].Err)))
+		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.repo.Tenant(), s.in.Explain(outs[i].Err)))
 	}
 	return i < 0
 }

@@ -91,7 +91,7 @@ func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
 // ages reports whether a class of the schema sets an age for rollups.
 func (j job[T]) ages() bool {
 	d, err := inside.OfDataset(j.Schema)
-	return err == nil && len(d.Entry.RollupAges) > 0
+	return err == nil && d.ShortestRollupAge() > 0
 }
 
 // trim deletes the tenant's buckets that are older than its class allows, and returns the number of changed rows.
@@ -119,7 +119,7 @@ func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows
 
 // trimPage deletes expired cells in the first rows of a range that have any, and returns the rest of the range.
 func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, next rowkey.Range, err error) {
-	now, err := l.in.Store.Confirmed(ctx)
+	now, err := l.in.Service.Confirmed(ctx)
 	if err != nil {
 		return 0, next, err
 	}
@@ -153,14 +153,14 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 	if len(entries) == 0 {
 		return 0, next, nil
 	}
-	if err := l.in.Admit(ctx); err != nil {
+	if err := l.in.Allow(ctx); err != nil {
 		return 0, next, err
 	}
 	for _, out := range l.table.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
 			rows++
 		} else if err == nil {
-			err = l.in.Store.Explain(out.Err)
+			err = l.in.Explain(out.Err)
 		}
 	}
 	return rows, next, err

@@ -89,7 +89,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	if err != nil {
 		return nil, err
 	}
-	write := in.Table.Timeouts().Write
+	write := in.Whole.Timeouts().Write
 	switch {
 	case len(jobs) == 0:
 		return nil, invalid.New(ErrInvalid, "jobs", "none", "at least one job from NewJob")
@@ -195,7 +195,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	p := &pass{rows: make(chan struct{}, w.opts.Concurrency), onError: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}
-	if _, err := w.in.Confirmed(ctx); err != nil {
+	if _, err := w.in.Service.Confirmed(ctx); err != nil {
 		p.fail(err)
 		return p.done, cmp.Or(ctxerr.Of(ctx), err)
 	}

@@ -29,7 +29,7 @@ func (r room) offered(ctx context.Context, p Profile) error {
 	refused := map[string]bool{}
 	var shown []string
 	n := 0
-	for e, err := range catalog.Each(ctx, r.Table) {
+	for e, err := range catalog.Each(ctx, r.Whole) {
 		if err != nil {
 			return r.Explain(err)
 		}

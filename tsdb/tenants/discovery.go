@@ -217,7 +217,7 @@ func (d *discovery) datasets(ctx context.Context, id tenant.ID) ([]string, error
 		return d.names, nil
 	}
 	names := []string{}
-	for e, err := range catalog.Each(ctx, d.Table) {
+	for e, err := range catalog.Each(ctx, d.Whole) {
 		if err != nil {
 			return nil, d.Explain(err)
 		}
@@ -244,7 +244,7 @@ func (d *discovery) counts(ctx context.Context, dataset string) (bool, error) {
 	if ok {
 		return mine, nil
 	}
-	st, err := catalog.Load(ctx, d.Table, []string{dataset})
+	st, err := catalog.Load(ctx, d.Whole, []string{dataset})
 	if err != nil {
 		return false, d.Explain(err)
 	}
@@ -279,7 +279,7 @@ func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (foun
 		return false, nil
 	}
 	foreign := false
-	err = d.Table.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
+	err = d.Whole.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
 		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
 		foreign = !found
 		return false

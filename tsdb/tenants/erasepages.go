@@ -32,7 +32,7 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 	var fit []fitting
 	var keys []string // of the requested datasets, for the error
 	n := 0
-	for e, err := range catalog.Each(ctx, r.Table) {
+	for e, err := range catalog.Each(ctx, r.Whole) {
 		if err != nil {
 			return nil, r.Explain(err)
 		}
@@ -209,7 +209,7 @@ func (r room) deleteKeys(ctx context.Context, keys []string) (deleted int, err e
 func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, err error) {
 	for len(entries) > 0 {
 		var failed []bt.Entry
-		for i, out := range r.Table.Bulk(ctx, entries) {
+		for i, out := range r.Whole.Bulk(ctx, entries) {
 			if out.State == bt.Stored {
 				deleted++
 				continue

@@ -50,7 +50,7 @@ func (e *erasure) deleteView(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	return e.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+	return e.Whole.Retry(ctx, func(ctx context.Context) (bool, error) {
 		err := admin.DeleteAuthorizedView(ctx, e.Name, tsdb.ViewID(e.id))
 		return err == nil, err
 	})

@@ -100,7 +100,7 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 	if err := e.checkClock(ctx); err != nil {
 		return err
 	}
-	anew := !m.inForce(e.Earliest())
+	anew := !m.inForce(e.Time.Earliest())
 	if anew {
 		if err := e.roomForMark(ctx); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (e *erasure) checkClock(ctx context.Context) error {
 	if e.opts.Keep == 0 && e.mark.rec.Keep == 0 && e.mark.rec.Until.IsZero() {
 		return nil
 	}
-	_, err := e.Confirmed(ctx)
+	_, err := e.Service.Confirmed(ctx)
 	return err
 }
 
@@ -143,7 +143,7 @@ func (r room) defaultSettle() time.Duration {
 	if r.Alone {
 		return time.Second
 	}
-	t := r.Table.Timeouts()
+	t := r.Whole.Timeouts()
 	return tsdb.ErasedWithin + max(t.Write, t.Scan)
 }
 
@@ -298,7 +298,7 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 		if err := e.save(ctx, &e.mark, nil); err != nil {
 			return err // another call has taken over
 		}
-		ctx, cancel := e.Table.Bound(ctx, true)
+		ctx, cancel := e.Whole.Bound(ctx, true)
 		defer cancel()
 		if err := admin.DropRowRange(ctx, e.Name, e.all.Start); err != nil {
 			return fmt.Errorf("tenants: drop the range of %s: %w", e.id, err)
@@ -416,14 +416,14 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	}
 	key := rowkey.ProfileRows + e.id.String()
 	if doc.Assigns(catalog.Assignment{}) && p.Limits == nil {
-		return e.Explain(catalog.DeleteDocument(ctx, e.Table, key))
+		return e.Explain(catalog.DeleteDocument(ctx, e.Whole, key))
 	}
-	change, err := catalog.ProfileChanges.Begin(ctx, e.Table, e.id.String())
+	change, err := catalog.ProfileChanges.Begin(ctx, e.Whole, e.id.String())
 	if err == nil {
-		err = catalog.DeleteDocument(ctx, e.Table, key)
+		err = catalog.DeleteDocument(ctx, e.Whole, key)
 	}
 	if err == nil {
-		err = change.End(ctx, e.Table, false)
+		err = change.End(ctx, e.Whole, false)
 	}
 	return e.Explain(err)
 }

@@ -49,7 +49,7 @@ func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept,
 		return nil, err
 	}
 	assigned := p.assignment()
-	for d, err := range catalog.Each(ctx, r.Table) {
+	for d, err := range catalog.Each(ctx, r.Whole) {
 		if err != nil {
 			return nil, r.Explain(err)
 		}

@@ -148,7 +148,7 @@ func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 		if err := json.Unmarshal(erased.doc.JSON, &m.rec); err != nil {
 			return t, false, fmt.Errorf("tenants: the erasure mark of %s does not decode: %w", t.ID, err)
 		}
-		if m.inForce(l.Earliest()) {
+		if m.inForce(l.Time.Earliest()) {
 			t.Erased = m.rec.State
 		}
 	}

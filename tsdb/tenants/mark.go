@@ -52,7 +52,7 @@ func (r room) mark(ctx context.Context, id tenant.ID, name string) (mark, error)
 	if name != "" {
 		m.key += "#" + name
 	}
-	doc, err := catalog.LoadDocument(ctx, r.Table, m.key)
+	doc, err := catalog.LoadDocument(ctx, r.Whole, m.key)
 	if err != nil || !doc.Exists() {
 		return m, r.Explain(err)
 	}
@@ -73,7 +73,7 @@ func (m *mark) inForce(now time.Time) bool {
 func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) error {
 	rec := m.rec
 	rec.Fields = nil // the mark stores no key of an entity
-	doc, ok, err := catalog.SaveDocument(ctx, r.Table, m.key, rec.full(), m.doc, also)
+	doc, ok, err := catalog.SaveDocument(ctx, r.Whole, m.key, rec.full(), m.doc, also)
 	switch {
 	case err != nil:
 		return r.Explain(err)
@@ -107,20 +107,20 @@ func (rec record) full() any {
 
 // announce makes all stores read a mark again, and this store immediately.
 func (r room) announce(ctx context.Context, m mark) error {
-	if err := catalog.MarkChanges.Append(ctx, r.Table, strings.TrimPrefix(m.key, rowkey.MarkRows)); err != nil {
+	if err := catalog.MarkChanges.Append(ctx, r.Whole, strings.TrimPrefix(m.key, rowkey.MarkRows)); err != nil {
 		return r.Explain(err)
 	}
-	_, err := r.Marks(ctx)
+	_, err := r.Erased.ReadAgain(ctx)
 	return err
 }
 
 // roomForMark returns an error if the table has no room for another mark. It deletes marks that have ended.
 func (e *erasure) roomForMark(ctx context.Context) error {
-	all, err := e.Marks(ctx)
+	all, err := e.Erased.ReadAgain(ctx)
 	if err != nil {
 		return err
 	}
-	n, mine, now := 0, 0, e.Earliest()
+	n, mine, now := 0, 0, e.Time.Earliest()
 	var over, gone []catalog.Mark
 	for m := range all {
 		switch {
@@ -144,7 +144,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		return err
 	}
 	if len(over) > 0 {
-		if now, err = e.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
+		if now, err = e.Service.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
 			return nil // the error is reported, and ended marks do no harm
 		} else if err != nil {
 			return err
@@ -169,7 +169,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	if len(lifted) == 0 {
 		return nil
 	}
-	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, lifted...))
+	return e.Explain(catalog.MarkChanges.Append(ctx, e.Whole, lifted...))
 }
 
 // forgetLifts deletes the oldest records of lifted marks, if stores hold as many of them and of marks as they can.
@@ -182,14 +182,14 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 	var names []string
 	for _, g := range gone[:min(len(gone), most)] {
 		name := g.Row()
-		m, doc, err := catalog.LoadMark(ctx, e.Table, name)
+		m, doc, err := catalog.LoadMark(ctx, e.Whole, name)
 		if err != nil {
 			return e.Explain(err)
 		}
 		if !doc.Exists() || !m.Gone || m.Lifted != g.Lifted {
 			continue // the mark was made or lifted again
 		}
-		_, ok, err := catalog.SaveDocument(ctx, e.Table, rowkey.MarkRows+name, struct{}{}, doc, catalog.ForgetLift)
+		_, ok, err := catalog.SaveDocument(ctx, e.Whole, rowkey.MarkRows+name, struct{}{}, doc, catalog.ForgetLift)
 		if err != nil {
 			return e.Explain(err)
 		}
@@ -200,7 +200,7 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 	if len(names) == 0 {
 		return nil
 	}
-	return e.Explain(catalog.MarkChanges.Append(ctx, e.Table, names...))
+	return e.Explain(catalog.MarkChanges.Append(ctx, e.Whole, names...))
 }
 
 // The limits of marks in force. Tests lower them.
@@ -253,9 +253,9 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 	switch m.rec.State {
 	case Readmitted: // an interrupted call may not have reached the stores
 	case Erased:
-		_ = r.Profiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
+		_ = r.RenewProfiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
 		m.rec.State = Readmitted
-		next, err := catalog.MarkChanges.Next(ctx, r.Table)
+		next, err := catalog.MarkChanges.Next(ctx, r.Whole)
 		if err != nil {
 			return r.Explain(err)
 		}
@@ -289,7 +289,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 	}
 	hashes := hashesOf(fit)
 	marks := map[string][]catalog.EntityHash{entityName(hashes): hashes} // includes a mark that an interrupted call has lifted
-	all, err := r.Marks(ctx)
+	all, err := r.Erased.ReadAgain(ctx)
 	if err != nil {
 		return err
 	}

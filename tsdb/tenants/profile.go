@@ -113,7 +113,7 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 // saveProfile stores a profile if the stored one is still doc. It announces changes that other stores must apply.
 func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc catalog.Document, stored Profile) (catalog.Document, error) {
 	save := func() (catalog.Document, error) {
-		saved, ok, err := catalog.SaveDocument(ctx, r.Table, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
+		saved, ok, err := catalog.SaveDocument(ctx, r.Whole, rowkey.ProfileRows+id.String(), p.full(), doc, func(mut *bigtable.Mutation) {
 			catalog.SetAssignment(mut, p.assignment())
 		})
 		switch {
@@ -127,7 +127,7 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 	if doc.Assigns(p.assignment()) && sameJSON(stored.Limits, p.Limits) {
 		return save()
 	}
-	change, err := catalog.ProfileChanges.Begin(ctx, r.Table, id.String())
+	change, err := catalog.ProfileChanges.Begin(ctx, r.Whole, id.String())
 	if err != nil {
 		return doc, r.Explain(err)
 	}
@@ -135,17 +135,17 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 	if err != nil && !errors.Is(err, ErrConflict) {
 		return doc, err // the profile may still be stored: the change stays announced
 	}
-	if endErr := change.End(ctx, r.Table, err == nil); endErr != nil && err == nil {
+	if endErr := change.End(ctx, r.Whole, err == nil); endErr != nil && err == nil {
 		err = r.Explain(endErr)
 	}
-	_ = r.Profiles(ctx) // this store applies it immediately, or after an error as late as all others
+	_ = r.RenewProfiles(ctx) // this store applies it immediately, or after an error as late as all others
 	return saved, err
 }
 
 // welcome fails for an erased tenant, or readmits it.
 func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	m, err := r.mark(ctx, id, "")
-	if err != nil || !m.inForce(r.Earliest()) {
+	if err != nil || !m.inForce(r.Time.Earliest()) {
 		return err
 	}
 	if readmit {
@@ -170,7 +170,7 @@ func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err 
 }
 
 func (r room) profile(ctx context.Context, id tenant.ID) (catalog.Document, Profile, error) {
-	doc, err := catalog.LoadDocument(ctx, r.Table, rowkey.ProfileRows+id.String())
+	doc, err := catalog.LoadDocument(ctx, r.Whole, rowkey.ProfileRows+id.String())
 	if err != nil || !doc.Exists() {
 		return doc, Profile{}, r.Explain(err)
 	}

@@ -232,7 +232,7 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	case rm.rec.State == "":
 		return fmt.Errorf("%w: deletion of %s", tsdb.ErrNotFound, part)
 	case rm.rec.State == Erased:
-		next, err := catalog.MarkChanges.Next(ctx, rm.Table)
+		next, err := catalog.MarkChanges.Next(ctx, rm.Whole)
 		if err != nil {
 			return rm.Explain(err)
 		}

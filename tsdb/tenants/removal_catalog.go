@@ -17,7 +17,7 @@ func (rm *removal) entryOf(ctx context.Context) (*catalog.Entry, error) {
 	if rm.part.Dataset == "" {
 		return &catalog.Entry{}, nil
 	}
-	st, err := catalog.Load(ctx, rm.Table.SingleCluster(), []string{rm.part.Dataset})
+	st, err := catalog.Load(ctx, rm.Whole.SingleCluster(), []string{rm.part.Dataset})
 	if err != nil {
 		return nil, rm.Explain(err)
 	}
@@ -39,7 +39,7 @@ func (rm *removal) known(entry *catalog.Entry) bool {
 // rewrite changes the entry of the part's dataset. It retries if another process changed the entry first. It calls
 // change between reading and writing the entry; change returns false if nothing is left to change.
 func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (bool, error)) error {
-	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+	err := rm.Whole.Retry(ctx, func(ctx context.Context) (bool, error) {
 		entry, err := rm.entryOf(ctx)
 		if err != nil || entry.Name == "" {
 			return err == nil, err
@@ -48,14 +48,14 @@ func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (b
 		if changed, err := change(&d); err != nil || !changed {
 			return err == nil, err
 		}
-		return catalog.Rewrite(ctx, rm.Table, *entry, func(stored *catalog.Dataset) { *stored = d })
+		return catalog.Rewrite(ctx, rm.Whole, *entry, func(stored *catalog.Dataset) { *stored = d })
 	})
 	return rm.Explain(err)
 }
 
 // dropEntry deletes the dataset's entry, including one written by a program that had not read the mark.
 func (rm *removal) dropEntry(ctx context.Context) error {
-	err := rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+	err := rm.Whole.Retry(ctx, func(ctx context.Context) (bool, error) {
 		entry, err := rm.entryOf(ctx)
 		if err != nil || entry.Name == "" {
 			return err == nil, err
@@ -63,7 +63,7 @@ func (rm *removal) dropEntry(ctx context.Context) error {
 		if err := rm.save(ctx, nil); err != nil {
 			return false, err // another call has taken over, and the entry may be of a new dataset with this name
 		}
-		return false, catalog.DeleteEntry(ctx, rm.Table, *entry)
+		return false, catalog.DeleteEntry(ctx, rm.Whole, *entry)
 	})
 	return rm.Explain(err)
 }
@@ -142,7 +142,7 @@ func sentences(why []string) string { return strings.Join(why, " ") }
 
 // assigned returns the first tenants whose profiles assign the class for the dataset.
 func (rm *removal) assigned(ctx context.Context) (names []string, err error) {
-	for a, err := range catalog.Assignments(ctx, rm.Table.SingleCluster()) {
+	for a, err := range catalog.Assignments(ctx, rm.Whole.SingleCluster()) {
 		if err != nil {
 			return nil, rm.Explain(err)
 		}
@@ -155,7 +155,7 @@ func (rm *removal) assigned(ctx context.Context) (names []string, err error) {
 
 // users returns the first datasets of the catalogue, except but, that use a class for points or rollups.
 func (rm *removal) users(ctx context.Context, class, but string) (names []string, err error) {
-	for d, err := range catalog.Each(ctx, rm.Table.SingleCluster()) {
+	for d, err := range catalog.Each(ctx, rm.Whole.SingleCluster()) {
 		if err != nil {
 			return nil, rm.Explain(err)
 		}
@@ -230,7 +230,7 @@ func (rm *removal) dropFamilies(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	return rm.Table.Retry(ctx, func(ctx context.Context) (bool, error) {
+	return rm.Whole.Retry(ctx, func(ctx context.Context) (bool, error) {
 		for _, name := range rm.rec.Families {
 			if err := rm.save(ctx, nil); err != nil { // Release may have stopped the removal
 				return false, err

@@ -217,9 +217,9 @@ func (rm *removal) forget(ctx context.Context) error {
 	if err := rm.save(ctx, nil); err != nil {
 		return err // another call has taken over
 	}
-	ok, err := catalog.DeleteDocumentIf(ctx, rm.Table, rm.part.key(), rm.doc)
+	ok, err := catalog.DeleteDocumentIf(ctx, rm.Whole, rm.part.key(), rm.doc)
 	if err == nil && !ok {
-		doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
+		doc, err := catalog.LoadDocument(ctx, rm.Whole, rm.part.key())
 		if err != nil || doc.Exists() {
 			return rm.Explain(cmp.Or(err, ErrTakenOver))
 		} // a response was lost
@@ -354,7 +354,7 @@ func (rm *removal) tell(s State, waiting time.Duration) {
 
 // load reads the removal in progress; without one the record is zero.
 func (rm *removal) load(ctx context.Context) error {
-	doc, err := catalog.LoadDocument(ctx, rm.Table, rm.part.key())
+	doc, err := catalog.LoadDocument(ctx, rm.Whole, rm.part.key())
 	if err != nil || !doc.Exists() {
 		return rm.Explain(err)
 	}
@@ -368,7 +368,7 @@ func (rm *removal) load(ctx context.Context) error {
 // save writes the record and the mutations of also, if the stored record is still this call's. Otherwise it returns
 // ErrTakenOver.
 func (rm *removal) save(ctx context.Context, also func(*bigtable.Mutation)) error {
-	doc, ok, err := catalog.SaveDocument(ctx, rm.Table, rm.part.key(), rm.rec, rm.doc, also)
+	doc, ok, err := catalog.SaveDocument(ctx, rm.Whole, rm.part.key(), rm.rec, rm.doc, also)
 	switch {
 	case err != nil:
 		return rm.Explain(err)

@@ -149,7 +149,7 @@ func (rm *removal) aim(ctx context.Context, entry *catalog.Entry) error {
 		families = "[^.]*[.][snxc]|" + dataset.MarkFamily
 	}
 	rm.filter = bigtable.ChainFilters(bigtable.FamilyFilter(families), bigtable.ColumnFilter(column), bigtable.StripValueFilter())
-	now, err := rm.Confirmed(ctx)
+	now, err := rm.Service.Confirmed(ctx)
 	if err != nil {
 		return err
 	}

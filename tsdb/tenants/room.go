@@ -58,7 +58,7 @@ func keysOnly() bigtable.Filter {
 func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(bigtable.Row)) error {
 	var foreign error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
-	err := r.Table.Read(ctx, read, func(row bigtable.Row) bool {
+	err := r.Whole.Read(ctx, read, func(row bigtable.Row) bool {
 		if row.Key() < rng.Start || row.Key() >= rng.Limit {
 			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, r.Name)
 			return false

@@ -90,7 +90,7 @@ func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptio
 		rep = *c
 		rep.Kinds, rng.Start = slices.Clone(c.Kinds), next
 	}
-	known, err := catalog.DatasetsOf(ctx, r.Table, r.Table, id)
+	known, err := catalog.DatasetsOf(ctx, r.Whole, r.Whole, id)
 	if err != nil {
 		return rep, r.Explain(err)
 	}

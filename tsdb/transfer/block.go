@@ -9,8 +9,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
 const (
@@ -46,7 +46,7 @@ const (
 type record struct {
 	line  int64
 	d     *dataset
-	point inside.Point
+	point points.RawPoint
 }
 
 // blocks reads a file block by block.

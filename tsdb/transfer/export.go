@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -173,13 +174,13 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 // rows. A tenant's file must not show other tenants' datasets.
 func (e *exporter) choose(ctx context.Context, id tenant.ID, names []string) (all []catalog.Dataset, err error) {
 	if names == nil {
-		if all, err = catalog.DatasetsOf(ctx, e.in.Table, e.in.For(id), id); err != nil {
+		if all, err = catalog.DatasetsOf(ctx, e.in.Whole, e.in.Rows(id), id); err != nil {
 			return nil, e.in.Explain(err)
 		}
 	} else {
 		names = slices.Compact(slices.Sorted(slices.Values(names)))
 		for some := range slices.Chunk(names, 1000) {
-			st, err := catalog.Load(ctx, e.in.Table, some)
+			st, err := catalog.Load(ctx, e.in.Whole, some)
 			if err != nil {
 				return nil, e.in.Explain(err)
 			}
@@ -242,22 +243,22 @@ func (e *exporter) run(ctx context.Context) error {
 }
 
 func (e *exporter) dataset(ctx context.Context, d *dataset) error {
-	points, err := e.in.Points(ctx, d.Dataset, e.header.id)
+	raw, err := e.in.Raw(ctx, d.Dataset, e.header.id)
 	if err != nil {
 		return err
 	}
-	s := inside.Selection{Oldest: d.oldest, Newest: d.newest}
+	s := points.Selection{Oldest: d.oldest, Newest: d.newest}
 	if e.last.d != nil && e.last.d.index == d.index {
 		s.After = &e.last.point
 	}
-	visit := func(p inside.Point) error {
+	visit := func(p points.RawPoint) error {
 		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
 		return e.point(d, p)
 	}
 	if d.entities == nil {
-		return points.Read(ctx, s, visit)
+		return raw.Read(ctx, s, visit)
 	}
 	for _, path := range d.entities {
 		if s.After != nil && path < s.After.Path {
@@ -267,7 +268,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 		if s.After != nil && path > s.After.Path {
 			s.After = nil // salted rows are in another order than entities
 		}
-		if err := points.Read(ctx, s, visit); err != nil {
+		if err := raw.Read(ctx, s, visit); err != nil {
 			return err
 		}
 	}
@@ -275,7 +276,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 }
 
 // point adds a point to the block.
-func (e *exporter) point(d *dataset, p inside.Point) error {
+func (e *exporter) point(d *dataset, p points.RawPoint) error {
 	if p.Unread != nil {
 		e.unreadable++
 		return nil

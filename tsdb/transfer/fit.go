@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -60,12 +60,12 @@ func (im *importer) fit(ctx context.Context) error {
 			return err
 		}
 	}
-	im.points = make([]inside.Points, len(into))
+	im.points = make([]*points.Raw, len(into))
 	for i, d := range into {
 		if d.Name == "" {
 			continue
 		}
-		if im.points[i], err = im.in.Points(ctx, d, im.id); err != nil {
+		if im.points[i], err = im.in.Raw(ctx, d, im.id); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (im *importer) fit(ctx context.Context) error {
 
 // load reads the catalogue's entries. With Create, the table may be missing.
 func (im *importer) load(ctx context.Context, names []string) (catalog.State, error) {
-	st, err := catalog.Load(ctx, im.in.Table, names)
+	st, err := catalog.Load(ctx, im.in.Whole, names)
 	if err = im.in.Explain(err); err != nil && im.opts.Create && errors.Is(err, tsdb.ErrNoTable) {
 		return catalog.State{}, nil
 	}

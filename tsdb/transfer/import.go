@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -139,7 +140,7 @@ type importer struct {
 	blocks *blocks
 	opts   ImportOptions
 	at     Imported
-	points []inside.Points // by the index of the dataset; nil if the dataset is not imported
+	points []*points.Raw // by the index of the dataset; nil if the dataset is not imported
 }
 
 func (im *importer) wanted(name string) bool {
@@ -197,11 +198,11 @@ func (im *importer) block(ctx context.Context) error {
 			n = len(rest)
 		}
 		if to := im.points[d.index]; to != nil {
-			points := make([]inside.Point, n)
+			list := make([]points.RawPoint, n)
 			for i, r := range rest[:n] {
-				points[i] = r.point
+				list[i] = r.point
 			}
-			for i, out := range to.Write(ctx, points, im.opts.DryRun) {
+			for i, out := range to.Write(ctx, list, im.opts.DryRun) {
 				if err := im.count(&next, out); err != nil {
 					return &LineError{Line: rest[i].line, Err: err}
 				} else if out.State != bt.Stored && im.opts.Refused != nil {
@@ -223,7 +224,7 @@ func (im *importer) block(ctx context.Context) error {
 // admitted fails if the tenant is erased.
 func (im *importer) admitted(ctx context.Context) error {
 	d := im.blocks.block[0].d
-	_, err := im.in.Points(ctx, d.Dataset, im.id)
+	_, err := im.in.Raw(ctx, d.Dataset, im.id)
 	return err
 }
 

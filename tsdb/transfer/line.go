@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -40,7 +40,7 @@ type pointLine struct {
 }
 
 // appendPoint appends the line of a point, without its seal. Every point has exactly one line.
-func appendPoint(dst []byte, d *dataset, p inside.Point) []byte {
+func appendPoint(dst []byte, d *dataset, p points.RawPoint) []byte {
 	dst = appendString(append(dst, `{"dataset":`...), d.Name)
 	dst = append(dst, `,"entity":[`...)
 	for i, part := range rowkey.Parts(p.Path) {
@@ -98,16 +98,16 @@ func appendString(dst []byte, s string) []byte {
 }
 
 // parsePoint parses the line of a point, without its seal, and checks each member. The caller owns the payload.
-func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
+func (h *header) parsePoint(text []byte) (*dataset, points.RawPoint, error) {
 	var l pointLine
 	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &l); err != nil {
-		return nil, inside.Point{}, invalid.New(ErrDamaged, "the line", err.Error(), "a point, a sum or an end")
+		return nil, points.RawPoint{}, invalid.New(ErrDamaged, "the line", err.Error(), "a point, a sum or an end")
 	}
 	d := h.dataset(l.Dataset)
 	if d == nil {
-		return nil, inside.Point{}, invalid.New(ErrDamaged, "dataset", invalid.Quote(l.Dataset), "a dataset in the header")
+		return nil, points.RawPoint{}, invalid.New(ErrDamaged, "dataset", invalid.Quote(l.Dataset), "a dataset in the header")
 	}
-	p := inside.Point{Path: rowkey.Path(l.Entity...), ID: l.ID, Class: l.Class, Tag: l.Tag}
+	p := points.RawPoint{Path: rowkey.Path(l.Entity...), ID: l.ID, Class: l.Class, Tag: l.Tag}
 	if err := d.check(p, l.Entity); err != nil {
 		return nil, p, err
 	}
@@ -133,7 +133,7 @@ func (h *header) parsePoint(text []byte) (*dataset, inside.Point, error) {
 }
 
 // check rejects a point that its dataset cannot store.
-func (d *dataset) check(p inside.Point, parts []string) error {
+func (d *dataset) check(p points.RawPoint, parts []string) error {
 	if err := d.space.CheckPath(p.Path); err != nil {
 		return &invalid.Error{Field: "entity", Value: invalid.Quote(p.Path), Limit: "one value for each key field of " + d.Name, Err: ErrDamaged}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -34,7 +34,7 @@ func FuzzPoint(f *testing.F) {
 	h := testHeader(f)
 	f.Fuzz(func(t *testing.T, part, payload string, units int64, js bool) {
 		d := h.datasets[0]
-		p := inside.Point{Path: rowkey.Path(part, part), Units: units, Class: "keep", Tag: "json", Payload: []byte(payload)}
+		p := points.RawPoint{Path: rowkey.Path(part, part), Units: units, Class: "keep", Tag: "json", Payload: []byte(payload)}
 		if !js {
 			d, p.Tag, p.Path = h.datasets[1], "str", rowkey.Path(part)
 		}
@@ -58,8 +58,8 @@ func FuzzPoint(f *testing.F) {
 // A line is rejected, or it is the only line of its point.
 func FuzzParsePoint(f *testing.F) {
 	h := testHeader(f)
-	f.Add(string(appendPoint(nil, h.datasets[0], inside.Point{Path: "a#b", Units: 5, Class: "keep", Tag: "json", Payload: []byte("1")})))
-	f.Add(string(appendPoint(nil, h.datasets[1], inside.Point{Path: "%20", Units: 5, Class: "keep", Tag: "str", Payload: []byte{0xff}})))
+	f.Add(string(appendPoint(nil, h.datasets[0], points.RawPoint{Path: "a#b", Units: 5, Class: "keep", Tag: "json", Payload: []byte("1")})))
+	f.Add(string(appendPoint(nil, h.datasets[1], points.RawPoint{Path: "%20", Units: 5, Class: "keep", Tag: "str", Payload: []byte{0xff}})))
 	for _, s := range []string{
 		`{"dataset":"ns","entity":["a"],"time":"2026-06-01T12:00:00Z","class":"keep","tag":"str"`,
 		`{"dataset":"ns","entity":["a"],"time":"2026-06-01T12:00:00Z","class":"keep","tag":"str","base64":"","base64":"AA=="`,

@@ -68,7 +68,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	fatal(t, err)
 	in, err := inside.OfStore(store)
 	fatal(t, err)
-	in.WatchClock(server.Watch())
+	in.Service.Use(server.Watch())
 	t.Cleanup(func() {
 		_ = store.Close()
 		_ = admin.Close()

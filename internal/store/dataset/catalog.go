@@ -97,19 +97,9 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	if e.Head != nil {
 		d.Head = Head{Points: e.Head.Points, Only: e.Head.Only}
 	}
-	if err := d.Complete(); err != nil {
-		return nil, err
-	}
-	if err := d.WithRollups(e.Rollups); err != nil {
-		return nil, err
-	}
 	ages := make(map[string]time.Duration, len(e.RollupAges))
 	for class := range e.RollupAges {
 		ages[class] = e.RollupAge(class)
 	}
-	if err := d.WithRollupAges(ages); err != nil {
-		return nil, err
-	}
-	d.WithChoices()
-	return d, nil
+	return d, d.Complete(e.Rollups, ages)
 }

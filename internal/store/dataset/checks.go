@@ -39,7 +39,7 @@ func (d *Dataset) CheckKeys(path string) error {
 	if d.KeyCheck == nil {
 		return nil
 	}
-	for i, part := range rowkey.Each(path) {
+	for i, part := range rowkey.Parts(path) {
 		if err := d.KeyCheck(d.Fields[i], part); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}

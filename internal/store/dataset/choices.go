@@ -29,9 +29,9 @@ func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
 	return nil
 }
 
-// WithChoices completes a dataset whose other fields are set: it adds one dataset for each class that tenants can
+// withChoices completes a dataset whose other fields are set: it adds one dataset for each class that tenants can
 // choose. These are equal, but another class comes first.
-func (d *Dataset) WithChoices() {
+func (d *Dataset) withChoices() {
 	for i := range d.Classes {
 		if !d.Classes[i].Choice {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -98,8 +99,23 @@ func (d *Dataset) checkMerge() error {
 	return nil
 }
 
-// Complete checks that the dataset's fields fit together, and sets the derived fields.
-func (d *Dataset) Complete() error {
+// Complete adds rollups and how long those of tenants in a class are kept, checks that everything fits together, and sets the
+// derived fields.
+func (d *Dataset) Complete(rollups []catalog.Rollup, ages map[string]time.Duration) error {
+	if err := d.complete(); err != nil {
+		return err
+	}
+	if err := d.withRollups(rollups); err != nil {
+		return err
+	}
+	if err := d.withRollupAges(ages); err != nil {
+		return err
+	}
+	d.withChoices()
+	return nil
+}
+
+func (d *Dataset) complete() error {
 	if err := d.checkMerge(); err != nil {
 		return err
 	}

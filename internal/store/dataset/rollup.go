@@ -26,9 +26,9 @@ type Rollup struct {
 	Mark     string // the kind of its marks if writes of points mark it; else ""
 }
 
-// WithRollups adds rollups to a dataset whose other fields are set. It validates them, because they may come from a
+// withRollups adds rollups to a dataset whose other fields are set. It validates them, because they may come from a
 // file or a table.
-func (d *Dataset) WithRollups(rollups []catalog.Rollup) error {
+func (d *Dataset) withRollups(rollups []catalog.Rollup) error {
 	if len(rollups) > MaxRollups {
 		return invalid.New(ErrInvalid, "Rollups", strconv.Itoa(len(rollups)), fmt.Sprintf("at most %d", MaxRollups))
 	}
@@ -211,9 +211,9 @@ func (d *Dataset) DependsOnConditionalAdditions() *Rollup {
 	return nil
 }
 
-// WithRollupAges sets how long rollups of tenants in a class are kept, on a dataset with classes and rollups. It
+// withRollupAges sets how long rollups of tenants in a class are kept, on a dataset with classes and rollups. It
 // validates the ages, because they may come from a file or a table.
-func (d *Dataset) WithRollupAges(ages map[string]time.Duration) error {
+func (d *Dataset) withRollupAges(ages map[string]time.Duration) error {
 	if len(ages) > 0 && len(d.Rollups) == 0 {
 		return invalid.New(ErrInvalid, "RollupAges", fmt.Sprint(len(ages)), "none where there are no Rollups")
 	}

@@ -1,6 +1,7 @@
 package lastvalue
 
 import (
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -43,3 +44,26 @@ const overhead = 320
 
 // bytes returns about how many bytes n takes in memory: a decoded value takes about as much as its payload.
 func (n *Newest) bytes() int { return overhead + 2*len(n.Payload) }
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// Copyable reports whether copies of a value of a type share no mutable memory, so that Keep may store it.
+func Copyable(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return Copyable(t.Elem())
+	case reflect.Struct:
+		if t == timeType { // its pointer is to an immutable time zone
+			return true
+		}
+		for i := range t.NumField() {
+			if !Copyable(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.String:
+		return true
+	}
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+}

@@ -42,7 +42,7 @@ func (r *Rows) Take(path string, bytes int) error {
 	if err := r.D.CheckKeys(path); err != nil {
 		return err
 	}
-	if err := r.Erased.AdmitEntity(r.Tenant, r.D.Name, path); err != nil {
+	if err := r.AdmitEntity(path); err != nil {
 		return err
 	}
 	return r.Limiter().Write(r.Tenant, r.D.Name, path, bytes)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -27,7 +26,26 @@ type Raw struct {
 	as     map[[2]string]*dataset.Dataset // the dataset that writes a class and a tag
 }
 
-func (t *Table) Raw(ctx context.Context, e catalog.Dataset, id tenant.ID) (inside.Points, error) {
+// RawPoint is one point as it is stored.
+type RawPoint struct {
+	Path       string // of the entity
+	Units      int64  // the time in units of the dataset's precision
+	ID         string // in a dataset whose points have an identity; else empty
+	Class, Tag string // of the payload
+	Payload    []byte
+	Unread     error // why no tag of the payload is known to the catalogue; Payload is nil then
+}
+
+// Selection says which points to read.
+type Selection struct {
+	Entity         string    // the path of the only entity; empty for all
+	Oldest, Newest int64     // in units, both inclusive
+	After          *RawPoint // the last point read; nil means from the start. Only its path, time and ID count
+}
+
+// Raw returns a tenant's points of a dataset, for code that moves them without their Go type. Its error matches
+// ErrTenantMismatch if ctx carries another tenant, and ErrErased if the tenant is erased.
+func (t *Table) Raw(ctx context.Context, e catalog.Dataset, id tenant.ID) (*Raw, error) {
 	d, err := dataset.FromCatalog(e)
 	if err != nil {
 		return nil, err
@@ -48,8 +66,9 @@ func (r *Raw) admit(ctx context.Context) error {
 	return r.table.Admit(ctx, r.tenant)
 }
 
-// Write implements inside.Points.
-func (r *Raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.Outcome {
+// Write stores points, no two of them in one row, on the path of all writes, and returns their outcomes in order. A point that
+// cannot be stored does not affect the others. With dry it only checks them and sends nothing.
+func (r *Raw) Write(ctx context.Context, points []RawPoint, dry bool) []bt.Outcome {
 	outs := make([]bt.Outcome, len(points))
 	writes := make([]*Write, 0, len(points))
 	index := make([]int, 0, len(points))
@@ -81,7 +100,7 @@ func (r *Raw) Write(ctx context.Context, points []inside.Point, dry bool) []bt.O
 }
 
 // prepare checks a point, all of which comes from outside, and turns it into its row.
-func (r *Raw) prepare(p *inside.Point) (Write, error) {
+func (r *Raw) prepare(p *RawPoint) (Write, error) {
 	if err := r.points.CheckPath(p.Path); err != nil {
 		return Write{}, err
 	}

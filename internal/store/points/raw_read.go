@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -23,8 +22,10 @@ const (
 	rawSkip = 100
 )
 
-// Read implements inside.Points.
-func (r *Raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Point) error) error {
+// Read visits the visible points of a selection in the order of their rows, until visit returns an error, which Read returns. A
+// point's payload is valid only during the visit. ctx bounds the whole call, and the timeout of scans each of its requests,
+// including the visits during it.
+func (r *Raw) Read(ctx context.Context, s Selection, visit func(RawPoint) error) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
@@ -51,8 +52,8 @@ func (r *Raw) Read(ctx context.Context, s inside.Selection, visit func(inside.Po
 // rawRead is one Read.
 type rawRead struct {
 	*Raw
-	selection inside.Selection
-	visit     func(inside.Point) error
+	selection Selection
+	visit     func(RawPoint) error
 
 	// Of one request:
 	h       dataset.Visibility
@@ -146,7 +147,7 @@ func (r *rawRead) pointRow(row bigtable.Row) bool {
 	if item == nil {
 		return true
 	}
-	p := inside.Point{Path: path, Units: units, ID: id, Unread: err}
+	p := RawPoint{Path: path, Units: units, ID: id, Unread: err}
 	if err == nil {
 		p.Class, _, _ = strings.Cut(item.Column, ":")
 		p.Tag, p.Payload = r.d.Tags[tag], item.Value
@@ -182,7 +183,7 @@ func (r *rawRead) headRow(row bigtable.Row) bool {
 		if v.Units < s.Oldest || v.Units > s.Newest || s.After != nil && path == s.After.Path && v.Units >= s.After.Units {
 			continue
 		}
-		p := inside.Point{Path: path, Units: v.Units, Unread: v.Err}
+		p := RawPoint{Path: path, Units: v.Units, Unread: v.Err}
 		if v.Err == nil {
 			p.Class, p.Tag, p.Payload = r.d.Classes[v.Rank/len(r.d.Tags)].Name, r.d.Tags[v.Tag], v.Item.Value
 		}

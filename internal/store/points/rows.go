@@ -46,6 +46,10 @@ func (r *Rows) DatasetForWrite(ctx context.Context) (*dataset.Dataset, error) {
 	return a.DatasetFor(r.Tenant.String(), d), nil
 }
 
+// AdmitEntity refuses a write to an erased entity with ErrErased. Background writers call it before each request that
+// writes.
+func (r *Rows) AdmitEntity(path string) error { return r.Erased.AdmitEntity(r.Tenant, r.D.Name, path) }
+
 // headKey returns the row key of an entity's head.
 func (r *Rows) headKey(path string) string {
 	var buf [256]byte

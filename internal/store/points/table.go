@@ -3,6 +3,7 @@
 package points
 
 import (
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
@@ -10,12 +11,8 @@ import (
 // Table is the table of a store, with what its reads and writes share.
 type Table struct {
 	*tenancy.Tenancy
-	Hedges HedgeBudget
-	Recent Recent
-	Cache  *lastvalue.Cache // nil for none
-}
-
-// NewTable returns the table of a store. A nil cache is none.
-func NewTable(t *tenancy.Tenancy, cache *lastvalue.Cache) *Table {
-	return &Table{Tenancy: t, Cache: cache}
+	Hedges  HedgeBudget
+	Recent  Recent
+	Cache   *lastvalue.Cache // nil for none
+	Cursors cursor.Box
 }

@@ -27,11 +27,6 @@ type ServiceClock struct {
 	asked  time.Time     // time of the last comparison, by the monotonic clock; zero means never
 }
 
-// NewServiceClock returns the comparison of a store's clock with the service's.
-func NewServiceClock(table *Tenancy) *ServiceClock {
-	return &ServiceClock{table: table, asking: make(chan struct{}, 1)}
-}
-
 // Use makes the store use another watch over the same clock that knows more: the embedded engine's.
 func (c *ServiceClock) Use(w *clock.Watch) {
 	c.table.Time, c.known = w, true

@@ -30,6 +30,7 @@ type Tenancy struct {
 	Name    string    // of the table
 	Clock   func() time.Time
 	Time    *clock.Watch // over clock
+	Service *ServiceClock
 	Watch   *telemetry.Probe
 	Views   *Views         // nil for none
 	Limits  *limit.Limiter // nil for none
@@ -39,7 +40,9 @@ type Tenancy struct {
 	ProfileLimits *refresh.Value[profileLimits]
 	entries       entries
 	RequireTenant bool
-	Closed        atomic.Bool
+	// Alone says that no other store can have the table open. Package embedded sets it before it hands out the store.
+	Alone  bool
+	Closed atomic.Bool
 }
 
 // AdmitTenant refuses a call for a tenant that is not the context's.
@@ -92,6 +95,7 @@ func (s *Tenancy) Explain(err error) error {
 // Open starts the caches of the table's data about tenants; it reads nothing yet. drop is called with the tenants whose
 // erasure marks have changed.
 func (t *Tenancy) Open(drop func(func(tenant string) bool), limitsOfProfiles bool) error {
+	t.Service = &ServiceClock{table: t, asking: make(chan struct{}, 1)}
 	t.Erased = newErasures(t, drop)
 	t.Classes = newAssigned(t)
 	t.entries.of = map[string]*refresh.Value[catalog.Entry]{}
