@@ -123,7 +123,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	opts := Options{StoreOptions: c.StoreOptions}
 	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
-	if err := opts.check(c.Table); err != nil {
+	if err := cmp.Or(checkTable(c.Table), opts.check()); err != nil {
 		return nil, err
 	}
 	clientOpts, closeConn, err := c.connection()

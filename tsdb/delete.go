@@ -26,16 +26,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err != nil {
 		return rejected(err).err()
 	}
-	var out Outcome
-	if r.schema.d.Head.Points > 0 {
-		out = outcomeOf(r.rows.DeletePoint(ctx, e.path, units))
-	} else {
-		out = outcomeOf(r.rows.Explained(r.rows.Delete(ctx, r.rows.RemovalOf(r.rows.Key(e.path, units, r.id), units))))
-	}
-	if out.State != Rejected {
-		r.store.core.Cache.Changed(r.rows.Space.ID(e.path), r.schema.d.Layout, units)
-	}
-	return out.err()
+	return outcomeOf(r.rows.DeletePoint(ctx, e.path, units, r.id)).err()
 }
 
 // DeleteRange deletes the points of an entity in an interval, including expired ones, and returns the number of deleted
@@ -57,11 +48,7 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
-	defer r.store.core.Cache.Drop(r.rows.Space.ID(e.path))
-	if r.schema.d.Head.Points > 0 {
-		return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
-	}
-	return r.deletionOf(r.rows.DeleteRows(ctx, r.rows.Space.Entity(e.path, oldest, newest)))
+	return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
 }
 
 // DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange with AllTime.
@@ -79,11 +66,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
-	defer r.store.core.Cache.DropBelow(r.rows.Space, p.path)
-	if r.schema.d.Head.Points > 0 {
-		return r.deletionOf(r.rows.DeleteUnder(ctx, p.path))
-	}
-	return r.deletionOf(r.rows.DeleteRows(ctx, r.rows.Space.Under(p.path)...))
+	return r.deletionOf(r.rows.DeleteUnder(ctx, p.path))
 }
 
 // deletionOf returns the count and the error of a deletion of many points.

@@ -98,9 +98,7 @@
 // Each call ends with its context or with its timeout ([Timeouts]), whichever is earlier. Names, times, sizes and counts
 // are checked before anything is sent; an [InvalidError] names the field, the value and the limit. Only [MustDefine]
 // panics on invalid input. After [Store.Close] the store runs no goroutines.
-//
-// If a program shuts down and its context has ended, use context.WithoutCancel for the last writes; the timeouts still
-// apply.
+// If a program shuts down and its context has ended, use context.WithoutCancel for the last writes.
 //
 // # What errors may show
 //
@@ -120,8 +118,5 @@
 // To keep keys out of logs and responses, use only the sentinel that errors.Is matches, and Field and Limit of an
 // InvalidError. Package tsdb/errstatus maps errors to HTTP and gRPC statuses.
 //
-// # Telemetry
-//
-// A store reports each call and each request to OpenTelemetry's global providers. [Telemetry] sets other providers, a
-// logger, and [Hooks]. docs/telemetry.md lists all names.
+// A store reports each call and each request to OpenTelemetry's global providers: see [Telemetry].
 package tsdb

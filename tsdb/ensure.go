@@ -27,9 +27,8 @@ import (
 //   - ErrNoConditionalAggregates if a rollup needs conditional additions and the service does not support them. Ensure tests
 //     this on a row of its own before it adds the rollup.
 //   - A *limit.Error if ctx carries a tenant and the call would exceed its limit.Limits.Datasets. Datasets that are new to
-//     the catalogue count towards that tenant; those that the call has already created remain. Without a tenant there is no
-//     limit. So if tenants choose datasets' names, pass the tenant's context. Processes that create datasets for one tenant
-//     at the same time may each exceed the limit by one.
+//     the catalogue count towards that tenant, so pass the tenant's context if tenants choose datasets' names. Those that the
+//     call has already created remain. Concurrent processes may each exceed the limit by one.
 //
 // If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads
 // all entity names of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop
@@ -69,9 +68,8 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 }
 
 // Verify compares the datasets with the catalogue and changes nothing. It needs no admin rights and costs one read. It
-// returns a *ConflictError that lists what differs or is missing. Before that it fails with ErrDatasetDeleted or ErrRemoving, as
-// Ensure does. It cannot see the policies of families, which only admins
-// can read.
+// returns a *ConflictError that lists what differs or is missing, or ErrDatasetDeleted or ErrRemoving, as Ensure does. It
+// cannot see the policies of families, which only admins can read.
 func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Verify)
 	defer func() { op.End(err) }()

@@ -43,10 +43,8 @@ var (
 	ErrUndelivered = journal.ErrUndelivered
 )
 
-const leastJournal = 16 << 20
-
 func (o JournalOptions) check() error {
-	if err := atLeast("Journal.MaxBytes", o.MaxBytes, leastJournal); err != nil {
+	if err := atLeast("Journal.MaxBytes", o.MaxBytes, leastBuffer); err != nil {
 		return err
 	}
 	if o.MaxBytes != 0 && o.Dir == "" {

@@ -33,15 +33,13 @@ type History[T any] struct {
 
 // LatestMany returns the newest visible point of each entity, in the order of entities. An entity without a point has
 // ErrNotFound in its result, which is not an error of the call. If some entities could not be read or decoded, the error is a
-// *ReadError that lists them, and the other results are valid. This also holds if the time runs out: the errors of the
-// entities that were not read then match the context's error. For any other error the whole call failed, and there are no
+// *ReadError that lists them, and the other results are valid, also if the time runs out. For any other error there are no
 // results.
 //
 // It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
-// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before share requests of
-// up to 250 entities and 500 KB of ranges. Of these, entities that have written much since, those whose last point is gone, and
-// those of a shared request that fails for a time, cost one request each. The store remembers the times of up to 4,096 entities
-// of a tenant in a dataset, and asks for what was written since.
+// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before (it remembers the
+// times of up to 4,096 entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of these,
+// entities that have written much since, whose last point is gone, or whose shared request fails cost one request each.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
 // what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not

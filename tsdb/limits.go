@@ -48,24 +48,7 @@ func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (p
 
 // readSpan begins a read of an interval, after a check of the tenant's limits.
 func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
-	if r.rows.Limiter() != nil {
-		if err := r.rows.Limiter().Span(r.rows.Tenant, r.length(in)); err != nil {
-			return nil, err
-		}
-	}
-	return r.rows.BeginRead()
-}
-
-// length returns how much of an interval can hold visible points: from where the retention ends at the earliest, and until
-// now if it has no end.
-func (r *Repository[T]) length(in Interval) time.Duration {
-	now := r.store.core.Clock()
-	start, end := r.schema.d.Precision.Time(r.rows.D.Visibility(now).Oldest()), now
-	if from, ok := in.Start(); ok && from.After(start) {
-		start = from
-	}
-	if to, ok := in.End(); ok {
-		end = to
-	}
-	return max(0, end.Sub(start))
+	start, _ := in.Start()
+	end, ended := in.End()
+	return r.rows.BeginSpanRead(start, end, ended)
 }

@@ -21,9 +21,8 @@ type Page[T any] struct {
 // page is shorter at the end, or if its payloads would exceed 32 MiB. Only an empty Next means that there are no more points.
 //
 // A cursor marks the last point of its page by time and ID. Points that are written, deleted or expire between two pages
-// therefore never cause a repeated or a skipped point. A point that arrives in the part that was already read does
-// not appear later. So newest first, newer points do not appear; oldest first, they do. Each page decides which points have expired. A cursor holds no state on the
-// server and does not expire.
+// therefore never cause a repeated or a skipped point. A point that arrives in the part that was already read does not appear
+// later. Each page decides which points have expired. A cursor holds no state on the server and does not expire.
 //
 // A cursor is valid only for the tenant, dataset, entity, interval and order of its page; otherwise the error is ErrCursor.
 // It does not contain them, so pass the same arguments for each page. Intervals are compared by their times: compute an

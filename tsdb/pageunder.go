@@ -30,10 +30,8 @@ type EntityPage struct {
 // CursorKeys in StoreOptions it is sealed, as those of Page are. Without keys it shows the key of the last entity, and a
 // forged cursor can start a page elsewhere below the same prefix.
 //
-// A point whose payload does not decode keeps its place, with a zero value; the error is then PointErrors, and the page and
-// its Next are valid. For any other error there is no page. The cost is that of LatestUnder for the entities of the page and
-// one more. The requests are sequential, except across salts, so a large page of entities with long histories takes time: it
-// needs one request per entity.
+// Errors are those of Page. The cost is that of LatestUnder for the entities of the page and one more. The requests are
+// sequential, except across salts, so a large page of entities with long histories takes time: one request per entity.
 func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, cursorText string, opts ...ReadOption) (page Page[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.PageUnder)
 	defer func() {

@@ -19,9 +19,8 @@ import (
 //
 // In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the
 // stored point had all of them. If two writers write the same field at the same time, either value may remain, even after the
-// other writer's Put has returned, because a writer repeats a request whose response was lost. Fields of other writers are
-// never lost. If Put cannot merge into the stored payload, it fails with ErrNoMerge. If a response is lost, Put reads the
-// point, and fails with ErrUnknown only if it has not found its fields before the timeout.
+// other writer's Put has returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it
+// fails with ErrNoMerge; if a response is lost, with ErrUnknown only if it does not find its fields before the timeout.
 //
 // Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate, ErrTooFarAhead,
 // ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
@@ -32,11 +31,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	if err != nil {
 		return rejected(err).err()
 	}
-	n := r.rows.NewCacheWrite()
-	n.Begin(&w)
-	out := r.rows.Send(ctx, r.rows.View, &w)
-	n.End(&w, out.State)
-	return outcomeOf(out).err()
+	return outcomeOf(r.rows.Send(ctx, r.rows.View, &w)).err()
 }
 
 // PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired
@@ -61,24 +56,9 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	if err != nil {
 		return false, rejected(err).err()
 	}
-	// The head is written after its point, also if an earlier try left it out.
-	after := w.Head != "" && !w.HeadOnly
-	n := r.rows.NewCacheWrite()
-	n.Begin(&w)
-	in := r.rows.Insertion(&w)
-	in.Look = true
-	var found bt.Inserted
-	writes, outs := []*points.Write{&w}, make([]bt.Outcome, 1)
-	r.rows.SendMarked(ctx, r.rows.View, writes, outs, false, func(ctx context.Context, _ int) {
-		found, outs[0] = r.rows.View.Insert(ctx, in)
-	})
-	if after && found != bt.Other {
-		r.rows.SendHeads(ctx, r.rows.View, writes, outs, false)
-	}
-	out := outs[0]
-	n.Inserted(&w, found, out.State)
+	found, out := r.rows.SendIfAbsent(ctx, &w)
 	if out.State != bt.Stored {
-		return false, outcomeOf(r.rows.Explained(out)).err()
+		return false, outcomeOf(out).err()
 	}
 	return found == bt.Fresh, nil
 }
@@ -88,8 +68,8 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // otherwise. Points may be in any order. If two have the same entity, time and ID, the later one in the slice is stored.
 //
 // It costs one request per 8 MiB or 10,000 points, and memory for all points at once. In schemas with FirstWins or Merge it
-// costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID,
-// FirstWins keeps the earlier one, and Merge merges them in order. The write timeout bounds each request, the scan timeout the whole call.
+// costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID, FirstWins keeps the
+// earlier one, and Merge merges them in order. The write timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
 	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
 	defer func() { endWrites(op, err) }()
@@ -117,12 +97,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	n := r.rows.NewCacheWrite()
-	for _, w := range writes {
-		n.Begin(w)
-	}
 	for i, out := range r.rows.SendMany(ctx, r.rows.View, writes) {
-		n.End(writes[i], out.State)
 		outcomes[index[i]] = outcomeOf(out)
 	}
 	return outcomes, batchError(outcomes)

@@ -62,7 +62,12 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ..
 // one returns the newest visible point of an entity in a span of time.
 func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, opts []ReadOption, span func() (points.Span, error)) (p Point[T], err error) {
 	ctx, op := r.begin(ctx, name)
-	defer func() { endOne(op, err) }()
+	defer func() {
+		if err == nil {
+			op.Returned(1)
+		}
+		op.End(err)
+	}()
 	o, err := r.readOptions(ctx, e, 0, opts)
 	if err != nil {
 		return Point[T]{}, err

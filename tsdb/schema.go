@@ -53,10 +53,8 @@ type SchemaOptions struct {
 	//
 	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses
 	// the class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the
-	// programs with a new class first.
-	//
-	// Reads filter by each class and go back as far as the longest one. Rollups stay in their own class, within RollupAges.
-	// Derived rollups are not computed for times at which points have expired in the shortest class.
+	// programs with a new class first. Rollups stay in their own class, within RollupAges, and are not derived for times at
+	// which points have expired in the shortest class.
 	Classes []gc.Class
 	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points: Retention or
 	// one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own class, whichever

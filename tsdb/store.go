@@ -65,7 +65,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")
 	}
-	if err := opts.check(table); err != nil {
+	if err := cmp.Or(checkTable(table), opts.check()); err != nil {
 		return nil, err
 	}
 	cursors, err := cursor.NewBox(opts.CursorKeys)
@@ -102,14 +102,6 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		s.closers = closers{opts.OnClose}
 	}
 	return s, nil
-}
-
-// check returns an error if the options are not valid.
-func (o Options) check(table string) error {
-	if err := checkTable(table); err != nil {
-		return err
-	}
-	return o.StoreOptions.check()
 }
 
 // Table returns the name of the store's table.

@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -90,10 +89,8 @@ type Attempt struct {
 	Err error
 }
 
-const mostTenants = 1000
-
 func (t Telemetry) check() error {
-	return invalid.Range(ErrInvalid, "Telemetry.Tenants", t.Tenants, 0, mostTenants, fmt.Sprintf("0 to %d", mostTenants))
+	return invalid.Range(ErrInvalid, "Telemetry.Tenants", t.Tenants, 0, 1000, "0 to 1000")
 }
 
 func (t Telemetry) open(s *Store) *telemetry.Probe {
@@ -205,14 +202,6 @@ func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context
 		return ctxerr.Given(ctx), nil
 	}
 	return s.core.Watch.Begin(ctx, name, telemetry.Subject{})
-}
-
-// endOne ends a read of one point.
-func endOne(op *telemetry.Op, err error) {
-	if err == nil {
-		op.Returned(1)
-	}
-	op.End(err)
 }
 
 func endWrites(op *telemetry.Op, err error) {

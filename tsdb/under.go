@@ -26,9 +26,8 @@ import (
 //
 // Concurrency limits the requests under way. LatestUnder reads ahead some thousand entities, or some megabytes per part.
 //
-// The start of the iteration decides which points have expired. A point whose payload does not decode is yielded with its
-// entity, its time and a *PointError, and the sequence continues. Any other error is the last pair. The read timeout bounds
-// each request; the scan timeout bounds the iteration, including the time that the loop body takes.
+// Expiry and errors are as in Range. The read timeout bounds each request; the scan timeout bounds the iteration, including the
+// time that the loop body takes.
 func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return under(ctx, r, telemetry.LatestUnder, p, skipscan.Query{Values: true}, opts, func(h dataset.Hit) (Point[T], error) {
 		point, bad := r.decode(h)

@@ -72,17 +72,15 @@ func atLeast(name string, v, least int64) error {
 	return invalid.Range(ErrInvalid, name, cmp.Or(v, least), least, 0, fmt.Sprintf("0 for the default, or at least %d", least))
 }
 
+// leastBuffer and the same size of a journal hold the largest point.
 const leastBuffer = 16 << 20
-
-// aloneBatch is the maximum number of conditional writes in a batch. They are sent one by one, points.InsertWidth at a time.
-const aloneBatch = 4 * points.InsertWidth
 
 func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 	return buffer.Options{
 		BatchEntries:   cmp.Or(o.BatchPoints, 1000),
 		BatchBytes:     cmp.Or(o.BatchBytes, 4<<20),
 		BatchMutations: bt.MaxMutations,
-		AloneEntries:   aloneBatch,
+		AloneEntries:   4 * points.InsertWidth, // conditional writes, sent one by one, points.InsertWidth at a time
 		Linger:         max(0, cmp.Or(o.Linger, 5*time.Millisecond)),
 		BufferEntries:  cmp.Or(o.BufferPoints, 100_000),
 		BufferBytes:    cmp.Or(o.BufferBytes, 64<<20),

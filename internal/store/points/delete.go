@@ -15,8 +15,39 @@ const (
 	maxFailures = 10000 // a deletion gives up after this many rows that could not be deleted
 )
 
-// RemovalOf returns the removal of a point, by the key of its row.
-func (r *Rows) RemovalOf(key string, units int64) Removal {
+// DeletePoint deletes one point. The ID is empty in a dataset without identity.
+func (r *Rows) DeletePoint(ctx context.Context, path string, units int64, id string) (out bt.Outcome) {
+	if r.D.Head.Points > 0 {
+		out = r.deletePoint(ctx, path, units)
+	} else {
+		out = r.Explained(r.Delete(ctx, r.removalOf(r.Key(path, units, id), units)))
+	}
+	if out.State != bt.Rejected {
+		r.Cache.Changed(r.Space.ID(path), r.D.Layout, units)
+	}
+	return out
+}
+
+// DeleteSpan deletes the points of an entity between two times, both included.
+func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64) Deletions {
+	defer r.Cache.Drop(r.Space.ID(path))
+	if r.D.Head.Points > 0 {
+		return r.deleteSpan(ctx, path, oldest, newest)
+	}
+	return r.deleteRows(ctx, r.Space.Entity(path, oldest, newest))
+}
+
+// DeleteUnder deletes the points of all entities below a prefix.
+func (r *Rows) DeleteUnder(ctx context.Context, path string) Deletions {
+	defer r.Cache.DropBelow(r.Space, path)
+	if r.D.Head.Points > 0 {
+		return r.deleteUnder(ctx, path)
+	}
+	return r.deleteRows(ctx, r.Space.Under(path)...)
+}
+
+// removalOf returns the removal of a point, by the key of its row.
+func (r *Rows) removalOf(key string, units int64) Removal {
 	return Removal{key: key, cell: bigtable.Timestamp(r.D.Precision.CellMicros(units))}
 }
 
@@ -34,8 +65,8 @@ func (r *Rows) deletion(classes []dataset.Class) *bigtable.Mutation {
 	return m
 }
 
-// DeleteRows deletes the rows in the ranges that are points of this space, and no others.
-func (r *Rows) DeleteRows(ctx context.Context, ranges ...rowkey.Range) (out Deletions) {
+// deleteRows deletes the rows in the ranges that are points of this space, and no others.
+func (r *Rows) deleteRows(ctx context.Context, ranges ...rowkey.Range) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	for _, rng := range ranges {
@@ -70,7 +101,7 @@ func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, ne
 			return nil, next, ForeignRow(r.D)
 		}
 		if _, units, ok := r.Space.Split(last); ok {
-			points = append(points, r.RemovalOf(last, units))
+			points = append(points, r.removalOf(last, units))
 		}
 	}
 	if rows == deletePage {

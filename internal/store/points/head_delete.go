@@ -11,9 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// DeletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is repaired meanwhile from
+// deletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is repaired meanwhile from
 // the points may bring the point back as long as its row is there, and not afterwards.
-func (r *Rows) DeletePoint(ctx context.Context, path string, units int64) bt.Outcome {
+func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Outcome {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	cell := r.cellOf(units)
@@ -22,7 +22,7 @@ func (r *Rows) DeletePoint(ctx context.Context, path string, units int64) bt.Out
 	if r.D.Head.Only {
 		return r.Explained(r.View.Apply(ctx, r.headKey(path), m.Mutation))
 	}
-	point := r.Delete(ctx, r.RemovalOf(r.Key(path, units, ""), units))
+	point := r.Delete(ctx, r.removalOf(r.Key(path, units, ""), units))
 	if point.State != bt.Stored {
 		return r.Explained(point)
 	}
@@ -36,15 +36,15 @@ func (r *Rows) DeletePoint(ctx context.Context, path string, units int64) bt.Out
 	return o
 }
 
-// DeleteSpan deletes the points of an entity between two times, both included, in a dataset with heads.
-func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64) (out Deletions) {
+// deleteSpan is DeleteSpan for a dataset with heads.
+func (r *Rows) deleteSpan(ctx context.Context, path string, oldest, newest int64) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	key := r.headKey(path)
 	if r.D.Head.Only {
 		out.Deleted, out.Err = r.countVersions(ctx, path, oldest, newest)
 	} else {
-		out = r.DeleteRows(ctx, r.Space.Entity(path, oldest, newest))
+		out = r.deleteRows(ctx, r.Space.Entity(path, oldest, newest))
 	}
 	if out.Err != nil {
 		return out
@@ -91,9 +91,9 @@ func (r *Rows) timesIn(row bigtable.Row) int {
 	return len(times)
 }
 
-// DeleteUnder deletes the points of all entities below a prefix, in a dataset with heads. Once points and heads are gone it
+// deleteUnder is DeleteUnder for a dataset with heads. Once points and heads are gone it
 // looks for points that were written meanwhile, or could not be deleted, and brings them to their heads again.
-func (r *Rows) DeleteUnder(ctx context.Context, path string) (out Deletions) {
+func (r *Rows) deleteUnder(ctx context.Context, path string) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	if r.D.Head.Only {
@@ -102,7 +102,7 @@ func (r *Rows) DeleteUnder(ctx context.Context, path string) (out Deletions) {
 		}
 		return out
 	}
-	out = r.DeleteRows(ctx, r.Space.Under(path)...)
+	out = r.deleteRows(ctx, r.Space.Under(path)...)
 	if out.Err != nil {
 		return out
 	}

@@ -2,6 +2,7 @@ package points
 
 import (
 	"context"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -30,6 +31,24 @@ func (r *Rows) CountWrite(path string, w *Write) error {
 
 // BeginRead lets a read begin; done ends it.
 func (r *Rows) BeginRead() (done func(), err error) { return r.Limiter().Read(r.Tenant) }
+
+// BeginSpanRead is BeginRead for a read of the points from start to end; if ended is false, there is no end. It checks the length
+// of what can hold visible points: from where the retention ends at the earliest, and until now if there is no end.
+func (r *Rows) BeginSpanRead(start, end time.Time, ended bool) (done func(), err error) {
+	if r.Limiter() != nil {
+		now := r.Clock()
+		if oldest := r.D.Precision.Time(r.D.Visibility(now).Oldest()); oldest.After(start) {
+			start = oldest
+		}
+		if !ended {
+			end = now
+		}
+		if err := r.Limiter().Span(r.Tenant, max(0, end.Sub(start))); err != nil {
+			return nil, err
+		}
+	}
+	return r.BeginRead()
+}
 
 // BeginWideRead is BeginRead for a call of many requests. It lowers their concurrency to the tenant's limit.
 func (r *Rows) BeginWideRead(o *Options) (done func(), err error) {

@@ -88,12 +88,7 @@ func (r *Raw) Write(ctx context.Context, points []RawPoint, dry bool) []bt.Outco
 	if dry {
 		return outs
 	}
-	n := r.table.NewCacheWrite()
-	for _, w := range writes {
-		n.Begin(w)
-	}
 	for i, o := range r.table.SendMany(ctx, r.table.Rows(r.tenant), writes) {
-		n.End(writes[i], o.State)
 		outs[index[i]] = o
 	}
 	return outs

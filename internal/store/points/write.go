@@ -109,10 +109,18 @@ func (w *Write) entry() bt.Entry {
 // AddTo implements bt.Mutations.
 func (w *Write) AddTo(m bt.Mutator) { w.D.SetPayload(m, w.Cell, w.Payload) }
 
-// Send makes one write in the rows of its tenant.
+// Send makes one write in the rows of its tenant, and brings the cache up to date.
 func (s *Table) Send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
+	n := s.NewCacheWrite()
+	n.Begin(w)
+	out := s.send(ctx, rows, w)
+	n.End(w, out.State)
+	return out
+}
+
+func (s *Table) send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
 	if w.Head != "" || w.D.Marked > 0 {
-		return s.SendMany(ctx, rows, []*Write{w})[0]
+		return s.sendMany(ctx, rows, []*Write{w})[0]
 	}
 	if w.Conditional() {
 		return s.Explained(s.sendOne(ctx, rows, w, false))
@@ -121,8 +129,20 @@ func (s *Table) Send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
 	return s.Explained(rows.Apply(ctx, w.Key, m))
 }
 
-// SendMany makes writes of one dataset and tenant, and returns what became of each, in order.
-func (s *Table) SendMany(ctx context.Context, rows *bt.Table, writes []*Write) (outs []bt.Outcome) {
+// SendMany makes writes of one dataset and tenant, brings the cache up to date, and returns the outcomes in order.
+func (s *Table) SendMany(ctx context.Context, rows *bt.Table, writes []*Write) []bt.Outcome {
+	n := s.NewCacheWrite()
+	for _, w := range writes {
+		n.Begin(w)
+	}
+	outs := s.sendMany(ctx, rows, writes)
+	for i, out := range outs {
+		n.End(writes[i], out.State)
+	}
+	return outs
+}
+
+func (s *Table) sendMany(ctx context.Context, rows *bt.Table, writes []*Write) (outs []bt.Outcome) {
 	switch {
 	case len(writes) == 0:
 		return nil
@@ -136,6 +156,25 @@ func (s *Table) SendMany(ctx context.Context, rows *bt.Table, writes []*Write) (
 		outs[i] = s.Explained(out)
 	}
 	return outs
+}
+
+// SendIfAbsent makes one write if no visible point exists, and reports what it found. It reads the point first.
+func (r *Rows) SendIfAbsent(ctx context.Context, w *Write) (found bt.Inserted, out bt.Outcome) {
+	// The head is written after its point, also if an earlier try left it out.
+	after := w.Head != "" && !w.HeadOnly
+	n := r.NewCacheWrite()
+	n.Begin(w)
+	in := r.insertion(w)
+	in.Look = true
+	writes, outs := []*Write{w}, make([]bt.Outcome, 1)
+	r.SendMarked(ctx, r.View, writes, outs, false, func(ctx context.Context, _ int) {
+		found, outs[0] = r.View.Insert(ctx, in)
+	})
+	if after && found != bt.Other {
+		r.SendHeads(ctx, r.View, writes, outs, false)
+	}
+	n.Inserted(w, found, outs[0].State)
+	return found, r.Explained(outs[0])
 }
 
 // Explained returns the outcome with what Explain adds to its error.
@@ -171,7 +210,7 @@ func (s *Table) sendOne(ctx context.Context, rows *bt.Table, w *Write, once bool
 		m.Once, m.MaybeApplied = once, w.MaybeApplied
 		return rows.Merge(ctx, m)
 	}
-	in := s.Insertion(w)
+	in := s.insertion(w)
 	in.Once = once
 	found, out := rows.Insert(ctx, in)
 	if out.State == bt.Stored && found == bt.Other {
@@ -180,8 +219,8 @@ func (s *Table) sendOne(ctx context.Context, rows *bt.Table, w *Write, once bool
 	return out
 }
 
-// Insertion returns the conditional write of w.
-func (s *Table) Insertion(w *Write) bt.Insertion {
+// insertion returns the conditional write of w.
+func (s *Table) insertion(w *Write) bt.Insertion {
 	if w.HeadOnly {
 		return s.headInsertion(w)
 	}
