@@ -10,7 +10,7 @@ import (
 )
 
 // prepare admits a write of one point and returns it.
-func (r *Repository[T]) prepare(ctx context.Context, p Point[T]) (points.Write, error) {
+func (r *Repository[T]) prepare(ctx context.Context, e Entity, t time.Time, v T) (points.Write, error) {
 	if err := r.admit(ctx); err != nil {
 		return points.Write{}, err
 	}
@@ -18,7 +18,7 @@ func (r *Repository[T]) prepare(ctx context.Context, p Point[T]) (points.Write, 
 	if err != nil {
 		return points.Write{}, err
 	}
-	return r.ready(d, p, r.store.core.Clock())
+	return r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
 }
 
 // ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent count.

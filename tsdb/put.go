@@ -27,7 +27,7 @@ import (
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()
-	w, err := r.prepare(ctx, Point[T]{Entity: e, Time: t, ID: r.id, Value: v})
+	w, err := r.prepare(ctx, e, t, v)
 	if err != nil {
 		return rejected(err).err()
 	}
@@ -52,7 +52,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
 	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
 	defer func() { op.End(err) }()
-	w, err := r.prepare(ctx, Point[T]{Entity: e, Time: t, ID: r.id, Value: v})
+	w, err := r.prepare(ctx, e, t, v)
 	if err != nil {
 		return false, rejected(err).err()
 	}
