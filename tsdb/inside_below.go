@@ -3,7 +3,6 @@ package tsdb
 import (
 	"context"
 
-	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/below"
 )
@@ -31,8 +30,8 @@ func (r *Repository[T]) below(ctx context.Context, p Prefix, in Interval, opts [
 	if !ok {
 		oldest, newest = 1, 0
 	}
-	if l := r.rows.Limiter(); l != nil && !bare {
-		if err := l.Span(r.rows.Tenant, r.length(in)); err != nil {
+	if !bare {
+		if err := r.admitSpan(in); err != nil {
 			return inside.BelowRead{}, err
 		}
 	}
@@ -45,11 +44,7 @@ func (r *Repository[T]) below(ctx context.Context, p Prefix, in Interval, opts [
 	if o.limited {
 		limit, read.Most = o.limit, o.limit
 	}
-	return inside.BelowRead{
-		Read: read, Limit: limit, Decode: r.decode, Done: done, Cursors: r.store.cursors,
-		Scope: cursor.Scope{
-			Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Precision: byte(r.schema.d.Precision), Path: p.path,
-			Oldest: oldest, Newest: newest, Reverse: read.Reverse,
-		},
-	}, nil
+	scope := r.rows.Scope(0, p.path)
+	scope.Oldest, scope.Newest, scope.Reverse = oldest, newest, read.Reverse
+	return inside.BelowRead{Read: read, Limit: limit, Decode: r.decode, Done: done, Cursors: r.rows.Cursors, Scope: scope}, nil
 }

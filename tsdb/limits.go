@@ -48,7 +48,14 @@ func (r *Repository[T]) encode(d *dataset.Dataset, p Point[T], now time.Time) (p
 
 // readSpan begins a read of an interval, after a check of the tenant's limits.
 func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
+	if err := r.admitSpan(in); err != nil {
+		return nil, err
+	}
+	return r.rows.BeginRead()
+}
+
+func (r *Repository[T]) admitSpan(in Interval) error {
 	start, _ := in.Start()
 	end, ended := in.End()
-	return r.rows.BeginSpanRead(start, end, ended)
+	return r.rows.AdmitSpan(start, end, ended)
 }

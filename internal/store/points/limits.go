@@ -32,22 +32,21 @@ func (r *Rows) CountWrite(path string, w *Write) error {
 // BeginRead lets a read begin; done ends it.
 func (r *Rows) BeginRead() (done func(), err error) { return r.Limiter().Read(r.Tenant) }
 
-// BeginSpanRead is BeginRead for a read of the points from start to end; if ended is false, there is no end. It checks the length
-// of what can hold visible points: from where the retention ends at the earliest, and until now if there is no end.
-func (r *Rows) BeginSpanRead(start, end time.Time, ended bool) (done func(), err error) {
-	if r.Limiter() != nil {
-		now := r.Clock()
-		if oldest := r.D.Precision.Time(r.D.Visibility(now).Oldest()); oldest.After(start) {
-			start = oldest
-		}
-		if !ended {
-			end = now
-		}
-		if err := r.Limiter().Span(r.Tenant, max(0, end.Sub(start))); err != nil {
-			return nil, err
-		}
+// AdmitSpan refuses a read of the points from start to end if that is longer than the tenant's limit. If ended is false, there
+// is no end. What counts can hold visible points: it begins where the retention ends at the earliest, and without an end it
+// ends now.
+func (r *Rows) AdmitSpan(start, end time.Time, ended bool) error {
+	if r.Limiter() == nil {
+		return nil
 	}
-	return r.BeginRead()
+	now := r.Clock()
+	if oldest := r.D.Precision.Time(r.D.Visibility(now).Oldest()); oldest.After(start) {
+		start = oldest
+	}
+	if !ended {
+		end = now
+	}
+	return r.Limiter().Span(r.Tenant, max(0, end.Sub(start)))
 }
 
 // BeginWideRead is BeginRead for a call of many requests. It lowers their concurrency to the tenant's limit.
