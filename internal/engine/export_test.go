@@ -41,6 +41,16 @@ func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest
 // Flushes counts how often memory was written to table files.
 func (e *Engine) Flushes() int64 { return e.db.Metrics().Flush.Count }
 
+// BytesWritten returns how many bytes were written to the log and to table files, by flushes and compactions.
+func (e *Engine) BytesWritten() uint64 {
+	m := e.db.Metrics()
+	n := m.WAL.BytesWritten
+	for _, l := range m.Levels {
+		n += l.TableBytesFlushed + l.TableBytesCompacted
+	}
+	return n
+}
+
 // Flush writes what is in memory to table files.
 func (e *Engine) Flush() error { return e.db.Flush() }
 

@@ -241,9 +241,19 @@ func writeMarker(fs vfs.FS, dir string) (err error) {
 	return pebblelog.SyncFolder(fs, dir)
 }
 
+// How often a byte is written again as table files merge. docs/performance.md has the figures.
+const (
+	// mergeDepth is twice the number of flushed memtables whose files overlap when Pebble merges them into the first
+	// level. Each merge writes that level again, so fewer merges write less; each overlapping file costs a read a seek.
+	mergeDepth = 8
+	// firstLevel is the size at which the first level begins to merge into the next, in memtables. It is close to what
+	// one merge brings: mergeDepth/2 memtables, compressed.
+	firstLevel = 2
+)
+
 func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
 	log := o.logger()
-	return &pebble.Options{
+	opts := &pebble.Options{
 		FS:                          pebblelog.FS{FS: fs, Failed: f.err, Fail: func(err error) { f.raise(storageError(err)) }},
 		Lock:                        lock,
 		Cleaner:                     cleaner{},
@@ -251,9 +261,9 @@ func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pre
 		CacheSize:                   o.cacheBytes() + 2*int64(o.memTableBytes()), // Pebble takes memtables out of it
 		MemTableSize:                o.memTableBytes(),
 		MemTableStopWritesThreshold: pebbleNoLimit,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       mergeDepth,
 		L0StopWritesThreshold:       pebbleNoLimit,
-		LBaseMaxBytes:               64 << 20,
+		LBaseMaxBytes:               firstLevel * int64(o.memTableBytes()),
 		FlushDelayDeleteRange:       10 * time.Second, // drops a dropped table's files without further writes
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{log: log, fault: f},
@@ -269,6 +279,8 @@ func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pre
 			},
 		},
 	}
+	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	return opts
 }
 
 // pebbleLogger passes Pebble's messages on. Pebble expects Fatalf to end the process; a library must not do that. So
