@@ -55,7 +55,8 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 }
 
 // WithGaps returns a reader whose Buckets and Many fill gaps as package window does. The zero Options leave gaps out,
-// as For does.
+// as For does. Gaps at the edges of the interval are filled from the buckets outside of it only for measures that keep
+// window.Ends.
 func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
 	if r == nil {
 		return nil
