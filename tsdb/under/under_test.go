@@ -90,6 +90,9 @@ func TestCallsEqualAModel(t *testing.T) {
 		"plain": {}, "salted": {Salts: 4}, "identity": {Identity: true}, "salted identity": {Identity: true, Salts: 2},
 		"heads": {Head: tsdb.Head{Points: 3}, Precision: tsdb.Milliseconds}, "heads only": {Head: tsdb.Head{Points: 100, Only: true}, Precision: tsdb.Milliseconds, Salts: 3},
 	} {
+		if testkit.Raced && name != "plain" && name != "salted identity" {
+			continue // under the race detector each takes ten times as long
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts.Retention = d90
@@ -395,7 +398,7 @@ func second[P any](_ P, err error) error { return err }
 
 // TestManyEntities: Merged takes 10,000 entities and refuses more; those that have been silent for the whole interval do not count.
 func TestManyEntities(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || testkit.Raced {
 		t.Skip("10,001 entities")
 	}
 	repo, _ := fleet(t, 10_001, 1, tsdbtest.Options{})
