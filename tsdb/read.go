@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -112,12 +111,20 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 		return nil, err
 	}
 	defer done()
-	hits, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) ([]dataset.Hit, error) { return r.rows.NewestHits(ctx, e.path, n) })
+	h, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) (History[T], error) { return r.newestN(ctx, e, n) })
 	if err != nil {
 		return nil, err
 	}
-	h := r.history(e, hits, nil)
 	return h.Points, h.Err
+}
+
+// newestN reads the n newest visible points of an entity, and decodes them as they come.
+func (r *Repository[T]) newestN(ctx context.Context, e Entity, n int) (h History[T], err error) {
+	err = r.rows.Scan(ctx, points.Span{Path: e.path, Newest: r.schema.d.Precision.Max(), Limit: n}, func(f *points.Found) bool {
+		h.add(r, f.Hit, min(n, 64))
+		return true
+	})
+	return h, err
 }
 
 // Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and

@@ -63,8 +63,8 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 		return m
 	}
 	all := bigtable.PassAllFilter()
-	merging := func() (bigtable.Filter, func(bigtable.Row) bt.Merge) {
-		return all, func(bigtable.Row) bt.Merge { return bt.Merge{Same: all, Mutation: set()} }
+	merging := func() (bigtable.Filter, func(*bt.Row) bt.Merge) {
+		return all, func(*bt.Row) bt.Merge { return bt.Merge{Same: all, Mutation: set()} }
 	}
 	writes := map[string]func(key string) error{
 		"Apply":       func(key string) error { return through.Apply(t.Context(), key, set()).Err },
@@ -105,7 +105,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 
 	seen := func(what string, set bigtable.RowSet, reverse bool) {
 		var keys []string
-		err := through.Read(t.Context(), bt.Scan{Rows: set, Reverse: reverse}, func(row bigtable.Row) bool {
+		err := through.Read(t.Context(), bt.Scan{Rows: set, Reverse: reverse}, func(row *bt.Row) bool {
 			keys = append(keys, row.Key())
 			return true
 		})

@@ -2,7 +2,6 @@ package bt
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -13,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// DialOptions returns what puts the guard on a connection. The guard acts on this package's writes only; other calls on
-// the same connection pass through it untouched.
+// DialOptions returns what puts the guard on a connection. The guard acts on this package's calls only; others on the same
+// connection pass through it untouched.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(guardUnary),
@@ -31,7 +30,7 @@ type record struct {
 
 	asks     bool                            // whether there is a guard: the call goes no further
 	table    string                          // of a call that asks: the resource that it is for, with project and instance
-	reads    bool                            // the call is a read, which the client may repeat: only err is noted
+	read     *rowRead                        // the call is a read, which the client may repeat
 	samples  *[]Sample                       // the call is one for samples, which the client may repeat: they are noted with their offsets
 	seen     bool                            // the call came by
 	err      error                           // how the call ended
@@ -39,8 +38,8 @@ type record struct {
 	answers  []entryState                    // of a bulk write, by entry
 	entries  []*btpb.MutateRowsRequest_Entry // of a bulk write: sent instead of the client's, if not nil
 	stopped  bool                            // the caller has had enough of the rows: how the stream ends is its own doing
+	broken   bool                            // the context ended between two rows of a read
 
-	cause  causeStream    // of a read, its last stream
 	op     *telemetry.Op  // that the call is for; nil where nobody watches
 	stream *watchedStream // the last one; nil where nobody watches
 }
@@ -91,40 +90,28 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		return nil, errHandled
 	}
 	rec.seen = true
+	if r := rec.read; r != nil && r.limit > 0 && r.visited >= r.limit {
+		rec.seen = false
+		return noRows{ctx: ctx}, nil
+	}
 	stream, err := watched(ctx, desc, cc, method, streamer, rec, opts)
 	switch {
 	case rec.samples != nil:
 		rec.seen = false // the client may repeat the call
 		*rec.samples = (*rec.samples)[:0]
 		return sampledStream{ClientStream: stream, samples: rec.samples}, err
-	case rec.reads:
+	case rec.read != nil:
 		rec.seen = false
 		if err != nil {
 			rec.err = err
 			return nil, err
 		}
-		rec.cause = causeStream{ClientStream: stream, rec: rec}
-		return &rec.cause, nil
+		return &rowStream{ClientStream: stream, read: rec.read}, nil
 	case err != nil:
 		rec.err = err
 		return nil, errHandled
 	}
 	return &guardedStream{ClientStream: stream, rec: rec}, nil
-}
-
-// causeStream notes how a read failed where the error has a cause, as that of an engine in this process has: the client
-// passes on only its text.
-type causeStream struct {
-	grpc.ClientStream
-	rec *record
-}
-
-func (s *causeStream) RecvMsg(m any) error {
-	err := s.ClientStream.RecvMsg(m)
-	if err != nil && errors.Unwrap(err) != nil {
-		s.rec.err = err
-	}
-	return err
 }
 
 // guardedStream notes each entry's answer, and shows the client a stream on which nothing is left to retry.

@@ -14,7 +14,7 @@ type Insertion struct {
 	Exists   func() bigtable.Filter // asked before each attempt
 	Mutation *bigtable.Mutation
 	// IsOwn reports whether a row that Exists passed is the one that Mutation writes.
-	IsOwn func(bigtable.Row) bool
+	IsOwn func(*Row) bool
 	// Look reads the row before the first attempt. A row that IsOwn accepts and that was not there then is Fresh. Without
 	// Look, or if that read fails, the row is Same, unless a response was lost.
 	Look bool
@@ -44,7 +44,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	defer cancel()
 	var tr Tracker
 	var pause pauser
-	var before bigtable.Row
+	var before *Row
 	if in.Look && ctx.Err() == nil {
 		var err error
 		before, err = t.RowAsJudged(ctx, in.Key, in.Exists())
@@ -78,7 +78,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 }
 
 // found tells a row that is there from the insertion's own; before is what was there before the first attempt. It reports false where the row is gone again.
-func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before bigtable.Row, tr *Tracker) (Inserted, Outcome, bool) {
+func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before *Row, tr *Tracker) (Inserted, Outcome, bool) {
 	row, err := before, error(nil)
 	if row == nil || tr.maybeApplied {
 		row, err = t.RowAsJudged(ctx, in.Key, exists)

@@ -13,7 +13,7 @@ type Merging struct {
 	Key   string
 	Fresh *bigtable.Mutation // where nothing is there to merge into
 	// At is asked before each attempt. It returns the filter that passes what is there, and how to merge into that.
-	At func() (exists bigtable.Filter, into func(bigtable.Row) Merge)
+	At func() (exists bigtable.Filter, into func(*Row) Merge)
 	// Once asks for no second attempt after one that failed, for a caller that makes its own.
 	Once bool
 	// MaybeApplied says that the response to an attempt of such a caller was lost, so Merge reads the row first.

@@ -17,8 +17,9 @@ type Scan struct {
 	Long    bool // bounded by the timeout of scans, not of reads
 }
 
-// Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited.
-func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool) (err error) {
+// Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited. A row is
+// valid until its visit returns; see readrows.Row for what may be kept of it.
+func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err error) {
 	ctx, cancel := t.Bound(ctx, s.Long)
 	defer cancel()
 	opts := make([]bigtable.ReadOption, 0, 3)
@@ -31,18 +32,13 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	if s.Reverse {
 		opts = append(opts, bigtable.ReverseScan())
 	}
-	stopped := false
-	rec := record{reads: true}
+	var rec record
+	read := newRowRead(ctx, s, &rec, visit)
+	rec.read = read
 	defer func() { rec.abandoned(err) }()
-	err = t.data.ReadRows(withRecord(ctx, &rec), s.Rows, func(row bigtable.Row) bool {
-		if ctx.Err() != nil {
-			return false
-		}
-		stopped = !visit(row)
-		rec.stopped = stopped
-		return !stopped
-	}, opts...)
-	if err == nil && !stopped {
+	err = t.data.ReadRows(withRecord(ctx, &rec), s.Rows, read.fromClient, opts...)
+	read.free() // not after a panic of visit, which may have kept the row
+	if err == nil && !rec.stopped {
 		err = ctx.Err()
 	}
 	if err != nil && rec.err != nil && (ctx.Err() != nil || errors.Unwrap(rec.err) != nil) {
@@ -51,11 +47,11 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(bigtable.Row) bool)
 	return ended(ctx, err)
 }
 
-// Rows is Read as a sequence; an error is the last pair. No goroutine runs behind it.
-func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[bigtable.Row, error] {
-	return func(yield func(bigtable.Row, error) bool) {
+// Rows is Read as a sequence; an error is the last pair. No goroutine runs behind it. A row is valid until the next one.
+func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
 		stopped := false
-		err := t.Read(ctx, s, func(row bigtable.Row) bool {
+		err := t.Read(ctx, s, func(row *Row) bool {
 			stopped = !yield(row, nil)
 			return !stopped
 		})
@@ -72,11 +68,11 @@ var ErrClosed = errors.New("tsdb: store is closed")
 var ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
 
 // Row returns the row of that key, or nil where there is none that passes the filter.
-func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (row bigtable.Row, err error) {
+func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (row *Row, err error) {
 	foreign := false
-	err = t.Read(ctx, Scan{Rows: bigtable.RowList{key}, Filter: filter, Limit: 1}, func(r bigtable.Row) bool {
+	err = t.Read(ctx, Scan{Rows: bigtable.RowList{key}, Filter: filter, Limit: 1}, func(r *Row) bool {
 		if foreign = r.Key() != key; !foreign {
-			row = r
+			row = r.Clone()
 		}
 		return !foreign
 	})
@@ -90,6 +86,6 @@ func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (ro
 }
 
 // RowAsJudged is Row through the app profile of conditional writes: it sees all that they see, also if the table is replicated.
-func (t *Table) RowAsJudged(ctx context.Context, key string, filter bigtable.Filter) (bigtable.Row, error) {
+func (t *Table) RowAsJudged(ctx context.Context, key string, filter bigtable.Filter) (*Row, error) {
 	return t.SingleCluster().Row(ctx, key, filter)
 }

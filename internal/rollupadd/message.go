@@ -141,7 +141,7 @@ func (r *remembering) look(ctx context.Context, now int64) (added bool, err erro
 		r.maybeApplied = true // a proxy may have sent the attempt twice, and the marker found may be its own
 		return false, err
 	}
-	items := row[r.control()]
+	items := row.Family(r.control())
 	old, forget := 0, bigtable.NewMutation()
 	for _, item := range items {
 		seen, nonce, ok := parseMarker(item.Value)

@@ -123,7 +123,7 @@ func (a *adding) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, items := a.control()+":"+streams+a.Stream, row[a.control()]
+	own, items := a.control()+":"+streams+a.Stream, row.Family(a.control())
 	for _, item := range items {
 		if item.Column != own {
 			continue

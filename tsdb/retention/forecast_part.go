@@ -1,13 +1,10 @@
 package retention
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -154,14 +151,11 @@ func (p *part) raw() (n float64) {
 }
 
 // note records a row.
-func (c *piece) note(row bigtable.Row, kept kept, now int64) (cells int, bytes int64) {
-	for _, items := range row {
-		cells += len(items)
-	}
+func (c *piece) note(row *bt.Row, kept kept, now int64) (cells int, bytes int64) {
+	cells = len(row.Cells())
 	key := float32(len(row.Key())) / float32(cells)
 	bytes = int64(len(row.Key()))
-	for _, name := range slices.Sorted(maps.Keys(row)) { // sums depend on the order
-		items := row[name]
+	for name, items := range row.Families() {
 		f := kept.of(c.group.Dataset, name)
 		newer := int32(0)
 		for i, item := range items {

@@ -81,7 +81,7 @@ func (s *sample) one(ctx context.Context, rng rowkey.Range, last bool) (key stri
 		return "", nil
 	}
 	keys := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-	err = s.rows(ctx, bt.Scan{Filter: keys, Limit: 1, Reverse: last}, rng, func(row bigtable.Row) bool {
+	err = s.rows(ctx, bt.Scan{Filter: keys, Limit: 1, Reverse: last}, rng, func(row *bt.Row) bool {
 		key = row.Key()
 		s.cost.Rows++
 		s.cost.Bytes += int64(len(key))

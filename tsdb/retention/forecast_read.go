@@ -241,7 +241,7 @@ func (s *sample) block(ctx context.Context, rng rowkey.Range, most int, into fun
 	}
 	most = min(most, s.opts.Rows-s.cost.Rows)
 	spent := false
-	err = s.rows(ctx, bt.Scan{Limit: int64(most)}, rng, func(row bigtable.Row) bool {
+	err = s.rows(ctx, bt.Scan{Limit: int64(most)}, rng, func(row *bt.Row) bool {
 		if b.last = row.Key(); b.rows == 0 {
 			b.first = b.last
 		}
@@ -272,11 +272,11 @@ func (s *sample) enter(p *part, key string) *piece {
 }
 
 // rows reads some rows of a range. It rejects rows outside the range before it reads their content.
-func (s *sample) rows(ctx context.Context, read bt.Scan, rng rowkey.Range, visit func(bigtable.Row) bool) error {
+func (s *sample) rows(ctx context.Context, read bt.Scan, rng rowkey.Range, visit func(*bt.Row) bool) error {
 	s.cost.Requests++
 	var foreign error
 	read.Rows, read.Long = bigtable.NewRange(rng.Start, rng.Limit), true
-	err := s.store.Whole.Read(ctx, read, func(row bigtable.Row) bool {
+	err := s.store.Whole.Read(ctx, read, func(row *bt.Row) bool {
 		if row.Key() < rng.Start || row.Key() >= rng.Limit {
 			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, s.store.Name)
 			return false

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -118,9 +119,9 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 }
 
 // stored returns the buckets in the cells of a row, oldest first.
-func (l *layout) stored(row bigtable.Row, measures int) ([]bucket, error) {
+func (l *layout) stored(row *bt.Row, measures int) ([]bucket, error) {
 	out := l.starts(row, measures)
-	for family, items := range row {
+	for family, items := range row.Families() {
 		if family == l.control {
 			continue
 		}
@@ -179,15 +180,15 @@ func follow[T any](m *Measure[T]) func(*sums) {
 }
 
 // starts returns the starts of the buckets in a row, without their numbers, oldest first.
-func (l *layout) starts(row bigtable.Row, measures int) []bucket {
+func (l *layout) starts(row *bt.Row, measures int) []bucket {
 	most := 0
-	for family, items := range row {
+	for family, items := range row.Families() {
 		if family != l.control {
 			most += len(items)
 		}
 	}
 	at := make([]int64, 0, most)
-	for family, items := range row {
+	for family, items := range row.Families() {
 		if family == l.control {
 			continue
 		}
@@ -230,8 +231,8 @@ func (l *layout) put(m *replacement, old, b *bucket) {
 }
 
 // generation returns the generation stored in a row, or 0 if the row has none.
-func (l *layout) generation(row bigtable.Row) (uint64, error) {
-	for _, item := range row[l.control] {
+func (l *layout) generation(row *bt.Row) (uint64, error) {
+	for _, item := range row.Family(l.control) {
 		if item.Column != l.control+":"+columnGeneration {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -107,7 +108,7 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 func (m *merging[T]) read(ctx context.Context, s span) error {
 	l := m.level
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
-	err := l.scan(ctx, l.rowsOf(l.at.Rows, m.path, s), filter, 0, !m.newest, func(row bigtable.Row) (bool, error) {
+	err := l.scan(ctx, l.rowsOf(l.at.Rows, m.path, s), filter, 0, !m.newest, func(row *bt.Row) (bool, error) {
 		if of, _, ok := l.at.Rows.Split(row.Key()); !ok || of != m.path {
 			return true, nil
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 // maxDirty is about how many marked buckets a read holds in memory.
@@ -56,7 +58,7 @@ func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, 
 // limit. A bucket that starts in s is read whole, so its marks may be after the end of s.
 func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s span, newest bool) (starts []int64, err error) {
 	whole := span{s.from, max(s.to, l.endOf(s.to-1))}
-	err = at.scan(ctx, at.rowsOf(at.at.Marks, path, whole), bigtable.LatestNFilter(1), 0, !newest, func(row bigtable.Row) (bool, error) {
+	err = at.scan(ctx, at.rowsOf(at.at.Marks, path, whole), bigtable.LatestNFilter(1), 0, !newest, func(row *bt.Row) (bool, error) {
 		m, ok := at.parseMarks(row)
 		if !ok || m.path != path {
 			return true, nil

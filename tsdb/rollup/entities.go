@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -80,7 +81,7 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 			}
 			for !rng.Empty() {
 				found := ""
-				err := l.scan(ctx, rng, filter, 1, false, func(row bigtable.Row) (bool, error) {
+				err := l.scan(ctx, rng, filter, 1, false, func(row *bt.Row) (bool, error) {
 					found = row.Key()
 					return true, nil
 				})

@@ -157,13 +157,13 @@ type slot struct {
 }
 
 // parseMarks parses a row of marks. It returns false for another program's row.
-func (l *level[T]) parseMarks(row bigtable.Row) (marked, bool) {
+func (l *level[T]) parseMarks(row *bt.Row) (marked, bool) {
 	path, start, ok := l.at.Marks.Split(row.Key())
 	if !ok {
 		return marked{}, false
 	}
 	m := marked{path: path, row: start}
-	for _, item := range row[dataset.MarkFamily] {
+	for _, item := range row.Family(dataset.MarkFamily) {
 		column := item.Column[len(dataset.MarkFamily)+1:]
 		i, err := strconv.ParseInt(column, 10, 64)
 		if err != nil || i < 0 || i >= l.entry.Span/l.entry.Step {
@@ -181,10 +181,10 @@ func (l *level[T]) rowsOf(space rowkey.Space, path string, s span) rowkey.Range 
 }
 
 // scan calls visit with the rows of a range, after it has checked that each row belongs to it.
-func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, reverse bool, visit func(bigtable.Row) (bool, error)) error {
+func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, reverse bool, visit func(*bt.Row) (bool, error)) error {
 	var failed error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Reverse: reverse, Long: true}
-	err := l.table.Read(ctx, read, func(row bigtable.Row) bool {
+	err := l.table.Read(ctx, read, func(row *bt.Row) bool {
 		if key := row.Key(); key < rng.Start || key >= rng.Limit {
 			failed = fmt.Errorf("%w: rollup %s", tsdb.ErrForeignRow, l.name)
 			return false

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -122,7 +123,7 @@ func (l *level[T]) rebuild(ctx context.Context, e tsdb.Entity, s span) (buckets 
 func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error) {
 	first := int64(math.MaxInt64)
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
-	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 1, true, func(row bigtable.Row) (bool, error) {
+	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 1, true, func(row *bt.Row) (bool, error) {
 		buckets, err := l.layout.stored(row, len(l.measures))
 		if len(buckets) > 0 {
 			first = buckets[0].start

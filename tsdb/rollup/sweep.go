@@ -57,7 +57,7 @@ func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 // page reads the first rows of marks in a range, and returns the rest of the range.
 func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, next rowkey.Range, err error) {
 	rows, last := 0, ""
-	err = s.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row bigtable.Row) (bool, error) {
+	err = s.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row *bt.Row) (bool, error) {
 		rows, last = rows+1, row.Key()
 		if m, ok := s.parseMarks(row); ok {
 			page = append(page, m)

@@ -134,7 +134,7 @@ func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tena
 				rows[i] = bigtable.NewRange(r.Start, r.Limit)
 			}
 			last, id, foreign := "", tenant.ID{}, false
-			err := w.in.Whole.SingleCluster().Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row bigtable.Row) bool {
+			err := w.in.Whole.SingleCluster().Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row *bt.Row) bool {
 				last = row.Key()
 				if foreign = !slices.ContainsFunc(asked, func(r rowkey.Range) bool { return last >= r.Start && last < r.Limit }); foreign {
 					return false

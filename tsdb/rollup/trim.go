@@ -137,7 +137,7 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 	)
 	read, last := 0, ""
 	var entries []bt.Entry
-	err = l.scan(ctx, rng, filter, trimPage, false, func(row bigtable.Row) (bool, error) {
+	err = l.scan(ctx, rng, filter, trimPage, false, func(row *bt.Row) (bool, error) {
 		read, last = read+1, row.Key()
 		if _, start, ok := l.at.Rows.Split(row.Key()); ok {
 			entries = append(entries, l.trimming(row, start+l.entry.Span <= oldest, cutoff))
@@ -168,14 +168,14 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 
 // trimming returns the entry that deletes the cells of a row older than cutoff, or the whole row if all its buckets
 // are older.
-func (l *level[T]) trimming(row bigtable.Row, whole bool, cutoff bigtable.Timestamp) bt.Entry {
+func (l *level[T]) trimming(row *bt.Row, whole bool, cutoff bigtable.Timestamp) bt.Entry {
 	e := bt.Entry{Key: row.Key(), Mutation: bigtable.NewMutation()}
 	if whole {
 		e.Mutation.DeleteRow()
 		e.Mutations++
 		return e
 	}
-	for family, items := range row {
+	for family, items := range row.Families() {
 		for _, item := range items {
 			e.Mutation.DeleteTimestampRange(family, strings.TrimPrefix(item.Column, family+":"), 0, cutoff)
 			e.Mutations++

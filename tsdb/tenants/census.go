@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -60,7 +61,7 @@ func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, erro
 	before.Kinds = slices.Clone(before.Kinds)
 	tally := sample{}
 	var keys []string
-	err := c.rows(ctx, rng, filter, int64(c.most), func(row bigtable.Row) {
+	err := c.rows(ctx, rng, filter, int64(c.most), func(row *bt.Row) {
 		keys = append(keys, row.Key())
 		k := c.count(row)
 		if c.exact {
@@ -80,7 +81,7 @@ func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, erro
 }
 
 // count counts a row, and returns the figures of its kind.
-func (c *census) count(row bigtable.Row) *DatasetUsage {
+func (c *census) count(row *bt.Row) *DatasetUsage {
 	key := row.Key()
 	dataset, kind, _ := rowkey.KindOf(key)
 	d, known := c.datasets[dataset]
@@ -106,14 +107,12 @@ func (c *census) count(row bigtable.Row) *DatasetUsage {
 // headKind is the reserved kind of heads.
 const headKind = "head"
 
-func (c *census) countVersions(k *DatasetUsage, row bigtable.Row) {
+func (c *census) countVersions(k *DatasetUsage, row *bt.Row) {
 	times := map[bigtable.Timestamp]bool{}
-	for _, cells := range row {
-		for _, cell := range cells {
-			if !times[cell.Timestamp] {
-				times[cell.Timestamp] = true
-				k.note(cell.Timestamp.Time().UTC())
-			}
+	for _, cell := range row.Cells() {
+		if !times[cell.Timestamp] {
+			times[cell.Timestamp] = true
+			k.note(cell.Timestamp.Time().UTC())
 		}
 	}
 	k.Points += int64(len(times))
@@ -147,9 +146,9 @@ func (c *census) kind(dataset, kind string, known bool) *DatasetUsage {
 	return &c.rep.Kinds[i]
 }
 
-func rowBytes(row bigtable.Row) (n int64) {
+func rowBytes(row *bt.Row) (n int64) {
 	n = int64(len(row.Key()))
-	for family, cells := range row {
+	for family, cells := range row.Families() {
 		for _, cell := range cells {
 			n += int64(len(cell.Column) - len(family) - 1 + len(cell.Value))
 		}

@@ -279,7 +279,7 @@ func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (foun
 		return false, nil
 	}
 	foreign := false
-	err = d.Whole.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row bigtable.Row) bool {
+	err = d.Whole.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row *bt.Row) bool {
 		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
 		foreign = !found
 		return false

@@ -177,7 +177,7 @@ func after(rng rowkey.Range, page []string, full int) rowkey.Range {
 
 // page reads the first keys in a range.
 func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []string, err error) {
-	err = r.rows(ctx, rng, keysOnly(), most, func(row bigtable.Row) { keys = append(keys, row.Key()) })
+	err = r.rows(ctx, rng, keysOnly(), most, func(row *bt.Row) { keys = append(keys, row.Key()) })
 	return keys, err
 }
 

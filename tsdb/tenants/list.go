@@ -10,6 +10,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -177,7 +178,7 @@ func (o *own) peek(ctx context.Context, r room) (owned, error) {
 	for len(o.page) == 0 && !o.over {
 		rows := 0
 		rng := rowkey.OwnAfter(o.prefix, o.last)
-		err := r.rows(ctx, rng, o.filter(), ownPage, func(row bigtable.Row) {
+		err := r.rows(ctx, rng, o.filter(), ownPage, func(row *bt.Row) {
 			rows++
 			o.last = strings.TrimPrefix(row.Key(), o.prefix)
 			id, err := tenant.Parse(o.last)

@@ -110,9 +110,9 @@ func (rm *removal) ranges(id tenant.ID) ([]rowkey.Range, error) {
 
 // read appends the first rows of a range that have data to remove to a page, and returns the keys of the rows read.
 func (rm *removal) read(ctx context.Context, rng rowkey.Range, most int, page *[]removable) (keys []string, err error) {
-	err = rm.rows(ctx, rng, rm.filter, int64(most), func(row bigtable.Row) {
+	err = rm.rows(ctx, rng, rm.filter, int64(most), func(row *bt.Row) {
 		r := removable{key: row.Key()}
-		for family, cells := range row {
+		for family, cells := range row.Families() {
 			for _, c := range cells {
 				if !slices.Contains(r.columns, c.Column) && rm.cells() {
 					r.columns = append(r.columns, c.Column)

@@ -55,10 +55,10 @@ func keysOnly() bigtable.Filter {
 }
 
 // rows reads some rows of a range. It rejects rows outside the range before it reads their content.
-func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(bigtable.Row)) error {
+func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(*bt.Row)) error {
 	var foreign error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
-	err := r.Whole.Read(ctx, read, func(row bigtable.Row) bool {
+	err := r.Whole.Read(ctx, read, func(row *bt.Row) bool {
 		if row.Key() < rng.Start || row.Key() >= rng.Limit {
 			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, r.Name)
 			return false
@@ -77,7 +77,7 @@ func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err erro
 	if rng.Empty() {
 		return "", nil
 	}
-	err = r.rows(ctx, rng, keysOnly(), 1, func(row bigtable.Row) { key = row.Key() })
+	err = r.rows(ctx, rng, keysOnly(), 1, func(row *bt.Row) { key = row.Key() })
 	return key, err
 }
 

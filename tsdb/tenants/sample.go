@@ -63,7 +63,7 @@ func (c *census) estimate(ctx context.Context, s sample) error {
 		}
 	}
 	foreign := false
-	err := c.Whole.Read(ctx, bt.Scan{Rows: list, Long: true}, func(row bigtable.Row) bool {
+	err := c.Whole.Read(ctx, bt.Scan{Rows: list, Long: true}, func(row *bt.Row) bool {
 		n, ok := asked[row.Key()]
 		if foreign = !ok; ok {
 			*n += rowBytes(row)

@@ -142,7 +142,7 @@ type gatherer struct {
 
 // row takes in a row, and reports whether the request goes on. A row outside of the range of the last row and those behind it
 // was not asked for.
-func (g *gatherer) row(row bigtable.Row) bool {
+func (g *gatherer) row(row *bt.Row) bool {
 	key := row.Key()
 	for g.at < len(g.part) && key >= g.part[g.at].rng.Limit {
 		g.at++

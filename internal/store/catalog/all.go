@@ -44,7 +44,7 @@ func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
 }
 
 // entryIn returns the entry in a row that was read from a range.
-func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
+func entryIn(row *bt.Row, rng rowkey.Range) (Entry, error) {
 	if row.Key() < rng.Start || row.Key() >= rng.Limit {
 		return Entry{}, bt.ErrForeignRow
 	}
@@ -52,7 +52,7 @@ func entryIn(row bigtable.Row, rng rowkey.Range) (Entry, error) {
 }
 
 // namedEntry returns the entry in a row. It is an error if the entry names another dataset than its row.
-func namedEntry(row bigtable.Row) (Entry, error) {
+func namedEntry(row *bt.Row) (Entry, error) {
 	e, err := parseEntry(row)
 	if err == nil && e.Name != strings.TrimPrefix(row.Key(), rowkey.DatasetRows) {
 		err = fmt.Errorf("the catalogue's row %s is of dataset %s", row.Key(), invalid.Quote(e.Name))

@@ -81,13 +81,13 @@ func AssignmentsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[T
 }
 
 // profiles returns the rows of all tenants' profiles that have a column, with that column. An error is the last pair.
-func profiles(ctx context.Context, t *bt.Table, column string) iter.Seq2[bigtable.Row, error] {
+func profiles(ctx context.Context, t *bt.Table, column string) iter.Seq2[*bt.Row, error] {
 	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
 	return readProfiles(ctx, t, column, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
 }
 
 // profilesOf is profiles for some tenants.
-func profilesOf(ctx context.Context, t *bt.Table, names []string, column string) iter.Seq2[bigtable.Row, error] {
+func profilesOf(ctx context.Context, t *bt.Table, names []string, column string) iter.Seq2[*bt.Row, error] {
 	keys := make(bigtable.RowList, len(names))
 	for i, name := range names {
 		keys[i] = rowkey.ProfileRows + name
@@ -95,8 +95,8 @@ func profilesOf(ctx context.Context, t *bt.Table, names []string, column string)
 	return readProfiles(ctx, t, column, keys, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[bigtable.Row, error] {
-	return func(yield func(bigtable.Row, error) bool) {
+func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[*bt.Row, error] {
+	return func(yield func(*bt.Row, error) bool) {
 		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(column), bigtable.LatestNFilter(1))
 		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
 			if err == nil && !asked(row.Key()) {
@@ -109,7 +109,7 @@ func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable
 	}
 }
 
-func assignmentsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantAssignment, error] {
+func assignmentsIn(rows iter.Seq2[*bt.Row, error]) iter.Seq2[TenantAssignment, error] {
 	return func(yield func(TenantAssignment, error) bool) {
 		seen, n := map[string]*Assignment{}, 0
 		for row, err := range rows {

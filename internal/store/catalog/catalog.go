@@ -16,6 +16,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -167,15 +168,15 @@ func ClassRemoval(class string) string { return "#class." + class }
 
 // isRemoving reports whether a removal's row describes a removal that has neither ended nor been given up. If the row
 // cannot be read, it returns true.
-func isRemoving(row bigtable.Row) bool {
+func isRemoving(row *bt.Row) bool {
 	var doc struct {
 		State string `json:"state"`
 	}
 	return json.Unmarshal(value(row, columnDocument), &doc) != nil || doc.State != "erased" && doc.State != "readmitted"
 }
 
-func value(row bigtable.Row, column string) []byte {
-	for _, item := range row[Family] {
+func value(row *bt.Row, column string) []byte {
+	for _, item := range row.Family(Family) {
 		if item.Column == Family+":"+column {
 			return item.Value
 		}
@@ -184,11 +185,11 @@ func value(row bigtable.Row, column string) []byte {
 }
 
 // has reports whether a row has a column, which may be empty.
-func has(row bigtable.Row, column string) bool {
-	return slices.ContainsFunc(row[Family], func(item bigtable.ReadItem) bool { return item.Column == Family+":"+column })
+func has(row *bt.Row, column string) bool {
+	return slices.ContainsFunc(row.Family(Family), func(item readrows.Cell) bool { return item.Column == Family+":"+column })
 }
 
-func parseFormat(row bigtable.Row) (int, error) {
+func parseFormat(row *bt.Row) (int, error) {
 	text := value(row, columnVersion)
 	v, err := strconv.Atoi(string(text))
 	if err != nil || v < 1 {
@@ -197,7 +198,7 @@ func parseFormat(row bigtable.Row) (int, error) {
 	return v, nil
 }
 
-func parseEntry(row bigtable.Row) (Entry, error) {
+func parseEntry(row *bt.Row) (Entry, error) {
 	doc := value(row, columnDocument)
 	var e Entry
 	if err := json.Unmarshal(doc, &e.Dataset); err != nil {

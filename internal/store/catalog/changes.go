@@ -77,7 +77,7 @@ func (l ChangeLog) Read(ctx context.Context, t *bt.Table, known string) (Changes
 type logEntry struct{ epoch, name string }
 
 // logOf returns the lines of a log. It returns none if a program that does not know logs has changed the epoch.
-func logOf(row bigtable.Row) (entries []logEntry) {
+func logOf(row *bt.Row) (entries []logEntry) {
 	for line := range strings.Lines(string(value(row, columnLog))) {
 		epoch, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		entries = append(entries, logEntry{epoch, name})
@@ -89,15 +89,15 @@ func logOf(row bigtable.Row) (entries []logEntry) {
 }
 
 // numberOf returns the number of changes; 0 if none is stored.
-func numberOf(row bigtable.Row) uint64 {
+func numberOf(row *bt.Row) uint64 {
 	n, _ := strconv.ParseUint(string(value(row, columnNumber)), 10, 64)
 	return n
 }
 
 // openColumns returns the columns of changes that have begun, by the name of the changing row.
-func openColumns(row bigtable.Row) map[string][]string {
+func openColumns(row *bt.Row) map[string][]string {
 	var open map[string][]string
-	for _, item := range row[Family] {
+	for _, item := range row.Family(Family) {
 		if column, ok := strings.CutPrefix(item.Column, Family+":"); ok && strings.HasPrefix(column, columnOpen) {
 			if open == nil {
 				open = map[string][]string{}
@@ -108,7 +108,7 @@ func openColumns(row bigtable.Row) map[string][]string {
 	return open
 }
 
-func openNames(row bigtable.Row) (names []string) {
+func openNames(row *bt.Row) (names []string) {
 	for name := range openColumns(row) {
 		names = append(names, name)
 	}

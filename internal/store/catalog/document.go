@@ -46,7 +46,7 @@ func latest() bigtable.Filter {
 }
 
 // ParseDocument returns the document in a row.
-func ParseDocument(row bigtable.Row) (Document, error) {
+func ParseDocument(row *bt.Row) (Document, error) {
 	text := value(row, columnGeneration)
 	gen, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil || gen == 0 {

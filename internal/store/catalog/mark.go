@@ -162,7 +162,7 @@ func MarkRow(row string) Mark {
 
 // parseMark returns the mark in a row. If it cannot be read, parseMark returns a mark of the whole tenant without an
 // end, so that other tenants are not affected.
-func parseMark(row bigtable.Row) Mark {
+func parseMark(row *bt.Row) Mark {
 	m := MarkRow(strings.TrimPrefix(row.Key(), rowkey.MarkRows))
 	whole, hashes := m, value(row, columnEntities)
 	if m.Gone = !has(row, columnMark) && !has(row, columnEntities); m.Gone {

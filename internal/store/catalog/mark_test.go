@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/readrows"
 )
 
 // FuzzParseMark checks that no bytes in a mark row cause a panic or affect another tenant. A mark that names no single
@@ -21,7 +23,7 @@ func FuzzParseMark(f *testing.F) {
 			{Row: "!erased#" + name, Column: Family + ":" + columnMark, Value: []byte(until)},
 			{Row: "!erased#" + name, Column: Family + ":" + columnEntities, Value: []byte(hashes)},
 		}}
-		m := parseMark(row)
+		m := parseMark(readrows.FromClient(row))
 		if len(m.Entities) > 0 && (m.Name == "" || 16*len(m.Entities) != len(hashes)) {
 			t.Errorf("got mark %+v", m)
 		}
@@ -38,7 +40,7 @@ func TestMarkRoundTrip(t *testing.T) {
 	}
 	until := time.Unix(1700000000, 1)
 	row := bigtable.Row{Family: []bigtable.ReadItem{{Row: "!erased#acme", Column: Family + ":" + columnMark, Value: []byte("1700000001")}}}
-	m := parseMark(row)
+	m := parseMark(readrows.FromClient(row))
 	if m.Tenant != "acme" || m.Until.Before(until) || m.Over(until) || !m.Over(until.Add(time.Second)) {
 		t.Errorf("got mark %+v", m)
 	}

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"strings"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -29,7 +27,7 @@ func ProfileLimitsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2
 	return limitsIn(profilesOf(ctx, t, names, columnDocument))
 }
 
-func limitsIn(rows iter.Seq2[bigtable.Row, error]) iter.Seq2[TenantLimits, error] {
+func limitsIn(rows iter.Seq2[*bt.Row, error]) iter.Seq2[TenantLimits, error] {
 	return func(yield func(TenantLimits, error) bool) {
 		n := 0
 		for row, err := range rows {

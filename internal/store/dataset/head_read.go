@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/readrows"
 )
 
 // HeadFilter passes the k newest visible versions of each column of a head row. They include the k newest points,
@@ -48,7 +50,7 @@ func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) b
 // Version is one point in a head row.
 type Version struct {
 	Units int64
-	Item  *bigtable.ReadItem // the payload
+	Item  *readrows.Cell // the payload
 	Tag   int
 	Err   error // the schema does not read the payload's format
 	Rank  int   // order of the payload's column among those of its time
@@ -56,11 +58,11 @@ type Version struct {
 
 // Versions returns the newest visible points in a head row, newest first, at most limit, in the memory of buf. If one
 // time has several payloads, it returns the one that a read of the point's own row would.
-func (h Visibility) Versions(buf []Version, row bigtable.Row, limit int) []Version {
+func (h Visibility) Versions(buf []Version, row *readrows.Row, limit int) []Version {
 	out := buf[:0]
 	for i := range h.D.HeadClasses {
 		family := h.D.HeadClasses[i].Name
-		items := row[family]
+		items := row.Family(family)
 		out = slices.Grow(out, len(items))
 		cutoff := h.cutoff(i)
 		for j := range items {
@@ -81,7 +83,7 @@ func (h Visibility) Versions(buf []Version, row bigtable.Row, limit int) []Versi
 }
 
 // version returns the point in one cell of a head row. class is the index of the cell's class.
-func (d *Dataset) version(class int, item *bigtable.ReadItem) (Version, bool) {
+func (d *Dataset) version(class int, item *readrows.Cell) (Version, bool) {
 	v := Version{Units: unitsOf(item.Timestamp), Item: item}
 	for tag := range d.Tags {
 		if v.Rank = class*len(d.Tags) + tag; d.HeadColumns[v.Rank].Name == item.Column {

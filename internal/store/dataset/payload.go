@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
@@ -126,19 +127,19 @@ func (h Visibility) ClassFilter(class int) bigtable.Filter {
 // takes the first in the dataset's order of classes and then of tags; in one column it takes the cell with the point's
 // own time. It returns a nil item if the row has no visible payload, and an error if the schema does not read the tags
 // of any payload.
-func (h Visibility) Payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtable.ReadItem, int, error) {
+func (h Visibility) Payload(row *readrows.Row, cell bigtable.Timestamp) (*readrows.Cell, int, error) {
 	written := &h.D.Columns[0]
-	if items := row[written.Family]; len(items) == 1 && items[0].Column == written.Name && items[0].Timestamp >= h.first {
+	if items := row.Family(written.Family); len(items) == 1 && items[0].Column == written.Name && items[0].Timestamp >= h.first {
 		return &items[0], written.Tag, nil // the usual case
 	}
-	family, items, cutoff, visible := "", []bigtable.ReadItem(nil), bigtable.Timestamp(0), false
+	family, items, cutoff, visible := "", []readrows.Cell(nil), bigtable.Timestamp(0), false
 	for i := range h.D.Columns {
 		col := &h.D.Columns[i]
 		if col.Family != family {
-			family, items = col.Family, row[col.Family]
+			family, items = col.Family, row.Family(col.Family)
 			cutoff = h.cutoff(i / len(h.D.Tags))
 		}
-		var found *bigtable.ReadItem
+		var found *readrows.Cell
 		for j := range items {
 			if items[j].Timestamp < cutoff {
 				continue
@@ -160,12 +161,12 @@ func (h Visibility) Payload(row bigtable.Row, cell bigtable.Timestamp) (*bigtabl
 
 // unknownTag returns a row's first payload cell and an error that names its tag. It is called if the schema reads no
 // tag of the row.
-func (h Visibility) unknownTag(row bigtable.Row) (*bigtable.ReadItem, int, error) {
+func (h Visibility) unknownTag(row *readrows.Row) (*readrows.Cell, int, error) {
 	for i := range h.D.Classes {
 		family := h.D.Classes[i].Name
-		for j, item := range row[family] {
+		for j, item := range row.Family(family) {
 			if tag, ok := strings.CutPrefix(item.Column, family+":"+slot); ok {
-				return &row[family][j], 0, h.D.unknownTag(tag)
+				return &row.Family(family)[j], 0, h.D.unknownTag(tag)
 			}
 		}
 	}

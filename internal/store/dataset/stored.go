@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/readrows"
 )
 
 // Cell is a stored payload with its class and qualifier, from any row.
@@ -30,13 +32,13 @@ func (s Stored) Equal(o Stored) bool {
 }
 
 // Stored returns the visible payloads at one time in a row, with classes as its families.
-func (h Visibility) Stored(row bigtable.Row, classes []Class, key string, at bigtable.Timestamp) Stored {
+func (h Visibility) Stored(row *readrows.Row, classes []Class, key string, at bigtable.Timestamp) Stored {
 	s := Stored{Key: key, Cell: at}
 	for i := range classes {
 		if at < h.cutoff(i) {
 			continue
 		}
-		for _, item := range row[classes[i].Name] {
+		for _, item := range row.Family(classes[i].Name) {
 			qualifier := strings.TrimPrefix(item.Column, classes[i].Name+":")
 			if item.Timestamp == at && strings.HasPrefix(qualifier, slot) {
 				s.Cells = append(s.Cells, Cell{Class: i, qualifier: qualifier, value: item.Value})

@@ -101,14 +101,14 @@ func (p *aggregateProbe) check(ctx context.Context) (seen bool, err error) {
 	if err != nil {
 		return false, p.table.Explain(err)
 	}
-	if g := row[p.f.Control]; len(g) != 1 || string(g[0].Value) != "2" {
+	if g := row.Family(p.f.Control); len(g) != 1 || string(g[0].Value) != "2" {
 		return false, nil
 	}
 	for _, w := range []struct {
 		family, what string
 		want         int64
 	}{{p.f.Sum, "sum", 7}, {p.f.Min, "minimum", 3}, {p.f.Max, "maximum", 4}} {
-		items := row[w.family]
+		items := row.Family(w.family)
 		if len(items) == 1 && len(items[0].Value) == 8 && int64(binary.BigEndian.Uint64(items[0].Value)) == w.want {
 			continue
 		}

@@ -20,7 +20,7 @@ func (e *Ensurer) firstMisfit(ctx context.Context, d *dataset.Dataset) (string, 
 		rows, last := 0, ""
 		var bad error
 		read := bt.Scan{Rows: bigtable.NewRange(all.Start, all.Limit), Filter: dataset.KeysOnly(), Limit: kindRows}
-		err := e.Table.Whole.Read(ctx, read, func(row bigtable.Row) bool {
+		err := e.Table.Whole.Read(ctx, read, func(row *bt.Row) bool {
 			rows, last = rows+1, row.Key()
 			if last < all.Start || bad != nil {
 				return bad == nil // of an entity, a dataset or a tenant that can be skipped

@@ -81,10 +81,10 @@ func (r *Rows) countVersions(ctx context.Context, path string, oldest, newest in
 }
 
 // timesIn returns how many points a head row holds.
-func (r *Rows) timesIn(row bigtable.Row) int {
+func (r *Rows) timesIn(row *bt.Row) int {
 	times := map[bigtable.Timestamp]bool{}
 	for i := range r.D.HeadClasses {
-		for _, item := range row[r.D.HeadClasses[i].Name] {
+		for _, item := range row.Family(r.D.HeadClasses[i].Name) {
 			times[item.Timestamp] = true
 		}
 	}

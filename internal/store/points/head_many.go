@@ -2,6 +2,7 @@ package points
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"cloud.google.com/go/bigtable"
@@ -19,14 +20,13 @@ const (
 // newestOfHeads is Newest from heads: one request for all entities whose row keys fit into one. Entities whose head may lack
 // points are read again, from their points.
 func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
-	keys := make([]string, len(paths))
+	keys := r.headKeys(paths)
 	var ends []int // of the parts
 	size := 0
-	for i, path := range paths {
-		keys[i] = r.headKey(path)
-		if size += len(keys[i]) + keyBytes; size > maxRowSet && i > 0 {
+	for i, key := range keys {
+		if size += len(key) + keyBytes; size > maxRowSet && i > 0 {
 			ends = append(ends, i)
-			size = len(keys[i]) + keyBytes
+			size = len(key) + keyBytes
 		}
 	}
 	ends = append(ends, len(paths))
@@ -72,6 +72,35 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 	})
 }
 
+// headKeys returns the row keys of heads, which share their memory.
+func (r *Rows) headKeys(paths []string) []string {
+	var all []byte
+	ends := make([]int, len(paths))
+	for i, path := range paths {
+		if all = r.Heads.AppendEntity(all, path); i == 0 {
+			all = slices.Grow(all, (len(all)+keyBytes)*(len(paths)-1))
+		}
+		ends[i] = len(all)
+	}
+	text, keys, from := string(all), make([]string, len(paths)), 0
+	for i, end := range ends {
+		keys[i], from = text[from:end], end
+	}
+	return keys
+}
+
+// foundHeads are the points of heads that a request has found.
+type foundHeads struct {
+	hits  []dataset.Hit
+	heads []foundHead
+}
+
+// foundHead is where the points of a head are.
+type foundHead struct {
+	came     bool
+	from, to int
+}
+
 // readHeads reads heads in one request, and visits the points of each. If the request fails, heads that had come before are
 // still visited with their points, and the others with the error.
 func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
@@ -84,32 +113,34 @@ func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Opt
 	for i, key := range keys {
 		index[key] = i
 	}
-	got, err := Once(ctx, r.Table, o.Hedge, func(ctx context.Context) ([]bigtable.Row, error) {
-		found, foreign := make([]bigtable.Row, len(keys)), false
-		err := r.View.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row bigtable.Row) bool {
+	got, err := Once(ctx, r.Table, o.Hedge, func(ctx context.Context) (foundHeads, error) {
+		found, foreign := foundHeads{heads: make([]foundHead, len(keys))}, false
+		var versions []dataset.Version
+		err := r.View.Read(ctx, bt.Scan{Rows: bigtable.RowList(keys), Filter: h.HeadFilter(n)}, func(row *bt.Row) bool {
 			i, ok := index[row.Key()]
-			if foreign = !ok; ok {
-				found[i] = row
+			if foreign = !ok; foreign {
+				return false
 			}
-			return ok
+			if found.hits == nil {
+				found.hits = make([]dataset.Hit, 0, min(n, len(row.Cells()))*len(keys))
+			}
+			from := len(found.hits)
+			versions = h.Versions(versions, row, n)
+			for j := range versions {
+				found.hits = append(found.hits, versions[j].Hit(paths[i]))
+			}
+			found.heads[i] = foundHead{came: true, from: from, to: len(found.hits)}
+			return true
 		})
 		if foreign {
-			return nil, ForeignRow(r.D)
+			return foundHeads{}, ForeignRow(r.D)
 		}
 		return found, r.Explain(err)
 	})
-	var versions []dataset.Version
-	var hits []dataset.Hit
 	for i := range keys {
-		hits = hits[:0]
-		switch {
-		case i < len(got) && got[i] != nil:
-			versions = h.Versions(versions, got[i], n)
-			for j := range versions {
-				hits = append(hits, versions[j].Hit(paths[i]))
-			}
-			visit(i, hits, nil)
-		default:
+		if i < len(got.heads) && got.heads[i].came {
+			visit(i, got.hits[got.heads[i].from:got.heads[i].to], nil)
+		} else {
 			visit(i, nil, err)
 		}
 	}

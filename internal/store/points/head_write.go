@@ -80,7 +80,7 @@ func (s *Table) headInsertion(w *Write) bt.Insertion {
 		Key:      w.Head,
 		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).VersionFilter(w.Cell) },
 		Mutation: headEntry([]*Write{w}).Mutation,
-		IsOwn: func(row bigtable.Row) bool {
+		IsOwn: func(row *bt.Row) bool {
 			found := w.D.Visibility(s.Clock()).Versions(nil, row, 1)
 			return len(found) == 1 && found[0].Item.Column == w.D.HeadColumns[0].Name && bytes.Equal(found[0].Item.Value, w.Payload)
 		},

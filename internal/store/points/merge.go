@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
@@ -24,15 +25,15 @@ func (s *Table) merging(w *Write) bt.Merging {
 	return bt.Merging{
 		Key:   w.Key,
 		Fresh: fresh,
-		At: func() (bigtable.Filter, func(bigtable.Row) bt.Merge) {
+		At: func() (bigtable.Filter, func(*bt.Row) bt.Merge) {
 			h := w.D.Visibility(s.Clock())
-			return h.Filter(), func(row bigtable.Row) bt.Merge { return w.into(h, row) }
+			return h.Filter(), func(row *bt.Row) bt.Merge { return w.into(h, row) }
 		},
 	}
 }
 
 // into returns how w goes into a row that holds a visible payload.
-func (w *Write) into(h dataset.Visibility, row bigtable.Row) bt.Merge {
+func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	item, tag, err := h.Payload(row, w.Cell)
 	switch {
 	case err != nil:
@@ -87,7 +88,7 @@ func (w *Write) changesFixed(stored []byte) error {
 }
 
 // unchanged passes a cell as long as it is the one that was read.
-func unchanged(item *bigtable.ReadItem) bigtable.Filter {
+func unchanged(item *readrows.Cell) bigtable.Filter {
 	family, qualifier, _ := strings.Cut(item.Column, ":")
 	return bigtable.ChainFilters(
 		bigtable.ColumnRangeFilter(family, qualifier, qualifier+"\x00"),

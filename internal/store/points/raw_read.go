@@ -110,7 +110,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 	if r.d.Head.Only {
 		read.Filter, read.Limit, row = r.h.HeadFilter(r.d.Head.Points), rawHeads, r.headRow
 	}
-	err := r.table.Rows(r.tenant).Read(ctx, read, func(found bigtable.Row) bool {
+	err := r.table.Rows(r.tenant).Read(ctx, read, func(found *bt.Row) bool {
 		r.rows++
 		r.last = found.Key()
 		if r.last < r.rng.Start || r.last >= r.rng.Limit {
@@ -134,7 +134,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 	return rng.After(r.last), nil
 }
 
-func (r *rawRead) pointRow(row bigtable.Row) bool {
+func (r *rawRead) pointRow(row *bt.Row) bool {
 	path, units, id, ok := r.points.SplitEvent(row.Key())
 	if !ok {
 		return true
@@ -173,7 +173,7 @@ func (r *rawRead) pass(path string, units int64) bool {
 	return false
 }
 
-func (r *rawRead) headRow(row bigtable.Row) bool {
+func (r *rawRead) headRow(row *bt.Row) bool {
 	path, ok := r.heads.SplitEntity(row.Key())
 	if !ok {
 		return true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -26,9 +27,9 @@ type Span struct {
 // Found is a visible point that a scan has found. It is valid only during the visit.
 type Found struct {
 	dataset.Hit
-	item   *bigtable.ReadItem // the payload
-	row    bigtable.Row       // of the point; nil where it was found in a head
-	column int                // the index of the payload's column, where it was found in a head
+	item   *readrows.Cell // the payload
+	row    *bt.Row        // of the point; nil where it was found in a head
+	column int            // the index of the payload's column, where it was found in a head
 }
 
 // Scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
@@ -110,7 +111,7 @@ type scanner struct {
 }
 
 // row visits the point in a row. A row outside of the range ends the scan before it is decoded.
-func (sc *scanner) row(row bigtable.Row) bool {
+func (sc *scanner) row(row *bt.Row) bool {
 	sc.last = row.Key()
 	sc.seen++
 	if sc.last < sc.rng.Start || sc.last >= sc.rng.Limit {

@@ -203,7 +203,7 @@ type shortReader struct {
 
 // row takes in a row, and reports whether the request goes on. A row outside of the range of the last row and those behind it
 // was not asked for.
-func (in *shortReader) row(row bigtable.Row) bool {
+func (in *shortReader) row(row *bt.Row) bool {
 	key := row.Key()
 	for in.at < len(in.part) && key >= in.part[in.at].rng.Limit {
 		in.at++

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -50,7 +51,7 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 // isOwnWrite reports whether a stored payload that equals w's counts as written by w. A payload in another class expires at
 // another time, so it counts as another writer's, unless tenants can be in that class: a journal may write a first-wins point
 // again after its tenant has changed class, and must not be refused for its own point.
-func (w *Write) isOwnWrite(item *bigtable.ReadItem) bool {
+func (w *Write) isOwnWrite(item *readrows.Cell) bool {
 	if item.Column == w.D.Columns[0].Name {
 		return true
 	}
@@ -230,7 +231,7 @@ func (s *Table) insertion(w *Write) bt.Insertion {
 		Exists:   func() bigtable.Filter { return w.D.Visibility(s.Clock()).Filter() },
 		Mutation: m,
 		Final:    w.D.FirstWins,
-		IsOwn: func(row bigtable.Row) bool {
+		IsOwn: func(row *bt.Row) bool {
 			item, _, err := w.D.Visibility(s.Clock()).Payload(row, w.Cell)
 			return err == nil && item != nil && w.isOwnWrite(item) && bytes.Equal(item.Value, w.Payload)
 		},

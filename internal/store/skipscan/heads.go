@@ -19,7 +19,7 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
 		pg := page{rng: s.rest}
 		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(s.each)), Limit: int64(limit)}
-		err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.head(&pg, row) })
+		err := s.rows.Read(ctx, read, func(row *bt.Row) bool { return s.head(&pg, row) })
 		return pg, s.checked(err, pg.foreign)
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 }
 
 // head takes in the head of an entity, and reports whether the page goes on.
-func (s *scan) head(pg *page, row bigtable.Row) bool {
+func (s *scan) head(pg *page, row *bt.Row) bool {
 	pg.last = row.Key()
 	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {
 		return false

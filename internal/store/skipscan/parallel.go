@@ -280,7 +280,7 @@ func (s *scan) lastKey(ctx context.Context) (string, error) {
 	}
 	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
 		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: dataset.KeysOnly(), Limit: 1, Reverse: true}
-		err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
+		err = s.rows.Read(ctx, read, func(row *bt.Row) bool {
 			got.key = row.Key()
 			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
 			return !got.foreign

@@ -95,22 +95,20 @@ func request[R any](ctx context.Context, s *scan, read func(context.Context) (R,
 func (s *scan) read(ctx context.Context, limit int) (page, error) {
 	pg := page{rng: s.rest}
 	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
-	err := s.rows.Read(ctx, read, func(row bigtable.Row) bool { return s.row(&pg, row) })
+	err := s.rows.Read(ctx, read, func(row *bt.Row) bool { return s.row(&pg, row) })
 	return pg, s.checked(err, pg.foreign)
 }
 
 // row takes in a row of a page, and reports whether the page goes on.
-func (s *scan) row(pg *page, row bigtable.Row) bool {
+func (s *scan) row(pg *page, row *bt.Row) bool {
 	key := row.Key()
 	if pg.foreign = key < pg.rng.Start || key >= pg.rng.Limit; pg.foreign {
 		return false
 	}
 	pg.last = key
 	pg.rows++
-	for _, items := range row {
-		for i := range items {
-			pg.bytes += len(items[i].Value)
-		}
+	for i := range row.Cells() {
+		pg.bytes += len(row.Cells()[i].Value)
 	}
 	pg.cut = pg.bytes >= pageBytes
 	units, id, ok := s.space.PointTime(key, pg.prefix)
@@ -134,7 +132,7 @@ func (s *scan) row(pg *page, row bigtable.Row) bool {
 
 // hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
 // times its cells carry.
-func (s *scan) hit(path string, units int64, id string, row bigtable.Row) (dataset.Hit, bool) {
+func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hit, bool) {
 	if units < s.oldest {
 		return dataset.Hit{}, false
 	}
@@ -160,7 +158,7 @@ func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.
 		}
 		got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
 			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.Filter()), Limit: limit}
-			err = s.rows.Read(ctx, read, func(row bigtable.Row) bool {
+			err = s.rows.Read(ctx, read, func(row *bt.Row) bool {
 				got.last = row.Key()
 				got.rows++
 				if got.foreign = got.last < rng.Start || got.last >= rng.Limit; got.foreign {

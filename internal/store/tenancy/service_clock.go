@@ -88,7 +88,7 @@ func (c *ServiceClock) serviceTime(ctx context.Context) (now time.Time, known bo
 	if err != nil {
 		return time.Time{}, false, c.table.Explain(err)
 	}
-	for _, cell := range row[catalog.Family] {
+	for _, cell := range row.Family(catalog.Family) {
 		return cell.Timestamp.Time(), true, nil
 	}
 	return time.Time{}, false, nil
