@@ -3,6 +3,7 @@ package skipscan
 
 import (
 	"context"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 
@@ -119,7 +120,7 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 		if path, units, id, ok = s.space.SplitEvent(key); !ok {
 			return !pg.cut
 		}
-		pg.path, pg.prefix, pg.found = path, s.space.EntityPrefix(key, path), 0
+		pg.path, pg.prefix, pg.found = strings.Clone(path), s.space.EntityPrefix(key, path), 0 // hits are kept longer than other keys
 	}
 	if pg.found < s.each {
 		if h, ok := s.hit(pg.path, units, id, row); ok {
