@@ -24,7 +24,7 @@ const (
 type Reader struct {
 	row  Row // the one under way, or the last one
 	open bool
-	last string // key of the last complete row
+	last string // key of the last complete row of the stream
 
 	reverse   bool
 	family    string // of the current cell
@@ -49,13 +49,18 @@ func (r *Reader) Reset(reverse bool) {
 	}
 	clear(r.row.cells[:cap(r.row.cells)])
 	r.row.reset("")
-	r.last, r.reverse, r.column, r.qualifier = "", reverse, "", nil
+	r.reverse, r.column, r.qualifier = reverse, "", nil
 }
 
-// Abandon drops the chunks of a row that is not complete, as when the stream breaks. Rows must still follow the last one.
+// Abandon ends a stream that broke: it drops the chunks of a row that is not complete. The order of keys is checked within a
+// stream, so a caller that resumes checks that rows are in the range that is left.
 func (r *Reader) Abandon() {
-	r.open, r.value = false, nil
+	r.drop()
+	r.last = ""
 }
+
+// drop drops the chunks of a row that is not complete.
+func (r *Reader) drop() { r.open, r.value = false, nil }
 
 // Open reports whether a row is not complete.
 func (r *Reader) Open() bool { return r.open }
@@ -92,7 +97,7 @@ func (r *Reader) Next(c *btpb.ReadRowsResponse_CellChunk) (*Row, error) {
 		return nil, err
 	}
 	if c.GetResetRow() {
-		r.Abandon()
+		r.drop()
 		return nil, nil
 	}
 	if r.value == nil {
