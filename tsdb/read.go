@@ -121,7 +121,10 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 // newestN reads the n newest visible points of an entity, and decodes them as they come.
 func (r *Repository[T]) newestN(ctx context.Context, e Entity, n int) (h History[T], err error) {
 	err = r.rows.Scan(ctx, points.Span{Path: e.path, Newest: r.schema.d.Precision.Max(), Limit: n}, func(f *points.Found) bool {
-		h.add(r, f.Hit, min(n, 64))
+		if h.Points == nil {
+			h.Points = make([]Point[T], 0, min(n, 64))
+		}
+		r.add(&h, f.Hit)
 		return true
 	})
 	return h, err
