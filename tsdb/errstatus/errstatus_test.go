@@ -34,6 +34,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
+	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -120,6 +121,7 @@ var sentinels = map[string]want{
 	"tsdb.ErrUnguardedClient":         {tsdb.ErrUnguardedClient, 500, codes.Internal},
 	"tsdb.ErrUnknown":                 {tsdb.ErrUnknown, 503, codes.Unavailable},
 	"tsdb.ErrWriterClosed":            {tsdb.ErrWriterClosed, 503, codes.Unavailable},
+	"under.ErrInvalid":                {under.ErrInvalid, 400, codes.InvalidArgument},
 	"window.ErrInvalid":               {window.ErrInvalid, 400, codes.InvalidArgument},
 	"window.ErrOrder":                 {window.ErrOrder, 500, codes.Internal},
 	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},

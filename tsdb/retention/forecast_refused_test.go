@@ -114,6 +114,7 @@ func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 func TestForecastOfNothingRead(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
+	w.cut(t, 700)
 	if f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up after 1 requests") {
 		t.Errorf("forecast %v, error %v", f, err)
 	}
