@@ -5,6 +5,7 @@ package readrows
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -18,11 +19,17 @@ const (
 	longName   = 128      // bytes of a column whose name is not kept
 	mostCells  = 4096     // cells of a row whose memory is kept
 	firstValue = 16 << 20 // bytes allocated for a value in parts before they have come
+
+	// mostRow bounds the memory of a row, in bytes of values and cells. Bigtable returns at most 256 MiB of a row:
+	// https://cloud.google.com/bigtable/quotas#limits-data-size
+	mostRow   = 512 << 20
+	cellBytes = 56 // of a Cell
 )
 
 // Reader makes rows of chunks. A row is valid until the reader takes another chunk. The zero Reader is ready, for rows in ascending order. It is used by one goroutine at a time.
 type Reader struct {
 	row  Row // the one under way, or the last one
+	size int // of the row under way: bytes of values and cells
 	open bool
 	last string // key of the last complete row of the stream
 
@@ -47,8 +54,9 @@ func (r *Reader) Reset(reverse bool) {
 	if cap(r.row.cells) > mostCells {
 		r.row.cells = nil
 	}
-	clear(r.row.cells[:cap(r.row.cells)])
 	r.row.reset("")
+	clear(r.row.cells[:min(r.row.used, cap(r.row.cells))])
+	r.row.used = 0
 	r.reverse, r.column, r.qualifier = reverse, "", nil
 }
 
@@ -83,6 +91,7 @@ var (
 	errQualifier  = errors.New("tsdb: the service returned a family without a column")
 	errCommitPart = errors.New("tsdb: the service ended a row within a value")
 	errCellPart   = errors.New("tsdb: the service began a cell within a value")
+	errRowSize    = fmt.Errorf("tsdb: the service returned a row of more than %d bytes", mostRow)
 )
 
 // Next takes a chunk, and returns the row that it completes, if it does. After an error the reader must be reset.
@@ -95,6 +104,9 @@ func (r *Reader) Next(c *btpb.ReadRowsResponse_CellChunk) (*Row, error) {
 	}
 	if err := r.check(c); err != nil {
 		return nil, err
+	}
+	if r.size += len(c.Value) + cellBytes; r.size > mostRow {
+		return nil, errRowSize
 	}
 	if c.GetResetRow() {
 		r.drop()
@@ -122,7 +134,7 @@ func (r *Reader) begin(c *btpb.ReadRowsResponse_CellChunk) error {
 	case r.last != "" && !r.follows(c.RowKey):
 		return errOrder
 	}
-	r.open = true
+	r.open, r.size = true, len(c.Value)+cellBytes
 	r.row.reset(r.key(c.RowKey))
 	if r.column == "" || r.family != c.FamilyName.Value || !bytes.Equal(r.qualifier, c.Qualifier.Value) {
 		r.family, r.qualifier, r.column = c.FamilyName.Value, c.Qualifier.Value, ""

@@ -2,6 +2,7 @@ package readrows
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"cloud.google.com/go/bigtable"
@@ -15,6 +16,7 @@ type Row struct {
 	key      string
 	cells    []Cell
 	families []family
+	used     int // the most cells of a row since the reader's last Reset
 }
 
 // Cell is one cell of a row.
@@ -107,14 +109,15 @@ func (r *Row) add(name string, c Cell) {
 
 // reset empties the row and keeps its memory.
 func (r *Row) reset(key string) {
+	r.used = max(r.used, len(r.cells))
 	r.key, r.cells, r.families = key, r.cells[:0], r.families[:0]
 }
 
-// FromClient returns a row of the official client.
+// FromClient returns a row of the official client, its families in the order of their names.
 func FromClient(from bigtable.Row) *Row {
 	r := &Row{key: from.Key()}
-	for name, items := range from {
-		for _, item := range items {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		for _, item := range from[name] {
 			r.add(name, Cell{Column: item.Column, Timestamp: item.Timestamp, Value: item.Value})
 		}
 	}

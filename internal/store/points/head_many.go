@@ -122,7 +122,7 @@ func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Opt
 				return false
 			}
 			if found.hits == nil {
-				found.hits = make([]dataset.Hit, 0, min(n, len(row.Cells()))*len(keys))
+				found.hits = make([]dataset.Hit, 0, min(min(n, len(row.Cells()))*len(keys), 1024))
 			}
 			from := len(found.hits)
 			versions = h.Versions(versions, row, n)
@@ -139,7 +139,7 @@ func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Opt
 	})
 	for i := range keys {
 		if i < len(got.heads) && got.heads[i].came {
-			visit(i, got.hits[got.heads[i].from:got.heads[i].to], nil)
+			visit(i, got.hits[got.heads[i].from:got.heads[i].to:got.heads[i].to], nil)
 		} else {
 			visit(i, nil, err)
 		}
