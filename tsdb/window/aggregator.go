@@ -124,7 +124,7 @@ type Ranger[T any] interface {
 // If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
 // interval for [Delta], [Increase], [Integral], [Previous] and [Linear], and the one after it for [Integral] and [Linear].
 // Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
-// each measure. A number that is even further away counts as missing.
+// each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
 //
 // For everything else see [Aggregator.Over].
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {

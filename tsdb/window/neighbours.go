@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -17,6 +18,10 @@ func (a *Aggregator[T]) neighbours(ctx context.Context, from Ranger[T], e tsdb.E
 	}
 	if end, ok := in.End(); ok && !before {
 		order, outside = tsdb.OldestFirst, tsdb.Since(end)
+	}
+	// The tenant's limit of a range's length is for the interval, not for the history around it.
+	if repo, ok := from.(*tsdb.Repository[T]); ok {
+		from = inside.Unlimited(repo, false)
 	}
 	out := make([]anchor, len(a.rules))
 	for _, limit := range []int{1, maxNeighbours} {

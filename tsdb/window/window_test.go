@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -420,5 +421,44 @@ func TestRead(t *testing.T) {
 	}
 	if _, _, err := collect(t, a.Read(tenant.NewContext(ctx, tenant.MustParse("globex")), repo, roof, in, tsdb.NewestFirst)); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
+	}
+}
+
+// TestNeighboursOfATenantWithLimits: the limit of a range's length is for the interval, not for the history around it.
+func TestNeighboursOfATenantWithLimits(t *testing.T) {
+	limits, err := limit.New(limit.Table{Defaults: limit.Limits{RangeLength: 2 * time.Hour}}, limit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tsdb.MustDefine("meters", tsdb.Key("meter"), codec.JSON[float64](), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits}}, s)
+	repo, meter := s.For(store, tenant.MustParse("acme")), tsdb.NewEntity("m-1")
+	for i := range 4 {
+		if err := repo.Put(t.Context(), meter, noon.Add(time.Duration(i)*24*time.Hour), float64(10*i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted, err := window.New(window.Every(time.Hour), []window.Measure[float64]{
+		{Name: "wh", Kind: window.Counter, Of: func(v float64) (float64, bool) { return v, true }},
+		{Name: "w", Of: func(v float64) (float64, bool) { return v, true }, Aggregates: window.Integral},
+	}, window.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := noon.Add(48 * time.Hour)
+	var increase float64
+	for b, err := range counted.Read(t.Context(), repo, meter, tsdb.Between(day, day.Add(time.Hour))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		increase += b.Values[0].Increase
+	}
+	if increase != 10 {
+		t.Errorf("increase %v, want 10, from the point of the day before", increase)
+	}
+	for _, err := range counted.Read(t.Context(), repo, meter, tsdb.Between(day, day.Add(3*time.Hour))) {
+		if !errors.Is(err, limit.ErrExceeded) {
+			t.Errorf("an interval of three hours: error %v, want ErrExceeded", err)
+		}
 	}
 }
