@@ -73,7 +73,7 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 
 // ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and replaces
 // the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the remaining journal,
-// and as much free disk space. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
+// up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
 //
 // If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new file took
 // the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points, and the next

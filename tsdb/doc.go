@@ -43,6 +43,7 @@
 //   - The newest point of many entities: [Repository.LatestMany] for a list of entities, [Repository.LatestUnder] for all
 //     entities below a [Prefix], [Repository.PageUnder] for the latter page by page. [Repository.Entities] and
 //     [Repository.PageEntities] return only the entities.
+//   - All points of many entities between two times: package tsdb/under, which also finds silent entities.
 //
 // Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and
 // Range a [Limit].
@@ -51,7 +52,7 @@
 //
 // With CursorKeys in [StoreOptions], a client can neither read nor forge the cursors of pages.
 //
-// Expired points disappear from reads immediately, whether or not Bigtable has removed them, and skipping them is free. A
+// Expired points disappear from reads immediately, whether or not Bigtable has removed them, and reads of an entity skip them at no cost. A
 // payload that does not decode is reported as a [PointError]; the other points are still returned. Package tsdb/window
 // groups points into buckets of time, and package tsdb/rollup stores aggregates.
 //
@@ -98,7 +99,8 @@
 // Each call ends with its context or with its timeout ([Timeouts]), whichever is earlier. Names, times, sizes and counts
 // are checked before anything is sent; an [InvalidError] names the field, the value and the limit. Only [MustDefine]
 // panics on invalid input. After [Store.Close] the store runs no goroutines.
-// If a program shuts down and its context has ended, use context.WithoutCancel for the last writes.
+//
+// If a program shuts down and its context has ended, use context.WithoutCancel for the last writes; the timeouts still apply.
 //
 // # What errors may show
 //
@@ -118,5 +120,8 @@
 // To keep keys out of logs and responses, use only the sentinel that errors.Is matches, and Field and Limit of an
 // InvalidError. Package tsdb/errstatus maps errors to HTTP and gRPC statuses.
 //
-// A store reports each call and each request to OpenTelemetry's global providers: see [Telemetry].
+// # Telemetry
+//
+// A store reports each call and each request to OpenTelemetry's global providers. [Telemetry] sets other providers, a logger
+// and [Hooks].
 package tsdb

@@ -27,8 +27,8 @@ import (
 //   - ErrNoConditionalAggregates if a rollup needs conditional additions and the service does not support them. Ensure tests
 //     this on a row of its own before it adds the rollup.
 //   - A *limit.Error if ctx carries a tenant and the call would exceed its limit.Limits.Datasets. Datasets that are new to
-//     the catalogue count towards that tenant, so pass the tenant's context if tenants choose datasets' names. Those that the
-//     call has already created remain. Concurrent processes may each exceed the limit by one.
+//     the catalogue count towards that tenant; without a tenant there is no limit. So pass the tenant's context if tenants choose
+//     datasets' names. Datasets that the call has already created remain. Concurrent processes may each exceed the limit by one.
 //
 // If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads
 // all entity names of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop

@@ -33,13 +33,14 @@ type History[T any] struct {
 
 // LatestMany returns the newest visible point of each entity, in the order of entities. An entity without a point has
 // ErrNotFound in its result, which is not an error of the call. If some entities could not be read or decoded, the error is a
-// *ReadError that lists them, and the other results are valid, also if the time runs out. For any other error there are no
-// results.
+// *ReadError that lists them, and the other results are valid. If the time runs out, the entities that were not read have
+// errors that match the context's error. For any other error there are no results.
 //
 // It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
 // entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before (it remembers the
 // times of up to 4,096 entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of these,
-// entities that have written much since, whose last point is gone, or whose shared request fails cost one request each.
+// an entity costs one more request if it has written much since, if its last point is gone, or if its shared request failed
+// temporarily.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
 // what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not

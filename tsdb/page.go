@@ -22,7 +22,7 @@ type Page[T any] struct {
 //
 // A cursor marks the last point of its page by time and ID. Points that are written, deleted or expire between two pages
 // therefore never cause a repeated or a skipped point. A point that arrives in the part that was already read does not appear
-// later. Each page decides which points have expired. A cursor holds no state on the server and does not expire.
+// later: newest first, new points do not appear; oldest first, they do. Each page decides which points have expired. A cursor holds no state on the server and does not expire.
 //
 // A cursor is valid only for the tenant, dataset, entity, interval and order of its page; otherwise the error is ErrCursor.
 // It does not contain them, so pass the same arguments for each page. Intervals are compared by their times: compute an

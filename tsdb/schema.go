@@ -49,7 +49,8 @@ type SchemaOptions struct {
 	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are
 	// written in Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads,
 	// predicates and deletions cover all classes: after a change of class, old points remain readable until they expire in
-	// their own class. Writing a point again moves it to the current class; with FirstWins it stays where it is.
+	// their own class. Writing a point again moves it to the current class; with FirstWins it stays where it is. Reads
+	// filter by each class, and go back as far as the longest one.
 	//
 	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses
 	// the class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the

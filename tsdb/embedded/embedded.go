@@ -18,7 +18,8 @@
 // to five under heavy writing). glibc's allocator keeps freed memory in arenas, about one per running thread. In 20
 // minutes of mixed load on two processors, they grew to 262 MiB, and to 105 MiB with MALLOC_ARENA_MAX=1 in the
 // environment (https://man7.org/linux/man-pages/man3/mallopt.3.html). Set this variable if memory is short, or build
-// with CGO_ENABLED=0, which moves all of it into Go's heap. Both builds open the same folders, and are as fast.
+// with CGO_ENABLED=0, which moves all of it into Go's heap. Both builds open the same folders, and the one without cgo
+// is at least as fast.
 package embedded
 
 import (

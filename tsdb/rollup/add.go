@@ -128,7 +128,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
 	}
 	if u.Bounded && start.Before(now.Add(-u.Age)) {
-		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago, the retention of class %s or of the tenant's class", u.Age, u.Class.Name))
+		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago: the age of retention class %s, or the shorter one of the tenant's class", u.Age, u.Class.Name))
 	}
 	event := rollupadd.Event{Bucket: bucket, Numbers: make([]rollupadd.Number, len(a.rollup.measures))}
 	for i := range a.rollup.measures {

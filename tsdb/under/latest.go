@@ -14,8 +14,8 @@ import (
 // new requests, and leaving the loop ends them.
 //
 // It costs as many requests as Repository.LatestUnder, and n - 1 rows more per entity. In a schema with heads of at least n
-// points it reads one row per entity, 1,000 per request. It holds the n points of some entities in memory, up to 4 MiB of
-// payloads per part that is read in parallel and the n points of one more entity.
+// points it reads one row per entity, 1,000 per request. Memory: up to 4 MiB of payloads for each part
+// that is read in parallel, plus the n points of one entity.
 //
 // If some of an entity's points do not decode, they have a zero value, the history's Err is tsdb.PointErrors, and the error of
 // the pair is the same; the sequence continues. Any other error is the last pair.

@@ -14,7 +14,7 @@ import (
 // iteration over the sequence sends new requests, and leaving the loop ends them.
 //
 // It finds the entities at the cost of Repository.Entities, and skips those whose newest point is older than the interval.
-// Entities with few points share requests: up to 250 entities and 4,096 points each. An entity with more points costs a request
+// Entities with few points share requests: up to 250 entities, and 4,096 points or 8 MiB of payloads each. An entity with more points costs a request
 // of its own, which streams. So memory does not grow with the number of points. Range may read up to 4,096 points more per
 // shared request than it yields.
 //
@@ -29,11 +29,11 @@ func Range[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, 
 // Merged returns the points of [Range] in the order of their times, newest first or in another tsdb.Order. Points of one time
 // are in the order of their entities. It also takes a tsdb.Limit of points.
 //
-// It finds the entities first, at the cost of Repository.Entities. More than 10,000 entities whose newest point is not older
-// than the interval are refused with ErrInvalid. Then it reads slices of time. A slice costs one request per 250 entities, or
+// It finds the entities first, at the cost of Repository.Entities. It refuses, with ErrInvalid, more than 10,000 entities
+// that have sent something since the interval began. Then it reads slices of time. A slice costs one request per 250 entities, or
 // per 500 KB of their ranges, and at most 32,768 points or 32 MiB of payloads are in memory at once. The first slice is the whole
 // interval, so a result that small is read at once. Otherwise the points that came decide the length of the next slice; Merged
-// reads them again, so it reads up to 32,768 points more than it yields, and as many wherever points suddenly become dense.
+// reads them again, so it reads up to 32,768 points a second time, once at the start, and again where points suddenly become dense.
 //
 // Errors are those of Range.
 func Merged[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error] {

@@ -29,7 +29,7 @@ type Measure[T any] struct {
 	Kind Kind
 	// Aggregates are those to compute. Zero is the default of the kind.
 	Aggregates Aggregates
-	// Linear says that the Integral takes the value to change linearly between two numbers. Otherwise each number is
+	// Linear makes the Integral assume that the value changes linearly between two numbers. Without it, each number is
 	// valid until the next one.
 	Linear bool
 	// MaxGap is the longest time between two numbers that the Integral bridges. Nothing is known in a longer one. Zero
