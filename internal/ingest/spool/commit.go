@@ -58,6 +58,9 @@ func (s *Spool) run() {
 		}
 		left, worth := s.worthScrub()
 		if closing {
+			if s.skipped != 0 && s.state.txid == s.skipped {
+				_ = s.attempt(nil, true, math.MaxInt) // Without it, Close writes no note.
+			}
 			if s.stale > 0 && left <= copyBytes {
 				_ = s.scrub() // The file stays valid if this fails.
 			}

@@ -40,20 +40,24 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 	if err := errors.Join(err, to.close()); err != nil {
 		return err
 	}
-	found, err := recoverFile(temp, want.txid, o)
+	found, err := recoverFile(temp, want.txid)
 	if err == nil && found.state != want {
 		err = damaged("the copy differs from the journal")
 	}
 	return err
 }
 
-// compact shrinks the journal while Open opens it.
-func compact(path string, o Options, want state) (*journal, error) {
-	j, err := openJournal(path, o)
+// compact opens the journal as a copy of its file. If the copy fails, the journal may be the old file.
+func (s *Spool) compact() error {
+	j, err := openJournal(s.path, s.o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return j.replace(path, o, want, func(f func() error) error { return f() })
+	s.journal, err = j.replace(s.path, s.o, s.state, func(f func() error) error { return f() })
+	if err == nil {
+		s.skipped = 0 // The copy holds the raised number, and numbers its commits anew.
+	}
+	return err
 }
 
 // shrink shrinks the open journal, on the committer's goroutine.
@@ -85,6 +89,9 @@ func (s *Spool) rewrite() error {
 		s.mu.Lock()
 		s.fail(err)
 		s.mu.Unlock()
+	}
+	if err == nil {
+		s.skipped = 0
 	}
 	return err
 }

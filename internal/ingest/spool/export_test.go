@@ -1,7 +1,5 @@
 package spool
 
-import bolt "go.etcd.io/bbolt"
-
 // Shrinking makes a spool rewrite its file from the given size on.
 func Shrinking(o Options, size int64) Options {
 	o.shrink = size
@@ -41,7 +39,7 @@ func DecodeDead(value []byte) (again []byte, err error) {
 
 // FailingSync makes a spool call that function in place of each sync of a commit; sync is the real one.
 func FailingSync(o Options, f func(sync func() error) error) Options {
-	o.syncFile = func(db *bolt.DB) error { return f(db.Sync) }
+	o.syncFile = func(file interface{ Sync() error }) error { return f(file.Sync) }
 	return o
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -49,12 +51,10 @@ func (s *Spool) load(lock *os.File) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	marker, closed, scrubbed, err := readMarker(lock, s.o)
-	if err != nil {
-		return err
-	}
-	_, err = os.Stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	marker, n := readLock(lock)
+	_, err := os.Stat(s.path)
+	created := errors.Is(err, fs.ErrNotExist)
+	if created {
 		if isStream(marker) {
 			return damaged("%s is missing", fileName)
 		}
@@ -63,12 +63,12 @@ func (s *Spool) load(lock *os.File) error {
 	if err != nil {
 		return err
 	}
-	found, err := recoverFile(s.path, closed, s.o)
+	found, err := recoverFile(s.path, n.closed)
 	if err != nil {
 		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	s.adopt(found)
-	if !scrubbed {
+	if !n.scrubbed {
 		s.stale = found.size - found.used
 	}
 	if want := s.stream + "\n"; string(marker) != want {
@@ -79,15 +79,60 @@ func (s *Spool) load(lock *os.File) error {
 			return err
 		}
 	}
-	if s.o.shrinks(found.size, found.used) {
-		s.journal, err = compact(s.path, s.o, s.state)
-		if s.journal != nil {
+	if n.closed == 0 && !created {
+		if err := s.skipNumbers(); err != nil {
+			return err
+		}
+	}
+	return s.openFound(lock, n, s.o.shrinks(found.size, found.used))
+}
+
+// openFound opens a file that was checked. Until then the note stays, so that an Open that fails changes nothing.
+func (s *Spool) openFound(lock *os.File, n lockNote, shrinks bool) (err error) {
+	if !n.unsynced {
+		// The process may have been killed before the sync of its last commit. The next commit overwrites pages of the
+		// commit before, so the last one must be on disk by then.
+		if err := syncFound(s.path, s.o); err != nil {
+			// A later sync would succeed and prove nothing: the system takes the pages for written.
+			return errors.Join(err, setNote(lock, n.text+unsynced, s.o)) // The rest of the note still holds.
+		}
+		if err := setNote(lock, "", s.o); err != nil {
+			return err
+		}
+		if !shrinks {
+			s.journal, err = openJournal(s.path, s.o)
+			return err
+		}
+		if err = s.compact(); s.journal != nil {
 			return nil // On an error the journal is the old file, which works as well.
 		}
 		return err
 	}
-	s.journal, err = openJournal(s.path, s.o)
+	// The copy has other numbers of commits, so a note of the last one must go before.
+	if err := setNote(lock, unsynced, s.o); err != nil {
+		return err
+	}
+	if err = s.compact(); err == nil {
+		err = setNote(lock, "", s.o)
+	}
+	if err != nil && s.journal != nil {
+		err = errors.Join(err, s.journal.close())
+	}
 	return err
+}
+
+// numberGap is more than the records of a commit.
+const numberGap = 1 << 32
+
+// skipNumbers raises the next sequence number, because a commit may be lost that was acknowledged and delivered. Its numbers
+// must not identify other records. The next commit stores the raised number; Close makes one if there was none.
+func (s *Spool) skipNumbers() error {
+	if s.state.next > math.MaxUint64-numberGap {
+		return damaged("the sequence numbers are used up")
+	}
+	s.state.next += numberGap
+	s.skipped = s.state.txid
+	return nil
 }
 
 // reserve creates the reserve file. If the disk is full, there is none.
@@ -119,43 +164,62 @@ func isStream(marker []byte) bool {
 	return err == nil
 }
 
-// markerBytes is the length of the stream and its newline in the lock file. A note may follow: the last commit of a journal
-// that was closed, and whether its file holds no record that is done. Programs from before closedAt ignore that one.
+// markerBytes is the length of the stream and its newline in the lock file. Notes may follow; older programs ignore those that
+// they do not know.
 const markerBytes = 33
 
+// closedAt and scrubbedAt name the last commit of a journal that was closed; scrubbedAt says that its file holds no record
+// that is done. unsynced says that syncing the file failed.
 const (
 	closedAt   = "closed at %d\n"
 	scrubbedAt = "scrubbed at %d\n"
+	unsynced   = "unsynced\n"
 )
 
-// readMarker reads the stream and the note's commit from the lock file; 0 means no note. It removes the note before anything else is
-// written, so the note never describes a later state of the journal.
-func readMarker(lock *os.File, o Options) (marker []byte, closed uint64, scrubbed bool, err error) {
-	text := make([]byte, markerBytes+40)
-	n, _ := lock.ReadAt(text, 0)
-	text = text[:n]
-	if n <= markerBytes {
-		return text, 0, false, nil
-	}
-	if err := lock.Truncate(markerBytes); err != nil {
-		return nil, 0, false, err
-	}
-	if !o.NoSync {
-		if err := lock.Sync(); err != nil {
-			return nil, 0, false, err
-		}
-	}
-	note := string(text[markerBytes:])
-	if _, err := fmt.Sscanf(note, scrubbedAt, &closed); err == nil {
-		return text[:markerBytes], closed, true, nil
-	}
-	if _, err := fmt.Sscanf(note, closedAt, &closed); err != nil {
-		closed = 0
-	}
-	return text[:markerBytes], closed, false, nil
+// lockNote is what follows the stream in the lock file.
+type lockNote struct {
+	text     string
+	closed   uint64 // the last commit of a journal that was closed, or 0
+	scrubbed bool
+	unsynced bool
 }
 
-// noteClosed writes the note. If it is lost, the next Close rewrites the file, and damage to the last commit looks torn.
+// readLock reads the stream and the note. It changes nothing: an Open that fails must leave the note to the next one.
+func readLock(lock *os.File) (marker []byte, n lockNote) {
+	text := make([]byte, markerBytes+80)
+	size, _ := lock.ReadAt(text, 0)
+	text = text[:size]
+	if size <= markerBytes {
+		return text, lockNote{}
+	}
+	n.text = string(text[markerBytes:])
+	n.unsynced = strings.Contains(n.text, unsynced)
+	line, _, whole := strings.Cut(n.text, "\n")
+	if !whole {
+		return text[:markerBytes], n // A cut number is another number.
+	}
+	line += "\n"
+	if _, err := fmt.Sscanf(line, scrubbedAt, &n.closed); err == nil {
+		n.scrubbed = true
+	} else if _, err := fmt.Sscanf(line, closedAt, &n.closed); err != nil {
+		n.closed = 0
+	}
+	return text[:markerBytes], n
+}
+
+// setNote replaces the note. After a crash in between, the file begins with the new one.
+func setNote(lock *os.File, text string, o Options) error {
+	if _, err := lock.WriteAt([]byte(text), markerBytes); err != nil {
+		return err
+	}
+	if err := lock.Truncate(markerBytes + int64(len(text))); err != nil || o.NoSync {
+		return err
+	}
+	return lock.Sync()
+}
+
+// noteClosed writes the note. If it is lost, the next Open raises the numbers, the next Close
+// rewrites the file, and damage to the last commit looks torn.
 func noteClosed(lock *os.File, commit uint64, scrubbed bool) error {
 	text := closedAt
 	if scrubbed {

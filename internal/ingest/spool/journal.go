@@ -20,7 +20,7 @@ type journal struct {
 	file  *os.File
 	stuck atomic.Bool // bbolt panicked and may hold a lock
 	// sync makes a commit durable; nil for no syncing.
-	sync func(*bolt.DB) error
+	sync func(interface{ Sync() error }) error
 	// size is how large the file was at the last write, without the bytes that bbolt grows ahead. Only the committer
 	// uses it.
 	size int64

@@ -9,7 +9,7 @@ import (
 // recoverFile reads a journal's file that is not open. If the journal was not closed, its last commit may be torn, in any of
 // its pages: it was not acknowledged then, and the file goes back to the commit before, which is complete. closed is the last
 // commit of a journal that was closed, or 0.
-func recoverFile(path string, closed uint64, o Options) (*contents, error) {
+func recoverFile(path string, closed uint64) (*contents, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -35,10 +35,17 @@ func recoverFile(path string, closed uint64, o Options) (*contents, error) {
 		}
 		found, err = before, nil
 	}
-	if err != nil || o.NoSync {
-		return found, err
+	return found, err
+}
+
+// syncFound syncs a journal's file that is not open.
+func syncFound(path string, o Options) error {
+	if o.NoSync {
+		return nil
 	}
-	// The process may have been killed before the sync of its last commit. The next commit overwrites pages of the commit
-	// before, so the last one must be on disk by then.
-	return found, file.Sync()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.syncFile(file), file.Close())
 }

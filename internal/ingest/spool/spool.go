@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -48,9 +46,9 @@ type Options struct {
 	// Clock supplies the times of dead letters; nil means time.Now. It is called on the spool's goroutine.
 	Clock func() time.Time
 
-	shrink     int64                // see defaultShrink; tests set less
-	syncFolder func(string) error   // tests make it fail
-	syncFile   func(*bolt.DB) error // the same
+	shrink     int64                                 // see defaultShrink; tests set less
+	syncFolder func(string) error                    // tests make it fail
+	syncFile   func(interface{ Sync() error }) error // the same
 }
 
 func (o Options) resolve() (Options, error) {
@@ -67,7 +65,7 @@ func (o Options) resolve() (Options, error) {
 		o.syncFolder = syncFolder
 	}
 	if o.syncFile == nil {
-		o.syncFile = (*bolt.DB).Sync
+		o.syncFile = func(f interface{ Sync() error }) error { return f.Sync() }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -90,6 +88,8 @@ type Spool struct {
 	shrinkFrom int64
 	// stale is about how many bytes of the file belong to done records. Only the committer uses it.
 	stale int64
+	// skipped is the commit that does not hold the next sequence number, because Open raised it; 0 if it did not.
+	skipped uint64
 
 	mu        sync.Mutex
 	index     index
@@ -243,7 +243,7 @@ func (s *Spool) Close() error {
 	if err != nil {
 		err = fmt.Errorf("closing the journal: %w", err)
 	}
-	if err == nil && known {
+	if err == nil && known && commit != s.skipped { // Without the note the next Open raises the numbers again.
 		_ = noteClosed(s.lock, commit, s.stale == 0) // Without the note the next Close rewrites the file.
 	}
 	return errors.Join(err, s.lock.Close())

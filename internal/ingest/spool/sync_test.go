@@ -2,6 +2,7 @@ package spool_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -44,7 +45,7 @@ func TestSyncFails(t *testing.T) {
 	s = open(t, dir, o)
 	want(t, "records", all(t, s), []string{"0:a"})
 	appendAll(t, s, "d")
-	want(t, "records", all(t, reopen(t, s, dir, o)), []string{"0:a", "1:d"})
+	want(t, "records", all(t, reopen(t, s, dir, o)), []string{"0:a", fmt.Sprintf("%d:d", 1+gap)})
 }
 
 // A journal that was closed has its last commit. If that is lost later, Open reports it.
@@ -64,7 +65,69 @@ func TestLostCommitOfAClosedJournal(t *testing.T) {
 	if err := os.WriteFile(name, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := spool.Open(dir, o); !errors.Is(err, spool.ErrDamaged) {
-		t.Errorf("a file without the last commit: %v, want ErrDamaged", err)
+	for range 2 {
+		if s, err := spool.Open(dir, o); !errors.Is(err, spool.ErrDamaged) {
+			t.Errorf("a file without the last commit: %v, want ErrDamaged each time", err)
+			if err == nil {
+				_ = s.Close()
+			}
+		}
+	}
+}
+
+// Open syncs a file whose process may have been killed before its last sync. If that fails, a later sync that succeeds proves
+// nothing: the next Open copies the records into a new file, and refuses the old one until it can.
+func TestOpenCannotSync(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	for _, closed := range []bool{false, true} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "journal.db")
+		s := open(t, dir, spool.Options{})
+		appendAll(t, s, "a", "b")
+		next := uint64(2 + gap) // The copy keeps no note.
+		if !closed {
+			file, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir = folderOf(t, file, []byte(s.Stream()+"\n"))
+			name, next = filepath.Join(dir, "journal.db"), 2+2*gap
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failing := spool.FailingSync(spool.Options{}, func(func() error) error { return broken })
+		if _, err := spool.Open(dir, failing); !errors.Is(err, broken) {
+			t.Fatalf("closed %v: %v, want the error of the sync", closed, err)
+		}
+		unwilling := spool.FailingFolderSync(spool.Options{}, func() error { return broken })
+		if _, err := spool.Open(dir, unwilling); !errors.Is(err, broken) {
+			t.Fatalf("closed %v: %v, want the error of the copy", closed, err)
+		}
+		copied, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for opens := range 2 {
+			s := open(t, dir, spool.Options{})
+			now, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opens == 0 && (os.SameFile(now, before) || os.SameFile(now, copied)) {
+				t.Errorf("closed %v: Open builds on a file whose sync failed", closed)
+			}
+			want(t, "records", all(t, s)[:2], []string{"0:a", "1:b"})
+			if seq := appendAll(t, s, "c"); seq != next+uint64(opens) {
+				t.Errorf("closed %v: the next record has the number %d, want %d", closed, seq, next+uint64(opens))
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
