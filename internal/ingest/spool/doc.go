@@ -6,8 +6,9 @@
 //
 //   - Append returns when its records are on disk and synced. A crash at any moment loses none of them, leaves none
 //     incomplete and assigns no sequence number twice. A call stores all of its records or none.
-//   - Sequence numbers rise from 0 without a gap, over restarts too, and are never used again. Stream and sequence number
-//     together identify a record forever.
+//   - Sequence numbers rise from 0, over restarts too, and are never used again. After a crash they continue 2^32 higher,
+//     because a commit may be lost that was acknowledged and delivered; otherwise there is no gap. Stream and sequence
+//     number together identify a record forever.
 //   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in about
 //     the last quarter of a second: delivery is at least once. Bury, Revive, Drop and SetMeta are durable when they return.
 //   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
@@ -30,7 +31,8 @@
 //   - journal.db, a bbolt file.
 //   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost.
 //     While the folder is closed it also holds the number of the last commit, and whether journal.db holds no record that is
-//     done.
+//     done. Open removes this note, in either form, once journal.db agrees with it, and reports ErrDamaged each time if
+//     it does not. If Open could not sync journal.db, the lock says so, and the next Open copies it first.
 //   - reserve, 1 MiB. The spool deletes it when a full disk keeps it from removing delivered records.
 //   - journal.tmp, for moments.
 //
