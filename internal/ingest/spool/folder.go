@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -51,8 +52,11 @@ func (s *Spool) load(lock *os.File) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	marker, n := readLock(lock)
-	_, err := os.Stat(s.path)
+	marker, n, err := readLock(lock)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(s.path)
 	created := errors.Is(err, fs.ErrNotExist)
 	if created {
 		if isStream(marker) {
@@ -185,18 +189,21 @@ type lockNote struct {
 }
 
 // readLock reads the stream and the note. It changes nothing: an Open that fails must leave the note to the next one.
-func readLock(lock *os.File) (marker []byte, n lockNote) {
+func readLock(lock *os.File) (marker []byte, n lockNote, err error) {
 	text := make([]byte, markerBytes+80)
-	size, _ := lock.ReadAt(text, 0)
+	size, err := lock.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return nil, n, err
+	}
 	text = text[:size]
 	if size <= markerBytes {
-		return text, lockNote{}
+		return text, n, nil
 	}
 	n.text = string(text[markerBytes:])
 	n.unsynced = strings.Contains(n.text, unsynced)
 	line, _, whole := strings.Cut(n.text, "\n")
 	if !whole {
-		return text[:markerBytes], n // A cut number is another number.
+		return text[:markerBytes], n, nil // A cut number is another number.
 	}
 	line += "\n"
 	if _, err := fmt.Sscanf(line, scrubbedAt, &n.closed); err == nil {
@@ -204,7 +211,7 @@ func readLock(lock *os.File) (marker []byte, n lockNote) {
 	} else if _, err := fmt.Sscanf(line, closedAt, &n.closed); err != nil {
 		n.closed = 0
 	}
-	return text[:markerBytes], n
+	return text[:markerBytes], n, nil
 }
 
 // setNote replaces the note. After a crash in between, the file begins with the new one.
