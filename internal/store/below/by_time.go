@@ -114,9 +114,12 @@ func (m *merge) run() error {
 				return err
 			}
 		}
-		if m.Reverse {
+		switch { // the last time that can be stored has no next one
+		case from == low && to == high:
+			return nil
+		case m.Reverse:
 			low = to + 1
-		} else {
+		default:
 			high = from - 1
 		}
 		length = longer(length, int64(len(s.hits)), most)
@@ -179,7 +182,7 @@ func longer(length, n, most int64) int64 {
 	if n > 0 {
 		ratio = max(0.25, min(4, float64(most)/2/float64(n)))
 	}
-	units := min(float64(length+1)*ratio, 1<<62)
+	units := min((float64(length)+1)*ratio, 1<<62)
 	return max(0, int64(units)-1)
 }
 
