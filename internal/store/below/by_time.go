@@ -138,6 +138,7 @@ func (m *merge) read(from, to, most int64) (slice, error) {
 	}
 	t := together{
 		Read: m.Read, visible: m.Rows.Visibility(), oldest: from, newest: to, budget: &budget{maxRows: most, maxBytes: sliceBytes},
+		reverse: m.Reverse,
 	}
 	members, err := t.read(m.ctx, paths, m.Options.Width)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestSlicesOfTime(t *testing.T) {
 						t.Errorf("%v in slices of %d: %d points, want %d, or in another order", order, slice, len(got), len(all))
 					}
 					// A slice that does not fit is cut by the density of what came, so few are read in vain.
-					if seen, most := conn.Counts().RowsSeen, int64(6*len(all)+200); slice >= 200 && seen > most {
+					if seen, most := conn.Counts().RowsSeen, int64(4*len(all)+200); slice >= 200 && seen > most {
 						t.Errorf("%v in slices of %d: %d rows for %d points, want at most %d", order, slice, seen, len(all), most)
 					}
 				}

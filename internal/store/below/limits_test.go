@@ -1,6 +1,7 @@
 package below_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -40,6 +41,34 @@ func TestLastTime(t *testing.T) {
 		}
 		if n != 2 {
 			t.Errorf("%v: %d points, want 2", order, n)
+		}
+	}
+}
+
+// TestFewOfMany: the first points of long histories cost about the same in both orders.
+func TestFewOfMany(t *testing.T) {
+	for _, devices := range []int{1, 8} {
+		repo, conn := open(t, tsdb.SchemaOptions{})
+		var points []tsdb.Point[int64]
+		for i := range 10_000 {
+			points = append(points, tsdb.Point[int64]{Entity: tsdb.NewEntity("a", fmt.Sprint(i%devices)), Time: noon.Add(time.Duration(i/devices) * time.Second), Value: 1})
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+			conn.Reset()
+			n := 0
+			for _, err := range under.Merged(t.Context(), repo, tsdb.NewPrefix("a"), tsdb.AllTime(), order, tsdb.Limit(10)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+			c := conn.Counts()
+			if n != 10 || c.RowsSeen > 2000 || c.Calls[tsdbtest.ReadRows] > 4+devices {
+				t.Errorf("%d devices, %v: %d points of %d rows in %d requests", devices, order, n, c.RowsSeen, c.Calls[tsdbtest.ReadRows])
+			}
 		}
 	}
 }

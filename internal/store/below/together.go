@@ -38,6 +38,7 @@ type together struct {
 	visible        dataset.Visibility
 	oldest, newest int64
 	budget         *budget
+	reverse        bool // the last entity first, and the oldest point of each first
 }
 
 // member is an entity of a shared request.
@@ -45,7 +46,7 @@ type member struct {
 	index int
 	path  string
 	rng   rowkey.Range
-	hits  []dataset.Hit // newest first
+	hits  []dataset.Hit // in the order of the request
 	whole bool          // hits are all
 }
 
@@ -112,9 +113,12 @@ func (t *together) request(ctx context.Context, part []*member) error {
 	for i, m := range part {
 		set[i] = bigtable.NewRange(m.rng.Start, m.rng.Limit)
 	}
-	read := bt.Scan{Rows: set, Filter: t.visible.Filter(), Limit: t.budget.maxRows, Long: true}
+	read := bt.Scan{Rows: set, Filter: t.visible.Filter(), Limit: t.budget.maxRows, Reverse: t.reverse, Long: true}
 	got, err := points.Once(ctx, t.Rows.Table, t.Options.Hedge, func(ctx context.Context) (*gatherer, error) {
 		g := &gatherer{together: t, part: part, hits: make([][]dataset.Hit, len(part)), more: true}
+		if t.reverse {
+			g.at = len(part) - 1
+		}
 		err := t.Rows.View.Read(ctx, read, g.row)
 		if g.foreign {
 			return nil, points.ForeignRow(t.Rows.D)
@@ -125,7 +129,7 @@ func (t *together) request(ctx context.Context, part []*member) error {
 		return err
 	}
 	for i, m := range part {
-		m.hits, m.whole = got.hits[i], got.more || i < got.at
+		m.hits, m.whole = got.hits[i], got.more || i != got.at && (i < got.at) != t.reverse
 	}
 	return nil
 }
@@ -144,10 +148,17 @@ type gatherer struct {
 // was not asked for.
 func (g *gatherer) row(row *bt.Row) bool {
 	key := row.Key()
-	for g.at < len(g.part) && key >= g.part[g.at].rng.Limit {
-		g.at++
+	if g.reverse {
+		for g.at >= 0 && key < g.part[g.at].rng.Start {
+			g.at--
+		}
+	} else {
+		for g.at < len(g.part) && key >= g.part[g.at].rng.Limit {
+			g.at++
+		}
 	}
-	if g.foreign = g.at == len(g.part) || key < g.part[g.at].rng.Start; g.foreign {
+	g.foreign = g.at < 0 || g.at == len(g.part) || key < g.part[g.at].rng.Start || key >= g.part[g.at].rng.Limit
+	if g.foreign {
 		return false
 	}
 	m := g.part[g.at]
