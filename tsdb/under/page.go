@@ -29,7 +29,7 @@ const maxPageBytes = 32 << 20
 // A point whose payload does not decode keeps its place, with a zero value; the error is then tsdb.PointErrors, and the page
 // and its Next are valid. For any other error there is no page. It costs what Range costs for the points of the page and one
 // more, and a request for the rest of the entity at which the page before has ended. Entities without points in the interval
-// are skipped one page of keys at a time, so one page may need many requests. A tsdb.Limit is refused with ErrInvalid.
+// are skipped at the cost of Range, whatever the size. A tsdb.Limit is refused with ErrInvalid.
 func Page[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, in tsdb.Interval, size int, text string, opts ...tsdb.ReadOption) (page tsdb.Page[T], err error) {
 	for i, opt := range opts {
 		if _, ok := opt.(tsdb.Limit); ok {

@@ -30,9 +30,6 @@ type Place struct {
 	ID    string
 }
 
-// fewEntities is how many entities are searched for one after the other, so that not more are found than are read.
-const fewEntities = 10_000
-
 // NewestOfEach yields the n newest visible points of each entity, in the order of entities and newest first, until visit returns
 // false. Without values the points have no payloads.
 func (r *Read) NewestOfEach(ctx context.Context, n int, values bool, visit func(dataset.Hit) bool) error {
@@ -40,14 +37,24 @@ func (r *Read) NewestOfEach(ctx context.Context, n int, values bool, visit func(
 }
 
 // entities calls visit with the newest point, without its payload, of each entity that may have points in the interval. The
-// entities are in order.
-func (r *Read) entities(ctx context.Context, after string, slots chan struct{}, visit func(dataset.Hit) bool) error {
-	few := r.Most
-	if few > fewEntities {
-		few = 0
+// entities are in order. If few is not 0, the first few are searched for without many more; the others are where these have no
+// points in the interval, and there may be many such.
+func (r *Read) entities(ctx context.Context, after string, few int, slots chan struct{}, visit func(dataset.Hit) bool) error {
+	found, last, stopped := 0, after, false
+	scan := func(few int) error {
+		q := skipscan.Query{Prefix: r.Prefix, After: last, Few: few, Slots: slots, Options: r.Options}
+		return skipscan.Scan(ctx, r.Rows, q, func(h dataset.Hit) bool {
+			found, last = found+1, h.Path
+			stopped = h.Units >= r.Oldest && !visit(h)
+			return !stopped && found != few
+		})
 	}
-	q := skipscan.Query{Prefix: r.Prefix, After: after, Few: few, Slots: slots, Options: r.Options}
-	return skipscan.Scan(ctx, r.Rows, q, func(h dataset.Hit) bool { return h.Units < r.Oldest || visit(h) })
+	if few > 0 {
+		if err := scan(few); err != nil || stopped || found < few {
+			return err
+		}
+	}
+	return scan(0)
 }
 
 // span returns the points of an entity between two times.

@@ -30,7 +30,7 @@ func (r *Read) ByEntity(ctx context.Context, visit func(dataset.Hit) bool) error
 		w.alone(r.behind(r.After))
 	}
 	if !w.ended() {
-		err := r.entities(ctx, after, w.slots, func(h dataset.Hit) bool {
+		err := r.entities(ctx, after, r.Most, w.slots, func(h dataset.Hit) bool {
 			w.group = append(w.group, h.Path)
 			if len(w.group) >= w.want {
 				w.flush()
@@ -74,12 +74,16 @@ func (w *walk) flush() {
 	default:
 		rows = w.together(paths)
 	}
+	if rows == 0 { // a limit must not make a search long
+		w.want = min(mostRanges, 2*max(firstGroup, len(paths)))
+		return
+	}
 	w.seen += rows
 	wanted := groupRows / 2
 	if w.Most > 0 {
 		wanted = min(wanted, w.Most-w.seen)
 	}
-	w.want = max(1, min(mostRanges, wanted*len(paths)/max(1, rows)))
+	w.want = max(1, min(mostRanges, wanted*len(paths)/rows))
 }
 
 // alone streams the points of one entity, and returns how many there were.

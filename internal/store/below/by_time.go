@@ -29,7 +29,7 @@ func (r *Read) ByTime(ctx context.Context, visit func(dataset.Hit) bool) error {
 	m := merge{Read: r, ctx: ctx, visit: visit}
 	tooMany := false
 	m.newest = -1
-	err := r.entities(ctx, "", nil, func(h dataset.Hit) bool {
+	err := r.entities(ctx, "", 0, nil, func(h dataset.Hit) bool {
 		if tooMany = len(m.all) == MaxEntities; tooMany {
 			return false
 		}

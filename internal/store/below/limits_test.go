@@ -72,3 +72,40 @@ func TestFewOfMany(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentEntities: entities without points in the interval are skipped at about the same cost, however few points are wanted.
+func TestSilentEntities(t *testing.T) {
+	repo, conn := open(t, tsdb.SchemaOptions{})
+	var points []tsdb.Point[int64]
+	for d := range 1100 {
+		points = append(points, tsdb.Point[int64]{Entity: tsdb.NewEntity("a", fmt.Sprintf("d%04d", d)), Time: noon, Value: 1})
+	}
+	last := tsdb.NewEntity("a", "e")
+	points = append(points, tsdb.Point[int64]{Entity: last, Time: noon.Add(-time.Hour), Value: 1}, tsdb.Point[int64]{Entity: last, Time: noon.Add(time.Hour), Value: 1})
+	if _, err := repo.PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []tsdb.Limit{1, 10, 2000} {
+		for name, in := range map[string]tsdb.Interval{"before": tsdb.Since(noon.Add(1)), "behind": tsdb.Until(noon)} {
+			conn.Reset()
+			n := 0
+			for p, err := range under.Range(t.Context(), repo, tsdb.NewPrefix("a"), in, limit) {
+				if n++; err != nil || p.Entity != last {
+					t.Error(p, err)
+				}
+			}
+			if calls := conn.Counts().Calls[tsdbtest.ReadRows]; n != 1 || calls > 20 {
+				t.Errorf("limit of %d, points %s the interval: %d points in %d requests, want 1 in at most 20", limit, name, n, calls)
+			}
+		}
+	}
+	conn.Reset()
+	for _, err := range under.Merged(t.Context(), repo, tsdb.NewPrefix("a"), tsdb.AllTime(), tsdb.Limit(1)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 20 {
+		t.Errorf("the newest point of all: %d requests, want at most 20", n)
+	}
+}
