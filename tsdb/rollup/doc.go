@@ -46,9 +46,10 @@
 //
 // A read sends one request for the marks of the rollup, one for the marks of each rollup that it is derived from, and
 // one for the stored buckets. For measures with Delta, Increase or Integral, and for measures with Ends if gaps at
-// the edges are filled, it also reads the four buckets before the interval, and for Integral and Linear the four after it. If a
-// measure has no number there, it reads on until one is found, at worst to the end of the history. It also reads the points of marked buckets: open buckets, and buckets that changed
-// since a worker last computed them. Without a worker, reads are correct and cost as much as reading the points.
+// the edges are filled, it also reads the four buckets before the interval, and for Integral and Linear the four after it. If one
+// of these measures has no number there, it reads on until one is found, up to 1,000 buckets that are not empty. A number
+// that is even further away counts as missing. A read also reads the points of marked buckets: open buckets, and buckets
+// that changed since a worker last computed them. Without a worker, reads are correct and cost as much as reading the points.
 //
 // # Workers and their clocks
 //

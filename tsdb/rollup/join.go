@@ -38,7 +38,7 @@ func (r *Reader[T]) joined(
 	ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, buckets iter.Seq2[window.Bucket, error], opts window.Options,
 ) iter.Seq2[window.Bucket, error] {
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	ends := func(before bool) ([]inside.JoinNumber, error) { return r.ends(ctx, e, in, before) }
+	ends := func(before bool) ([]inside.JoinNumber, error) { return r.ends(ctx, e, in, before, opts.Gaps) }
 	return inside.JoinBuckets(buckets, frame, opts, r.rollup.rules(), ends).(iter.Seq2[window.Bucket, error])
 }
 
@@ -56,11 +56,14 @@ func (r *Reader[T]) joinedTotal(ctx context.Context, e tsdb.Entity, in tsdb.Inte
 }
 
 // nearBuckets is how many buckets next to an interval are read first for the nearest numbers. Most entities have a
-// number there; for the others, all buckets up to the nearest number of each measure are read.
-const nearBuckets = 4
+// number there; for the others, up to farBuckets stored buckets are read.
+const (
+	nearBuckets = 4
+	farBuckets  = 1000
+)
 
-// ends returns the nearest number of each measure before or after the buckets of an interval.
-func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool) ([]inside.JoinNumber, error) {
+// ends returns the nearest number before or after the buckets of an interval, of each measure that needs it.
+func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool, gaps window.Gaps) ([]inside.JoinNumber, error) {
 	l, err := r.level(ctx, false)
 	if err != nil {
 		return nil, err
@@ -77,9 +80,15 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	if !before {
 		near, far = span{s.to, s.to + width}, span{s.to + width, math.MaxInt64}
 	}
-	out, missing := make([]inside.JoinNumber, len(l.measures)), 0
+	joined, filled := window.Integral, gaps == window.Linear
+	if before {
+		joined, filled = window.Delta|window.Increase|window.Integral, gaps == window.Linear || gaps == window.Previous
+	}
+	out, needed := make([]inside.JoinNumber, len(l.measures)), make([]bool, len(l.measures))
+	missing, read := 0, 0
 	for i := range l.measures {
-		if l.measures[i].has(window.Ends) {
+		m := &l.measures[i]
+		if needed[i] = m.has(joined) || filled && m.has(window.Ends); needed[i] {
 			missing++
 		}
 	}
@@ -88,8 +97,9 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 			continue
 		}
 		err := l.read(ctx, path, s, before, func(b bucket) (bool, error) {
-			missing -= l.take(out, &b, before)
-			return missing > 0, nil
+			missing -= take(out, needed, &b, before)
+			read++
+			return missing > 0 && read < farBuckets, nil
 		})
 		if err != nil {
 			return nil, err
@@ -98,11 +108,12 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	return out, nil
 }
 
-// take takes the last or the first numbers of a bucket for measures that have none yet, and returns how many it took.
-func (l *level[T]) take(out []inside.JoinNumber, b *bucket, last bool) (taken int) {
+// take takes the last or the first numbers of a bucket for needed measures that have none yet, and returns how many it
+// took.
+func take(out []inside.JoinNumber, needed []bool, b *bucket, last bool) (taken int) {
 	for i := range out {
 		v := &b.values[i]
-		if out[i].Found || v.count == 0 || !l.measures[i].has(window.Ends) {
+		if out[i].Found || v.count == 0 || !needed[i] {
 			continue
 		}
 		units, at := v.first, v.firstAt

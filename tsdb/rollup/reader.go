@@ -87,6 +87,14 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			yield(window.Bucket{}, err)
 			return
 		}
+		l, err := r.level(ctx, false)
+		if err != nil {
+			failed = err
+			yield(window.Bucket{}, err)
+			return
+		}
+		ctx, cancel := l.table.Bound(ctx, true)
+		defer cancel()
 		for b, err := range r.buckets(ctx, e, in, tsdb.Order(o.Order)) {
 			if failed = err; err == nil {
 				rows++
@@ -99,7 +107,16 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 }
 
 func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
-	stored := func(yield func(window.Bucket, error) bool) {
+	stored := r.stored(ctx, e, in, order)
+	if r.gaps.Gaps == window.LeaveOut && !r.rollup.joins() || in.Check() != nil {
+		return stored
+	}
+	return r.joined(ctx, e, in, order, stored, r.gaps)
+}
+
+// stored returns buckets that know only their own numbers.
+func (r *Reader[T]) stored(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
 		stopped := false
 		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
 			stopped = !yield(b, nil)
@@ -109,10 +126,6 @@ func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			yield(window.Bucket{}, err)
 		}
 	}
-	if r == nil || r.rollup == nil || r.gaps.Gaps == window.LeaveOut && !r.rollup.joins() || in.Check() != nil {
-		return stored
-	}
-	return r.joined(ctx, e, in, order, stored, r.gaps)
 }
 
 // begin starts an operation.
@@ -202,7 +215,9 @@ func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 }
 
 // Latest returns the n newest buckets of an entity that are not empty, newest first. It returns fewer if there are
-// fewer, and none without an error. It costs as much as Buckets for the time span that it reads.
+// fewer, and none without an error. It costs as much as Buckets for the time span that it reads. For measures with
+// Delta, Increase or Integral that is up to the numbers before the n buckets, at most 1,000 buckets more; a number that is
+// even further away counts as missing.
 func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []window.Bucket, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupLatest)
 	defer func() {
@@ -212,11 +227,27 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 	if n < 0 {
 		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
-	if n == 0 {
-		_, err := r.level(ctx, false)
+	l, err := r.level(ctx, false)
+	if err != nil || n == 0 {
 		return nil, err
 	}
-	for b, err := range r.WithGaps(window.Options{}).buckets(ctx, e, tsdb.AllTime(), tsdb.NewestFirst) {
+	ctx, cancel := l.table.Bound(ctx, true)
+	defer cancel()
+	most := min(n, math.MaxInt-farBuckets) + farBuckets
+	stored := func(yield func(window.Bucket, error) bool) {
+		read := 0
+		for b, err := range r.stored(ctx, e, tsdb.AllTime(), tsdb.NewestFirst) {
+			read++
+			if !yield(b, err) || read == most {
+				return
+			}
+		}
+	}
+	seq := iter.Seq2[window.Bucket, error](stored)
+	if r.rollup.joins() {
+		seq = r.joined(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, seq, window.Options{MaxFilled: most})
+	}
+	for b, err := range seq {
 		if err != nil {
 			return nil, err
 		}

@@ -162,7 +162,9 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 // Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
 // [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With [Integral], and with
 // [Delta] and [Increase] if the newest come first, a bucket waits for the next one with a number of the measure; at most
-// Options.MaxFilled wait. Per bucket it allocates the bucket's values.
+// Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With the
+// other Gaps, the bucket that waits longest is yielded without its step from that number: Since and Covered say so. Per
+// bucket it allocates the bucket's values.
 //
 // If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
 // bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:

@@ -20,7 +20,7 @@ import (
 //
 // Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
 // [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
-// most Options.MaxFilled of them.
+// most Options.MaxFilled of them; one more ends the sequence with [ErrTooManyFilled].
 func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2[Bucket, error] {
 	return fill(buckets, frame, opts, nil)
 }
@@ -227,8 +227,13 @@ func (f *filler) empty(measure int, name string) Summary {
 func (f *filler) put(b Bucket) error {
 	b.Partial = b.Partial || f.cut(&b)
 	f.release(f.row.push(b))
-	if len(f.row.held) > f.opts.maxFilled() {
+	over := len(f.row.held) - f.opts.maxFilled()
+	switch {
+	case over <= 0 || f.stopped:
+	case f.opts.Gaps > Null:
 		return f.tooMany()
+	default:
+		f.release(f.row.giveUp(over))
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ type Options struct {
 
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
 	// time (see [Fill]). It protects against a narrow grid over a long gap. One bucket more ends the sequence with
-	// [ErrTooManyFilled]. Zero means [DefaultMaxFilled].
+	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase] or [Integral] only (see [Aggregator.Over]).
+	// Zero means [DefaultMaxFilled].
 	MaxFilled int
 }
 

@@ -198,6 +198,14 @@ func firstTime(s *Summary, edge time.Time) time.Time {
 	return s.FirstTime
 }
 
+// giveUp returns the first n buckets as they are, although a later number may change them.
+func (r *row) giveUp(n int) []Bucket {
+	for i := range r.anchors {
+		r.anchors[i].open = max(r.anchors[i].open, r.first+n)
+	}
+	return r.take(n)
+}
+
 // rest returns the remaining buckets; their gaps stay.
 func (r *row) rest() []Bucket { return r.take(len(r.held)) }
 
