@@ -54,7 +54,7 @@ func (p *params) aggregates() (shown []aggregate, kept window.Aggregates) {
 			kept |= a.kept
 		}
 	}
-	if len(shown) == len(aggregates) {
+	if _, named := p.text("aggregates"); !named {
 		kept = 0
 	}
 	return shown, kept

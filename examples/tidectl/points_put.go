@@ -21,7 +21,7 @@ import (
 // put stores one point.
 func (a *app) put() *cli.Command {
 	return &cli.Command{
-		Name: "put", Usage: "store a point; its payload is stored as it is; want one of the dataset's codec", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Name: "put", Usage: "store a point; its payload is stored as it is, so it must be one of the dataset's codec", ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{
 			timeFlag("time", "the point's `time`; now by default"),
 			&cli.StringFlag{Name: "id", Usage: "the point's `ID`, in a dataset whose points have an identity"},
