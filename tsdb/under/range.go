@@ -34,6 +34,12 @@ func Range[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, 
 // per 500 KB of their ranges, and at most 32,768 points or 32 MiB of payloads are in memory at once. The first slice is the whole
 // interval, so a result that small is read at once. Otherwise the points that came decide the length of the next slice; Merged
 // reads them again, so it reads up to 32,768 points a second time, once at the start, and again where points suddenly become dense.
+// With a tsdb.Limit a slice holds twice as many points as the limit, and 1,024 to 32,768. Rows of a request and of its hedge both
+// count, so a hedge can make a slice too large, which is then read again in shorter ones.
+//
+// If the points of one time are more than a slice holds, each entity is read there in a request of its own, one after the other.
+// In a schema with Head.Only a slice reads the heads of all entities, and holds all of them in memory: up to 10,000 times
+// Head.Points points, whatever their payloads.
 //
 // Errors are those of Range.
 func Merged[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error] {

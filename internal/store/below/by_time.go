@@ -11,10 +11,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// MaxEntities is how many entities ByTime merges. Each slice of time costs a request for mostRanges of them.
+// MaxEntities is how many entities ByTime merges. Each slice of time costs a request for mostRanges of them, and a
+// time with more points than a slice holds costs one for each.
 const MaxEntities = 10_000
 
-// Bounds of a slice of time: its points are in memory at once.
+// Bounds of a slice of time: its points are in memory at once. They do not bound a slice of heads.
 const (
 	sliceRows  = 32_768
 	leastRows  = 1024

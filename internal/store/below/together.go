@@ -174,11 +174,12 @@ func (g *gatherer) row(row *bt.Row) bool {
 	return g.more
 }
 
-// heads gathers the points of a dataset that keeps heads only. A head holds few points, so the budget does not end it.
+// heads gathers the points of a dataset that keeps heads only. The budget does not end it: all heads
+// are in memory at once, as a request returns whole heads and visits none before its end.
 func (t *together) heads(ctx context.Context, all []member, paths []string) error {
 	errs := make([]error, len(all))
 	o := t.Options
-	o.Width = min(o.Width, 4) // each request holds up to 1,000 heads
+	o.Width = min(o.Width, 4) // each request may hold all heads of thousands of entities
 	t.Rows.Newest(ctx, paths, t.Rows.D.Head.Points, o, func(i int, hits []dataset.Hit, err error) {
 		for _, h := range hits {
 			if h.Units >= t.oldest && h.Units <= t.newest {
