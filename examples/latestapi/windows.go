@@ -47,6 +47,7 @@ func (p *params) aggregates() (shown []aggregate, kept window.Aggregates) {
 	for i, a := range aggregates {
 		names[i] = a.name
 	}
+	_, named := p.values["aggregates"]
 	picked := p.list("aggregates", names)
 	for _, a := range aggregates {
 		if slices.Contains(picked, a.name) {
@@ -54,7 +55,7 @@ func (p *params) aggregates() (shown []aggregate, kept window.Aggregates) {
 			kept |= a.kept
 		}
 	}
-	if _, named := p.text("aggregates"); !named {
+	if !named {
 		kept = 0
 	}
 	return shown, kept
