@@ -29,7 +29,8 @@ func alone(x, at int64) sums {
 }
 
 // merge adds the sums of later numbers. It is the only way by which numbers come together, so a bucket that is computed
-// from finer ones has the same sums as one that is computed from points.
+// from finer ones has the same sums as one that is computed from points. Only the area, a float64, may differ in its last
+// bits, because its parts are added in another order.
 func (m *Measure[T]) merge(s *sums, o sums) {
 	switch {
 	case o.count == 0:

@@ -70,7 +70,8 @@ func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
 // tsdb.Order. Each loop over it reads from the table; leaving the loop ends the read. An error is the last pair.
 //
 // It costs a request for the row of marks, one more for each rollup that this one is derived from, and one for the
-// stored buckets. Each run of marked buckets costs a read of points. The scan timeout bounds the whole loop,
+// stored buckets. Each run of marked buckets costs a read of points. Buckets accepts and
+// ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale. The scan timeout bounds the whole loop,
 // including the time that the loop's body takes.
 func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {

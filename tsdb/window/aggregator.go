@@ -126,6 +126,8 @@ type Ranger[T any] interface {
 // Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
 // each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
 //
+// Read uses the order. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale.
+//
 // For everything else see [Aggregator.Over].
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
@@ -153,7 +155,8 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 }
 
 // Over returns an iterator over the buckets of a sequence of points. The points must be in the interval and in the
-// given order; times may repeat. Points of several entities are aggregated together. The interval decides which
+// given order; times may repeat. Points of several entities are aggregated together; [Delta], [Increase],
+// [Integral] and [Ends] then make no sense, because they compare points of one entity. The interval decides which
 // buckets are partial and how far gaps extend. If the interval has no start or end, there is no gap before the first
 // or after the last point.
 //
