@@ -462,3 +462,31 @@ func TestNeighboursOfATenantWithLimits(t *testing.T) {
 		}
 	}
 }
+
+// Buckets that wait only for a step or an integral fail nothing: the one that waits longest goes without, and says so.
+func TestWaitingForAStepIsBounded(t *testing.T) {
+	const held = 50
+	both := slices.Clone(measures)
+	both[0].Aggregates, both[1].Aggregates = window.Delta, window.Delta|window.Integral
+	a, err := window.New(window.Every(time.Hour), both, window.Options{MaxFilled: held})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := []item{at(noon, 1, 7)}
+	for i := 1; i < 200; i++ {
+		items = append(items, at(noon.Add(-time.Duration(i)*time.Hour), 1-float64(i)))
+	}
+	items = append(items, at(noon.Add(-200*time.Hour), -199, 3))
+	got, _, err := collect(t, a.Over(sequence(items), tsdb.AllTime(), tsdb.NewestFirst))
+	if err != nil || len(got) != len(items) {
+		t.Fatalf("%d buckets, error %v; want %d", len(got), err, len(items))
+	}
+	for i, b := range got[:200] {
+		if temp := b.Values[0]; temp.Delta != 1 {
+			t.Errorf("bucket %d: delta %v, want 1", i, temp.Delta)
+		}
+	}
+	if load := got[0].Values[1]; load.Delta != 0 || !load.Since.Equal(noon) || load.Covered != 0 {
+		t.Errorf("the newest load has delta %v since %v, and covers %v; want none", load.Delta, load.Since, load.Covered)
+	}
+}
