@@ -69,7 +69,7 @@ func BenchmarkRangeUnder(b *testing.B) {
 	})
 }
 
-// drained reads a sequence of so many points to its end.
+// drained reads a sequence to its end, and checks its number of points.
 func drained(b *testing.B, seq func(func(tsdb.Point[reading], error) bool), want int) {
 	b.Helper()
 	n := 0

@@ -60,8 +60,8 @@ func longer(a, b error) error {
 	return a
 }
 
-// Retry calls try, with waits in between, until it is done or fails for good, within the timeout of scans. It calls try
-// again if try is not done or fails with a retryable error, so try must be safe to repeat.
+// Retry calls try until it is done or fails with an error that is not retryable, with waits in between, within the timeout
+// of scans. It may call try several times, so try must be safe to repeat.
 func (t *Table) Retry(ctx context.Context, try func(context.Context) (done bool, err error)) error {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()

@@ -73,8 +73,8 @@ func TestSmallStepsAreBelieved(t *testing.T) {
 	believed(t, w, false, "a step of more")
 }
 
-// A machine that slept, or a clock that was set right for good, is believed once it has kept step for the probation; another
-// jump meanwhile begins it anew.
+// After a machine slept or a clock was set right, the watch believes the clock once it has kept step for the probation. Another
+// jump in that time begins the probation again.
 func TestLastingJump(t *testing.T) {
 	m := newMachine()
 	w := m.watch()

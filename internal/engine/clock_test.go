@@ -124,7 +124,7 @@ func TestClockAheadAtTheStart(t *testing.T) {
 		w.set(4 * year)
 		r, stop = collecting(t, fs, w)
 		time.Sleep(watch.Probation + 2*time.Minute)
-		r.wantCells(t, "ahead for good", 0)
+		r.wantCells(t, "ahead permanently", 0)
 		stop()
 		w.set(0) // the clock was wrong all the time, and is right now
 		r, stop = collecting(t, fs, w)

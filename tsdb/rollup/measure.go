@@ -18,12 +18,13 @@ type Measure[T any] struct {
 	// Name is the measure's name, 1 to 16 bytes of a-z 0-9 _. It is part of each cell.
 	Name string
 	// Of returns the number, and false if the value has none. A number that is not finite, or greater than Max in
-	// magnitude, counts as none, and a negative one of a counter, too: the bucket's Points minus the measure's Count is the number of values without one.
+	// magnitude, counts as none, and so does a negative one of a counter. The bucket's Points minus the measure's Count is
+	// the number of values without one.
 	Of func(T) (float64, bool)
 	// Decimals is the number of decimal places kept, 0 to 9. Numbers are rounded to them, half away from zero.
 	Decimals int
-	// Max is the greatest magnitude of a number, above 0. Max times 10^Decimals is at most 2^53. If a sum has so many
-	// numbers that it may exceed 64 bits, Summary.Overflow is set.
+	// Max is the greatest magnitude of a number, above 0. Max times 10^Decimals is at most 2^53. If a sum may
+	// exceed 64 bits, Summary.Overflow is set.
 	Max float64
 	// Int returns the number as a whole multiple of 10^-Decimals, in place of Of.
 	Int func(T) (int64, bool)

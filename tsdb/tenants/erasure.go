@@ -216,7 +216,7 @@ func (e *erasure) quit(ctx context.Context) error {
 const (
 	countPage  = 10_000
 	deletePage = 5_000
-	lateRounds = 5 // after so many rounds, new rows are an error
+	lateRounds = 5 // rounds of deletion; rows that are new after them are an error
 )
 
 // countAll counts the rows to erase.

@@ -256,7 +256,7 @@ func same(t *testing.T, what string, got, want []point) {
 	t.Errorf("%s: %d points, want %d", what, len(got), len(want))
 }
 
-// fleet returns a repository with so many devices of so many points each, a second apart.
+// fleet returns a repository with some devices that have the same number of points each, a second apart.
 func fleet(t *testing.T, devices, each int, opts tsdbtest.Options) (*tsdb.Repository[int64], *tsdbtest.Conn) {
 	t.Helper()
 	s := tsdb.MustDefine("events", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{})
@@ -305,7 +305,7 @@ func first[P any](seq iter.Seq2[P, error]) error {
 	return nil
 }
 
-// TestFaults: whichever request fails for good, the call says so; a stream that is cut is resumed. Nothing is left running.
+// TestFaults: a call returns the permanent error of any of its requests, and resumes a stream that is cut. No goroutine is left.
 func TestFaults(t *testing.T) {
 	repo, conn := fleet(t, 18, 250, tsdbtest.Options{})
 	for name, call := range calls {

@@ -57,8 +57,8 @@ type Summary struct {
 	Exact *Exact
 	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
-	// Overflow says that the sum of so many numbers, or the increase over so many resets, may have exceeded 64 bits. So
-	// Sum, Mean and Increase may be wrong, and Rate with it; StdDev is NaN. Only package rollup sets it.
+	// Overflow says that the sum or the increase may exceed 64 bits. Then Sum, Mean, Increase and Rate may be wrong, and
+	// StdDev is NaN. Only package rollup sets it.
 	Overflow bool
 }
 

@@ -62,7 +62,7 @@ func TestPowerLoss(t *testing.T) {
 			for part := range 4 {
 				torn := slices.Clone(after[:max(len(before), r.IntN(2)*len(after))])
 				copy(torn, before)
-				most := 1 << r.IntN(8)                   // one sector in so many is missing
+				most := 1 << r.IntN(8)                   // on average one sector in most+1 is missing
 				for at := 0; at < len(torn); at += 512 { // A sector is written completely or not at all.
 					if r.IntN(most+1) > 0 || at < 2*page && part > 0 {
 						copy(torn[at:at+512], after[at:])

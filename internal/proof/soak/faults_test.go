@@ -70,7 +70,7 @@ func (w *world) fault(rnd *rand.Rand) tsdbtest.Fault {
 	case 8:
 		return tsdbtest.Delay(time.Duration(rnd.IntN(400)) * time.Millisecond).On(method).Times(some)
 	}
-	// A write that is refused for good becomes a dead letter, so there are few of these.
+	// A write that the service refuses permanently becomes a dead letter, so there are few of these.
 	if rnd.IntN(2) == 0 {
 		return tsdbtest.FailEntries(codes.InvalidArgument, match(6)).Times(1)
 	}

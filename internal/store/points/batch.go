@@ -130,7 +130,7 @@ func (b *Batch) outcomes(entries []bt.Outcome) []bt.Outcome {
 }
 
 // Answer returns the result of an attempt at the write at an index, from the results of its entries. Another attempt
-// may succeed if no row was refused for good.
+// may succeed if no row was refused permanently.
 func (b *Batch) Answer(i int, answers []bt.Answer) bt.Answer {
 	a := b.answerRows(i, answers)
 	for _, n := range b.marksOf(i) {

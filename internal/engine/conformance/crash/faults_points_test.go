@@ -64,7 +64,7 @@ func pointWriter(root string, store *tsdb.Store) (*tsdb.Writer, error) {
 
 func at(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
-// writeWithFaults writes rows and points until the disk has failed for good, and reports the acknowledged writes.
+// writeWithFaults writes rows and points until the disk has failed permanently, and reports the acknowledged writes.
 func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(string, ...any)) {
 	ctx := context.Background()
 	var wg sync.WaitGroup
