@@ -1,0 +1,125 @@
+package under_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+// forger replaces the prefix of the first key in the response to one of the reads.
+type forger struct {
+	sync.Mutex
+	prefix string // "" forges nothing
+	skip   int    // the number of reads before that one
+	seen   int    // the number of reads
+}
+
+func (f *forger) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := streamer(ctx, desc, cc, name, opts...)
+	if err != nil || name != btpb.Bigtable_ReadRows_FullMethodName {
+		return s, err
+	}
+	return &forgedStream{ClientStream: s, forger: f}, nil
+}
+
+type forgedStream struct {
+	grpc.ClientStream
+	*forger
+	began bool
+}
+
+func (s *forgedStream) RecvMsg(m any) error {
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		return err
+	}
+	chunks := m.(*btpb.ReadRowsResponse).Chunks
+	if s.began || len(chunks) == 0 {
+		return nil
+	}
+	s.began = true
+	s.Lock()
+	defer s.Unlock()
+	if s.seen++; s.prefix != "" && s.seen == s.skip+1 {
+		chunks[0].RowKey = []byte(s.prefix + strings.TrimPrefix(string(chunks[0].RowKey), "acme#events#berlin#"))
+	}
+	return nil
+}
+
+// TestForeignRowsAreRefused: if the response to any request of a call contains a row of another tenant, dataset or prefix, the
+// call fails and returns nothing of the row.
+func TestForeignRowsAreRefused(t *testing.T) {
+	var f forger
+	repo, _ := fleet(t, 12, 40, tsdbtest.Options{DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(f.stream)}})
+	berlin := tsdb.NewPrefix("berlin")
+	one := tsdb.Concurrency(1) // the same requests in each call
+	checked := func(p point, err error) error {
+		if err == nil && p.Entity.Parts()[0] != "berlin" {
+			t.Errorf("a call returns %v", p)
+		}
+		return err
+	}
+	sequence := func(seq func(func(point, error) bool)) (err error) {
+		for p, bad := range seq {
+			if err = checked(p, bad); err != nil {
+				break
+			}
+		}
+		return err
+	}
+	for name, call := range map[string]func() error{
+		"Range": func() error { return sequence(under.Range(t.Context(), repo, berlin, tsdb.AllTime(), one)) },
+		"Range, oldest first": func() error {
+			return sequence(under.Range(t.Context(), repo, berlin, tsdb.AllTime(), one, tsdb.OldestFirst))
+		},
+		"Merged": func() error { return sequence(under.Merged(t.Context(), repo, berlin, tsdb.AllTime(), one)) },
+		"Merged, oldest first": func() error {
+			return sequence(under.Merged(t.Context(), repo, berlin, tsdb.AllTime(), one, tsdb.OldestFirst))
+		},
+		"Page": func() error {
+			page, err := under.Page(t.Context(), repo, berlin, tsdb.AllTime(), 100, "", one)
+			for _, p := range page.Points {
+				_ = checked(p, nil)
+			}
+			return err
+		},
+		"LatestN": func() error {
+			for h, err := range under.LatestN(t.Context(), repo, berlin, 3, one) {
+				if err != nil {
+					return err
+				}
+				_ = checked(point{Entity: h.Entity}, nil)
+			}
+			return nil
+		},
+		"Silent": func() error {
+			silent, err := under.Silent(t.Context(), repo, berlin, start.AddDate(1, 0, 0), 100, one)
+			for _, s := range silent {
+				_ = checked(point{Entity: s.Entity}, nil)
+			}
+			return err
+		},
+	} {
+		f.prefix, f.seen = "", 0
+		if err := call(); err != nil {
+			t.Fatal(name, err)
+		}
+		reads := f.seen
+		for f.skip = range reads {
+			for _, f.prefix = range []string{"acme2#events#berlin#", "acme#events2#berlin#", "acme#events#hamburg#"} {
+				f.seen = 0
+				if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
+					t.Errorf("%s, read %d of %d with a row at %s: error %v, want ErrForeignRow", name, f.skip+1, reads, f.prefix, err)
+				}
+			}
+		}
+	}
+}
