@@ -87,10 +87,7 @@ func TestScrub(t *testing.T) {
 	if seq := appendAll(t, s, "more"); seq != 400 {
 		t.Errorf("next record: got sequence number %d", seq)
 	}
-	before, err := os.Stat(filepath.Join(dir, "journal.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := kept(t, filepath.Join(dir, "journal.db"))
 	if err := s.Scrub(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -182,18 +179,11 @@ func TestNoScrubWithoutNeed(t *testing.T) {
 	s := open(t, dir, spool.Options{NoSync: true})
 	left := deliverHalf(t, s)
 	s = reopen(t, s, dir, spool.Options{NoSync: true})
-	file := func() os.FileInfo {
-		t.Helper()
-		info, err := os.Stat(filepath.Join(dir, "journal.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info
-	}
-	before := file()
+	name := filepath.Join(dir, "journal.db")
+	before := kept(t, name)
 	for range 3 {
 		s = reopen(t, s, dir, spool.Options{NoSync: true})
-		if !os.SameFile(before, file()) {
+		if !os.SameFile(before, kept(t, name)) {
 			t.Fatal("Close rewrote a journal without delivered records")
 		}
 	}

@@ -96,10 +96,7 @@ func TestOpenCannotSync(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		before, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := kept(t, name)
 		failing := spool.FailingSync(spool.Options{}, func(func() error) error { return broken })
 		if _, err := spool.Open(dir, failing); !errors.Is(err, broken) {
 			t.Fatalf("closed %v: %v, want the error of the sync", closed, err)
@@ -108,10 +105,7 @@ func TestOpenCannotSync(t *testing.T) {
 		if _, err := spool.Open(dir, unwilling); !errors.Is(err, broken) {
 			t.Fatalf("closed %v: %v, want the error of the copy", closed, err)
 		}
-		copied, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		copied := kept(t, name)
 		for opens := range 2 {
 			s := open(t, dir, spool.Options{})
 			now, err := os.Stat(name)
@@ -130,4 +124,19 @@ func TestOpenCannotSync(t *testing.T) {
 			}
 		}
 	}
+}
+
+// kept tells which file has the name now. It keeps the file open: else the disk may give its number to a new file.
+func kept(t *testing.T, name string) os.FileInfo {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }
