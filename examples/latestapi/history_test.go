@@ -136,6 +136,10 @@ func TestWindows(t *testing.T) {
 	a.get(path+"&every=1d&zone=Europe/Berlin&from=2026-03-30T00:00:00%2B02:00&to=2026-03-31T00:00:00%2B02:00&aggregates=delta,stddev,integral,time_mean&measures=temp_c").
 		want(t, 200, `{"buckets":[{"start":"2026-03-30T00:00:00+02:00","end":"2026-03-31T00:00:00+02:00","points":24,`+
 			`"values":{"temp_c":{"delta":1,"integral":2484000,"stddev":0,"time_mean":30}}}]}`)
+	// Of 45 hours, 23 have 29 degrees: the median is one of them, within 0.8 %.
+	a.get(path+"&every=1mo&zone=Europe/Berlin&from=2026-03-29T00:00:00%2B01:00&to=2026-03-30T22:00:00%2B02:00&aggregates=count,p50,p99&measures=temp_c").
+		want(t, 200, `{"buckets":[{"start":"2026-03-01T00:00:00+01:00","end":"2026-04-01T00:00:00+02:00","points":45,"partial":true,`+
+			`"values":{"temp_c":{"count":45,"p50":29.125,"p99":30}}}]}`)
 	// The last point, from before the interval, fills only the day that starts within 20 hours of it.
 	a.get(path+"&every=1d&zone=Europe/Berlin&from=2026-03-31T09:00:00%2B02:00&to=2026-04-02T00:00:00%2B02:00&gaps=previous&max_gap=20h&aggregates=last&measures=temp_c").
 		want(t, 200, `{"buckets":[`+

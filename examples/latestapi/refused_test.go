@@ -74,7 +74,8 @@ func TestRefused(t *testing.T) {
 		{"windows?" + at + day + "&every=1h&aggregates=mean,mean", "aggregates"},
 		{"windows?" + at + day + "&every=1h&aggregates=", "aggregates"},
 		{"windows?" + at + day + "&every=1h&aggregates=increase", "aggregates"}, // of a gauge
-		{"windows?" + at + day + "&every=1h&aggregates=count,sum,mean,min,max,first,last,stddev,delta,increase,rate,resets,integral,time_mean", "aggregates"},
+		{"windows?" + at + day + "&every=1h&aggregates=p42", "aggregates"},
+		{"windows?" + at + day + "&every=1h&aggregates=count,sum,mean,min,max,first,last,stddev,delta,increase,rate,resets,integral,time_mean,p50,p90,p95,p99", "aggregates"},
 		{"windows?" + at + day + "&every=1h&gaps=previous&max_gap=-1s", "max_gap"},
 	} {
 		got := a.get("/v1/weather/" + test.path)

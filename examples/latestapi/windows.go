@@ -39,6 +39,10 @@ var aggregates = []aggregate{
 	{"resets", window.Increase, func(s window.Summary) float64 { return float64(s.Resets) }},
 	{"integral", window.Integral, func(s window.Summary) float64 { return s.Integral }},
 	{"time_mean", window.Integral, func(s window.Summary) float64 { return s.TimeMean }},
+	{"p50", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.5) }},
+	{"p90", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.9) }},
+	{"p95", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.95) }},
+	{"p99", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.99) }},
 }
 
 // aggregates parses the aggregates to show. Without the parameter, each measure shows those of its kind, and kept is 0.

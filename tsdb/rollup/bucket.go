@@ -19,6 +19,10 @@ type sums struct {
 	squares, squaresHigh int64 // the sum of the squares: 128 bits
 	area                 int64 // the bits of a float64: the integral from first to last, in units times seconds
 	covered              int64 // the nanoseconds that area covers
+	sketch               *window.Sketch
+	encoded              []byte            // the stored sketch, until a read decodes it
+	seen                 window.Aggregates // those of which a cell is stored
+	missing              window.Aggregates // those that the measure keeps and the stored bucket does not have
 }
 
 // alone returns the sums of one number.
@@ -32,14 +36,23 @@ func alone(x, at int64) sums {
 // from finer ones has the same sums as one that is computed from points. Only the area, a float64, may differ in its last
 // bits, because its parts are added in another order.
 func (m *Measure[T]) merge(s *sums, o sums) {
+	missing := s.missing | o.missing
 	switch {
 	case o.count == 0:
-		return
 	case s.count == 0:
 		*s = o
-		return
+	default:
+		m.extend(s, &o)
 	}
+	if s.missing = missing; missing&window.Quantiles != 0 {
+		s.sketch = nil
+	}
+}
+
+// extend is merge for two sums that both have numbers.
+func (m *Measure[T]) extend(s, o *sums) {
 	s.count += o.count
+	s.sketch.Merge(o.sketch)
 	s.sum += o.sum
 	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
 	if m.has(window.StdDev) {
@@ -102,8 +115,17 @@ func (r *Rollup[T]) add(b *bucket, t time.Time, v T) {
 	b.points++
 	at := int64(t.Sub(time.UnixMilli(b.start)))
 	for i := range r.measures {
-		if x, ok := r.measures[i].scaled(v); ok {
-			r.measures[i].merge(&b.values[i], alone(x, at))
+		m, s := &r.measures[i], &b.values[i]
+		x, ok := m.scaled(v)
+		if !ok {
+			continue
+		}
+		m.merge(s, alone(x, at))
+		if m.has(window.Quantiles) {
+			if s.sketch == nil {
+				s.sketch = new(window.Sketch)
+			}
+			s.sketch.Add(float64(x) / math.Pow10(m.Decimals))
 		}
 	}
 }
@@ -126,23 +148,27 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 	return out
 }
 
-// summary converts sums of a bucket to the public type. Aggregates that are not kept are NaN.
+// summary converts sums of a bucket to the public type. Aggregates that are not kept or missing are NaN.
 func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) window.Summary {
-	nan := math.NaN()
+	if s.missing&window.Count != 0 {
+		s = &sums{missing: s.missing} // what is known is only of some finer buckets
+	}
+	nan, kept := math.NaN(), m.Aggregates&^s.missing
+	has := func(a window.Aggregates) bool { return kept&a != 0 }
 	out := window.Summary{
-		Name: m.Name, Kind: m.Kind, Aggregates: m.Aggregates, Count: s.count,
+		Name: m.Name, Kind: m.Kind, Aggregates: kept, Missing: s.missing, Count: s.count, Sketch: s.sketch,
 		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
 	}
-	if !m.has(window.Sum) {
+	if !has(window.Sum) {
 		out.Sum = nan
 	}
-	if m.has(window.Delta) {
+	if has(window.Delta) {
 		out.Delta = 0
 	}
-	if m.has(window.Increase) {
+	if has(window.Increase) {
 		out.Increase = 0
 	}
-	if m.has(window.Integral) {
+	if has(window.Integral) {
 		out.Integral = 0
 	}
 	if s.count == 0 {
@@ -154,29 +180,29 @@ func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) wind
 		return float64(n) / unit
 	}
 	out.Exact = exact
-	if m.has(window.Sum) {
+	if has(window.Sum) {
 		out.Sum = number(s.sum, &exact.Sum)
 		out.Mean = float64(s.sum) / float64(s.count) / unit
 		out.Overflow = m.mayOverflow(s.count)
 	}
-	if m.has(window.Min) {
+	if has(window.Min) {
 		out.Min = number(s.min, &exact.Min)
 	}
-	if m.has(window.Max) {
+	if has(window.Max) {
 		out.Max = number(s.max, &exact.Max)
 	}
-	if m.has(window.StdDev) && !out.Overflow {
+	if has(window.StdDev) && !out.Overflow {
 		out.StdDev = s.stdDev() / unit
 	}
-	if m.has(window.Ends) {
+	if has(window.Ends) {
 		out.First, out.Last = number(s.first, &exact.First), number(s.last, &exact.Last)
 		out.FirstTime, out.LastTime = start.Add(time.Duration(s.firstAt)).UTC(), start.Add(time.Duration(s.lastAt)).UTC()
 	}
-	if m.has(window.Increase) {
+	if has(window.Increase) {
 		out.Increase, out.Resets = number(s.increase, &exact.Increase), s.resets
 		out.Overflow = m.mayOverflow(s.resets + 1)
 	}
-	if m.has(window.Integral) {
+	if has(window.Integral) {
 		out.Integral, out.Covered = math.Float64frombits(uint64(s.area))/unit, time.Duration(s.covered)
 	}
 	return out

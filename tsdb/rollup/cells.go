@@ -3,9 +3,9 @@ package rollup
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"cloud.google.com/go/bigtable"
 
@@ -32,6 +32,8 @@ const (
 	prefixSquaresHigh = "Q."
 	prefixArea        = "a."
 	prefixCovered     = "v."
+	// The columns of sketches are in the control family.
+	prefixSketch = "q:"
 )
 
 // place is a column of aggregates.
@@ -40,6 +42,8 @@ type place struct {
 	of             func(*bucket) *int64 // the number that the column stores
 	stands         func(*bucket) bool   // whether the bucket stores it
 	implies        int                  // the measure whose count equals that of the points if none is stored; else -1
+	measure        int                  // -1 for none
+	gives          window.Aggregates    // what a read knows of the measure from the cell
 }
 
 // implied stands for a count that equals the bucket's points, until those are read.
@@ -52,6 +56,11 @@ type layout struct {
 	control string         // the family of cells that are not aggregates
 	cells   bigtable.Filter
 	follow  []func(*sums) // one per measure
+	// Sketches have a column per bucket, because their family keeps one version of a column.
+	sketches []sketchPlace
+	// growth is how many aggregates were added to the stored rollup. Only programs that know them all may replace its
+	// buckets.
+	growth int
 }
 
 // newLayout returns the layout of measures. If replaced is set, workers replace whole rows. A count that equals the
@@ -61,8 +70,8 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 	points := func(b *bucket) *int64 { return &b.points }
 	bad := func(b *bucket) *int64 { return &b.bad }
 	l := layout{control: class + catalog.ControlEnding, places: []place{
-		{class + catalog.SumEnding, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1},
-		{class + catalog.SumEnding, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1},
+		{class + catalog.SumEnding, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1, -1, 0},
+		{class + catalog.SumEnding, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1, -1, 0},
 	}}
 	for i := range measures {
 		name, a := measures[i].Name, measures[i].Aggregates
@@ -71,10 +80,21 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		if replaced && a&^window.Count != 0 {
 			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
 		}
-		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1})
-		put := func(kept bool, family, column string, of func(*bucket) *int64) {
-			if kept {
-				l.places = append(l.places, place{class + family, column, of, stands, implies})
+		if measures[i].Added {
+			// A count of 0 is stored, so that a bucket without any cell of the measure is known to be older than the measure.
+			some := counted
+			counted = func(b *bucket) bool {
+				s := &b.values[i]
+				return s.missing&window.Count == 0 && (some(b) || s.count == 0 && !b.empty())
+			}
+			l.growth += bits.OnesCount16(uint16(a))
+		}
+		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1, i, window.Count})
+		put := func(kept window.Aggregates, family, column string, of func(*bucket) *int64) {
+			if a&kept != 0 {
+				l.places = append(l.places, place{
+					class + family, column, of, func(b *bucket) bool { return stands(b) && b.values[i].missing&kept == 0 }, implies, i, kept,
+				})
 			}
 		}
 		// A cell that follows from others is not stored.
@@ -83,8 +103,8 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 				l.places = append(l.places, place{
 					class + catalog.SumEnding, prefix + name,
 					func(b *bucket) *int64 { return of(&b.values[i]) },
-					func(b *bucket) bool { return needed(&b.values[i]) },
-					implies,
+					func(b *bucket) bool { return needed(&b.values[i]) && b.values[i].missing&kept == 0 },
+					implies, i, kept,
 				})
 			}
 		}
@@ -103,9 +123,12 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		extra(window.Integral, prefixCovered, func(s *sums) *int64 { return &s.covered }, func(s *sums) bool {
 			return s.count > 1 && measures[i].MaxGap != 0
 		})
-		put(a&window.Sum != 0, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
-		put(a&window.Min != 0, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
-		put(a&window.Max != 0, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
+		put(window.Sum, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
+		put(window.Min, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
+		put(window.Max, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
+		if a&window.Quantiles != 0 {
+			l.sketches = append(l.sketches, sketchPlace{i, l.control + ":" + prefixSketch + name + ":"})
+		}
 	}
 	for i := range measures {
 		l.follow = append(l.follow, follow(&measures[i]))
@@ -115,6 +138,9 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 		l.index[p.family+":"+p.column] = i
 	}
 	l.cells = bigtable.FamilyFilter(regexp.QuoteMeta(class) + `\.[snx]`)
+	if len(l.sketches) > 0 {
+		l.cells = bigtable.InterleaveFilters(l.cells, bigtable.ChainFilters(bigtable.FamilyFilter(regexp.QuoteMeta(l.control)), bigtable.ColumnFilter(prefixSketch+".*")))
+	}
 	return l
 }
 
@@ -149,9 +175,13 @@ func (l *layout) stored(row *bt.Row, measures int) ([]bucket, error) {
 			if m := l.places[place].implies; m >= 0 && b.values[m].count == 0 {
 				b.values[m].count = implied
 			}
+			if m := l.places[place].measure; m >= 0 {
+				b.values[m].seen |= l.places[place].gives
+			}
 			*l.places[place].of(b) = int64(binary.BigEndian.Uint64(item.Value))
 		}
 	}
+	l.takeSketches(row, out)
 	for i := range out {
 		for m := range out[i].values {
 			v := &out[i].values[m]
@@ -176,6 +206,7 @@ func follow[T any](m *Measure[T]) func(*sums) {
 		if m.MaxGap == 0 {
 			s.covered = s.lastAt - s.firstAt
 		}
+		s.missing = m.missing(s)
 	}
 }
 
@@ -228,32 +259,5 @@ func (l *layout) put(m *replacement, old, b *bucket) {
 			m.count++
 		}
 	}
-}
-
-// generation returns the generation stored in a row, or 0 if the row has none.
-func (l *layout) generation(row *bt.Row) (uint64, error) {
-	for _, item := range row.Family(l.control) {
-		if item.Column != l.control+":"+columnGeneration {
-			continue
-		}
-		g, err := strconv.ParseUint(string(item.Value), 10, 64)
-		if err != nil || g == 0 {
-			return 0, fmt.Errorf("rollup: row %q has generation %q, want a number above 0", row.Key(), item.Value)
-		}
-		return g, nil
-	}
-	return 0, nil
-}
-
-// isGeneration returns a filter that passes a cell if the row has generation g, or, if g is 0, any generation.
-func (l *layout) isGeneration(g uint64) bigtable.Filter {
-	filters := []bigtable.Filter{
-		bigtable.FamilyFilter(regexp.QuoteMeta(l.control)),
-		bigtable.ColumnFilter(columnGeneration),
-		bigtable.LatestNFilter(1),
-	}
-	if g > 0 {
-		filters = append(filters, bigtable.ValueFilter(strconv.FormatUint(g, 10)))
-	}
-	return bigtable.ChainFilters(filters...)
+	l.putSketches(m, old, b)
 }

@@ -113,6 +113,9 @@ func (m *merging[T]) read(ctx context.Context, s span) error {
 			return true, nil
 		}
 		buckets, err := l.layout.stored(row, len(l.measures))
+		if err == nil {
+			err = l.layout.decode(row.Key(), buckets)
+		}
 		if err != nil {
 			return false, err
 		}

@@ -38,6 +38,9 @@
 // older points have expired or were deleted and no older bucket is kept, it lacks the step into its first number;
 // Summary.Since then equals FirstTime.
 //
+// With window.Quantiles, a bucket stores a sketch of its numbers, which a worker replaces like the other cells. Coarser
+// rollups and Total merge sketches without loss.
+//
 // # What it costs
 //
 // A write adds one row to its request for each rollup that is computed from points: the entity's row of marks. Points
@@ -79,7 +82,8 @@
 //
 // # Bounds
 //
-// A schema has at most 8 rollups and a rollup at most 16 measures. A row has at most 2,000 buckets, and covers at
+// A schema has at most 8 rollups and a rollup at most 16 measures. A sketch takes two or three bytes for each bin that has
+// numbers: up to 2 KB if they range over three powers of ten, and never more than 70 KB. A row has at most 2,000 buckets, and covers at
 // most Options.Span of time. A row that events are added to knows at most 1,000 journals, or about
 // Options.MaxMessages messages.
 //
@@ -89,8 +93,8 @@
 //
 // # Known limits
 //
-//   - A rollup is part of the stored format: its grid, measures, class and mode cannot change. Define another rollup with
-//     another name, and rebuild it.
+//   - A rollup is part of the stored format: its grid, class and mode cannot change, and its measures only by Measure.Added.
+//     Else define another rollup with another name, and rebuild it.
 //   - Programs that do not declare the rollup write points without marks. After you declare a rollup over existing points, call
 //     Reader.Rebuild.
 //   - A bucket outlives its points and expires by its own retention. Once some of its points have expired, later writes and

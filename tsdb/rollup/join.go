@@ -17,7 +17,7 @@ import (
 // joins reports whether a measure has aggregates for which a bucket needs its neighbours.
 func (r *Rollup[T]) joins() bool {
 	for i := range r.measures {
-		if r.measures[i].has(window.Delta | window.Increase | window.Integral) {
+		if r.measures[i].has(joinedAggregates) {
 			return true
 		}
 	}
@@ -82,7 +82,7 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	}
 	joined, filled := window.Integral, gaps == window.Linear
 	if before {
-		joined, filled = window.Delta|window.Increase|window.Integral, gaps == window.Linear || gaps == window.Previous
+		joined, filled = joinedAggregates, gaps == window.Linear || gaps == window.Previous
 	}
 	out, needed := make([]inside.JoinNumber, len(l.measures)), make([]bool, len(l.measures))
 	missing, read := 0, 0
@@ -108,12 +108,20 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	return out, nil
 }
 
-// take takes the last or the first numbers of a bucket for needed measures that have none yet, and returns how many it
-// took.
+// take takes the last or the first numbers of a bucket for needed measures that have none yet, and returns for how many
+// measures nothing more is to be read.
 func take(out []inside.JoinNumber, needed []bool, b *bucket, last bool) (taken int) {
 	for i := range out {
 		v := &b.values[i]
-		if out[i].Found || v.count == 0 || !needed[i] {
+		if !needed[i] {
+			continue
+		}
+		if v.missing&(window.Count|window.Ends) != 0 { // the nearest number is not known
+			needed[i] = false
+			taken++
+			continue
+		}
+		if out[i].Found || v.count == 0 {
 			continue
 		}
 		units, at := v.first, v.firstAt

@@ -41,6 +41,7 @@ func meterMeasures() (r []rollup.Measure[metered], w []window.Measure[metered]) 
 		{Name: "held", Int: metered.load, Decimals: 2, Max: 1e6, MaxGap: 40 * time.Minute, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral},
 		{Name: "linear", Int: metered.load, Decimals: 2, Max: 1e6, Linear: true, Aggregates: window.Integral},
 		{Name: "ends", Int: metered.energy, Decimals: 3, Max: 1e9, Kind: window.State},
+		{Name: "spread", Int: metered.load, Decimals: 2, Max: 1e6, Aggregates: window.Quantiles | window.Ends},
 	}
 	for _, m := range r {
 		w = append(w, window.Measure[metered]{
@@ -223,7 +224,7 @@ func sameValues(t *testing.T, name string, got, want []window.Summary) {
 			g.Sum, w.Sum, g.Mean, w.Mean, g.Min, w.Min, g.Max, w.Max, g.First, w.First, g.Last, w.Last, g.StdDev, w.StdDev, g.Delta, w.Delta,
 			g.Increase, w.Increase, g.Rate, w.Rate, g.Integral, w.Integral, g.TimeMean, w.TimeMean,
 		}
-		same := g.Count == w.Count && g.Resets == w.Resets && g.Covered == w.Covered && g.Filled == w.Filled && g.Aggregates == w.Aggregates && g.Kind == w.Kind &&
+		same := g.Count == w.Count && g.Missing == 0 && g.Resets == w.Resets && g.Covered == w.Covered && g.Filled == w.Filled && g.Aggregates == w.Aggregates && g.Kind == w.Kind &&
 			g.FirstTime.Equal(w.FirstTime) && g.LastTime.Equal(w.LastTime) && g.Since.Equal(w.Since)
 		for p := range slices.Chunk(pairs, 2) {
 			same = same && near(p[0], p[1])
@@ -231,8 +232,20 @@ func sameValues(t *testing.T, name string, got, want []window.Summary) {
 		if g.Count > 0 && *g.Exact != *w.Exact {
 			t.Fatalf("%s: %s is exactly %+v, by the points %+v", name, g.Name, *g.Exact, *w.Exact)
 		}
+		if a, b := encodedSketch(t, g.Sketch), encodedSketch(t, w.Sketch); a != b || (g.Sketch == nil) != (w.Sketch == nil) {
+			t.Fatalf("%s: the sketch of %s is %x, by the points %x", name, g.Name, a, b)
+		}
 		if !same {
 			t.Fatalf("%s: %s is\n%+v, by the points\n%+v", name, g.Name, g, w)
 		}
 	}
+}
+
+func encodedSketch(t *testing.T, s *window.Sketch) string {
+	t.Helper()
+	b, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -33,6 +33,12 @@ type Measure[T any] struct {
 	// Aggregates are those kept. Zero is window.Basic for a gauge, and the default of the kind for others. Only a derived
 	// rollup keeps more than window.Basic.
 	Aggregates window.Aggregates
+	// Added says that the rollup was stored before it had this measure, or before the measure had all of its Aggregates.
+	// [tsdb.Store.Ensure] then adds them to the stored rollup, which it otherwise refuses. Buckets that are stored already
+	// lack them, which Summary.Missing says, until Reader.Rebuild computes them. Only a derived rollup can have it; it stays
+	// set forever, and the rollup that this one comes From declares the same. A measure that has only window.Count cannot
+	// gain other aggregates, and none can gain Increase or Integral: define another measure.
+	Added bool
 	// Linear and MaxGap are options of window.Integral, as in window.Measure. MaxGap is in whole milliseconds.
 	Linear bool
 	MaxGap time.Duration
@@ -76,6 +82,9 @@ func (m *Measure[T]) resolve() {
 	m.Aggregates, _ = m.Kind.Resolve(m.Aggregates)
 }
 
+// joinedAggregates need the first and the last number.
+const joinedAggregates = window.Delta | window.Increase | window.Integral
+
 // has reports whether the measure keeps one of some aggregates.
 func (m *Measure[T]) has(a window.Aggregates) bool { return m.Aggregates&a != 0 }
 
@@ -88,6 +97,7 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 		Aggregates: m.Aggregates.Names(),
 		Linear:     m.Linear,
 		MaxGap:     m.MaxGap.Milliseconds(),
+		Added:      m.Added,
 	}
 	if m.Kind != window.Gauge {
 		e.Kind = m.Kind.String()

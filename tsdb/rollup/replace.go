@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"cloud.google.com/go/bigtable"
 
@@ -15,6 +14,8 @@ import (
 const (
 	// maxReplaced is about how many mutations one replacement has.
 	maxReplaced = 20_000
+	// sketchWeight is how many mutations of aggregates a sketch counts for: it takes some KB.
+	sketchWeight = 100
 	// maxRaces is how often a row is retried immediately after another worker changed it first.
 	maxRaces = 5
 )
@@ -28,7 +29,7 @@ func (l *level[T]) replaceAll(ctx context.Context, path string, starts []int64) 
 	if lost := l.lost(starts); lost > 1 {
 		starts = starts[lost-1:] // one is enough to raise the row's generation
 	}
-	for chunk := range slices.Chunk(starts, max(1, maxReplaced/(2*len(l.layout.places)))) {
+	for chunk := range slices.Chunk(starts, max(1, maxReplaced/(2*len(l.layout.places)+sketchWeight*len(l.layout.sketches)))) {
 		c, err := l.replace(ctx, path, chunk)
 		if err != nil {
 			return changed, err
@@ -62,7 +63,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	}
 	at := l.rowOf(starts[0])
 	key := l.rowKey(path, at)
-	filter := l.layout.isGeneration(0)
+	filter := l.layout.isGeneration("")
 	if starts = starts[l.lost(starts):]; len(starts) > 0 { // check at each attempt: points may have expired since
 		first, last := starts[0], starts[len(starts)-1]
 		filter = bigtable.InterleaveFilters(filter,
@@ -92,9 +93,9 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 		}
 		changed, starts = append(changed, c...), starts[n:]
 	}
-	m.Set(l.layout.control, columnGeneration, bigtable.Timestamp((at+l.entry.Span)*1000), []byte(strconv.FormatUint(generation+1, 10)))
-	same, then, otherwise := l.layout.isGeneration(generation), m.Mutation, (*bigtable.Mutation)(nil)
-	if generation == 0 {
+	m.Set(l.layout.control, columnGeneration, bigtable.Timestamp((at+l.entry.Span)*1000), l.layout.next(generation))
+	same, then, otherwise := l.layout.isGeneration(generation.value), m.Mutation, (*bigtable.Mutation)(nil)
+	if generation.value == "" {
 		then, otherwise = otherwise, then
 	}
 	if err := l.admit(ctx, path); err != nil { // the tenant may have been erased during the computation

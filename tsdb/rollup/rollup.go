@@ -154,7 +154,10 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		m.resolve()
 		if extra := m.Aggregates &^ window.Basic; extra != 0 && opts.Mode != Derived {
 			return nil, invalid.New(ErrInvalid, "Aggregates of measure "+strconv.Itoa(i), extra.String(), "some of "+window.Basic.String()+
-				" where events are added: they may come in any order, and the others depend on the order")
+				" where events are added: they may come in any order, on which others depend, and nothing can be added to a stored sketch")
+		}
+		if m.Added && opts.Mode != Derived {
+			return nil, invalid.New(ErrInvalid, "Added of measure "+strconv.Itoa(i), "true", "false where events are added: nothing can compute the buckets of before")
 		}
 		if m.has(window.Ends) && r.width() > maxEndsWidth {
 			return nil, invalid.New(ErrInvalid, "width", grid.String(), "at most 100 years for a measure with the aggregates ends")

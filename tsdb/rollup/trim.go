@@ -26,7 +26,7 @@ const (
 	trimAgain = time.Hour
 	// trimPage is how many rows with expired buckets are read, and written, at once.
 	trimPage = 500
-	// trimCells is how many cells of a row are read: more than there are columns of buckets.
+	// trimCells is how many cells of a row are read: more than there are columns of buckets, without those of sketches.
 	trimCells = 300
 )
 
@@ -132,7 +132,7 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 		bigtable.FamilyFilter(regexp.QuoteMeta(l.entry.Class.Name)+`\.[snxc]`),
 		bigtable.TimestampRangeFilterMicros(0, cutoff),
 		bigtable.LatestNFilter(1),
-		bigtable.CellsPerRowLimitFilter(trimCells),
+		bigtable.CellsPerRowLimitFilter(trimCells+maxBuckets*len(l.layout.sketches)),
 		bigtable.StripValueFilter(),
 	)
 	read, last := 0, ""

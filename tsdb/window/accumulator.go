@@ -53,6 +53,7 @@ type accumulator struct {
 	covered    time.Duration
 	exactSum   Decimal // of units
 	exactInc   Decimal
+	sketch     *Sketch
 }
 
 // add adds a finite number.
@@ -84,6 +85,12 @@ func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
 		d := p.x - a.mean
 		a.mean += d / float64(a.count)
 		a.m2 += d * (p.x - a.mean)
+	}
+	if r.Aggregates.any(Quantiles) {
+		if a.sketch == nil {
+			a.sketch = new(Sketch)
+		}
+		a.sketch.Add(p.x)
 	}
 }
 
@@ -137,6 +144,7 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	if r.Aggregates.any(Integral) {
 		s.Integral, s.Covered = a.area.total(), a.covered
 	}
+	s.Sketch = a.sketch
 	s.settle()
 	s.drop()
 	return s

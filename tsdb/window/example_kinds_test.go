@@ -86,7 +86,7 @@ func ExampleKind() {
 	_, err = window.New(window.Days(1), []window.Measure[MeterReading]{{Name: "kwh", Kind: window.Counter, Of: volts, Aggregates: window.Sum}}, window.Options{})
 	fmt.Println(err)
 	// Output:
-	// window: invalid input: Aggregates of measure 0 is increase of a gauge; want some of count+sum+min+max+ends+stddev+delta+integral; a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta
+	// window: invalid input: Aggregates of measure 0 is increase of a gauge; want some of count+sum+min+max+ends+stddev+delta+integral+quantiles; a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta
 	// window: invalid input: Aggregates of measure 0 is sum of a counter; want some of count+min+max+ends+increase; the readings of a counter are totals since a reset, so only their Increase can be added up or averaged
 }
 
@@ -121,4 +121,42 @@ func ExampleNewDecimal() {
 	price := window.NewDecimal(1999, 2)
 	fmt.Println(price, price.Float64(), price.Rat())
 	// Output: 19.99 19.99 1999/100
+}
+
+// The 95th percentile of each day, and that of the whole week from the sketches of its days.
+func ExampleSummary_Quantile() {
+	loads, err := window.New(window.Days(1), []window.Measure[MeterReading]{
+		{Name: "kw", Of: func(r MeterReading) (float64, bool) { return r.LoadKW, true }, Aggregates: window.Quantiles},
+	}, window.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	monday := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	readings := func(yield func(tsdb.Point[MeterReading], error) bool) {
+		for i := range 7 * 24 {
+			p := tsdb.Point[MeterReading]{Time: monday.Add(time.Duration(i) * time.Hour), Value: MeterReading{LoadKW: float64(i%24)/10 + float64(i/24)}}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+	var week window.Sketch
+	for day, err := range loads.Over(readings, tsdb.AllTime(), tsdb.OldestFirst) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		kw := day.Values[0]
+		fmt.Printf("%s  median %.2f kW, p95 %.2f kW, at most %.2f kW\n", day.Start.Format("Mon"), kw.Quantile(0.5), kw.Quantile(0.95), kw.Max)
+		week.Merge(kw.Sketch)
+	}
+	fmt.Printf("week median %.2f kW, p95 %.2f kW\n", week.Quantile(0.5), week.Quantile(0.95))
+	// Output:
+	// Mon  median 1.10 kW, p95 2.20 kW, at most 2.30 kW
+	// Tue  median 2.11 kW, p95 3.20 kW, at most 3.30 kW
+	// Wed  median 3.11 kW, p95 4.22 kW, at most 4.30 kW
+	// Thu  median 4.09 kW, p95 5.22 kW, at most 5.30 kW
+	// Fri  median 5.09 kW, p95 6.22 kW, at most 6.30 kW
+	// Sat  median 6.09 kW, p95 7.22 kW, at most 7.30 kW
+	// Sun  median 7.09 kW, p95 8.19 kW, at most 8.30 kW
+	// week median 4.09 kW, p95 7.53 kW
 }

@@ -61,7 +61,7 @@ func (k Kind) invalid() error {
 // joined by |. Each is a few fields of [Summary]. The kind of the measure decides which are allowed, and which ones zero
 // means:
 //
-//	Gauge    Count, Sum, Min, Max, Ends, StdDev, Delta, Integral; zero is Basic|Ends, in a rollup Basic
+//	Gauge    Count, Sum, Min, Max, Ends, StdDev, Delta, Integral, Quantiles; zero is Basic|Ends, in a rollup Basic
 //	Counter  Count, Min, Max, Ends, Increase; zero is Count|Ends|Increase
 //	State    Count, Ends; zero is Count|Ends
 type Aggregates uint16
@@ -85,6 +85,8 @@ const (
 	Increase
 	// Integral weighs the numbers of a gauge by how long each was valid: Integral, TimeMean and Covered.
 	Integral
+	// Quantiles are percentiles and histograms, from a Sketch, with an error of at most 0.8 percent.
+	Quantiles
 
 	// Mean is what the mean needs.
 	Mean = Count | Sum
@@ -92,7 +94,7 @@ const (
 	Basic = Count | Sum | Min | Max
 )
 
-var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev", "delta", "increase", "integral"}
+var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev", "delta", "increase", "integral", "quantiles"}
 
 const everyAggregate = Aggregates(1<<len(aggregateNames)) - 1
 
@@ -113,8 +115,8 @@ func (a Aggregates) String() string { return strings.Join(a.Names(), "+") }
 // any reports whether a has one of the aggregates of b.
 func (a Aggregates) any(b Aggregates) bool { return a&b != 0 }
 
-// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it, and
-// Mean where StdDev does. The error matches [ErrInvalid] and says why the kind does not allow one of them.
+// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it, Mean
+// where StdDev does, and Count, Min and Max where Quantiles do. The error matches [ErrInvalid] and says why the kind does not allow one of them.
 func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	const field = "Aggregates"
 	var allowed Aggregates
@@ -152,6 +154,9 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	}
 	if a.any(StdDev) {
 		a |= Mean
+	}
+	if a.any(Quantiles) {
+		a |= Count | Min | Max
 	}
 	return a, nil
 }

@@ -45,7 +45,9 @@ func (r *row) push(b Bucket) []Bucket {
 	decided := number + 1
 	for i := range r.anchors {
 		a := &r.anchors[i]
-		if s := b.Values[i]; !isGap(s) {
+		if s := b.Values[i]; s.Missing.any(Count | Ends) {
+			*a = anchor{open: number + 1} // it has numbers that are not known: nothing is joined or filled across it
+		} else if !isGap(s) {
 			r.reach(i, anchor{number: number, start: b.Start, end: b.End, summary: s})
 			*a = anchor{found: true, number: number, start: b.Start, end: b.End, summary: s, open: number + 1}
 			if r.ahead(i) {

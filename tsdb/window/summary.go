@@ -8,7 +8,8 @@ import (
 
 // Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are NaN,
 // 0 or the zero time. Without numbers, Count, Sum, Delta, Increase and Integral are 0 and the others NaN or zero, unless
-// the gap was filled. In JSON, only the computed aggregates are present, and a number that is not finite is null.
+// the gap was filled. In JSON, only the computed aggregates are present, and a number that is not finite is null; for
+// Quantiles there are p50, p95 and p99.
 type Summary struct {
 	// Name is the measure's name.
 	Name string
@@ -52,6 +53,13 @@ type Summary struct {
 	Covered time.Duration
 	// TimeMean is the time-weighted mean: Integral divided by the seconds of Covered.
 	TimeMean float64
+	// Missing are aggregates that the rollup keeps and this bucket does not have, because it was stored before they were
+	// added to the rollup. They are NaN or 0, and not among Aggregates. If Count is one of them, nothing is known of the
+	// measure in this bucket. Rebuild of the rollup's reader computes them. Only package rollup sets it.
+	Missing Aggregates
+	// Sketch holds the distribution of the numbers if Quantiles are among the Aggregates; Quantile reads it. It is nil
+	// without numbers. The caller may keep and change it.
+	Sketch *Sketch
 	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, and
 	// each measure of a rollup). Else it is nil.
 	Exact *Exact
@@ -91,9 +99,12 @@ func (r *rule) empty(name string) Summary {
 
 // MarshalJSON implements json.Marshaler. The JSON has no name: the enclosing object has it as a key.
 func (s Summary) MarshalJSON() ([]byte, error) {
-	kept := s.Aggregates
-	if kept == 0 {
+	kept, count := s.Aggregates, &s.Count
+	if kept == 0 && s.Missing == 0 {
 		kept = Basic | Ends
+	}
+	if s.Missing.any(Count) {
+		count = nil
 	}
 	float := func(a Aggregates, x float64) *number {
 		if !kept.any(a) {
@@ -120,7 +131,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		return &t
 	}
 	out := struct {
-		Count     int64      `json:"count"`
+		Count     *int64     `json:"count,omitempty"`
 		Sum       *number    `json:"sum,omitempty"`
 		Mean      *number    `json:"mean,omitempty"`
 		Min       *number    `json:"min,omitempty"`
@@ -138,16 +149,21 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		Integral  *number    `json:"integral,omitempty"`
 		TimeMean  *number    `json:"time_mean,omitempty"`
 		Covered   *number    `json:"covered_s,omitempty"`
+		P50       *number    `json:"p50,omitempty"`
+		P95       *number    `json:"p95,omitempty"`
+		P99       *number    `json:"p99,omitempty"`
 		Filled    bool       `json:"filled,omitempty"`
 		Overflow  bool       `json:"overflow,omitempty"`
+		Missing   []string   `json:"missing,omitempty"`
 	}{
-		Count: s.Count, Sum: decimal(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
+		Count: count, Sum: decimal(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
 		Min: decimal(Min, s.Min, exact.Min), Max: decimal(Max, s.Max, exact.Max),
 		First: decimal(Ends, s.First, exact.First), Last: decimal(Ends, s.Last, exact.Last),
 		StdDev: float(StdDev, s.StdDev), Delta: decimal(Delta, s.Delta, exact.Delta),
 		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: stamp(s.Since),
 		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
-		Filled: s.Filled, Overflow: s.Overflow,
+		P50: float(Quantiles, s.Quantile(0.5)), P95: float(Quantiles, s.Quantile(0.95)), P99: float(Quantiles, s.Quantile(0.99)),
+		Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.Names(),
 	}
 	if s.Overflow {
 		out.Sum = float(Sum, s.Sum)

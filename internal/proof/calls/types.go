@@ -188,5 +188,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[window.Kind](),
 	reflect.TypeFor[window.Measure[int]](),
 	reflect.TypeFor[window.Options](),
+	reflect.TypeFor[window.Sketch](),
 	reflect.TypeFor[window.Summary](),
 }

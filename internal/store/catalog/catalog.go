@@ -281,11 +281,12 @@ func (d Dataset) Differences(o Dataset) []string {
 	diffs := d.Conflicts(o)
 	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
 	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
-	return append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
+	diffs = append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
+	return append(diffs, d.additions(&o)...)
 }
 
-// Conflicts is Differences without the differences that writing d to the catalogue resolves: tags, classes and rollups
-// that only d has, and that were not removed from o.
+// Conflicts is Differences without the differences that writing d to the catalogue resolves: tags, classes, rollups and
+// added measures of rollups that only d has, and that were not removed from o.
 func (d Dataset) Conflicts(o Dataset) []string {
 	diffs := d.removed(o)
 	o = o.withoutRetired(d)

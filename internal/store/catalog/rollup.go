@@ -42,6 +42,8 @@ type RollupMeasure struct {
 	// Linear and MaxGap, in milliseconds, are the options of the integral.
 	Linear bool  `json:"linear,omitempty"`
 	MaxGap int64 `json:"max_gap_ms,omitempty"`
+	// Added says that stored buckets may be older than the measure, or than some of its aggregates.
+	Added bool `json:"added,omitempty"`
 }
 
 // The kinds of rollups.
@@ -73,10 +75,53 @@ func (m RollupMeasure) String() string {
 	if m.MaxGap != 0 {
 		text += fmt.Sprintf(", gaps up to %d ms", m.MaxGap)
 	}
+	if m.Added {
+		text += ", added"
+	}
 	return text + ")"
 }
 
-// differences lists how the declared r differs from the stored o: no part of a rollup can change.
+// grownFrom reports whether the stored rollup o becomes r by adding measures, and aggregates of measures, that r declares
+// as added, and which ones.
+func (r *Rollup) grownFrom(o *Rollup) (added []string, ok bool) {
+	if r.Kind != Derived {
+		return nil, false
+	}
+	for _, s := range o.Measures {
+		if !slices.ContainsFunc(r.Measures, func(m RollupMeasure) bool { return m.Name == s.Name }) {
+			return nil, false
+		}
+	}
+	for _, m := range r.Measures {
+		i := slices.IndexFunc(o.Measures, func(s RollupMeasure) bool { return s.Name == m.Name })
+		switch {
+		case i >= 0 && m.equal(o.Measures[i]):
+			continue
+		case !m.Added || i >= 0 && !m.gains(o.Measures[i]):
+			return nil, false
+		}
+		added = append(added, m.String())
+	}
+	return added, len(added) > 0
+}
+
+// gains reports whether m is the stored s with more aggregates, of which each bucket that has numbers stores a cell: so a
+// bucket without the cell is known to be older.
+func (m RollupMeasure) gains(s RollupMeasure) bool {
+	had := s.Aggregates
+	if len(m.Aggregates) == len(had) || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(m.Aggregates, name) }) {
+		return false
+	}
+	for _, name := range m.Aggregates {
+		if !slices.Contains(had, name) && (name == "increase" || name == "integral") {
+			return false
+		}
+	}
+	m.Aggregates, m.Added = had, s.Added
+	return m.equal(s) && len(had) > 1 // a count alone is stored in another way
+}
+
+// differences lists how the declared r differs from the stored o. No part of a rollup can change, but it can grow.
 func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
 	differ := func(what, declared, stored string) {
 		if declared != stored {
@@ -95,7 +140,9 @@ func (r *Rollup) differences(dataset string, o *Rollup) (diffs []string) {
 	differ("number of messages in a row", strconv.Itoa(r.MaxMessages), strconv.Itoa(o.MaxMessages))
 	differ("retention class", r.Class.Name, o.Class.Name)
 	differ("policy", r.Class.Policy, o.Class.Policy)
-	differ("measures", measuresString(r.Measures), measuresString(o.Measures))
+	if _, grown := r.grownFrom(o); !grown {
+		differ("measures", measuresString(r.Measures), measuresString(o.Measures))
+	}
 	return diffs
 }
 
@@ -113,6 +160,21 @@ func (d *Dataset) rollups(o *Dataset) (diffs []string) {
 		for j := range o.Rollups {
 			if d.Rollups[i].Name == o.Rollups[j].Name {
 				diffs = append(diffs, d.Rollups[i].differences(d.Name, &o.Rollups[j])...)
+			}
+		}
+	}
+	return diffs
+}
+
+// additions lists the measures that d adds to rollups of o.
+func (d *Dataset) additions(o *Dataset) (diffs []string) {
+	for i := range d.Rollups {
+		for j := range o.Rollups {
+			if r, s := &d.Rollups[i], &o.Rollups[j]; r.Name == s.Name {
+				added, _ := r.grownFrom(s)
+				for _, measure := range added {
+					diffs = append(diffs, fmt.Sprintf("dataset %s: measure %s of rollup %s declared, but not stored (Ensure adds it)", d.Name, measure, r.Name))
+				}
 			}
 		}
 	}
