@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -31,6 +32,9 @@ type Config struct {
 	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
 	// option.WithGRPCConn must be dialled with DialOptions.
 	ClientOptions []option.ClientOption
+	// DialOptions are added to the connections, behind the store's interceptors: theirs see each request that is sent. See package
+	// heatmap. A connection in ClientOptions ignores them.
+	DialOptions []grpc.DialOption
 	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring;
 	// bigtable.NoopMetricsProvider{} drops them.
 	MetricsProvider bigtable.MetricsProvider
@@ -164,18 +168,21 @@ func (c Config) connection() ([]option.ClientOption, func() error, error) {
 	if host := os.Getenv(envEmulator); host != "" {
 		host = scheme.ReplaceAllString(host, "")
 		// The client ignores dial options in this mode; only a connection of our own is guarded.
-		conn, err := grpc.NewClient("passthrough:///"+host, append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		conn, err := grpc.NewClient("passthrough:///"+host, append(c.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 		if err != nil {
 			return nil, nothing, fmt.Errorf("tsdb: %s=%q: %w", envEmulator, host, err)
 		}
 		return append([]option.ClientOption{option.WithGRPCConn(conn)}, c.ClientOptions...), closeOnce(conn), nil
 	}
-	opts := make([]option.ClientOption, 0, len(c.ClientOptions)+2)
-	for _, d := range DialOptions() {
+	dial := c.dialOptions()
+	opts := make([]option.ClientOption, 0, len(c.ClientOptions)+len(dial))
+	for _, d := range dial {
 		opts = append(opts, option.WithGRPCDialOption(d))
 	}
 	return append(opts, c.ClientOptions...), nothing, nil
 }
+
+func (c Config) dialOptions() []grpc.DialOption { return slices.Concat(DialOptions(), c.DialOptions) }
 
 func (c Config) client(ctx context.Context, profile string, opts []option.ClientOption) (*bigtable.Client, error) {
 	conf := ClientConfig()

@@ -1,10 +1,12 @@
 package tsdb_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,7 +182,8 @@ func TestConfigFromEnv(t *testing.T) {
 // emulatorChild is set in the child process, a program that uses an emulator.
 const emulatorChild = "TIDEMARK_TEST_EMULATOR_CHILD"
 
-// TestEmulator: with BIGTABLE_EMULATOR_HOST set, the connection is still guarded, and Close returns nil.
+// TestEmulator: with BIGTABLE_EMULATOR_HOST set, the connection is still guarded and has the program's interceptors, and
+// Close returns nil.
 func TestEmulator(t *testing.T) {
 	if os.Getenv(emulatorChild) == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEmulator$", "-test.v")
@@ -190,8 +193,16 @@ func TestEmulator(t *testing.T) {
 		}
 		return
 	}
+	var passed atomic.Int64
+	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		passed.Add(1)
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
 	for _, conditional := range []string{"", "single"} {
-		c := tsdb.Config{Project: "p", Instance: "i", Table: "t" + conditional, ConditionalAppProfile: conditional}
+		c := tsdb.Config{
+			Project: "p", Instance: "i", Table: "t" + conditional, ConditionalAppProfile: conditional,
+			DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)},
+		}
 		store := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
 		c.Table = "missing"
 		missing := must[*tsdb.Store](t)(tsdb.Open(t.Context(), c))
@@ -199,5 +210,8 @@ func TestEmulator(t *testing.T) {
 		if err := errors.Join(store.Close(), missing.Close()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+	}
+	if passed.Load() == 0 {
+		t.Error("no call passed the interceptor in DialOptions")
 	}
 }

@@ -28,7 +28,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
@@ -79,6 +82,11 @@ type Options struct {
 	GCInterval time.Duration
 	// Logger receives the engine's log. Nil drops it.
 	Logger *slog.Logger
+	// DialOptions are added to the store's connection, behind the store's interceptors: theirs see each request. See package
+	// heatmap. A Server ignores them.
+	DialOptions []grpc.DialOption
+	// ServerOptions are added to those of a Server: its interceptors see the requests of all clients. New ignores them.
+	ServerOptions []grpc.ServerOption
 }
 
 // Open opens the store in a folder, or creates it. The error matches ErrLocked, ErrDamaged or ErrStorage for these
@@ -145,7 +153,7 @@ func (o Options) engine() engine.Options {
 }
 
 func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Store, error) {
-	conn, err := server.Dial(tsdb.DialOptions()...)
+	conn, err := server.Dial(slices.Concat(tsdb.DialOptions(), opts.DialOptions)...)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,7 @@ func NewServer(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	options := append(renamed.options(), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(maxRequest))
+	options = append(options, opts.ServerOptions...)
 	s := &Server{server: server, grpc: grpc.NewServer(options...)}
 	server.Register(s.grpc)
 	s.close = sync.OnceValue(func() error {

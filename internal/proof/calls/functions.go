@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -108,6 +109,10 @@ var Functions = []any{
 	embedded.NewServer,
 	errstatus.GRPC,
 	errstatus.HTTP,
+	heatmap.Load,
+	heatmap.Merge,
+	heatmap.NewRecorder,
+	heatmap.Read,
 	privacy.Check,
 	privacy.NewHasher,
 	retention.ReadPlan,

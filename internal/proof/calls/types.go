@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -190,4 +191,13 @@ var Types = []reflect.Type{
 	reflect.TypeFor[window.Options](),
 	reflect.TypeFor[window.Sketch](),
 	reflect.TypeFor[window.Summary](),
+	reflect.TypeFor[heatmap.Finding](),
+	reflect.TypeFor[heatmap.Metric](),
+	reflect.TypeFor[heatmap.Options](),
+	reflect.TypeFor[heatmap.PictureOptions](),
+	reflect.TypeFor[heatmap.Recorder](),
+	reflect.TypeFor[heatmap.Recording](),
+	reflect.TypeFor[heatmap.Rule](),
+	reflect.TypeFor[heatmap.Totals](),
+	reflect.TypeFor[heatmap.View](),
 }

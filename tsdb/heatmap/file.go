@@ -1,0 +1,305 @@
+package heatmap
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/private"
+)
+
+// Errors of recordings that cannot be read. Compare with errors.Is.
+var (
+	// ErrDamaged: it is not a recording, or not all of one.
+	ErrDamaged = errors.New("heatmap: not a recording, or a damaged one")
+	// ErrVersion: a newer program wrote the recording.
+	ErrVersion = errors.New("heatmap: recording of an unknown version")
+)
+
+// The file is described in docs/heatmap.md.
+const (
+	magic   = "TIDEHEAT"
+	version = 1
+
+	flagRanked = 1
+
+	// widest is the width of columns that merged recordings of any times can reach.
+	widest = 5 * 366 * 24 * time.Hour
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Write writes the recording. It contains row keys.
+func (r *Recording) Write(w io.Writer) error {
+	if w == nil {
+		return invalid.New(ErrInvalid, "writer", "nil", "an io.Writer")
+	}
+	sum := crc32.New(castagnoli)
+	buf := bufio.NewWriter(io.MultiWriter(w, sum))
+	e := encoder{buf}
+	_, _ = buf.WriteString(magic) // buf reports errors at its end
+	e.number(version)
+	flags := uint64(0)
+	if r != nil && r.ranked {
+		flags = flagRanked
+	}
+	e.number(flags)
+	if r == nil {
+		r = &Recording{}
+	}
+	e.number(uint64(r.columns.width))
+	e.time(r.first)
+	e.time(r.last)
+	e.number(uint64(len(r.columns.list)))
+	for _, col := range r.columns.list {
+		e.signed(col.id)
+		for k := range col.cells {
+			e.cell(&col.cells[k])
+		}
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
+	return err
+}
+
+// Save writes the recording to a file with mode 0600, which replaces one of that name at once.
+func (r *Recording) Save(name string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if err = errors.Join(r.Write(file), file.Chmod(private.FileMode), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// Load reads a recording from a file that Save wrote. See Read.
+func Load(name string) (*Recording, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// Read reads a recording that Write wrote. The error matches ErrDamaged or ErrVersion, or is the reader's. Read uses no more
+// memory than a few times what it has read, whatever that is.
+func Read(from io.Reader) (*Recording, error) {
+	if from == nil {
+		return nil, fmt.Errorf("%w: there is no reader", ErrDamaged)
+	}
+	d := decoder{r: bufio.NewReader(from)}
+	out := d.recording()
+	switch {
+	case d.err == nil:
+		return out, nil
+	case errors.Is(d.err, io.EOF), errors.Is(d.err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%w: it ends early", ErrDamaged)
+	}
+	return nil, d.err
+}
+
+type encoder struct{ w *bufio.Writer }
+
+func (e encoder) number(n uint64) {
+	var b [binary.MaxVarintLen64]byte
+	_, _ = e.w.Write(b[:binary.PutUvarint(b[:], n)])
+}
+
+func (e encoder) signed(n int64) {
+	var b [binary.MaxVarintLen64]byte
+	_, _ = e.w.Write(b[:binary.PutVarint(b[:], n)])
+}
+
+func (e encoder) time(t time.Time) {
+	if t.IsZero() {
+		t = time.Unix(0, 0)
+	}
+	e.signed(t.UnixNano())
+}
+
+func (e encoder) row(r row) {
+	e.number(uint64(len(r.key)))
+	_, _ = e.w.Write(r.key)
+	e.number(uint64(r.bytes))
+	e.number(uint64(r.micros))
+}
+
+func (e encoder) cell(c *cell) {
+	e.number(c.rows)
+	if c.rows == 0 {
+		return
+	}
+	e.number(c.bytes)
+	e.number(c.micros)
+	e.number(uint64(c.shift))
+	e.row(c.largest)
+	e.number(uint64(len(c.samples)))
+	for i := range c.samples {
+		e.row(c.at(i))
+	}
+}
+
+// decoder reads a recording. After an error it returns zeros.
+type decoder struct {
+	r   *bufio.Reader
+	sum uint32
+	key []byte // of the last row
+	err error
+}
+
+// ReadByte implements io.ByteReader.
+func (d *decoder) ReadByte() (b byte, err error) {
+	if b, err = d.r.ReadByte(); err != nil {
+		d.err = err
+		return 0, err
+	}
+	d.sum = crc32.Update(d.sum, castagnoli, []byte{b})
+	return b, nil
+}
+
+// bytes reads n bytes into dst.
+func (d *decoder) bytes(dst []byte, n int) []byte {
+	if d.err != nil {
+		return dst[:0]
+	}
+	dst = slices.Grow(dst[:0], n)[:n]
+	if _, d.err = io.ReadFull(d.r, dst); d.err != nil {
+		return dst[:0]
+	}
+	d.sum = crc32.Update(d.sum, castagnoli, dst)
+	return dst
+}
+
+func (d *decoder) damaged(what string, n any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s is %v", ErrDamaged, what, n)
+	}
+}
+
+// number reads a number of at most most.
+func (d *decoder) number(what string, most uint64) uint64 {
+	if d.err != nil {
+		return 0
+	}
+	n, err := binary.ReadUvarint(d)
+	if err != nil || n > most {
+		d.damaged(what, n) // unless the reader failed
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) signed(what string) int64 {
+	if d.err != nil {
+		return 0
+	}
+	n, err := binary.ReadVarint(d)
+	if err != nil {
+		d.damaged(what, n)
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) recording() *Recording {
+	if head := d.bytes(nil, len(magic)); d.err == nil && string(head) != magic {
+		d.damaged("its beginning", fmt.Sprintf("%q", head))
+	}
+	if v := d.number("version", math.MaxUint64); d.err == nil && v != version {
+		d.err = fmt.Errorf("%w: %d; this program reads %d", ErrVersion, v, version)
+	}
+	out := &Recording{ranked: d.number("flags", flagRanked) == flagRanked}
+	out.columns.width = time.Duration(d.number("width", math.MaxInt64))
+	first, last := d.signed("first time"), d.signed("last time")
+	n := d.number("number of columns", mostColumns)
+	if n > 0 {
+		out.first, out.last = time.Unix(0, first).UTC(), time.Unix(0, last).UTC()
+		if width := out.columns.width; width < minColumn || width > widest {
+			d.damaged("width", width)
+		}
+		if last < first {
+			d.damaged("last time", last)
+		}
+	}
+	for range n {
+		if d.err != nil {
+			break
+		}
+		col := &column{id: d.signed("column")}
+		if before := out.columns.list; len(before) > 0 && col.id <= before[len(before)-1].id || !out.inRange(col.id) {
+			d.damaged("column", col.id)
+		}
+		for k := range col.cells {
+			d.cell(&col.cells[k])
+		}
+		out.columns.list = append(out.columns.list, col)
+	}
+	if out.columns.span() > mostColumns || out.columns.span() < 0 {
+		d.damaged("number of columns", out.columns.span())
+	}
+	want := d.sum
+	got := d.bytes(nil, 4)
+	if d.err == nil && binary.LittleEndian.Uint32(got) != want {
+		d.damaged("checksum", "wrong")
+	}
+	if _, err := d.r.ReadByte(); d.err == nil && err != io.EOF {
+		d.damaged("its end", "followed by more")
+	}
+	return out
+}
+
+// inRange reports whether the times of a column can be represented.
+func (r *Recording) inRange(id int64) bool {
+	most := math.MaxInt64/max(int64(r.columns.width), 1) - mostColumns
+	return -most < id && id < most
+}
+
+// row reads a row. Its key is valid until the next one.
+func (d *decoder) row() (r row) {
+	d.key = d.bytes(d.key, int(d.number("length of a key", maxKey)))
+	r.key = d.key
+	r.bytes = uint32(d.number("bytes of a row", math.MaxUint32))
+	r.micros = uint32(d.number("duration of a row", math.MaxUint32))
+	return r
+}
+
+func (d *decoder) cell(c *cell) {
+	if c.rows = d.number("rows", math.MaxUint64); c.rows == 0 {
+		return
+	}
+	c.bytes = d.number("bytes", math.MaxUint64)
+	c.micros = d.number("duration", math.MaxUint64)
+	c.shift = uint8(d.number("chance of a sample", maxShift))
+	c.largest = d.row().clone()
+	n := d.number("number of samples", min(maxSamples, c.rows))
+	for range n {
+		r := d.row()
+		if d.err != nil {
+			return
+		}
+		c.keep(r)
+	}
+}

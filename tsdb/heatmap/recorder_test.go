@@ -1,0 +1,236 @@
+package heatmap
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var long = flag.Bool("heatmap.long", false, "record 10 million distinct keys")
+
+func newTestRecorder(t testing.TB, o Options) *Recorder {
+	t.Helper()
+	r, err := NewRecorder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// note records a row now.
+func (r *Recorder) note(k kind, key string, bytes int) {
+	r.add(k, r.now(), time.Millisecond, []byte(key), bytes)
+}
+
+func samplesOf(r *Recording, k kind) (keys []string) {
+	for _, col := range r.list() {
+		c := &col.cells[k]
+		for i := range c.samples {
+			keys = append(keys, string(c.at(i).key))
+		}
+	}
+	return keys
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, o := range []Options{{Keep: -1}, {Keep: 400 * 24 * time.Hour}, {Column: -1}, {Column: time.Microsecond}, {Column: 48 * time.Hour}} {
+		if _, err := NewRecorder(o); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v, want ErrInvalid", o, err)
+		}
+	}
+}
+
+// TestSamples: a cell keeps a bounded number of samples, and each row has the same chance, whoever wrote it and when. Rows that come in turns
+// are no exception: with equal gaps, every sample could be of one of the 64.
+func TestSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRecorder(t, Options{})
+		const rows = 1 << 17
+		for i := range rows {
+			r.note(writes, fmt.Sprintf("%02d#%06d", i%64, i), 10)
+		}
+		rec := r.Recording()
+		keys := samplesOf(rec, writes)
+		if len(keys) > maxSamples || len(keys) < maxSamples/3 {
+			t.Fatalf("%d samples, want up to %d", len(keys), maxSamples)
+		}
+		turns, halves := map[string]int{}, 0
+		for _, key := range keys {
+			turns[key[:2]]++
+			if key[3:] < "065536" {
+				halves++
+			}
+		}
+		n := float64(len(keys))
+		if got := math.Abs(float64(halves) - n/2); got > 5*math.Sqrt(n)/2 {
+			t.Errorf("%d of %.0f samples are of the first half of the rows", halves, n)
+		}
+		for turn, got := range turns {
+			if float64(got) > n/64+6*math.Sqrt(n/64) {
+				t.Errorf("%d of %.0f samples are of %s, which has 1 of 64 rows", got, n, turn)
+			}
+		}
+		if total := rec.Totals(); total.Writes != rows || total.Bytes != 10*rows {
+			t.Errorf("the totals are %+v, want them exact", total)
+		}
+	})
+}
+
+// TestColumns: columns become wider until they reach back as far as asked, and then the oldest are dropped. Rows of slow
+// requests count when these began.
+func TestColumns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRecorder(t, Options{Keep: 10 * time.Minute})
+		began := time.Now()
+		for i := range 3600 {
+			r.note(writes, fmt.Sprintf("%04d", i), 1)
+			time.Sleep(time.Second)
+		}
+		rec := r.Recording()
+		if got := rec.columns.width; got != 16*time.Second {
+			t.Errorf("columns are %v wide, want 16s", got)
+		}
+		from, to := rec.Interval()
+		if kept := to.Sub(from); kept < 10*time.Minute || kept > 20*time.Minute || to.Sub(began) != time.Hour {
+			t.Errorf("the recording reaches from %v to %v", from, to)
+		}
+		if n := uint64(to.Sub(from).Seconds()); rec.Totals().Writes != n || len(rec.list()) > maxColumns {
+			t.Errorf("%d rows in %d columns, want %d", rec.Totals().Writes, len(rec.list()), n)
+		}
+		late := r.now() - 5*time.Minute
+		r.add(writes, late, 5*time.Minute, []byte("late"), 1)
+		id := rec.columns.id(r.began.Add(late))
+		for _, col := range r.Recording().list() {
+			if has := strings.Contains(string(col.cells[writes].keys), "late"); has != (col.id == id) {
+				t.Errorf("a row of a request that took long: in column %d, want %d", col.id, id)
+			}
+		}
+		time.Sleep(1000 * time.Hour)
+		r.note(writes, "again", 1)
+		if rec := r.Recording(); len(rec.list()) != 1 || rec.Totals().Writes != 1 {
+			t.Errorf("after a long silence there are %d columns", len(rec.list()))
+		}
+	})
+}
+
+// TestWidening loses no row, and the shares of samples stay.
+func TestWidening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRecorder(t, Options{Column: time.Millisecond, Keep: 24 * time.Hour})
+		const rows = 60_000
+		for i := range rows {
+			r.note(kind(i%2), fmt.Sprintf("%05d", i), 1)
+			time.Sleep(time.Millisecond)
+		}
+		rec := r.Recording()
+		if total := rec.Totals(); total.Reads != rows/2 || total.Writes != rows/2 {
+			t.Errorf("after columns were joined: %+v", total)
+		}
+		half := 0
+		keys := samplesOf(rec, writes)
+		for _, key := range keys {
+			if key < "30000" {
+				half++
+			}
+		}
+		weights := 0.0
+		for _, col := range rec.list() {
+			weights += col.cells[writes].weight() * float64(len(col.cells[writes].samples))
+		}
+		if math.Abs(weights-rows/2) > 1 || half == 0 || half == len(keys) {
+			t.Errorf("samples stand for %.0f rows, %d of %d in the first half", weights, half, len(keys))
+		}
+	})
+}
+
+// held is the memory of a recorder in bytes.
+func (r *Recorder) held() (n int) {
+	for _, col := range r.columns.list {
+		for k := range col.cells {
+			c := &col.cells[k]
+			n += 200 + cap(c.samples)*12 + cap(c.keys) + cap(c.largest.key)
+		}
+	}
+	return n
+}
+
+// TestMemory: distinct keys, even of the largest size, do not take more memory than is documented.
+func TestMemory(t *testing.T) {
+	rows := 100_000
+	if *long {
+		rows = 10_000_000
+	}
+	for name, size := range map[string]int{"40 bytes": 40, "4 KiB": 4096} {
+		t.Run(name, func(t *testing.T) {
+			most := map[int]int{40: 120 << 10, 4096: 800 << 10}[size]
+			synctest.Test(t, func(t *testing.T) {
+				r := newTestRecorder(t, Options{})
+				pad, peak := bytes.Repeat([]byte("x"), size-12), 0
+				for i := range rows {
+					key := append(fmt.Appendf(nil, "%012d", i*7919%rows), pad...)
+					r.add(kind(i%2), r.now(), time.Millisecond, key, 100)
+					if i%(rows/1000) == 0 {
+						time.Sleep(4 * time.Second)
+						peak = max(peak, r.held())
+					}
+				}
+				if got := peak / maxColumns; got > most {
+					t.Errorf("%d bytes a column, want up to %d", got, most)
+				}
+				t.Logf("%d keys of %s: %d KiB at most, in %d columns", rows, name, peak>>10, len(r.columns.list))
+			})
+		})
+	}
+}
+
+// TestKeysAreCopied: the memory of a request may be used again once it was recorded.
+func TestKeysAreCopied(t *testing.T) {
+	r := newTestRecorder(t, Options{})
+	key := []byte("acme#readings#device-1#")
+	for i := range 3000 {
+		r.add(reads, r.now(), 0, key, i)
+		copy(key, "garbage")
+		copy(key, "acme#re")
+	}
+	copy(key, "garbage")
+	for _, got := range append(samplesOf(r.Recording(), reads), string(r.columns.list[0].cells[reads].largest.key)) {
+		if !strings.HasPrefix(got, "acme#") {
+			t.Fatalf("a sample has become %q", got)
+		}
+	}
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	key := []byte("acme#readings#berlin#device-0001#7443056836731319018")
+	b.Run("row", func(b *testing.B) {
+		var c cell
+		rnd := rand.New(rand.NewPCG(1, 2))
+		b.ReportAllocs()
+		for b.Loop() {
+			c.add(key, 100, 10, rnd)
+		}
+	})
+	b.Run("request", func(b *testing.B) {
+		r := newTestRecorder(b, Options{})
+		b.ReportAllocs()
+		for b.Loop() {
+			r.add(reads, r.now(), time.Millisecond, key, 100)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		r := newTestRecorder(b, Options{})
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				r.add(reads, r.now(), time.Millisecond, key, 100)
+			}
+		})
+	})
+}

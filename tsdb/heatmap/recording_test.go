@@ -1,0 +1,157 @@
+package heatmap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMerge: merged recordings count all rows exactly, and a process with many rows does not outweigh the samples of one
+// with few.
+func TestMerge(t *testing.T) {
+	small, large := newTestRecorder(t, Options{Column: time.Second}), newTestRecorder(t, Options{Column: 4 * time.Second})
+	for i := range 1000 {
+		small.note(writes, fmt.Sprintf("small#%06d", i), 1)
+	}
+	for i := range 100_000 {
+		large.note(writes, fmt.Sprintf("large#%06d", i), 1)
+	}
+	merged, err := Merge(small.Recording(), nil, large.Recording(), &Recording{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total := merged.Totals(); total.Writes != 101_000 || merged.columns.width != 4*time.Second {
+		t.Errorf("%+v in columns of %v", total, merged.columns.width)
+	}
+	for _, col := range merged.list() {
+		c := &col.cells[writes]
+		n := 0
+		for i := range c.samples {
+			if strings.HasPrefix(string(c.at(i).key), "small") {
+				n++
+			}
+		}
+		// The share of a process in the samples is that in the rows. A column may hold the small one's alone.
+		if got, want := float64(n)*c.weight(), 1000.0; n > 0 && c.rows > 50_000 && math.Abs(got-want) > 6*math.Sqrt(want*c.weight()) {
+			t.Errorf("samples say %.0f rows of the small process, want about %.0f", got, want)
+		}
+	}
+	again, err := Merge(small.Recording(), large.Recording())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if third, _ := Merge(small.Recording(), large.Recording()); !bytes.Equal(fileOf(t, again)[20:], fileOf(t, third)[20:]) && again.last.Equal(third.last) {
+		t.Error("a merge of the same recordings differs")
+	}
+}
+
+// TestMergeRefuses what has no common meaning.
+func TestMergeRefuses(t *testing.T) {
+	a, b := newTestRecorder(t, Options{Column: time.Second}), newTestRecorder(t, Options{Column: 3 * time.Second})
+	a.note(writes, "a", 1)
+	b.note(writes, "b", 1)
+	if _, err := Merge(a.Recording(), b.Recording()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("columns of 1 and 3 seconds: %v", err)
+	}
+	if _, err := Merge(a.Recording(), a.Recording().Ranked()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("names and ranks: %v", err)
+	}
+	long := a.Recording()
+	long.columns = long.columns.clone()
+	long.columns.list[0].id += 100_000
+	merged, err := Merge(a.Recording(), long)
+	if err != nil || merged.columns.span() > mostColumns || merged.Totals().Writes != 2 {
+		t.Errorf("a day apart: %v, %d columns", err, merged.columns.span())
+	}
+}
+
+// TestRanked: nothing of a name is left, the order of keys is, and so is what belongs together.
+func TestRanked(t *testing.T) {
+	r := recorded(t, 7, 4000)
+	ranked := r.Ranked()
+	file := string(fileOf(t, ranked))
+	for _, name := range []string{"acme", "umbrella", "readings", "events", "site", "device", "head", "script", "other", "tenant", "id-7"} {
+		if strings.Contains(file, name) {
+			t.Errorf("%q is left", name)
+		}
+	}
+	if ranked.Totals() != r.Totals() {
+		t.Errorf("the totals are %+v, want %+v", ranked.Totals(), r.Totals())
+	}
+	names := map[string]string{}
+	for k := range kinds {
+		before, after := samplesOf(r, k), samplesOf(ranked, k)
+		for i, key := range before {
+			if was, ok := names[key]; ok && was != after[i] {
+				t.Fatalf("%q is %q and %q", key, was, after[i])
+			}
+			names[key] = after[i]
+			a, b := placeOf(key), placeOf(after[i])
+			if (a.tenant == "") != (b.tenant == "") || len(a.fields()) != len(b.fields()) && a.tenant != "" {
+				t.Fatalf("%q is %q, which is another kind of row", key, after[i])
+			}
+		}
+	}
+	keys := make([]string, 0, len(names))
+	for key := range names {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for i, key := range keys[1:] {
+		if names[keys[i]] >= names[key] {
+			t.Errorf("%q sorts before %q, but %q does not before %q", keys[i], key, names[keys[i]], names[key])
+		}
+	}
+	if want := regexp.MustCompile(`^t\d#d\d#\d#\d+#7443056836731319018$`); !slices.ContainsFunc(samplesOf(ranked, writes), want.MatchString) {
+		t.Errorf("no key looks like a point's: %q", samplesOf(ranked, writes)[:5])
+	}
+	if again := ranked.Ranked(); again != ranked {
+		t.Error("ranks are ranked again")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for key, want := range map[string]place{
+		"acme#readings#berlin#roof-7#7443056836731319018":         {"acme", "readings", "acme#readings#", "acme#readings#berlin#roof-7#"},
+		"acme#readings#berlin#roof-7#7443056836731319018#event-1": {"acme", "readings", "acme#readings#", "acme#readings#berlin#roof-7#"},
+		"acme#readings!head#berlin#roof-7#":                       {"acme", "readings!head", "acme#readings!head#", "acme#readings!head#berlin#roof-7#"},
+		"acme#readings!rollup.hourly#berlin#7443056836731319018":  {"acme", "readings!rollup.hourly", "acme#readings!rollup.hourly#", "acme#readings!rollup.hourly#berlin#"},
+		"!tenant#acme":              {entity: "!tenant#acme"},
+		"1780315200#device-7":       {entity: "1780315200#device-7"},
+		"device-7#1780315200":       {entity: "device-7"},
+		"device-7#17#1780315200000": {entity: "device-7#17"},
+		"":                          {},
+		"#":                         {entity: "#"},
+		"##":                        {entity: "##"},
+	} {
+		if got := placeOf(key); got != want {
+			t.Errorf("%q: %+v, want %+v", key, got, want)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	for _, field := range []string{
+		fmt.Sprint(at.Unix()), fmt.Sprint(at.UnixMilli()), fmt.Sprint(at.UnixMicro()), fmt.Sprint(at.UnixNano()), fmt.Sprintf("%020d", at.UnixNano()),
+		fmt.Sprint(math.MaxInt64 - at.UnixNano()), fmt.Sprint(math.MaxInt64 - at.UnixMilli()), "20260601", "202606011159", "2026-06-01", "2026-06-01T11:59:58Z",
+	} {
+		if !isTime(field, at) {
+			t.Errorf("%q is not taken for a time", field)
+		}
+		if isTime(field, at.Add(100*time.Hour)) {
+			t.Errorf("%q is taken for a time four days later", field)
+		}
+	}
+	for _, field := range []string{"", "7", "00000007", "12345678", "device-2026-06-01", "490154203237518", "99999999999999999999", "20261301"} {
+		if isTime(field, at) {
+			t.Errorf("%q is taken for a time", field)
+		}
+	}
+}
