@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +46,7 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 // start runs the program on a folder. It returns the address that the program prints, and a function that stops it.
 func start(t *testing.T, dir string) (addr string, stop func()) {
 	t.Helper()
-	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i")
+	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i", "-heatmap", dir+".heat")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +124,10 @@ func TestOfficialClient(t *testing.T) {
 		}
 		client.Close()
 		stop()
+		recording, err := heatmap.Load(dir + ".heat")
+		if got, want := recording.Totals(), (heatmap.Totals{Reads: 1, Writes: 1}); err != nil || got.Reads != want.Reads || got.Writes != want.Writes {
+			t.Errorf("round %d: the recording has %+v (%v), want a write and a read", round, got, err)
+		}
 	}
 	store, err := embedded.Open(ctx, dir)
 	if err != nil {
@@ -162,6 +167,7 @@ func TestExitCode(t *testing.T) {
 		{"-addr :8086", 2, "-allow-remote"},
 		{"-addr 0.0.0.0:8086", 2, "-allow-remote"},
 		{"-addr 127.0.0.1:0 -dir " + locked, 1, "another process has"},
+		{"-addr 127.0.0.1:0 -dir x -heatmap missing/x.heat", 1, "-heatmap"},
 		{"-addr 127.0.0.1:0 -dir " + file, 1, "cannot open the folder"},
 		{"-addr " + busy.Addr().String(), 1, "another program listens"},
 	} {

@@ -14,7 +14,7 @@ import (
 
 // options are the parsed command line.
 type options struct {
-	dir, addr, project, instance string
+	dir, addr, project, instance, heatmap string
 }
 
 // usageError is a mistake on the command line.
@@ -32,6 +32,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8087", "listen on this `host:port`; port 0 chooses a free one")
 	flags.StringVar(&o.project, "project", embedded.Project, "offer the folder's tables under this `project`")
 	flags.StringVar(&o.instance, "instance", embedded.Instance, "offer the folder's tables under this `instance`")
+	flags.StringVar(&o.heatmap, "heatmap", "", "record which row keys clients use, and write the recording of the last hour to this `file` at the end, for tidectl heatmap")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without any authentication")
 
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {

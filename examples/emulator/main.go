@@ -14,6 +14,8 @@
 // the start. Any other names work too; each instance has its own tables. Ctrl-C waits for the calls in progress and closes the
 // folder. Answered writes are on disk in any case. One process at a time may have a folder open.
 //
+// -heatmap FILE records which row keys clients use, in any language; "tidectl heatmap find FILE" says what a table cannot spread.
+//
 // There is no authentication: every program that reaches the port can read and delete everything. So it listens only on this
 // machine, unless -allow-remote is set.
 //
@@ -32,6 +34,7 @@ import (
 	"syscall"
 
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 func main() {
@@ -62,7 +65,13 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", o.addr, err)
 	}
-	server, err := embedded.NewServer(embedded.Options{Dir: o.dir, Project: o.project, Instance: o.instance})
+	var recorder *heatmap.Recorder // records nothing while it is nil
+	if o.heatmap != "" {
+		if recorder, err = record(o.heatmap); err != nil {
+			return errors.Join(err, lis.Close())
+		}
+	}
+	server, err := embedded.NewServer(embedded.Options{Dir: o.dir, Project: o.project, Instance: o.instance, ServerOptions: recorder.ServerOptions()})
 	if err != nil {
 		return errors.Join(explain(o.dir, err), lis.Close())
 	}
@@ -72,8 +81,26 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	if err := server.Serve(ctx, lis); err != nil {
 		return err
 	}
+	if recorder != nil {
+		if err := recorder.Recording().Save(o.heatmap); err != nil {
+			return fmt.Errorf("write the heatmap: %w", err)
+		}
+		fmt.Fprintf(stdout, "wrote %s; tidectl heatmap shows it\n", o.heatmap)
+	}
 	fmt.Fprintln(stdout, "stopped")
 	return nil
+}
+
+// record begins a recording. It writes an empty one, so that a file that cannot be written is an error at the start.
+func record(file string) (*heatmap.Recorder, error) {
+	recorder, err := heatmap.NewRecorder(heatmap.Options{})
+	if err == nil {
+		err = recorder.Recording().Save(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-heatmap: %w", err)
+	}
+	return recorder, nil
 }
 
 // explain adds to the error what to do about a folder that does not open.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -287,7 +288,7 @@ func TestProfileLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := openStore(t.Context(), o, nil, tsdb.Telemetry{})
+		store, err := openStore(t.Context(), o, nil, &observe.Outlet{})
 		if err != nil {
 			t.Fatal(err)
 		}

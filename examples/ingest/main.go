@@ -38,12 +38,12 @@ type streams struct {
 }
 
 // openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
 	if !o.cloud {
 		if o.dir == "" { // New would open a store in memory
 			return nil, errors.New("-dir is empty")
 		}
-		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: telemetry}, Dir: o.dir})
+		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry}, Dir: o.dir, DialOptions: seen.DialOptions})
 	}
 	config, err := tsdb.ConfigFromEnv()
 	if err != nil {
@@ -51,7 +51,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 	}
 	config.RequireTenant = true // each request must act as the tenant of its token
 	config.Limits, config.ProfileLimits = limits, o.profiles
-	config.Telemetry = telemetry
+	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
 	return tsdb.Open(ctx, config)
 }
 
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		return fmt.Errorf("-limits: %w", err)
 	}
 	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen.Telemetry)
+	store, err := openStore(ctx, o, table.Limiter, seen)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; stop that process first, or choose another folder with -dir", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -142,7 +143,7 @@ func TestProfileLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := openStore(t.Context(), o, nil, tsdb.Telemetry{})
+		store, err := openStore(t.Context(), o, nil, &observe.Outlet{})
 		if err != nil {
 			t.Fatal(err)
 		}

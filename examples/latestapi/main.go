@@ -31,11 +31,12 @@ import (
 )
 
 // openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry tsdb.Telemetry) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.New(ctx, embedded.Options{
-			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: telemetry},
+			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry},
 			Dir:          o.dir,
+			DialOptions:  seen.DialOptions,
 		})
 	}
 	config, err := tsdb.ConfigFromEnv()
@@ -45,7 +46,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter, telemetry 
 	config.Cache = o.cache
 	config.RequireTenant = true
 	config.Limits, config.ProfileLimits = limits, o.profiles
-	config.Telemetry = telemetry
+	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
 	config.CursorKeys = o.cursorKeys // from the file, or else from the environment
 	return tsdb.Open(ctx, config)
 }
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("-limits: %w", err)
 	}
 	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen.Telemetry)
+	store, err := openStore(ctx, o, table.Limiter, seen)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)

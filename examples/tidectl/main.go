@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -34,8 +35,8 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
-	exitDamaged     = 4 // a file that is not a complete export
-	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, or drift
+	exitDamaged     = 4 // a file that is not a complete export or recording
+	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding
 	exitInterrupted = 130
 )
 
@@ -62,9 +63,9 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errChanges):
+	case errors.Is(err, errChanges), errors.Is(err, errFound):
 		return exitChanges
-	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion):
+	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heatmap.ErrDamaged), errors.Is(err, heatmap.ErrVersion):
 		return exitDamaged
 	}
 	return exitFailed

@@ -54,6 +54,7 @@ func TestRefused(t *testing.T) {
 		{"-otlp-endpoint=http://u:secret@h", "", "-otlp-endpoint"},
 		{"-otlp-endpoint=http://h/?token=secret", "", "query"},
 		{"-tenants-in-metrics=1001", "", "-tenants-in-metrics"},
+		{"-heatmap", "", "-metrics-addr"},
 		{"", "grpc", endpointVariable},
 		{"", "http://u:secret@h\n", endpointVariable},
 	} {
@@ -104,6 +105,27 @@ func TestMetricsServer(t *testing.T) {
 		t.Fatalf("the port is still in use at the end: %v", err)
 	}
 	again.Close()
+}
+
+// TestHeatmap: the picture is served next to the metrics, only if it is asked for.
+func TestHeatmap(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		out := open(t, Options{metrics: "127.0.0.1:0", heatmap: on}, slog.New(slog.DiscardHandler))
+		if len(out.DialOptions) > 0 != on {
+			t.Errorf("with -heatmap %v there are %d dial options", on, len(out.DialOptions))
+		}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := client.Get("http://" + out.lis.Addr().String() + "/heatmap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if served := res.StatusCode == http.StatusOK && strings.Contains(string(text), "Heatmap of row keys"); err != nil || served != on {
+			t.Errorf("with -heatmap %v: %d (%v)", on, res.StatusCode, err)
+		}
+		out.Close()
+	}
 }
 
 // TestFaults: an unreachable collector is logged once a minute, however often it is tried.

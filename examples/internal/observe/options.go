@@ -21,6 +21,7 @@ type Options struct {
 	fromEnv bool   // the URL is from the environment
 	tenants int
 	details bool
+	heatmap bool
 	remedy  string // names the flag that allows addresses which other machines reach
 }
 
@@ -42,6 +43,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 			endpointVariable+"; other OTEL_ variables hold too")
 	flags.IntVar(&o.tenants, "tenants-in-metrics", 0,
 		"how `many` tenants are named in metrics and traces, the first that come; the others are one, _OTHER. 0 names none")
+	flags.BoolVar(&o.heatmap, "heatmap", false, "record which row keys are used in the last hour, and serve the picture at /heatmap of -metrics-addr; it shows the keys of all tenants")
 	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the log, and the texts into traces; these may contain keys")
 }
 
@@ -51,6 +53,9 @@ func (o *Options) Check(remote bool) error {
 		if err := o.checkMetrics(remote); err != nil {
 			return err
 		}
+	}
+	if o.heatmap && o.metrics == "" {
+		return errors.New("-heatmap is set without -metrics-addr, where the picture is served")
 	}
 	if o.otlp == "" {
 		o.otlp, o.fromEnv = os.Getenv(endpointVariable), true

@@ -19,7 +19,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"google.golang.org/grpc"
+
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 // exit is the time that the end of the program may take to send the rest.
@@ -29,10 +32,13 @@ const exit = 3 * time.Second
 type Outlet struct {
 	// Telemetry is for the store.
 	Telemetry tsdb.Telemetry
+	// DialOptions are for the store's connection. They are empty without -heatmap.
+	DialOptions []grpc.DialOption
 
 	exit   time.Duration
 	faults *faults
-	lis    net.Listener // nil without Prometheus
+	keys   *heatmap.Recorder // nil without -heatmap
+	lis    net.Listener      // nil without Prometheus
 	srv    *http.Server
 	served chan struct{}
 	spans  *trace.TracerProvider // nil without OTLP
@@ -60,6 +66,12 @@ func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *
 	what, err := resourceOf(ctx, service)
 	if err != nil {
 		return nil, err
+	}
+	if o.heatmap {
+		if out.keys, err = heatmap.NewRecorder(heatmap.Options{}); err != nil {
+			return nil, err
+		}
+		out.DialOptions = out.keys.DialOptions()
 	}
 	readers := []metric.Option{metric.WithResource(what)}
 	if o.metrics != "" {
@@ -123,6 +135,9 @@ func version() string {
 func (out *Outlet) Print(to io.Writer) {
 	if out.lis != nil {
 		fmt.Fprintf(to, "Metrics   http://%s%s\n", out.lis.Addr(), path)
+	}
+	if out.keys != nil {
+		fmt.Fprintf(to, "Heatmap   http://%s%s\n", out.lis.Addr(), heatmapPath)
 	}
 	if out.otlp != "" {
 		fmt.Fprintf(to, "OTLP      to %s\n", out.otlp)

@@ -18,8 +18,11 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
-// path is the path of the metrics.
-const path = "/metrics"
+// The paths of the metrics and of the heatmap.
+const (
+	path        = "/metrics"
+	heatmapPath = "/heatmap"
+)
 
 // serve listens on the address, and returns what collects metrics on request.
 func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (metric.Reader, error) {
@@ -39,6 +42,9 @@ func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (me
 		ErrorHandling:       promhttp.ContinueOnError, // report the other metrics
 		MaxRequestsInFlight: 4,
 	}))
+	if out.keys != nil {
+		mux.Handle("GET "+heatmapPath, out.keys)
+	}
 	var handler http.Handler = mux
 	if a, ok := out.lis.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
 		handler = edge.LocalHost(mux)

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+)
+
+// heatmap shows recordings of row keys. It needs no store.
+func (a *app) heatmap() *cli.Command {
+	return &cli.Command{
+		Name: "heatmap", Usage: "show which row keys were used, and what a table cannot spread", HideHelpCommand: true,
+		Commands: []*cli.Command{
+			{
+				Name: "show", Usage: "draw recordings: as text, HTML or PNG", ArgsUsage: "FILE…", HideHelpCommand: true,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "by", Usage: "what a line is: `key`, dataset or tenant", Value: "key"},
+					&cli.StringFlag{Name: "metric", Usage: "what is shown: `rows`, reads, writes, bytes, latency or failures", Value: "rows"},
+					&cli.StringFlag{Name: "html", Usage: "write a page to this `file`, with mode 0600"},
+					&cli.StringFlag{Name: "png", Usage: "write a picture to this `file`, with mode 0600"},
+					&cli.BoolFlag{Name: "dark", Usage: "with --png: the dark theme"},
+					&cli.IntFlag{Name: "lines", Usage: "the most `lines` of text or of a PNG"},
+				},
+				Action: func(_ context.Context, c *cli.Command) error { return a.showHeatmap(c) },
+			},
+			{
+				Name: "find", Usage: "say what a table cannot spread over its servers", ArgsUsage: "FILE…", HideHelpCommand: true,
+				Flags:  []cli.Flag{&cli.BoolFlag{Name: "detailed-exitcode", Usage: "end with 5 if something was found"}},
+				Action: func(_ context.Context, c *cli.Command) error { return a.findInHeatmap(c) },
+			},
+			{
+				Name: "merge", Usage: "make one recording of several", ArgsUsage: "FILE…", HideHelpCommand: true,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "out", Usage: "write the recording to this `file`, with mode 0600", Required: true},
+					&cli.BoolFlag{Name: "ranks", Usage: "put ranks in place of the names of tenants, datasets and key fields"},
+				},
+				Action: func(_ context.Context, c *cli.Command) error {
+					r, err := recordings(c)
+					if err != nil {
+						return err
+					}
+					if c.Bool("ranks") {
+						r = r.Ranked()
+					}
+					return r.Save(c.String("out"))
+				},
+			},
+		},
+	}
+}
+
+// recordings loads the files that a command names, as one recording.
+func recordings(c *cli.Command) (*heatmap.Recording, error) {
+	if !c.Args().Present() {
+		return nil, usageError{fmt.Errorf("%s takes at least one file", c.FullName())}
+	}
+	var all []*heatmap.Recording
+	for _, name := range c.Args().Slice() {
+		r, err := heatmap.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return heatmap.Merge(all...)
+}
+
+func (a *app) showHeatmap(c *cli.Command) error {
+	o := heatmap.PictureOptions{Dark: c.Bool("dark"), Lines: c.Int("lines")}
+	if err := errors.Join(o.By.UnmarshalText([]byte(c.String("by"))), o.Metric.UnmarshalText([]byte(c.String("metric")))); err != nil {
+		return usageError{err}
+	}
+	r, err := recordings(c)
+	if err != nil {
+		return err
+	}
+	drawn := false
+	for flag, draw := range map[string]func(io.Writer, heatmap.PictureOptions) error{"html": r.WriteHTML, "png": r.WritePNG} {
+		if name := c.String(flag); name != "" {
+			drawn = true
+			if err := writePrivate(name, func(w io.Writer) error { return draw(w, o) }); err != nil {
+				return err
+			}
+		}
+	}
+	if drawn {
+		return nil
+	}
+	return r.WriteText(a.std.out, o)
+}
+
+// writePrivate writes a file that only its owner may read.
+func writePrivate(name string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Chmod(0o600), write(file), file.Close())
+}
+
+func (a *app) findInHeatmap(c *cli.Command) error {
+	if a.form != "text" && a.form != "json" {
+		return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
+	}
+	r, err := recordings(c)
+	if err != nil {
+		return err
+	}
+	found := append([]heatmap.Finding{}, r.Findings()...)
+	if err := a.print(found, func(w *tabwriter.Writer) {
+		t := r.Totals()
+		fmt.Fprintf(w, "%d reads, %d writes and %d failures: %d findings\n", t.Reads, t.Writes, t.Failures, len(found))
+		for _, f := range found {
+			fmt.Fprintf(w, "\n%s: %s\n  %s\n  What helps: %s\n", f.Rule, f.Key, f.Reason, f.Remedy)
+		}
+	}); err != nil {
+		return err
+	}
+	if len(found) > 0 && c.Bool("detailed-exitcode") {
+		return errFound
+	}
+	return nil
+}
+
+var errFound = errors.New("something was found")
