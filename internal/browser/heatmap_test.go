@@ -1,0 +1,197 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+)
+
+const (
+	columns = 24
+	width   = 10 * time.Millisecond
+)
+
+// timeFirst returns a page of writes whose keys begin with the time. The value of a key field is HTML.
+func timeFirst(t *testing.T) (page []byte) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)))
+		recorder, err := heatmap.NewRecorder(heatmap.Options{Column: width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := embedded.New(t.Context(), embedded.Options{DialOptions: recorder.DialOptions(), GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		schema := tsdb.MustDefine("readings", tsdb.Key("time", "device"), codec.Float64(), tsdb.SchemaOptions{})
+		if err := store.Ensure(t.Context(), schema); err != nil {
+			t.Fatal(err)
+		}
+		for range columns {
+			var points []tsdb.Point[float64]
+			for i := range 200 {
+				now := time.Now().Add(time.Duration(i/25) * time.Millisecond)
+				points = append(points, tsdb.Point[float64]{
+					Entity: tsdb.NewEntity(fmt.Sprint(now.UnixMilli()), fmt.Sprintf("<img src=//example.com/%d>", i)), Time: now, Value: 1,
+				})
+			}
+			if _, err := schema.For(store, tenant.MustParse("acme")).PutMany(t.Context(), points); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(width)
+		}
+		var out bytes.Buffer
+		if err := recorder.Recording().WriteHTML(&out, heatmap.PictureOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		page = out.Bytes()
+	})
+	return page
+}
+
+// browser starts a headless browser, or skips the test.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	names := []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
+	if i < 0 {
+		t.Skipf("no browser is installed here (%s): the page is not opened", strings.Join(names, ", "))
+	}
+	path, _ := exec.LookPath(names[i])
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en"))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// watch collects the addresses of all requests, and what the page reports as errors.
+type watch struct {
+	mu       sync.Mutex
+	requests []string
+	errors   []string
+}
+
+func (w *watch) on(event any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch event := event.(type) {
+	case *network.EventRequestWillBeSent:
+		w.requests = append(w.requests, event.Request.URL)
+	case *runtime.EventExceptionThrown:
+		w.errors = append(w.errors, event.ExceptionDetails.Text)
+	}
+}
+
+// strongest returns, for each column of the picture, the row with the darkest pixel in the light theme, or the brightest in the
+// dark one; -1 for none.
+const strongest = `(() => {
+	const canvas = document.getElementById("cells"), g = canvas.getContext("2d"), dark = document.documentElement.dataset.theme === "dark";
+	const rows = Number(canvas.dataset.rows), columns = Number(canvas.dataset.columns), out = [];
+	for (let c = 0; c < columns; c++) {
+		let best = -1, most = -1;
+		for (let r = 0; r < rows; r++) {
+			const p = g.getImageData(Math.floor((c + .5) * canvas.width / columns), Math.floor((r + .5) * canvas.height / rows), 1, 1).data;
+			if (p[3] === 0) continue;
+			const light = p[0] + p[1] + p[2], strength = dark ? light : 765 - light;
+			if (strength > most) [best, most] = [r, strength];
+		}
+		out.push(best);
+	}
+	return out;
+})()`
+
+// mouse returns what moves or presses the mouse over the first column, at a part of the height.
+func mouse(at float64, event, id string) string {
+	return fmt.Sprintf(`(() => {
+		const node = document.getElementById(%q), box = node.getBoundingClientRect();
+		node.dispatchEvent(new MouseEvent(%q, { clientX: box.left + 3, clientY: box.top + %v * box.height, bubbles: true }));
+	})()`, id, event, at)
+}
+
+// TestHeatmapPage opens the picture of keys that begin with the time: the strongest cell rises from column to column in both
+// themes, hovering names the keys, zooming shows fewer of them, and nothing is loaded.
+func TestHeatmapPage(t *testing.T) {
+	ctx := browser(t)
+	page := timeFirst(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page)
+	}))
+	defer server.Close()
+	var seen watch
+	chromedp.ListenTarget(ctx, seen.on)
+	var light, dark, zoomed []int
+	var about, findings, tip string
+	var all, few, again, tenants int
+	do := func(js string) chromedp.Action { return chromedp.Evaluate(js, nil) }
+	text := func(id string, to *string) chromedp.Action {
+		return chromedp.Evaluate(fmt.Sprintf("document.getElementById(%q).innerText", id), to)
+	}
+	rows := func(to *int) chromedp.Action {
+		return chromedp.Evaluate(`Number(document.getElementById("cells").dataset.rows)`, to)
+	}
+	err := chromedp.Run(ctx,
+		network.Enable(), runtime.Enable(),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}),
+		chromedp.Navigate(server.URL),
+		chromedp.Evaluate(strongest, &light), rows(&all), text("about", &about), text("findings", &findings),
+		do(mouse(0.01, "mousemove", "cells")), text("tip", &tip), // no text where it is hidden
+		do(`document.getElementById("theme").click()`), chromedp.Evaluate(strongest, &dark),
+		do(mouse(0.5, "mousedown", "cells")), do(mouse(0.7, "mousemove", "cells")), do(mouse(0.75, "mouseup", "cells")),
+		rows(&few), chromedp.Evaluate(strongest, &zoomed),
+		do(`window.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }))`),
+		do(`document.getElementById("prefix").value = "acme#readings#17803152000"; document.getElementById("prefix").dispatchEvent(new Event("input"))`),
+		rows(&again),
+		do(`document.getElementById("by").value = "2"; document.getElementById("by").dispatchEvent(new Event("change"))`),
+		rows(&tenants),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for theme, got := range map[string][]int{"light": light, "dark": dark} {
+		if len(got) != columns || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != columns || got[0] < 0 {
+			t.Errorf("%s: the strongest cells are in rows %v, want them to rise in each of %d columns", theme, got, columns)
+		}
+	}
+	if !strings.Contains(tip, "acme#readings#17803152000") || !strings.Contains(tip, "writes") || !strings.Contains(tip, "12:00:00.000") {
+		t.Errorf("over the first cell the page says %q, want its keys, time and figures", tip)
+	}
+	if !strings.Contains(about, " writes") || !strings.Contains(findings, "sequential") {
+		t.Errorf("the page says %q and finds %q", about, findings)
+	}
+	if used := slices.DeleteFunc(slices.Clone(zoomed), func(r int) bool { return r < 0 }); few >= all || len(used) < 4 || len(used) > 8 {
+		t.Errorf("a quarter of the keys: %d of %d rows, strongest in %v, want about 6 columns", few, all, zoomed)
+	}
+	if again >= all || again == 0 || tenants < 1 || tenants > 2 {
+		t.Errorf("with a prefix %d of %d rows, by tenant %d", again, all, tenants)
+	}
+	if want := []string{server.URL + "/", "data:,"}; slices.ContainsFunc(seen.requests, func(url string) bool { return !slices.Contains(want, url) }) || len(seen.errors) > 0 {
+		t.Errorf("the page requested %q, want %q; errors: %q", seen.requests, want, seen.errors)
+	}
+}
