@@ -2,15 +2,18 @@ package tsdb_test
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 func init() { maps.Copy(attacks, underAttacks) }
@@ -74,6 +77,7 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 			}
 		})
 	},
+	"under.Windows": (*walls).windowsAttack,
 	"under.Silent": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		silent, err := under.Silent(a.ctx, a.repo, prefix, far.AddDate(1, 0, 0), 1000)
@@ -92,6 +96,42 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		h.same("under.Silent", got, want)
 		return nil
 	},
+}
+
+// windowsAttack compares the states of all groups, which are the values, with all that the tenant has stored.
+func (h *walls) windowsAttack(a attack) error {
+	prefix, part := a.prefix(h)
+	text := func(v string) (string, bool) { return v, true }
+	century, err := window.New(window.Months(1200), []window.Measure[string]{{Name: "v", Kind: window.State, Text: text}}, window.Options{})
+	if err != nil {
+		return err
+	}
+	var got, want []string
+	points, wantPoints := int64(0), int64(0)
+	all := tsdb.Between(time.Unix(0, 0), far)
+	for g, err := range under.Windows(a.ctx, a.repo, century, prefix, 0, all) {
+		if err != nil {
+			return err
+		}
+		for _, b := range g.Buckets {
+			points += b.Points
+			for _, s := range b.Values[0].States.Times {
+				got = append(got, s.State)
+			}
+		}
+	}
+	for _, p := range h.of(a.id, a.dataset, part) {
+		values := h.want(p, far.Add(-1))
+		wantPoints += int64(len(values))
+		want = append(want, values...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	h.same("under.Windows", slices.Compact(got), slices.Compact(want))
+	if points != wantPoints {
+		return fmt.Errorf("under.Windows counts %d points, want %d", points, wantPoints)
+	}
+	return nil
 }
 
 // histories compares points with all that the tenant has stored below a first part.

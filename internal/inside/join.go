@@ -22,3 +22,7 @@ type JoinNumber struct {
 // when a program starts. buckets and the result are an iter.Seq2[window.Bucket, error], frame is a window.Frame and opts
 // are window.Options. ends returns the nearest numbers before or after the frame's interval, one for each rule.
 var JoinBuckets func(buckets, frame, opts any, rules []JoinRule, ends func(before bool) ([]JoinNumber, error)) any
+
+// CarriesStates reports whether an entity without points in an interval may count there: whether a *window.Aggregator[T] has a
+// measure whose states last into it. Package window sets it when a program starts.
+var CarriesStates func(aggregator any) bool

@@ -27,6 +27,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // examples has a successful call of each operation.
@@ -78,6 +79,13 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	},
 	telemetry.UnderSilent: func(ctx context.Context, w *world) error {
 		return second(under.Silent(ctx, w.repo, tsdb.AllEntities(), w.base.Add(time.Hour), 3))
+	},
+	telemetry.UnderWindows: func(ctx context.Context, w *world) error {
+		byHour, err := window.New(window.Every(time.Hour), []window.Measure[float64]{{Name: "v", Of: func(v float64) (float64, bool) { return v, true }}}, window.Options{})
+		if err != nil {
+			return err
+		}
+		return last(under.Windows(ctx, w.repo, byHour, tsdb.AllEntities(), 0, tsdb.Between(w.base, w.base.Add(time.Hour))))
 	},
 	telemetry.Delete:       func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
 	telemetry.DeleteEntity: func(ctx context.Context, w *world) error { return second(w.repo.DeleteEntity(ctx, roof)) },
@@ -197,7 +205,7 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
-	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.UnderWindows: 1, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
 }
 
@@ -226,7 +234,10 @@ func TestEveryCallIsObserved(t *testing.T) {
 }
 
 // unobserved are calls that report only the operations that they consist of.
-var unobserved = []string{"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put", "window.Aggregator.Read"}
+var unobserved = []string{
+	"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put",
+	"window.Aggregator.Read", "window.Aggregator.ReadGroup", "window.Outages", "window.ReadUptime", "window.AlignToGrid", "window.AlignToPoints",
+}
 
 // TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.
 func TestEachOperationInSuccess(t *testing.T) {

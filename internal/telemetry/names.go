@@ -114,6 +114,7 @@ const (
 	UnderPage
 	UnderLatestN
 	UnderSilent
+	UnderWindows
 
 	Ping
 	Ensure
@@ -171,6 +172,7 @@ var operations = [names]struct {
 	AdviseSample: {"advise.TakeSample", false},
 	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
+	UnderWindows: {"under.Windows", true},
 }
 
 // String returns the name of the operation on one item, as in db.operation.name.

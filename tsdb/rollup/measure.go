@@ -71,6 +71,9 @@ func (m *Measure[T]) check(i int) error {
 		bad, _ := errors.AsType[*invalid.Error](err)
 		return invalid.New(ErrInvalid, field(bad.Field), bad.Value, bad.Limit)
 	}
+	if m.Aggregates&window.Durations != 0 {
+		return invalid.New(ErrInvalid, field("Aggregates"), window.Durations.String(), "others: a rollup keeps no durations of states, so read them from the points with window.Aggregator.Read")
+	}
 	return nil
 }
 

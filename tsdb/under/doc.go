@@ -4,6 +4,7 @@
 //   - [Range] reads the points between two times, entity by entity; [Page] does so page by page.
 //   - [Merged] reads them in the order of their times.
 //   - [LatestN] reads the newest points of each entity. For one point each, see tsdb.Repository.LatestUnder.
+//   - [Windows] aggregates them by groups and time buckets: the sum of each site's devices by hour.
 //   - [Silent] finds the entities that have sent nothing since a time.
 //
 // All calls accept a tsdb.Concurrency and a tsdb.Hedge, as those of tsdb.Repository do.
@@ -96,6 +97,16 @@ const most = 10_000
 func checkCount(n int) error {
 	if n < 1 || n > most {
 		return invalid.New(ErrInvalid, "n", strconv.Itoa(n), "1 to "+strconv.Itoa(most))
+	}
+	return nil
+}
+
+// refuseLimit refuses a tsdb.Limit, for calls that take an order only.
+func refuseLimit(opts []tsdb.ReadOption) error {
+	for i, opt := range opts {
+		if _, ok := opt.(tsdb.Limit); ok {
+			return invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "tsdb.Limit", "Order, Concurrency, Hedge or MaxStale")
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
@@ -13,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // forger replaces the prefix of the first key in the response to one of the reads.
@@ -97,6 +99,17 @@ func TestForeignRowsAreRefused(t *testing.T) {
 					return err
 				}
 				_ = checked(point{Entity: h.Entity}, nil)
+			}
+			return nil
+		},
+		"Windows": func() error {
+			for g, err := range under.Windows(t.Context(), repo, byHour(t, window.Options{}), berlin, 0, tsdb.Between(start, start.Add(time.Hour)), one) {
+				if err != nil {
+					return err
+				}
+				if g.Prefix != berlin || g.Entities != 12 {
+					t.Errorf("a call returns group %v of %d", g.Prefix, g.Entities)
+				}
 			}
 			return nil
 		},

@@ -31,10 +31,8 @@ const maxPageBytes = 32 << 20
 // more, and a request for the rest of the entity at which the page before has ended. Entities without points in the interval
 // are skipped at the cost of Range, whatever the size. A tsdb.Limit is refused with ErrInvalid.
 func Page[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, in tsdb.Interval, size int, text string, opts ...tsdb.ReadOption) (page tsdb.Page[T], err error) {
-	for i, opt := range opts {
-		if _, ok := opt.(tsdb.Limit); ok {
-			return page, invalid.New(ErrInvalid, "read option "+strconv.Itoa(i), "tsdb.Limit", "Order, Concurrency, Hedge or MaxStale")
-		}
+	if err := refuseLimit(opts); err != nil {
+		return page, err
 	}
 	ctx, c, err := begin(ctx, repo, telemetry.UnderPage, p, in, opts, false)
 	defer func() {

@@ -23,6 +23,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -294,6 +295,13 @@ var calls = map[string]func(context.Context, *tsdb.Repository[int64], ...tsdb.Re
 		_, err := under.Silent(ctx, r, tsdb.AllEntities(), start.AddDate(1, 0, 0), 10, o...)
 		return err
 	},
+	"Windows": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
+		by, err := window.New(window.Every(time.Hour), []window.Measure[int64]{{Name: "n", Kind: window.Counter, Int: whole}}, window.Options{})
+		if err != nil {
+			return err
+		}
+		return first(under.Windows(ctx, r, by, tsdb.AllEntities(), 1, tsdb.Between(start, start.Add(3*time.Hour)), o...))
+	},
 }
 
 func first[P any](seq iter.Seq2[P, error]) error {
@@ -356,6 +364,9 @@ func TestLoopsCanBeLeft(t *testing.T) {
 				}
 			}
 		}
+	}
+	if err := calls["Windows"](t.Context(), repo, tsdb.Concurrency(8)); err != nil {
+		t.Errorf("Windows of 30 entities is more than one read: %v", err)
 	}
 	if err := l.Set(limit.Table{Defaults: limit.Limits{RangeLength: time.Hour}}); err != nil {
 		t.Fatal(err)

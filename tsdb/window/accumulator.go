@@ -13,11 +13,12 @@ type rule struct {
 	MaxGap     time.Duration
 }
 
-// reading is a number at a time. If the measure is exact, units is the number in its unit.
+// reading is a number at a time. If the measure is exact, units is the number in its unit. If it is a text, x is NaN.
 type reading struct {
 	t     time.Time
 	x     float64
 	units int64
+	text  string
 }
 
 // compensated is Neumaier's sum: it keeps the rounding error of each addition separately.
@@ -54,6 +55,7 @@ type accumulator struct {
 	exactSum   Decimal // of units
 	exactInc   Decimal
 	sketch     *Sketch
+	states     States // its states have no names yet if they are numbers
 }
 
 // add adds a finite number.
@@ -67,7 +69,7 @@ func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
 		if p.x > a.max.x || exact && p.units > a.max.units {
 			a.max = p
 		}
-		if r.Aggregates.any(Increase | Integral) {
+		if r.Aggregates.any(Increase | Integral | Durations) {
 			older, newer := a.tail, p
 			if !oldestFirst {
 				older, newer = p, a.tail
@@ -108,6 +110,14 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 		a.area.add(r.area(older, newer, older.t, newer.t))
 		a.covered += newer.t.Sub(older.t)
 	}
+	if r.Aggregates.any(Durations) {
+		lasted := newer.t.Sub(older.t)
+		if r.MaxGap > 0 {
+			lasted = min(lasted, r.MaxGap)
+		}
+		a.states.spend(older.state(), lasted)
+		a.states.enter(older.state(), newer.state())
+	}
 }
 
 // summary returns the aggregates, and resets the accumulator. Decimals below 0 means that the measure is not exact.
@@ -145,6 +155,10 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 		s.Integral, s.Covered = a.area.total(), a.covered
 	}
 	s.Sketch = a.sketch
+	if r.Aggregates.any(Durations) {
+		*s.States = a.states
+		s.States.between(first.state(), last.state(), decimals)
+	}
 	s.settle()
 	s.drop()
 	return s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Measure extracts a number from a value. It has a name, and either Of or Int.
+// Measure extracts a number or a state from a value. It has a name, and one of Of, Int and Text.
 type Measure[T any] struct {
 	// Name is not empty and differs from those of the other measures. It is the key in JSON.
 	Name string
@@ -23,6 +24,9 @@ type Measure[T any] struct {
 	// Int returns the number as a whole multiple of 10^-Decimals, and false if the value has none: with Decimals 2, it
 	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.Exact] has the results.
 	Int func(T) (int64, bool)
+	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First and Last
+	// then, but States has. For a boolean, use strconv.FormatBool.
+	Text func(T) (string, bool)
 	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
 	Decimals int
 	// Kind says what the numbers mean. Zero is Gauge.
@@ -32,20 +36,36 @@ type Measure[T any] struct {
 	// Linear makes the Integral assume that the value changes linearly between two numbers. Without it, each number is
 	// valid until the next one.
 	Linear bool
-	// MaxGap is the longest time between two numbers that the Integral bridges. Nothing is known in a longer one. Zero
-	// bridges all.
+	// MaxGap is the longest time between two numbers that the Integral bridges; nothing is known in a longer one. Of
+	// Durations, it is the longest time for which a state lasts without another number; then the state is unknown. Zero is
+	// no limit.
 	MaxGap time.Duration
 }
 
 // rule returns how to aggregate the measure. The error matches [ErrInvalid].
 func (m *Measure[T]) rule() (rule, error) {
+	functions := 0
+	for _, set := range []bool{m.Of != nil, m.Int != nil, m.Text != nil} {
+		if set {
+			functions++
+		}
+	}
+	asked := m.Aggregates
 	switch {
-	case (m.Of == nil) == (m.Int == nil):
-		return rule{}, invalid.New(ErrInvalid, "Of and Int", "both nil, or both set", "one function that returns a number")
+	case functions != 1:
+		return rule{}, invalid.New(ErrInvalid, "Of, Int and Text", strconv.Itoa(functions)+" of them set", "one function")
+	case m.Text != nil && m.Kind != State:
+		return rule{}, invalid.New(ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
+	case m.Text != nil && asked == 0:
+		asked = Count | Ends | Durations
+	case m.Of != nil && m.Kind == State && asked.any(Durations):
+		return rule{}, invalid.New(ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
+	}
+	switch {
 	case m.Decimals < 0 || m.Decimals > maxDecimals || m.Int == nil && m.Decimals != 0:
 		return rule{}, invalid.New(ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
 	}
-	a, err := m.Kind.Resolve(m.Aggregates)
+	a, err := m.Kind.Resolve(asked)
 	if err == nil {
 		err = checkLine(a, m.Linear, m.MaxGap)
 	}
@@ -95,10 +115,14 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 	m := &a.measures[measure]
 	p := reading{t: t}
 	var ok bool
-	if m.Int != nil {
+	switch {
+	case m.Int != nil:
 		p.units, ok = m.Int(v)
 		p.x = NewDecimal(p.units, m.Decimals).Float64()
-	} else {
+	case m.Text != nil:
+		p.text, ok = m.Text(v)
+		p.x = math.NaN()
+	default:
 		p.x, ok = m.Of(v)
 		ok = ok && isFinite(p.x)
 	}
@@ -122,7 +146,7 @@ type Ranger[T any] interface {
 // tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range.
 //
 // If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
-// interval for [Delta], [Increase], [Integral], [Previous] and [Linear], and the one after it for [Integral] and [Linear].
+// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Integral] and [Linear].
 // Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
 // each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
 //
@@ -156,7 +180,8 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 
 // Over returns an iterator over the buckets of a sequence of points. The points must be in the interval and in the
 // given order; times may repeat. Points of several entities are aggregated together; [Delta], [Increase],
-// [Integral] and [Ends] then make no sense, because they compare points of one entity. The interval decides which
+// [Integral], [Durations] and [Ends] then make no sense, because they compare points of one entity; see
+// [Aggregator.ReadGroup]. The interval decides which
 // buckets are partial and how far gaps extend. If the interval has no start or end, there is no gap before the first
 // or after the last point.
 //
@@ -164,9 +189,9 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 //
 // Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
 // [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With [Integral], and with
-// [Delta] and [Increase] if the newest come first, a bucket waits for the next one with a number of the measure; at most
+// [Delta], [Increase] and [Durations] if the newest come first, a bucket waits for the next one with a number of the measure; at most
 // Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With the
-// other Gaps, the bucket that waits longest is yielded without its step from that number: Since and Covered say so. Per
+// other Gaps, the bucket that waits longest is yielded without its step from that number: Since, Covered and Unknown say so. Per
 // bucket it allocates the bucket's values.
 //
 // If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
@@ -194,7 +219,7 @@ func (a *Aggregator[T]) over(
 // buckets returns the buckets that hold points.
 func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.measures))}
+		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.measures)), known: make([]map[stateID]bool, len(a.measures))}
 		for p, err := range points {
 			t := p.Time
 			bad, isBad := (*tsdb.PointError)(nil), false
@@ -218,7 +243,10 @@ func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame)
 				}
 				continue
 			}
-			r.add(t, p.Value)
+			if err := r.add(t, p.Value); err != nil {
+				yield(Bucket{}, err)
+				return
+			}
 		}
 		if r.open {
 			yield(r.close(), nil)
@@ -236,6 +264,7 @@ type run[T any] struct {
 	stopped bool      // the caller left the loop
 	last    time.Time // time of the previous point
 	sums    []accumulator
+	known   []map[stateID]bool // the states of each measure
 }
 
 // turn makes the bucket that contains t the open one, and yields the one before. It rejects a t out of order.
@@ -263,13 +292,37 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 	return nil
 }
 
-func (r *run[T]) add(t time.Time, v T) {
+func (r *run[T]) add(t time.Time, v T) error {
 	r.bucket.Points++
 	for i := range r.rules {
-		if p, ok := r.reading(i, t, v); ok {
-			r.sums[i].add(p, &r.rules[i], r.measures[i].Int != nil, r.frame.Order == tsdb.OldestFirst)
+		p, ok := r.reading(i, t, v)
+		if !ok {
+			continue
 		}
+		if r.rules[i].Aggregates.any(Durations) {
+			if err := r.learn(i, p.state()); err != nil {
+				return err
+			}
+		}
+		r.sums[i].add(p, &r.rules[i], r.measures[i].Int != nil, r.frame.Order == tsdb.OldestFirst)
 	}
+	return nil
+}
+
+// learn refuses a state that is one too many.
+func (r *run[T]) learn(measure int, s stateID) error {
+	known := r.known[measure]
+	switch {
+	case known[s]:
+		return nil
+	case known == nil:
+		known = map[stateID]bool{}
+		r.known[measure] = known
+	case len(known) == MaxStates:
+		return tooManyStates(r.names[measure])
+	}
+	known[s] = true
+	return nil
 }
 
 // close returns the open bucket.

@@ -16,6 +16,8 @@ type Bucket struct {
 	// Bad is how many more points the bucket has that could not be decoded. The iterator yields each as a
 	// *tsdb.PointError.
 	Bad int64
+	// Entities is how many entities have points in the bucket. Only [Aggregator.ReadGroup] sets it.
+	Entities int64
 	// Partial says that the interval covers only part of the bucket.
 	Partial bool
 	// Open says that more points are expected, and that late points still change the bucket. Only package rollup sets
@@ -32,14 +34,15 @@ func (b Bucket) MarshalJSON() ([]byte, error) {
 		values[s.Name] = s
 	}
 	return json.Marshal(struct {
-		Start   time.Time          `json:"start"`
-		End     time.Time          `json:"end"`
-		Points  int64              `json:"points"`
-		Bad     int64              `json:"bad,omitempty"`
-		Partial bool               `json:"partial,omitempty"`
-		Open    bool               `json:"open,omitempty"`
-		Values  map[string]Summary `json:"values"`
-	}{b.Start, b.End, b.Points, b.Bad, b.Partial, b.Open, values})
+		Start    time.Time          `json:"start"`
+		End      time.Time          `json:"end"`
+		Points   int64              `json:"points"`
+		Bad      int64              `json:"bad,omitempty"`
+		Entities int64              `json:"entities,omitempty"`
+		Partial  bool               `json:"partial,omitempty"`
+		Open     bool               `json:"open,omitempty"`
+		Values   map[string]Summary `json:"values"`
+	}{b.Start, b.End, b.Points, b.Bad, b.Entities, b.Partial, b.Open, values})
 }
 
 // cut reports whether the interval covers only part of the bucket.

@@ -42,6 +42,9 @@ func (d Decimal) sub(o Decimal) Decimal {
 	return Decimal{hi: int64(hi), lo: lo, decimals: d.decimals}
 }
 
+// less reports whether d is less than a number with the same decimals.
+func (d Decimal) less(o Decimal) bool { return d.hi < o.hi || d.hi == o.hi && d.lo < o.lo }
+
 // units returns the whole number.
 func (d Decimal) units() *big.Int {
 	n := new(big.Int).SetInt64(d.hi)

@@ -1,6 +1,7 @@
 // Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It computes
 // the count, sum, mean, minimum, maximum, first and last of the numbers in values; the increase, rate and resets of
-// counters; and the percentiles, change, standard deviation, time-weighted mean and integral of gauges. It can fill gaps.
+// counters; the percentiles, change, standard deviation, time-weighted mean and integral of gauges; and how long each state lasted. It
+// can fill gaps, add up the buckets of a group of entities, find outages, and align series with one another.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
@@ -19,7 +20,7 @@
 //
 // # Kinds of measures
 //
-// A measure declares its [Kind]: a gauge rises and falls, a counter only grows, a state is a name. The kind decides which
+// A measure declares its [Kind]: a gauge rises and falls, a counter only grows, a state has a name and lasts. The kind decides which
 // [Aggregates] are allowed, and [New] refuses the others. [Summary] describes each.
 //
 // The step between two numbers belongs to the bucket of the later one, so Increase and Delta of the hours add up to those
@@ -28,11 +29,23 @@
 // bucket of the next number; a deleted one, too. If the earlier points have expired or were deleted, the first bucket
 // lacks its step, and Since says from when it counts.
 //
+// A state lasts until the next one, so a bucket without points has a state, too: [Null] keeps such buckets in the sequence. [States]
+// describes what is known of them.
+//
 // # Percentiles
 //
 // With [Quantiles], a bucket has a [Sketch] of its numbers: [Summary.Quantile] returns percentiles, [Sketch.Histogram] counts
 // between bounds. The error is at most 0.8 percent of the number, whatever the numbers are. Sketches of several buckets or
 // entities merge to the sketch of all their numbers, as percentiles cannot.
+//
+// # Other questions
+//
+//   - [Aggregator.ReadGroup] adds up the buckets of several entities; under.Windows does so for all groups below a prefix.
+//   - [Outages] are the times in which an entity sent nothing for too long, and [ReadUptime] is the rest, by buckets.
+//   - [AlignToGrid] and [AlignToPoints] put the values of several entities, also of different datasets, into rows of one time.
+//
+// These read points. Rollups keep numbers of buckets only, so they can answer none of these questions, with one exception: a bucket
+// without points tells that an entity was silent.
 //
 // # Gaps
 //

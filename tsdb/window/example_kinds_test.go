@@ -13,11 +13,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// MeterReading is what a smart meter sends: the energy since it was installed, the voltage and the load.
+// MeterReading is what a smart meter sends: the energy since it was installed, the voltage, the load, and whether it is connected
+// to the grid.
 type MeterReading struct {
 	WattHours int64   `json:"wh"`
 	Volts     float64 `json:"v"`
 	LoadKW    float64 `json:"kw"`
+	Relay     string  `json:"relay"`
 }
 
 var meters = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[MeterReading](), tsdb.SchemaOptions{})
@@ -43,7 +45,11 @@ func Example_smartMeter() {
 		if energy += 1500; t.Equal(replaced) {
 			energy = 500
 		}
-		points = append(points, tsdb.Point[MeterReading]{Entity: meter, Time: t, Value: MeterReading{energy, 230 + float64(t.Hour()%4), 0.25}})
+		relay := "on"
+		if t.Day() == 10 {
+			relay = "off"
+		}
+		points = append(points, tsdb.Point[MeterReading]{Entity: meter, Time: t, Value: MeterReading{energy, 230 + float64(t.Hour()%4), 0.25, relay}})
 	}
 	if _, err := repo.PutMany(ctx, points); err != nil {
 		log.Fatal(err)
@@ -53,6 +59,7 @@ func Example_smartMeter() {
 		{Name: "kwh", Kind: window.Counter, Int: func(r MeterReading) (int64, bool) { return r.WattHours, true }, Decimals: 3},
 		{Name: "volts", Of: func(r MeterReading) (float64, bool) { return r.Volts, true }, Aggregates: window.Mean | window.StdDev},
 		{Name: "kw", Of: func(r MeterReading) (float64, bool) { return r.LoadKW, true }, Aggregates: window.Integral},
+		{Name: "relay", Kind: window.State, Text: func(r MeterReading) (string, bool) { return r.Relay, true }, MaxGap: 12 * time.Hour},
 	}, window.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -65,17 +72,21 @@ func Example_smartMeter() {
 		if month.Start.Month() > time.March {
 			break
 		}
-		kwh, volts, kw := month.Values[0], month.Values[1], month.Values[2]
+		kwh, volts, kw, relay := month.Values[0], month.Values[1], month.Values[2], month.Values[3].States
 		fmt.Printf("%s  %v kWh, resets: %d, %.0f W on average\n", month.Start.Format("Jan"), kwh.Exact.Increase, kwh.Resets, kwh.Rate*3600*1000)
 		fmt.Printf("     %.1f V, standard deviation %.2f; %.1f kWh by the load\n", volts.Mean, volts.StdDev, kw.Integral/3600)
+		fmt.Printf("     connected for %.1f%% of the time, off for %v, transitions: %d\n", 100*relay.DutyCycle("on"), relay.Time("off"), relay.Transitions)
 	}
 	// Output:
 	// Jan  184.5 kWh, resets: 0, 250 W on average
 	//      231.0 V, standard deviation 1.00; 186.0 kWh by the load
+	//      connected for 96.8% of the time, off for 24h0m0s, transitions: 2
 	// Feb  168 kWh, resets: 0, 250 W on average
 	//      231.0 V, standard deviation 1.00; 168.0 kWh by the load
+	//      connected for 96.4% of the time, off for 24h0m0s, transitions: 2
 	// Mar  185 kWh, resets: 1, 249 W on average
 	//      231.0 V, standard deviation 1.00; 186.0 kWh by the load
+	//      connected for 96.8% of the time, off for 24h0m0s, transitions: 2
 }
 
 // The kind of a measure decides what can be asked. What makes no sense is refused when it is defined.

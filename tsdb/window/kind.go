@@ -19,7 +19,8 @@ const (
 	// Counter is a number that only grows, such as the kWh of a meter. A number that is less than the one before it
 	// means that the counter was reset: it has counted from zero since. A negative number counts as none.
 	Counter
-	// State is a number that names a state, such as 0 for off and 1 for on. It cannot be added or averaged.
+	// State is a text or a number that names a state, such as "charging", or 0 for off and 1 for on. It cannot be added or
+	// averaged. It lasts until the next one.
 	State
 )
 
@@ -63,7 +64,7 @@ func (k Kind) invalid() error {
 //
 //	Gauge    Count, Sum, Min, Max, Ends, StdDev, Delta, Integral, Quantiles; zero is Basic|Ends, in a rollup Basic
 //	Counter  Count, Min, Max, Ends, Increase; zero is Count|Ends|Increase
-//	State    Count, Ends; zero is Count|Ends
+//	State    Count, Ends, Durations; zero is Count|Ends, and with Measure.Text also Durations
 type Aggregates uint16
 
 const (
@@ -87,6 +88,8 @@ const (
 	Integral
 	// Quantiles are percentiles and histograms, from a Sketch, with an error of at most 0.8 percent.
 	Quantiles
+	// Durations are how long each state lasted: States.
+	Durations
 
 	// Mean is what the mean needs.
 	Mean = Count | Sum
@@ -94,7 +97,7 @@ const (
 	Basic = Count | Sum | Min | Max
 )
 
-var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev", "delta", "increase", "integral", "quantiles"}
+var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev", "delta", "increase", "integral", "quantiles", "durations"}
 
 const everyAggregate = Aggregates(1<<len(aggregateNames)) - 1
 
@@ -115,7 +118,7 @@ func (a Aggregates) String() string { return strings.Join(a.Names(), "+") }
 // any reports whether a has one of the aggregates of b.
 func (a Aggregates) any(b Aggregates) bool { return a&b != 0 }
 
-// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase or Integral need it, Mean
+// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase, Integral or Durations need it, Mean
 // where StdDev does, and Count, Min and Max where Quantiles do. The error matches [ErrInvalid] and says why the kind does not allow one of them.
 func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	const field = "Aggregates"
@@ -126,7 +129,7 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 		if a == 0 {
 			return Basic | Ends, nil
 		}
-		allowed = everyAggregate &^ Increase
+		allowed = everyAggregate &^ (Increase | Durations)
 		why = "a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta"
 	case Counter:
 		if a == 0 {
@@ -138,7 +141,7 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 		if a == 0 {
 			return Count | Ends, nil
 		}
-		allowed = Count | Ends
+		allowed = Count | Ends | Durations
 		why = "the number of a state is a name and not an amount"
 	default:
 		return 0, k.invalid()
@@ -147,6 +150,9 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 		return 0, invalid.New(ErrInvalid, field, strconv.Itoa(int(a)), "constants of package window, joined by |")
 	}
 	if bad := a &^ allowed; bad != 0 {
+		if bad == Durations {
+			why = "only a state lasts until the next one: declare Kind: State"
+		}
 		return 0, invalid.New(ErrInvalid, field, bad.String()+" of a "+k.String(), fmt.Sprintf("some of %s; %s", allowed, why))
 	}
 	if a.any(joined) {
@@ -162,7 +168,7 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 }
 
 // joined are the aggregates of a bucket that need numbers outside of it. They need Ends.
-const joined = Delta | Increase | Integral
+const joined = Delta | Increase | Integral | Durations
 
 // fits refuses a way to fill gaps that makes no sense for a measure.
 func (r *rule) fits(measure int, opts Options) error {
@@ -172,17 +178,15 @@ func (r *rule) fits(measure int, opts Options) error {
 	return invalid.New(ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
 }
 
-// checkLine refuses options of a measure that only Integral uses.
+// checkLine refuses options of a measure that none of its aggregates uses.
 func checkLine(a Aggregates, linear bool, maxGap time.Duration) error {
 	switch {
 	case maxGap < 0:
 		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 for none, or more")
-	case a.any(Integral):
-		return nil
-	case linear:
+	case linear && !a.any(Integral):
 		return invalid.New(ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
-	case maxGap != 0:
-		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 without Integral among the Aggregates: nothing else uses it")
+	case maxGap != 0 && !a.any(Integral|Durations):
+		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 without Integral or Durations among the Aggregates: nothing else uses it")
 	}
 	return nil
 }

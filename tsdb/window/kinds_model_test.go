@@ -17,7 +17,10 @@ import (
 )
 
 // telemetry has a counter, a gauge and a state, each of which a point may lack.
-type telemetry struct{ counter, gauge *float64 }
+type telemetry struct {
+	counter, gauge *float64
+	mode           *string
+}
 
 func (v telemetry) milli() (int64, bool) {
 	if v.counter == nil || math.IsNaN(*v.counter) {
@@ -31,10 +34,12 @@ func kindMeasures(maxGap time.Duration) []window.Measure[telemetry] {
 	return []window.Measure[telemetry]{
 		{Name: "counter", Kind: window.Counter, Of: func(v telemetry) (float64, bool) { return number(v.counter) }},
 		{Name: "exact", Kind: window.Counter, Int: telemetry.milli, Decimals: 3, Aggregates: window.Min | window.Increase},
-		{Name: "held", Of: gauge, MaxGap: maxGap, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral},
+		{Name: "held", Of: gauge, MaxGap: maxGap, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral | window.Quantiles},
 		{Name: "linear", Of: gauge, Linear: true, Aggregates: window.Integral},
 		{Name: "state", Kind: window.State, Of: gauge},
 		{Name: "cents", Int: telemetry.milli, Decimals: 3, Aggregates: window.Basic | window.Delta},
+		{Name: "mode", Kind: window.State, Text: telemetry.state, MaxGap: maxGap},
+		{Name: "level", Kind: window.State, Int: telemetry.level, Aggregates: window.Durations},
 	}
 }
 
@@ -67,7 +72,12 @@ func (h history) numbers(m *window.Measure[telemetry]) (times []time.Time, xs []
 			continue
 		}
 		var x *big.Rat
-		if m.Int != nil {
+		if m.Text != nil {
+			if _, ok := m.Text(p.p.Value); !ok {
+				continue
+			}
+			x = new(big.Rat)
+		} else if m.Int != nil {
 			n, ok := m.Int(p.p.Value)
 			if !ok {
 				continue
@@ -195,6 +205,7 @@ func expectBuckets(h history, g window.Grid, measures []window.Measure[telemetry
 		for i := range measures {
 			times, xs := h.numbers(&measures[i])
 			b.Values = append(b.Values, truth(&measures[i], times, xs, from, to))
+			b.Values[i].States = stateTruth(h, &measures[i], from, to)
 		}
 		out = append(out, b)
 	}
@@ -203,6 +214,9 @@ func expectBuckets(h history, g window.Grid, measures []window.Measure[telemetry
 		for j := range out {
 			if s := &out[j].Values[i]; s.Count == 0 {
 				fillGap(s, out, i, j, times, xs, start, end, opts)
+			}
+			if s := &out[j].Values[i]; measures[i].Text != nil {
+				s.First, s.Last = math.NaN(), math.NaN()
 			}
 		}
 	}
@@ -329,6 +343,9 @@ func randomHistory(rnd *rand.Rand, from time.Time, days int) history {
 				x = math.NaN()
 			}
 		}
+		if rnd.IntN(3) > 0 {
+			p.p.Value.mode = &[]string{"off", "on", "fault", ""}[rnd.IntN(4)]
+		}
 		if rnd.IntN(25) == 0 {
 			p.err = &tsdb.PointError{Time: t, Err: errors.New("bits")}
 		}
@@ -343,7 +360,7 @@ func TestKindsAreTheModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(19, 1))
 	zones := []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe"}
 	widths := []window.Grid{window.Every(time.Hour), window.Every(6 * time.Hour), window.Days(1)}
-	resets, covered, filled := int64(0), time.Duration(0), 0
+	resets, covered, filled, lasted := int64(0), time.Duration(0), 0, time.Duration(0)
 	for round := range 60 {
 		zone := zone(t, zones[rnd.IntN(len(zones))])
 		h := randomHistory(rnd, time.Date(2026, [...]time.Month{3, 10}[rnd.IntN(2)], 24, 0, 0, 0, 0, zone), 5)
@@ -382,7 +399,7 @@ func TestKindsAreTheModel(t *testing.T) {
 			}
 			for _, b := range want {
 				for _, s := range b.Values {
-					resets, covered = resets+s.Resets, covered+s.Covered
+					resets, covered, lasted = resets+s.Resets, covered+s.Covered, lasted+s.States.Time("on")
 					if s.Filled {
 						filled++
 					}
@@ -390,8 +407,8 @@ func TestKindsAreTheModel(t *testing.T) {
 			}
 		}
 	}
-	if resets < 100 || covered < 1000*time.Hour || filled < 100 {
-		t.Errorf("the series have %d resets, %v covered, %d filled: too few to test anything", resets, covered, filled)
+	if resets < 100 || covered < 1000*time.Hour || filled < 100 || lasted < 100*time.Hour {
+		t.Errorf("the series have %d resets, %v covered, %d filled, %v on: too few to test anything", resets, covered, filled, lasted)
 	}
 }
 
@@ -422,6 +439,9 @@ func compareKinds(t *testing.T, name string, measures []window.Measure[telemetry
 				t.Fatal(err)
 			}
 			if d := differs(a, b.Values[j], w.Values[j]); d != "" {
+				t.Fatalf("%s: measure %s of the bucket at %v: %s", name, measures[j].Name, b.Start, d)
+			}
+			if d := statesDiffer(b.Values[j].States, w.Values[j].States); d != "" {
 				t.Fatalf("%s: measure %s of the bucket at %v: %s", name, measures[j].Name, b.Start, d)
 			}
 		}

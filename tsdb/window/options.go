@@ -22,7 +22,7 @@ type Options struct {
 
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
 	// time (see [Fill]). It protects against a narrow grid over a long gap. One bucket more ends the sequence with
-	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase] or [Integral] only (see [Aggregator.Over]).
+	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase], [Integral] or [Durations] only (see [Aggregator.Over]).
 	// Zero means [DefaultMaxFilled].
 	MaxFilled int
 }

@@ -53,7 +53,11 @@ func (r *row) push(b Bucket) []Bucket {
 			if r.ahead(i) {
 				a.open = number
 			}
+			r.last(i, &b, &s)
 		} else {
+			if r.oldestFirst && a.found {
+				r.last(i, &b, &a.summary)
+			}
 			if r.gaps == Previous && r.oldestFirst && a.found && r.carries(b.Start, a.end, &a.summary) {
 				b.Values[i] = carry(s, a.summary)
 			}
@@ -72,13 +76,16 @@ func (r *row) ahead(measure int) bool {
 		return false
 	}
 	a := r.rules[measure].Aggregates
-	return a.any(Integral) || !r.oldestFirst && a.any(Delta|Increase)
+	return a.any(Integral) || !r.oldestFirst && a.any(Delta|Increase|Durations)
 }
 
 // waits reports whether the next number of a measure may change the buckets from its anchor to the one that starts at a
 // time, which does not have the measure.
 func (r *row) waits(measure int, start time.Time) bool {
 	a := &r.anchors[measure]
+	if !r.oldestFirst && r.rules != nil && r.rules[measure].Aggregates.any(Durations) {
+		return true // for the state that lasts into them
+	}
 	if r.gaps == Previous && !r.oldestFirst {
 		for done := !a.found || !r.ahead(measure); r.maxGap > 0 && done && a.open < r.first+len(r.held); a.open++ {
 			if r.held[a.open-r.first].Start.Sub(start) <= r.maxGap {
@@ -133,11 +140,14 @@ func (r *row) reach(measure int, b anchor) {
 			*s = between(*s, a.summary, b.summary, min(max(at, 0), 1))
 		}
 	}
-	if r.rules == nil || !a.found {
+	if r.rules == nil {
 		return
 	}
 	rule := &r.rules[measure]
-	if !rule.Aggregates.any(joined) {
+	if rule.Aggregates.any(Durations) {
+		r.lastBetween(measure, a, &b)
+	}
+	if !a.found || !rule.Aggregates.any(joined) {
 		return
 	}
 	older, newer := a, &b
@@ -147,6 +157,9 @@ func (r *row) reach(measure int, b anchor) {
 	last, first := older.summary.last(), newer.summary.first()
 	if at := held(newer.number); at != nil {
 		at.Values[measure].follow(last)
+		if rule.Aggregates.any(Durations) {
+			at.Values[measure].States.enter(older.summary.States.last, newer.summary.States.first)
+		}
 	}
 	if !rule.Aggregates.any(Integral) || !rule.connected(last, first) {
 		return
@@ -213,6 +226,15 @@ func (r *row) rest() []Bucket { return r.take(len(r.held)) }
 
 func (r *row) take(n int) []Bucket {
 	r.ready = append(r.ready[:0], r.held[:n]...)
+	for i := range r.rules {
+		if r.rules[i].Aggregates.any(Durations) {
+			for j := range r.ready {
+				from, to := r.clip(&r.ready[j])
+				states := r.ready[j].Values[i].States
+				states.Unknown = to.Sub(from) - states.known()
+			}
+		}
+	}
 	r.held = slices.Delete(r.held, 0, n)
 	r.first += n
 	return r.ready

@@ -60,6 +60,8 @@ type Summary struct {
 	// Sketch holds the distribution of the numbers if Quantiles are among the Aggregates; Quantile reads it. It is nil
 	// without numbers. The caller may keep and change it.
 	Sketch *Sketch
+	// States says how long each state lasted, if the Aggregates have Durations. Else it is nil.
+	States *States
 	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, and
 	// each measure of a rollup). Else it is nil.
 	Exact *Exact
@@ -90,6 +92,9 @@ func (r *rule) empty(name string) Summary {
 	}
 	if r.Aggregates.any(Integral) {
 		s.Integral = 0
+	}
+	if r.Aggregates.any(Durations) {
+		s.States = &States{}
 	}
 	if r.Aggregates != 0 && !r.Aggregates.any(Sum) {
 		s.Sum = nan
@@ -152,6 +157,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		P50       *number    `json:"p50,omitempty"`
 		P95       *number    `json:"p95,omitempty"`
 		P99       *number    `json:"p99,omitempty"`
+		States    *States    `json:"states,omitempty"`
 		Filled    bool       `json:"filled,omitempty"`
 		Overflow  bool       `json:"overflow,omitempty"`
 		Missing   []string   `json:"missing,omitempty"`
@@ -163,7 +169,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: stamp(s.Since),
 		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
 		P50: float(Quantiles, s.Quantile(0.5)), P95: float(Quantiles, s.Quantile(0.95)), P99: float(Quantiles, s.Quantile(0.99)),
-		Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.Names(),
+		States: s.States, Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.Names(),
 	}
 	if s.Overflow {
 		out.Sum = float(Sum, s.Sum)

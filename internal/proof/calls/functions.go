@@ -136,6 +136,7 @@ var Functions = []any{
 	window.Months,
 	window.New[int],
 	window.NewDecimal,
+	window.NewSeries[int, int],
 	window.Parse,
 	window.Weeks,
 }

@@ -95,6 +95,7 @@ var List = []Call{
 	{Func: under.Page[int], Tenants: One, Operation: "under.Page"},
 	{Func: under.LatestN[int], Tenants: One, Operation: "under.LatestN"},
 	{Func: under.Silent[int], Tenants: One, Operation: "under.Silent"},
+	{Func: under.Windows[int], Tenants: One, Operation: "under.Windows"},
 	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
@@ -129,4 +130,9 @@ var List = []Call{
 	{Func: (*inspect.View).Latest, Tenants: One},
 	{Func: (*inspect.View).Put, Tenants: One},
 	{Func: (*window.Aggregator[int]).Read, Tenants: One},
+	{Func: (*window.Aggregator[int]).ReadGroup, Tenants: One},
+	{Func: window.Outages[int], Tenants: One},
+	{Func: window.ReadUptime[int], Tenants: One},
+	{Func: window.AlignToGrid[int], Tenants: One},
+	{Func: window.AlignToPoints[int], Tenants: One},
 }

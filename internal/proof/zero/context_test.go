@@ -110,19 +110,39 @@ func TestNilContextIsNamed(t *testing.T) {
 		return err
 	}
 	for name, f := range map[string]func() error{
-		"Put":              func() error { return l.repo.Put(none, roof, noon, 1) },
-		"PutMany":          func() error { _, err := l.repo.PutMany(none, point); return err },
-		"PutIfAbsent":      func() error { _, err := l.repo.PutIfAbsent(none, roof, noon, 1); return err },
-		"Get":              func() error { _, err := l.repo.Get(none, roof, noon); return err },
-		"Latest":           func() error { _, err := l.repo.Latest(none, roof); return err },
-		"LatestMany":       func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
-		"Range":            func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
-		"Page":             func() error { _, err := l.repo.Page(none, roof, tsdb.AllTime(), 10, ""); return err },
-		"PageUnder":        func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
-		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
-		"under.Range":      func() error { return last(under.Range(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
-		"under.Merged":     func() error { return last(under.Merged(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
-		"under.Silent":     func() error { _, err := under.Silent(none, l.repo, tsdb.AllEntities(), noon, 1); return err },
+		"Put":          func() error { return l.repo.Put(none, roof, noon, 1) },
+		"PutMany":      func() error { _, err := l.repo.PutMany(none, point); return err },
+		"PutIfAbsent":  func() error { _, err := l.repo.PutIfAbsent(none, roof, noon, 1); return err },
+		"Get":          func() error { _, err := l.repo.Get(none, roof, noon); return err },
+		"Latest":       func() error { _, err := l.repo.Latest(none, roof); return err },
+		"LatestMany":   func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
+		"Range":        func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
+		"Page":         func() error { _, err := l.repo.Page(none, roof, tsdb.AllTime(), 10, ""); return err },
+		"PageUnder":    func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
+		"PageEntities": func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
+		"under.Range":  func() error { return last(under.Range(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Merged": func() error { return last(under.Merged(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Silent": func() error { _, err := under.Silent(none, l.repo, tsdb.AllEntities(), noon, 1); return err },
+		"under.Windows": func() error {
+			by, err := window.New(window.Every(time.Hour), []window.Measure[int64]{{Name: "n", Int: func(v int64) (int64, bool) { return v, true }}}, window.Options{})
+			if err != nil {
+				return err
+			}
+			for _, err = range under.Windows(none, l.repo, by, tsdb.AllEntities(), 0, tsdb.Between(noon, noon.Add(time.Hour))) { //nolint:revive // the loop keeps the last error
+			}
+			return err
+		},
+		"window.Outages": func() (err error) {
+			for _, err = range window.Outages(none, l.repo, roof, tsdb.Between(noon, noon.Add(time.Hour)), time.Minute) { //nolint:revive // the loop keeps the last error
+			}
+			return err
+		},
+		"window.AlignToPoints": func() (err error) {
+			series := []window.Series[int64]{window.NewSeries(l.repo, roof, func(v int64) (int64, bool) { return v, true })}
+			for _, err = range window.AlignToPoints(none, tsdb.AllTime(), series, window.AlignOptions{}) { //nolint:revive // the loop keeps the last error
+			}
+			return err
+		},
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
 		"Sink.Enqueue":     func() error { return l.sink.Enqueue(none, roof, noon, 1) },

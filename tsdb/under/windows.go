@@ -1,0 +1,156 @@
+package under
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// MaxGroupEntities is how many entities one group of [Windows] may have.
+const MaxGroupEntities = 100_000
+
+// windowsConcurrency is how many entities Windows reads at once.
+const windowsConcurrency = 16
+
+// Group is what [Windows] returns for the entities that share their first key fields.
+type Group struct {
+	// Prefix has the key fields that the entities share.
+	Prefix tsdb.Prefix `json:"prefix"`
+	// Entities is how many entities were read. Each bucket says how many of them have points in it.
+	Entities int `json:"entities"`
+	// Buckets are the buckets of all entities, added up as window.Aggregator.ReadGroup says.
+	Buckets []window.Bucket `json:"buckets"`
+}
+
+// Windows aggregates the points of all entities under a prefix by groups and time buckets. A group is the entities with the same
+// values in the next key fields below the prefix: with AllEntities and 1 field, each site is a group; with 0 fields, all
+// entities under the prefix are one. At least one key field is left for the entities of a group. Groups come in the order of their
+// entities, and each group's buckets newest first or in another tsdb.Order.
+//
+// Each entity is aggregated on its own, and the buckets of a group are added up: window.Aggregator.ReadGroup says what that means
+// for each aggregate. A counter's increase is never counted from one entity to another.
+//
+// It finds the entities at the cost of Repository.Entities. Each entity with points since the interval began costs as much as
+// window.Aggregator.Read; others cost nothing more, unless a measure has window.Durations: their state may last into the interval.
+// 16 entities of a group are read at the same time, or as many as a tsdb.Concurrency says.
+//
+// It holds one group in memory: its entities, up to 100,000 of them, and its buckets, up to the aggregator's MaxFilled. A group
+// with more entities is refused with ErrInvalid, and one with more buckets with window.ErrTooManyFilled. There is no limit on
+// the number of groups. The interval has a start and an end, and the tenant's limit on the length of ranges applies. Any error is
+// the last pair. A point that does not decode is counted as Bad in its bucket. The scan timeout bounds the iteration, including
+// the time that the loop body takes.
+func Windows[T any](
+	ctx context.Context, repo *tsdb.Repository[T], by *window.Aggregator[T], p tsdb.Prefix, fields int, in tsdb.Interval, opts ...tsdb.ReadOption,
+) iter.Seq2[Group, error] {
+	return func(yield func(Group, error) bool) {
+		opts := append([]tsdb.ReadOption{tsdb.Concurrency(windowsConcurrency)}, opts...)
+		ctx, c, err := begin(ctx, repo, telemetry.UnderWindows, p, in, opts, false)
+		defer func() { c.end(err) }()
+		if err == nil {
+			err = checkWindows(c, by, p, fields, in, opts[1:])
+		}
+		if err != nil {
+			yield(Group{}, err)
+			return
+		}
+		if c.read.Oldest > c.read.Newest {
+			return
+		}
+		g := grouping[T]{
+			call: c, yield: yield, by: by, in: in, of: len(p.Parts()) + fields,
+			repo: inside.Unlimited(repo, false), // this call has been counted
+			opts: append(opts, tsdb.Concurrency(c.read.Options.Width)),
+		}
+		carries := inside.CarriesStates(by)
+		err = c.read.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
+			return h.Units < c.read.Oldest && !carries || g.take(ctx, inside.EntityAt(h.Path).(tsdb.Entity))
+		})
+		if err == nil && g.err == nil && !g.stopped {
+			g.flush(ctx)
+		}
+		if g.err != nil {
+			err = g.err
+		}
+		if err != nil && !g.stopped {
+			yield(Group{}, err)
+		}
+	}
+}
+
+func checkWindows[T any](c *call[T], by *window.Aggregator[T], p tsdb.Prefix, fields int, in tsdb.Interval, opts []tsdb.ReadOption) error {
+	if err := refuseLimit(opts); err != nil {
+		return err
+	}
+	_, hasStart := in.Start()
+	_, hasEnd := in.End()
+	if !hasStart || !hasEnd {
+		return invalid.New(ErrInvalid, "interval", "open", "an interval with a start and an end")
+	}
+	if by == nil {
+		return invalid.New(ErrInvalid, "aggregator", "nil", "an aggregator from window.New")
+	}
+	if most := len(c.read.Rows.D.Fields) - len(p.Parts()) - 1; fields < 0 || fields > most {
+		return invalid.New(ErrInvalid, "fields of a group", strconv.Itoa(fields), fmt.Sprintf("0 to %d: below the prefix, one key field is left for the entities of a group", most))
+	}
+	return nil
+}
+
+// grouping is one loop over the result of Windows.
+type grouping[T any] struct {
+	*call[T]
+	yield   func(Group, error) bool
+	by      *window.Aggregator[T]
+	repo    *tsdb.Repository[T]
+	in      tsdb.Interval
+	opts    []tsdb.ReadOption
+	of      int // how many key fields the entities of a group share
+	prefix  tsdb.Prefix
+	members []tsdb.Entity
+	stopped bool // the caller left the loop
+	err     error
+}
+
+// take adds an entity to its group, and reports whether the call goes on.
+func (g *grouping[T]) take(ctx context.Context, e tsdb.Entity) bool {
+	prefix := tsdb.AllEntities()
+	if g.of > 0 {
+		prefix = tsdb.NewPrefix(e.Parts()[:g.of]...)
+	}
+	if len(g.members) > 0 && prefix != g.prefix && !g.flush(ctx) {
+		return false
+	}
+	if len(g.members) == MaxGroupEntities {
+		g.err = invalid.New(ErrInvalid, "entities of group "+g.prefix.String(), "more than "+strconv.Itoa(MaxGroupEntities),
+			"up to "+strconv.Itoa(MaxGroupEntities)+"; a longer prefix, or more fields")
+		return false
+	}
+	g.prefix, g.members = prefix, append(g.members, e)
+	return true
+}
+
+// flush yields the group, and reports whether the call goes on.
+func (g *grouping[T]) flush(ctx context.Context) bool {
+	if len(g.members) == 0 {
+		return true
+	}
+	group := Group{Prefix: g.prefix, Entities: len(g.members), Buckets: []window.Bucket{}} // not null in JSON
+	for b, err := range g.by.ReadGroup(ctx, g.repo, g.members, g.in, g.opts...) {
+		if err != nil {
+			g.err = err
+			return false
+		}
+		group.Buckets = append(group.Buckets, b)
+	}
+	g.op.Returned(len(group.Buckets))
+	g.members = g.members[:0]
+	g.stopped = !g.yield(group, nil)
+	return !g.stopped
+}

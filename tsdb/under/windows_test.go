@@ -1,0 +1,142 @@
+package under_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+func whole(v int64) (int64, bool) { return v, true }
+
+func byHour(t *testing.T, opts window.Options, more ...window.Measure[int64]) *window.Aggregator[int64] {
+	t.Helper()
+	agg, err := window.New(window.Every(time.Hour), append([]window.Measure[int64]{{Name: "counter", Kind: window.Counter, Int: whole}, {Name: "gauge", Int: whole}}, more...), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agg
+}
+
+// TestWindowsAreThoseOfEachGroup: for any prefix, number of fields, salts and order, Windows returns each group once, with the
+// buckets that its entities have together.
+func TestWindowsAreThoseOfEachGroup(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(19, 9))
+	for _, salts := range []int{0, 4} {
+		schema := tsdb.MustDefine("meters", tsdb.Key("site", "street", "meter"), codec.Int64(), tsdb.SchemaOptions{Salts: salts})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(24 * time.Hour) }}}, schema)
+		repo := schema.For(store, acme)
+		var points []point
+		for range 60 {
+			e := tsdb.NewEntity(fmt.Sprint("s", rnd.IntN(3)), fmt.Sprint("a", rnd.IntN(3)), fmt.Sprint("m", rnd.IntN(4)))
+			points = append(points, point{Entity: e, Time: start.Add(time.Duration(rnd.IntN(600)) * time.Minute), Value: rnd.Int64N(100)})
+		}
+		points = append(points, point{Entity: tsdb.NewEntity("s0", "a0", "old"), Time: start.Add(-time.Hour), Value: 7})
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		in := tsdb.Between(start.Add(100*time.Minute), start.Add(8*time.Hour))
+		agg := byHour(t, window.Options{Gaps: window.Null})
+		for _, p := range []tsdb.Prefix{tsdb.AllEntities(), tsdb.NewPrefix("s0"), tsdb.NewPrefix("s1", "a1"), tsdb.NewPrefix("nowhere")} {
+			for fields := range 3 - len(p.Parts()) {
+				order := tsdb.Order(rnd.IntN(2))
+				want := map[tsdb.Prefix][]tsdb.Entity{}
+				for _, x := range points {
+					parts := x.Entity.Parts()
+					key := tsdb.AllEntities()
+					if n := len(p.Parts()) + fields; n > 0 {
+						key = tsdb.NewPrefix(parts[:n]...)
+					}
+					newest := slices.ContainsFunc(points, func(y point) bool { return y.Entity == x.Entity && !y.Time.Before(start.Add(100*time.Minute)) })
+					if slices.Equal(parts[:len(p.Parts())], p.Parts()) && newest && !slices.Contains(want[key], x.Entity) {
+						want[key] = append(want[key], x.Entity)
+					}
+				}
+				got := collect(t, under.Windows(t.Context(), repo, agg, p, fields, in, order))
+				if len(got) != len(want) || !slices.IsSortedFunc(got, func(a, b under.Group) int { return strings.Compare(a.Prefix.String(), b.Prefix.String()) }) {
+					t.Fatalf("%d salts, %v, %d fields: groups %v, want those of %v", salts, p, fields, got, want)
+				}
+				for _, g := range got {
+					slices.SortFunc(want[g.Prefix], tsdb.Entity.Compare) // rates are added in this order
+					buckets := collect(t, agg.ReadGroup(t.Context(), repo, want[g.Prefix], in, order))
+					if a, b := asJSON(t, g.Buckets), asJSON(t, buckets); a != b || g.Entities != len(want[g.Prefix]) {
+						t.Errorf("%d salts, %v, %d fields: group %v of %d has\n     %s\nwant %s", salts, p, fields, g.Prefix, g.Entities, a, b)
+					}
+				}
+			}
+		}
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestWindowsCarryStates: an entity that was silent in the interval counts for a measure whose state lasts, and costs nothing for
+// others.
+func TestWindowsCarryStates(t *testing.T) {
+	schema := tsdb.MustDefine("doors", tsdb.Key("site", "door"), codec.Int64(), tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(24 * time.Hour) }}}, schema)
+	repo := schema.For(store, acme)
+	for i := range 10 {
+		if err := repo.Put(t.Context(), tsdb.NewEntity("berlin", fmt.Sprint(i)), start.Add(-time.Minute), int64(i%2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := tsdb.Between(start, start.Add(time.Hour))
+	open := window.Measure[int64]{Name: "open", Kind: window.State, Int: whole, Aggregates: window.Durations}
+	groups := collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{Gaps: window.Null}, open), tsdb.AllEntities(), 1, in))
+	if len(groups) != 1 || groups[0].Entities != 10 || groups[0].Buckets[0].Values[2].States.Time("1") != 5*time.Hour {
+		t.Errorf("got %s, want five doors that were open for an hour each", asJSON(t, groups))
+	}
+	conn.Reset()
+	if groups := collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{}), tsdb.AllEntities(), 1, in)); len(groups) != 0 {
+		t.Errorf("got %s, want no group without points", asJSON(t, groups))
+	}
+	if reads := conn.Counts().Calls[tsdbtest.ReadRows]; reads > 3 {
+		t.Errorf("ten silent entities cost %d reads, want no read for each", reads)
+	}
+}
+
+func TestWindowsRefuse(t *testing.T) {
+	repo, _ := fleet(t, 3, 10, tsdbtest.Options{})
+	in := tsdb.Between(start, start.Add(time.Hour))
+	agg := byHour(t, window.Options{})
+	for want, err := range map[string]error{
+		"aggregator is nil":                    first(under.Windows(t.Context(), repo, nil, tsdb.AllEntities(), 1, in)),
+		"fields of a group is -1; want 0 to 1": first(under.Windows(t.Context(), repo, agg, tsdb.AllEntities(), -1, in)),
+		"fields of a group is 2; want 0 to 1":  first(under.Windows(t.Context(), repo, agg, tsdb.AllEntities(), 2, in)),
+		"fields of a group is 1; want 0 to 0":  first(under.Windows(t.Context(), repo, agg, tsdb.NewPrefix("berlin"), 1, in)),
+		"interval is open":                     first(under.Windows(t.Context(), repo, agg, tsdb.AllEntities(), 1, tsdb.Since(start))),
+		"read option 0 is tsdb.Limit":          first(under.Windows(t.Context(), repo, agg, tsdb.AllEntities(), 1, in, tsdb.Limit(1))),
+		"prefix":                               first(under.Windows(t.Context(), repo, agg, tsdb.Prefix{}, 1, in)),
+	} {
+		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := first(under.Windows(ctx, repo, agg, tsdb.AllEntities(), 1, in)); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+	for range under.Windows(t.Context(), repo, agg, tsdb.AllEntities(), 1, in) {
+		break // goleak finds what leaving the loop would leave behind
+	}
+}

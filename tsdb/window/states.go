@@ -1,0 +1,191 @@
+package window
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// MaxStates is how many different states a measure may have in one run of a sequence. One more ends the sequence with
+// [ErrInvalid].
+const MaxStates = 1000
+
+// States says how long each state of a measure lasted in a bucket, in the part of it that the interval covers. A state lasts until
+// the next point that has one, also beyond the bucket of its own point, and the last one to the end of the interval; but no
+// longer than Measure.MaxGap. So end an interval now, and not in the future.
+//
+// Its JSON is {"times":[{"state":"on","time_s":60,"entered":1}],"transitions":1,"unknown_s":0,"first":"on","last":"on"}.
+type States struct {
+	// Times are the states of the bucket: texts in their order, whole numbers by value.
+	Times []StateTime
+	// Transitions is how often the state changed, from one point to the next. The change from the last point before the
+	// bucket to its first one counts here, so the hours of a day add up to the day.
+	Transitions int64
+	// Unknown is how long no state was known: before the first point, and once a state has lasted for MaxGap.
+	Unknown time.Duration
+	// First and Last are the states of the oldest and the newest point of the bucket, "" without one.
+	First, Last string
+
+	first, last stateID
+}
+
+// StateTime is one state of a bucket.
+type StateTime struct {
+	// State is the text, or the digits of the number.
+	State string
+	// Time is how long the state lasted.
+	Time time.Duration
+	// Entered is how often another state changed into it.
+	Entered int64
+
+	units int64
+}
+
+// Time returns how long a state lasted, 0 if it did not.
+func (s *States) Time(state string) time.Duration {
+	if s != nil {
+		for i := range s.Times {
+			if s.Times[i].State == state {
+				return s.Times[i].Time
+			}
+		}
+	}
+	return 0
+}
+
+// DutyCycle returns the share of a state in the time in which the state is known, 0 to 1. It is NaN if it never is.
+func (s *States) DutyCycle(state string) float64 {
+	if known := s.known(); known > 0 {
+		return float64(s.Time(state)) / float64(known)
+	}
+	return math.NaN()
+}
+
+// known returns how long some state was known.
+func (s *States) known() (sum time.Duration) {
+	if s != nil {
+		for i := range s.Times {
+			sum += s.Times[i].Time
+		}
+	}
+	return sum
+}
+
+// MarshalJSON implements json.Marshaler. Times are in seconds.
+func (s *States) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		return []byte("null"), nil
+	}
+	type stateTime struct {
+		State   string  `json:"state"`
+		Time    float64 `json:"time_s"`
+		Entered int64   `json:"entered"`
+	}
+	times := make([]stateTime, len(s.Times))
+	for i, t := range s.Times {
+		times[i] = stateTime{t.State, t.Time.Seconds(), t.Entered}
+	}
+	return json.Marshal(struct {
+		Times       []stateTime `json:"times"`
+		Transitions int64       `json:"transitions"`
+		Unknown     float64     `json:"unknown_s"`
+		First       string      `json:"first,omitempty"`
+		Last        string      `json:"last,omitempty"`
+	}{times, s.Transitions, s.Unknown.Seconds(), s.First, s.Last})
+}
+
+// stateID identifies a state. While a bucket is open, a number has no name.
+type stateID struct {
+	units int64
+	name  string
+}
+
+func (r *reading) state() stateID { return stateID{r.units, r.text} }
+
+// at returns the entry of a state, and adds it if it is missing.
+func (s *States) at(id stateID) *StateTime {
+	i, found := slices.BinarySearchFunc(s.Times, id, func(t StateTime, id stateID) int {
+		return cmp.Or(cmp.Compare(t.units, id.units), cmp.Compare(t.State, id.name))
+	})
+	if !found {
+		s.Times = slices.Insert(s.Times, i, StateTime{State: id.name, units: id.units})
+	}
+	return &s.Times[i]
+}
+
+// spend adds time in a state.
+func (s *States) spend(id stateID, d time.Duration) {
+	if d > 0 {
+		s.at(id).Time += d
+	}
+}
+
+// enter counts the change from the state of one point to that of the next.
+func (s *States) enter(older, newer stateID) {
+	if older != newer {
+		s.Transitions++
+		s.at(newer).Entered++
+	}
+}
+
+// between sets the first and the last state, and names the states if they are numbers: decimals is below 0 if they are texts.
+func (s *States) between(first, last stateID, decimals int) {
+	if decimals >= 0 {
+		for i := range s.Times {
+			s.Times[i].State = NewDecimal(s.Times[i].units, decimals).String()
+		}
+		first.name, last.name = NewDecimal(first.units, decimals).String(), NewDecimal(last.units, decimals).String()
+	}
+	s.first, s.last = first, last
+	s.First, s.Last = first.name, last.name
+}
+
+// last adds the time for which the newest state of a summary lasted in a bucket without newer points.
+func (r *row) last(measure int, b *Bucket, older *Summary) {
+	r.lastUntil(measure, b, older, time.Time{})
+}
+
+// lastUntil is last if the next point is at a time.
+func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time) {
+	if r.rules == nil || !r.rules[measure].Aggregates.any(Durations) {
+		return
+	}
+	from, to := r.clip(b)
+	if from.Before(older.LastTime) {
+		from = older.LastTime
+	}
+	if gap := r.rules[measure].MaxGap; gap > 0 && older.LastTime.Add(gap).Before(to) {
+		to = older.LastTime.Add(gap)
+	}
+	if !until.IsZero() && until.Before(to) {
+		to = until
+	}
+	b.Values[measure].States.spend(older.States.last, to.Sub(from))
+}
+
+// lastBetween adds the time for which a state lasted after its own bucket, up to the next number of the measure. Of two adjacent
+// buckets with numbers, a was pushed before b. It need not exist: then the newest come first, and b has the last state.
+func (r *row) lastBetween(measure int, a, b *anchor) {
+	if r.oldestFirst {
+		if n := b.number - r.first; a.found && n < len(r.held) { // those without numbers have it already
+			r.lastUntil(measure, &r.held[n], &a.summary, b.summary.FirstTime)
+		}
+		return
+	}
+	var until time.Time
+	if a.found {
+		until = a.summary.FirstTime
+	}
+	for n := max(a.number, r.first); n < b.number; n++ {
+		r.lastUntil(measure, &r.held[n-r.first], &b.summary, until)
+	}
+}
+
+func tooManyStates(measure string) error {
+	return invalid.New(ErrInvalid, "states of measure "+measure, "more than "+strconv.Itoa(MaxStates), "up to "+strconv.Itoa(MaxStates)+" different ones")
+}
