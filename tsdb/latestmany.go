@@ -160,23 +160,26 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 	for i, e := range entities {
 		paths[i] = e.path
 	}
-	r.rows.Newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) { out[i] = r.history(entities[i], hits, err) })
+	var singles []Point[T] // one for each entity
+	if n == 1 {
+		singles = make([]Point[T], len(entities))
+	}
+	r.rows.Newest(ctx, paths, n, o, func(i int, hits []dataset.Hit, err error) {
+		h := &out[i]
+		h.Entity, h.Err = entities[i], err
+		switch {
+		case err != nil || len(hits) == 0:
+			return
+		case n == 1:
+			h.Points = singles[i : i : i+1]
+		default:
+			h.Points = make([]Point[T], 0, len(hits))
+		}
+		for k := range hits {
+			r.add(h, hits[k])
+		}
+	})
 	return out
-}
-
-// history decodes the points of an entity.
-func (r *Repository[T]) history(e Entity, hits []dataset.Hit, err error) History[T] {
-	h := History[T]{Entity: e, Err: err}
-	if err != nil {
-		return h
-	}
-	if len(hits) > 0 {
-		h.Points = make([]Point[T], 0, len(hits))
-	}
-	for i := range hits {
-		r.add(&h, hits[i])
-	}
-	return h
 }
 
 // add decodes a point and appends it to a history.

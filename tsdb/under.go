@@ -20,6 +20,9 @@ import (
 //   - Long histories are skipped. For m entities that is at most m requests, plus one per salt, and about 16 rows per entity.
 //     An entity costs one more request if its newest points expired in one retention class while older ones in another class
 //     did not.
+//   - The store remembers up to 4,096 entities with long histories of a tenant in a dataset. The next call reads them in shared
+//     requests, 250 in each, and about one row per entity. An entity with more than 8 points since the last call ends its
+//     request; one whose newest point is gone costs two more requests.
 //   - A scan that needs more than 32 requests is split into up to 8 parts, which are read in parallel. A part for which the
 //     loop waits through 64 more requests is split again. A split costs up to 9 requests. Salts are always read in parallel.
 //   - In a schema with heads it reads one row per entity, 1,000 per request.

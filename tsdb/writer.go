@@ -72,7 +72,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		o.Sends, o.HealthChanged = w.sends, w.watch.Down
 	}
 	if opts.Journal.Dir == "" {
-		o.Failed = w.failed
+		o.Failed, o.Free = w.failed, delivery.Free
 		w.buffer = buffer.New(delivery.Sender{Table: s.core}, o)
 		w.watch.Open(w.figures(o))
 		return w, nil

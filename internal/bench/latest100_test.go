@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -25,10 +29,29 @@ func latestOfEach(b *testing.B, repo *tsdb.Repository[reading], devices []tsdb.E
 }
 
 // BenchmarkLatest100 measures reads of the newest point of each of 100 devices, without network delay: with one request
-// for each device (each), with a skip scan over histories of 100 and of 10,000 points (scan), with one request for a
-// short range of each device (window), and from heads (head).
+// for each device (each), with LatestUnder over histories of 100 and of 10,000 points, by a store that has met none of them
+// (first) and by one that has (scan), with Entities (entities), with one request for a short range of each device (window),
+// and from heads (head).
 func BenchmarkLatest100(b *testing.B) {
-	store := plain(b, points, heads)
+	server, err := local.Open(engine.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = server.Close() })
+	var fresh func() *tsdb.Store
+	store := open(b, server, func(c *bigtable.Client, a *bigtable.AdminClient) *tsdb.Store {
+		fresh = func() *tsdb.Store {
+			s, err := tsdb.New(c, table, tsdb.Options{Admin: a})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return s
+		}
+		return fresh()
+	})
+	if err := store.Ensure(context.Background(), points, heads); err != nil {
+		b.Fatal(err)
+	}
 	repo := points.For(store, acme)
 	const n = 100
 	devices := fillFleet(b, repo, "berlin", n, 100)
@@ -42,11 +65,48 @@ func BenchmarkLatest100(b *testing.B) {
 			}
 		}
 	}
-	under := func(b *testing.B, site string) {
+	under := func(b *testing.B, repo *tsdb.Repository[reading], site string) {
+		found := 0
+		for _, err := range repo.LatestUnder(ctx, tsdb.NewPrefix(site)) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			found++
+		}
+		if found != n {
+			b.Fatal(found)
+		}
+	}
+	scan := func(b *testing.B, site string) {
+		b.ReportAllocs()
+		for b.Loop() {
+			under(b, repo, site)
+		}
+	}
+	b.Run("each", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			latestOfEach(b, repo, devices)
+		}
+	})
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			b.StopTimer()
+			repo := points.For(fresh(), acme)
+			if _, err := repo.Latest(ctx, devices[0]); err != nil { // reads what the store keeps of tenants
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			under(b, repo, "berlin")
+		}
+	})
+	b.Run("scan", func(b *testing.B) { scan(b, "berlin") })
+	b.Run("entities", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			found := 0
-			for _, err := range repo.LatestUnder(ctx, tsdb.NewPrefix(site)) {
+			for _, err := range repo.Entities(ctx, tsdb.NewPrefix("berlin")) {
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -56,19 +116,12 @@ func BenchmarkLatest100(b *testing.B) {
 				b.Fatal(found)
 			}
 		}
-	}
-	b.Run("each", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			latestOfEach(b, repo, devices)
-		}
 	})
-	b.Run("scan", func(b *testing.B) { under(b, "berlin") })
 	b.Run("window", func(b *testing.B) { many(b, repo) })
 	b.Run("head", func(b *testing.B) { many(b, heads.For(store, acme)) })
 	b.Run("scan/history=10000", func(b *testing.B) {
 		fillFleet(b, repo, "bonn", n, 10_000)
-		under(b, "bonn")
+		scan(b, "bonn")
 	})
 }
 

@@ -359,6 +359,9 @@ func (q *Buffer) finish(it *Item) {
 		})
 	}
 	q.giveBack(it)
+	if q.opts.Free != nil {
+		q.opts.Free(it)
+	}
 }
 
 // reportChunk is how many ended items are reported before their room is freed.

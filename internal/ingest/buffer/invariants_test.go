@@ -156,6 +156,11 @@ func randomOperations(t *testing.T, seed uint64) {
 	if roll(2) == 0 {
 		opts.Delivery = time.Duration(100+roll(2000)) * time.Millisecond
 	}
+	freed := 0
+	opts.Free = func(it *Item) { // what still refers to the item finds garbage
+		freed++
+		*it = Item{Tenant: "freed", Key: "freed", Bytes: -1}
+	}
 	q := New(s, opts)
 	var ended outcomes
 	ended.t = t
@@ -232,6 +237,9 @@ func randomOperations(t *testing.T, seed uint64) {
 	}
 	if len(ended.seen) != taken {
 		t.Errorf("got %d of %d items ended", len(ended.seen), taken)
+	}
+	if freed != taken {
+		t.Errorf("got %d of %d items freed", freed, taken)
 	}
 	st := q.Stats()
 	if st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 || len(q.rows) != 0 || q.ring.n != 0 || len(q.retries) != 0 || len(q.gens) != 1 || len(q.flushes) != 0 || len(q.blocked) != 0 {

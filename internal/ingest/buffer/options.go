@@ -31,6 +31,8 @@ type Options struct {
 	HealthChanged func(down error, after time.Duration)
 	// Failed is called for each item that ended and is not stored, before its Done; it may be nil.
 	Failed func(*Item, bt.Outcome)
+	// Free is called for each item, after all else, when the buffer no longer refers to it. It may be nil.
+	Free func(*Item)
 }
 
 // Sending is an attempt at a batch.

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"sync"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -22,9 +23,12 @@ type Pending struct {
 // overhead is about how many bytes of memory a writer needs for a point besides its key and payload.
 const overhead = 384
 
+var pendings = sync.Pool{New: func() any { return new(Pending) }}
+
 // NewPoint returns a point for a writer. Caller may be nil.
 func NewPoint(id tenant.ID, w points.Write, caller journal.Caller) *Pending {
-	p := &Pending{Write: w}
+	p := pendings.Get().(*Pending)
+	p.Write = w
 	p.enter(caller, buffer.Item{
 		Tenant:    id.String(),
 		Key:       w.Key,
@@ -42,6 +46,14 @@ func (p *Pending) enter(caller journal.Caller, it buffer.Item) {
 	if caller != nil {
 		p.Item.Done = ended
 	}
+}
+
+// Free lets the memory of an item's write be used again. Nothing may refer to the write any more, except to its payload and
+// its texts: a request may hold them for longer.
+func Free(it *buffer.Item) {
+	p := Of(it)
+	*p = Pending{}
+	pendings.Put(p)
 }
 
 // ended reports to the caller of a write how it ended.

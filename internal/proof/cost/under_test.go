@@ -34,6 +34,15 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return latestUnder(w, n, 100) },
 	},
 	{
+		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points that the store has met before", of: "entities", sizes: []int{1, 10, 300},
+		requests: only("read", groups(250, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			read := latestUnder(w, n, 1000)
+			read()
+			return read
+		},
+	},
+	{
 		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 2) },

@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Bounds of what Recent remembers, at about 50 bytes an entity.
+// Bounds of what Recent remembers, at about 50 bytes an entity, and up to 152 more in an outline.
 const (
 	recentDatasets = 1024    // of all tenants together
 	recentEntities = 1 << 17 // of all datasets together, in equal shares
@@ -48,6 +48,7 @@ func (r *Recent) of(id tenant.ID, dataset string) *recency {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bound = min(mostEntities, recentEntities/r.datasets.len())
+	c.outline.limit(c.bound)
 	return c
 }
 
@@ -56,6 +57,7 @@ type recency struct {
 	mu       sync.Mutex
 	bound    int
 	entities generations[uint64, sighting] // by a hash of their paths
+	outline  Outline
 }
 
 // sighting is the result of an entity's last read. Times are in units.

@@ -2,8 +2,11 @@ package points
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -110,5 +113,43 @@ func TestSightings(t *testing.T) {
 		if got := c.plan([]string{"d"}, 1200)[0]; got != tt.want {
 			t.Errorf("%s: got %d, want %d", name, got, tt.want)
 		}
+	}
+}
+
+// TestOutlineIsBounded checks that an outline holds a bounded number of entities and bytes, in the order of their keys, however
+// they come.
+func TestOutlineIsBounded(t *testing.T) {
+	var r Recent
+	o := &r.of(tenant.MustParse("acme"), "readings").outline
+	entities := func(from, to int, name string) (all []rowkey.Known) {
+		for i := from; i < to; i++ {
+			all = append(all, rowkey.Known{Prefix: fmt.Sprintf("acme#readings#%05d%s#", i, name)})
+		}
+		return all
+	}
+	rng := func(from, to int) rowkey.Range {
+		return rowkey.Range{Start: fmt.Sprintf("acme#readings#%05d", from), Limit: fmt.Sprintf("acme#readings#%05d", to)}
+	}
+	o.Replace(rng(500, 900), entities(500, 900, ""))
+	o.Replace(rng(100, 600), entities(200, 300, ""))
+	o.Replace(rng(0, 50), entities(0, 50, ""))
+	got, more := o.First(rng(0, 1000), 1000)
+	if want := slices.Concat(entities(0, 50, ""), entities(200, 300, ""), entities(600, 900, "")); more || !slices.Equal(got, want) {
+		t.Errorf("%d entities, want %d", len(got), len(want))
+	}
+	if got, more := o.First(rng(250, 1000), 10); !more || !slices.Equal(got, entities(250, 260, "")) {
+		t.Errorf("the first of a range are %v", got)
+	}
+	o.Replace(rng(0, 90_000), entities(0, 90_000, ""))
+	if n := len(o.entities); n != mostEntities {
+		t.Errorf("%d entities, want %d", n, mostEntities)
+	}
+	long := strings.Repeat("x", 3000)
+	o.Replace(rng(0, 90_000), entities(0, 1000, long))
+	if n := len(o.entities); n != outlineBytes*mostEntities/len(entities(0, 1, long)[0].Prefix) {
+		t.Errorf("%d entities with long names, want %d bytes of them", n, outlineBytes*mostEntities)
+	}
+	if got, more := o.First(rng(0, 90_000), 1000); !more || len(got) != 82 {
+		t.Errorf("%d entities with long names in a request, want what fits", len(got))
 	}
 }

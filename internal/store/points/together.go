@@ -81,7 +81,7 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 			case j < len(got.hits) && got.hits[j].found:
 				found[s.index] = got.seen(j)
 				visit(s.index, []dataset.Hit{got.hits[j].hit}, nil)
-			case err != nil && (ctx.Err() != nil || !temporary(err)):
+			case err != nil && (ctx.Err() != nil || !Temporary(err)):
 				visit(s.index, nil, err)
 			case s.whole && j < got.reached:
 				found[s.index].read = true
@@ -102,9 +102,9 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 	recent.learn(paths, found, now)
 }
 
-// temporary reports whether entities of a request that failed are worth a request each: one range that cannot be reached
+// Temporary reports whether entities of a request that failed are worth a request each: one range that cannot be reached
 // holds up those behind it, and many small rows may take longer than the timeout of reads.
-func temporary(err error) bool {
+func Temporary(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted:
 		return true

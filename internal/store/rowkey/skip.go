@@ -10,6 +10,37 @@ func (s Space) Past(r Range, path string) Range {
 	return Range{Start: max(r.Start, string(b)), Limit: r.Limit}
 }
 
+// Known is an entity and the time of its newest point that is known, in units.
+type Known struct {
+	Prefix string // of the keys of its points, as AppendEntity returns it
+	Newest int64
+}
+
+// Through returns the ranges of r without the older points of known entities, which are in r and in the order of their keys. For each
+// entity there is a range that begins behind the entity before and ends behind the points of its time. The last range is what is
+// left of r behind the last entity.
+func (r Range) Through(known []Known) []Range {
+	size := 0
+	for i := range known {
+		size += 2*len(known[i].Prefix) + ReverseLen
+	}
+	keys := make([]byte, 0, size)
+	for i := range known {
+		keys = append(keys, known[i].Prefix...)
+		keys = appendReverse(keys, uint64(maxUnits-known[i].Newest)+1)
+		keys = append(keys, known[i].Prefix...)
+		keys[len(keys)-1] = afterDel
+	}
+	text, start := string(keys), r.Start
+	ranges := make([]Range, 0, len(known)+1)
+	for i := range known {
+		n := len(known[i].Prefix)
+		ranges = append(ranges, Range{Start: start, Limit: text[:n+ReverseLen]})
+		start, text = text[n+ReverseLen:2*n+ReverseLen], text[2*n+ReverseLen:]
+	}
+	return append(ranges, Range{Start: start, Limit: r.Limit})
+}
+
 // Alphabet is the set of bytes that occur in paths. The zero Alphabet is empty.
 type Alphabet [256]bool
 

@@ -156,3 +156,47 @@ func TestCutsKeepEntitiesWhole(t *testing.T) {
 		t.Errorf("got cuts %q", cut)
 	}
 }
+
+// TestThroughLeavesOutOlderPoints checks that the ranges of known entities hold each key of a range but those of their older points,
+// and in the order of the entities.
+func TestThroughLeavesOutOlderPoints(t *testing.T) {
+	for _, salts := range []int{0, 3} {
+		s := space(t, "acme", "readings", 2, salts)
+		for _, r := range s.Under("") {
+			var known []rowkey.Known
+			newest := map[string]int64{}
+			for i, name := range hostile {
+				path := rowkey.Path("berlin", name)
+				prefix := string(s.AppendEntity(nil, path))
+				if i%3 > 0 && in(r, prefix) {
+					newest[path] = []int64{0, 1, 1 << 40, 1<<63 - 1}[i%4]
+					known = append(known, rowkey.Known{Prefix: prefix, Newest: newest[path]})
+				}
+			}
+			slices.SortFunc(known, func(a, b rowkey.Known) int { return strings.Compare(a.Prefix, b.Prefix) })
+			ranges := r.Through(known)
+			if len(ranges) != len(known)+1 {
+				t.Fatalf("%d ranges of %d entities", len(ranges), len(known))
+			}
+			for _, name := range hostile {
+				path := rowkey.Path("berlin", name)
+				for _, units := range []int64{0, 1, 2, 1 << 40, 1<<63 - 1} {
+					key := string(s.AppendPoint(nil, path, units))
+					last, isKnown := newest[path]
+					want, got := in(r, key) && (!isKnown || units >= last), 0
+					for i, part := range ranges {
+						if in(part, key) {
+							got++
+							if isKnown && known[i].Prefix != string(s.AppendEntity(nil, path)) {
+								t.Errorf("%q at %d is in the range of another entity", path, units)
+							}
+						}
+					}
+					if got > 1 || want != (got == 1) {
+						t.Errorf("%q at %d is in %d ranges, want %v", path, units, got, want)
+					}
+				}
+			}
+		}
+	}
+}

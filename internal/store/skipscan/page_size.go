@@ -33,7 +33,7 @@ func (p *pager) next() int { return max(1, min(p.want, p.credit, p.largest)) }
 
 // note takes in a page: its rows, how many of them were needed to reach its last entity, and how many entities it has.
 func (p *pager) note(rows, needed, entities int) {
-	p.credit += (rowsPerEntity+p.each-1)*entities - rows
+	p.earn(rows, entities)
 	if p.probing {
 		p.probing = false
 		if needed < probe/2 {
@@ -47,6 +47,9 @@ func (p *pager) note(rows, needed, entities int) {
 		p.want, p.probing = probe, true
 	}
 }
+
+// earn takes in the rows and the entities of a request.
+func (p *pager) earn(rows, entities int) { p.credit += (rowsPerEntity+p.each-1)*entities - rows }
 
 // share divides what is left of a scan among n that go on with its parts.
 func (p pager) share(n int) pager {

@@ -58,6 +58,9 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, each: each, options: q.Options,
 		pager: newPager(largest, each),
 	}
+	if each == 1 && !heads {
+		whole.outline, whole.many = r.Outline(), mostKnown
+	}
 	ctx, done := r.View.Bound(ctx, true)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -69,13 +72,11 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 	defer f.wg.Wait()
 	defer cancel(bt.ErrNotNeeded)
 	if len(ranges) == 1 {
-		whole.rest = ranges[0]
-		return f.single(whole)
+		return f.single(whole.over(ranges[0]))
 	}
 	scans := make([]scan, len(ranges))
 	for i, rng := range ranges {
-		scans[i] = whole
-		scans[i].rest = rng
+		scans[i] = whole.over(rng)
 	}
 	return f.salted(scans)
 }
@@ -114,6 +115,7 @@ func (f *merger) start(scan scan, ahead int) *worker {
 
 // run scans to the end, or until the consumer has waited for the worker during againAfter requests.
 func (l *worker) run(f *merger) error {
+	defer l.scan.remember()
 	var batch []dataset.Hit
 	size, since := 0, -1
 	for !l.scan.rest.Empty() {
@@ -205,6 +207,7 @@ func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 // single runs one scan in the goroutine of the consumer, and in parts once it has proved big. A scan for few entities is never
 // cut: most of what its parts read ahead would be wasted.
 func (f *merger) single(scan scan) error {
+	defer scan.remember()
 	for !scan.rest.Empty() {
 		if scan.few == 0 && scan.requests >= bigAfter {
 			_, err := f.cut(scan, 1)
@@ -237,8 +240,7 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	scan.pager, scan.requests = scan.pager.share(len(ranges)), 0
 	workers := make([]*worker, len(ranges))
 	for i, rng := range ranges {
-		scan.rest = rng
-		workers[i] = f.start(scan, partAhead)
+		workers[i] = f.start(scan.over(rng), partAhead)
 	}
 	for _, l := range workers {
 		l.front.Store(depth < deepest)

@@ -37,6 +37,13 @@ type scan struct {
 	rest     rowkey.Range // not read yet
 	pager    pager
 	requests int
+
+	outline *points.Outline // nil if the scan neither uses nor makes one
+	begun   string          // the first key of the scan
+	met     []rowkey.Known  // entities with long histories between begun and rest
+	many    int             // entities of the next request for known ones
+	misses  int             // known entities whose newest point was gone
+	alone   bool            // the next request is not for known entities
 }
 
 // page is what one request of a skip scan has brought.
@@ -47,19 +54,29 @@ type page struct {
 	entities int
 	bytes    int
 	last     string // row key
-	cut      bool   // by pageBytes
+	cut      bool   // ended before all rows came
 	foreign  bool
 	hits     []dataset.Hit
 
 	path   string // of the last entity
 	prefix string // of its row keys
 	found  int    // how many of its newest visible points are known
+	run    int    // how many of its rows there were
+	old    bool   // its last row is too old for all classes
+
+	met      []rowkey.Known // entities
+	expected string         // prefix of the row keys of the known entity of the current range
+	missed   bool           // the newest point of that entity is not where it was
+	at       int            // index of that entity
 }
 
 // next reads a page. The scan is over when rest is empty.
 func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 	if s.heads {
 		return s.nextHeads(ctx)
+	}
+	if known, more := s.known(); len(known) > 0 {
+		return s.nextKnown(ctx, known, more)
 	}
 	limit := s.pager.next()
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) { return s.read(ctx, limit) })
@@ -71,6 +88,15 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		s.rest.Start = s.rest.Limit
 		return pg.hits, nil
 	}
+	hits, err := s.end(ctx, &pg)
+	if pg.entities == 1 || rowsPerEntity*pg.entities <= pg.rows {
+		s.met = append(s.met, pg.met...)
+	}
+	return hits, err
+}
+
+// end ends a page within the history of its last entity, and returns the points of the page.
+func (s *scan) end(ctx context.Context, pg *page) ([]dataset.Hit, error) {
 	s.rest = s.rest.After(pg.last)
 	if pg.path == "" {
 		return pg.hits, nil
@@ -80,6 +106,9 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		return pg.hits, nil
 	}
 	more, err := s.behind(ctx, pg.path, pg.last, s.each-pg.found)
+	if len(more) > 0 && pg.found == 0 && s.outline != nil {
+		pg.met[len(pg.met)-1].Newest = more[0].Units
+	}
 	return append(pg.hits, more...), err
 }
 
@@ -120,15 +149,34 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 		if path, units, id, ok = s.space.SplitEvent(key); !ok {
 			return !pg.cut
 		}
-		pg.path, pg.prefix, pg.found = strings.Clone(path), s.space.EntityPrefix(key, path), 0 // hits are kept longer than other keys
+		s.enter(pg, s.space.EntityPrefix(key, path), path, units)
 	}
+	pg.old = units < s.oldest
+	pg.run++
 	if pg.found < s.each {
 		if h, ok := s.hit(pg.path, units, id, row); ok {
+			if pg.found == 0 && s.outline != nil {
+				pg.met[len(pg.met)-1].Newest = units
+			}
 			pg.hits = append(pg.hits, h)
 			pg.found++
 		}
 	}
 	return !pg.cut
+}
+
+// enter takes in the first row of an entity. Hits are kept longer than other keys, so they get a path of their own.
+func (s *scan) enter(pg *page, prefix, path string, units int64) {
+	if prefix == pg.expected {
+		prefix = pg.expected
+	} else {
+		prefix = strings.Clone(prefix)
+	}
+	end := len(prefix) - 1
+	pg.path, pg.prefix, pg.found, pg.run = prefix[end-len(path):end], prefix, 0, 0
+	if s.outline != nil {
+		pg.met = append(pg.met, rowkey.Known{Prefix: prefix, Newest: units})
+	}
 }
 
 // hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
