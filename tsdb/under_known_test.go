@@ -22,8 +22,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// history returns n points of an entity, a minute apart.
-func history(e tsdb.Entity, newest time.Time, n int) (points []tsdb.Point[reading]) {
+// minutely returns n points of an entity, a minute apart.
+func minutely(e tsdb.Entity, newest time.Time, n int) (points []tsdb.Point[reading]) {
 	for k := range n {
 		points = append(points, tsdb.Point[reading]{Entity: e, Time: newest.Add(-time.Duration(k) * time.Minute), Value: reading{float64(k)}})
 	}
@@ -41,7 +41,7 @@ func TestUnderKnownIsOneRequest(t *testing.T) {
 		const n = 40
 		var want []tsdb.Entity
 		put := func(e tsdb.Entity, newest time.Time, points int) {
-			putAll(t, repo, history(e, newest, points))
+			putAll(t, repo, minutely(e, newest, points))
 			if !slices.Contains(want, e) {
 				want = append(want, e)
 				slices.SortFunc(want, tsdb.Entity.Compare)
@@ -208,7 +208,7 @@ func TestUnderKnownRefusesForeignRows(t *testing.T) {
 	}}, s)
 	repo := s.For(store, acme)
 	for n := range 6 {
-		putAll(t, repo, history(device("berlin", n), start, 100))
+		putAll(t, repo, minutely(device("berlin", n), start, 100))
 	}
 	if all, err := gather(t.Context(), repo); err != nil || len(all) != 6 {
 		t.Fatal(all, err)

@@ -29,23 +29,23 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 			salts int
 			named func(i int) string
 		}{"in one clump": {0, clump}, "numbers": {0, number}, "salted": {16, number}} {
-			s := readings(t, tsdb.SchemaOptions{Salts: tt.salts})
-			store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)
-			repo := s.For(store, acme)
-			var points []tsdb.Point[reading]
-			var want []tsdb.Entity
-			for i := range 600 {
-				want = append(want, tsdb.NewEntity("berlin", tt.named(i)))
-				for k := range 40 {
-					points = append(points, tsdb.Point[reading]{Entity: want[i], Time: start.Add(time.Duration(k) * time.Second)})
-				}
-			}
-			for batch := range slices.Chunk(points, 10_000) {
-				putAll(t, repo, batch)
-			}
-			slices.SortFunc(want, tsdb.Entity.Compare)
-			conn.Inject(tsdbtest.Delay(5 * time.Millisecond).On(tsdbtest.ReadRows))
 			for _, width := range []int32{1, 2, 3} {
+				s := readings(t, tsdb.SchemaOptions{Salts: tt.salts})
+				store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)
+				repo := s.For(store, acme)
+				var points []tsdb.Point[reading]
+				var want []tsdb.Entity
+				for i := range 300 {
+					want = append(want, tsdb.NewEntity("berlin", tt.named(i)))
+					for k := range 40 {
+						points = append(points, tsdb.Point[reading]{Entity: want[i], Time: start.Add(time.Duration(k) * time.Second)})
+					}
+				}
+				for batch := range slices.Chunk(points, 10_000) {
+					putAll(t, repo, batch)
+				}
+				slices.SortFunc(want, tsdb.Entity.Compare)
+				conn.Inject(tsdbtest.Delay(5 * time.Millisecond).On(tsdbtest.ReadRows))
 				most.Store(0)
 				seen, err := gather(t.Context(), repo, tsdb.Concurrency(width))
 				if err != nil || !slices.Equal(seen, want) {

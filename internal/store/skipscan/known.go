@@ -71,7 +71,6 @@ func (s *scan) nextKnown(ctx context.Context, known []rowkey.Known, more bool) (
 	switch {
 	case pg.missed:
 		s.misses, s.alone = s.misses+1, true
-		s.many = max(2, 2*pg.entities)
 		s.rest.Start = known[pg.at].Prefix
 		if n := len(pg.met); n > 0 && pg.met[n-1].Prefix == s.rest.Start {
 			pg.met = pg.met[:n-1] // the next page shows it
@@ -124,13 +123,17 @@ func (s *scan) readKnown(ctx context.Context, known []rowkey.Known, ranges []row
 	}
 	read := bt.Scan{Rows: set, Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
 	err := s.rows.Read(ctx, read, func(row *bt.Row) bool {
-		for pg.at < len(ranges) && row.Key() >= ranges[pg.at].Limit {
+		at := pg.at
+		for at < len(ranges) && row.Key() >= ranges[at].Limit {
+			at++
+		}
+		if pg.foreign = at == len(ranges) || row.Key() < ranges[at].Start; pg.foreign {
+			return false
+		}
+		for pg.at < at {
 			if !pass() {
 				return false
 			}
-		}
-		if pg.foreign = pg.at == len(ranges) || row.Key() < ranges[pg.at].Start; pg.foreign {
-			return false
 		}
 		more := s.row(&pg, row)
 		pg.cut = pg.cut || pg.run > crowd
