@@ -60,7 +60,12 @@ func (s *forgedStream) RecvMsg(m any) error {
 // call fails and returns nothing of the row.
 func TestForeignRowsAreRefused(t *testing.T) {
 	var f forger
-	repo, _ := fleet(t, 12, 40, tsdbtest.Options{DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(f.stream)}})
+	var repo *tsdb.Repository[int64]
+	anew := func() { // a store that has met no entities makes other requests
+		f.prefix = ""
+		repo, _ = fleet(t, 12, 40, tsdbtest.Options{DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(f.stream)}})
+		f.seen = 0
+	}
 	berlin := tsdb.NewPrefix("berlin")
 	one := tsdb.Concurrency(1) // the same requests in each call
 	checked := func(p point, err error) error {
@@ -121,18 +126,30 @@ func TestForeignRowsAreRefused(t *testing.T) {
 			return err
 		},
 	} {
-		f.prefix, f.seen = "", 0
-		if err := call(); err != nil {
-			t.Fatal(name, err)
-		}
-		reads := f.seen
-		for f.skip = range reads {
-			for _, f.prefix = range []string{"acme2#events#berlin#", "acme#events2#berlin#", "acme#events#hamburg#"} {
-				f.seen = 0
-				if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
-					t.Errorf("%s, read %d of %d with a row at %s: error %v, want ErrForeignRow", name, f.skip+1, reads, f.prefix, err)
-				}
+		prefixes := []string{"acme2#events#berlin#", "acme#events2#berlin#", "acme#events#hamburg#"}
+		refused := func(skip, reads int, prefix string) {
+			f.prefix, f.skip, f.seen = prefix, skip, 0
+			if err := call(); !errors.Is(err, tsdb.ErrForeignRow) {
+				t.Errorf("%s, read %d of %d with a row at %s: error %v, want ErrForeignRow", name, skip+1, reads, prefix, err)
 			}
+		}
+		reads := func() int {
+			f.prefix, f.seen = "", 0
+			if err := call(); err != nil {
+				t.Fatal(name, err)
+			}
+			return f.seen
+		}
+		anew()
+		first, later := reads(), reads()
+		for skip := range later {
+			for _, prefix := range prefixes {
+				refused(skip, later, prefix)
+			}
+		}
+		for skip := 0; skip < first; skip += 3 {
+			anew()
+			refused(skip, first, prefixes[skip/3%3])
 		}
 	}
 }

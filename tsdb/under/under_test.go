@@ -315,19 +315,29 @@ func first[P any](seq iter.Seq2[P, error]) error {
 
 // TestFaults: a call returns the permanent error of any of its requests, and resumes a stream that is cut. No goroutine is left.
 func TestFaults(t *testing.T) {
-	repo, conn := fleet(t, 18, 250, tsdbtest.Options{})
 	for name, call := range calls {
-		conn.Reset()
-		if err := call(t.Context(), repo); err != nil {
-			t.Fatal(name, err)
+		repo, conn := fleet(t, 18, 250, tsdbtest.Options{})
+		reads := func() int {
+			conn.Reset()
+			if err := call(t.Context(), repo); err != nil {
+				t.Fatal(name, err)
+			}
+			return conn.Counts().Calls[tsdbtest.ReadRows]
 		}
-		n := conn.Counts().Calls[tsdbtest.ReadRows]
-		for skip := range n {
+		fails := func(skip, n int) {
 			conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(skip))
 			if err := call(t.Context(), repo); err == nil {
 				t.Errorf("%s: request %d of %d fails, and no error", name, skip, n)
 			}
 			conn.Clear()
+		}
+		first, later := reads(), reads()
+		for skip := range later {
+			fails(skip, later)
+		}
+		for skip := 0; skip < first; skip += 5 { // a store that has met no entities makes other requests
+			repo, conn = fleet(t, 18, 250, tsdbtest.Options{})
+			fails(skip, first)
 		}
 		conn.Inject(tsdbtest.CutStream(1, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))
 		if err := call(t.Context(), repo); err != nil {
