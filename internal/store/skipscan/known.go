@@ -59,7 +59,7 @@ func (s *scan) nextKnown(ctx context.Context, known []rowkey.Known, more bool) (
 	limit := crowd * len(known)
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) { return s.readKnown(ctx, known, ranges, limit) })
 	switch {
-	case err != nil && ctx.Err() == nil && points.Temporary(err): // as one of its ranges may be the cause
+	case err != nil && ctx.Err() == nil && points.Temporary(err): // one of its ranges may be the cause
 		s.outline.Replace(s.rest, nil)
 		s.outline = nil
 		return s.next(ctx)
