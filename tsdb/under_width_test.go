@@ -35,7 +35,7 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 				repo := s.For(store, acme)
 				var points []tsdb.Point[reading]
 				var want []tsdb.Entity
-				for i := range 150 {
+				for i := range 300 {
 					want = append(want, tsdb.NewEntity("berlin", tt.named(i)))
 					for k := range 40 {
 						points = append(points, tsdb.Point[reading]{Entity: want[i], Time: start.Add(time.Duration(k) * time.Second)})
