@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -36,6 +38,7 @@ type options struct {
 	seen    observe.Options
 
 	telemetry tsdb.Telemetry // for the stores, which are opened one after another
+	dial      []grpc.DialOption
 }
 
 // usageError is a mistake on the command line.
@@ -77,12 +80,12 @@ func now() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 
 // inMemory is withStore for a store in memory, whose clock may be set forward. A store in a folder would not trust that clock.
 func inMemory(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
-	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now, Telemetry: o.telemetry}}, do)
+	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: now, Telemetry: o.telemetry}, DialOptions: o.dial}, do)
 }
 
 // withStore runs do with the tenant's store, and closes it.
 func withStore(ctx context.Context, o options, do func(*tsdb.Store, tenant.ID) error) error {
-	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Telemetry: o.telemetry}, Dir: filepath.Join(o.dir, "store")}, do)
+	return with(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Telemetry: o.telemetry}, Dir: filepath.Join(o.dir, "store"), DialOptions: o.dial}, do)
 }
 
 func with(ctx context.Context, opts embedded.Options, do func(*tsdb.Store, tenant.ID) error) (err error) {
@@ -112,7 +115,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	defer seen.Close()
 	seen.Print(stdout)
-	o.telemetry = seen.Telemetry
+	o.telemetry, o.dial = seen.Telemetry, seen.DialOptions
 	if o.doomed {
 		return withStore(ctx, o, func(store *tsdb.Store, id tenant.ID) error { return addAndDie(ctx, store, id, o) })
 	}

@@ -17,7 +17,7 @@ import (
 
 // palettes are the colours from little to much: light, and with true dark.
 var palettes = map[bool][][3]uint8{
-	false: {{255, 255, 229}, {199, 233, 180}, {65, 182, 196}, {34, 94, 168}, {8, 29, 88}},
+	false: {{229, 245, 204}, {179, 225, 175}, {65, 182, 196}, {34, 94, 168}, {8, 29, 88}},
 	true:  {{27, 17, 68}, {101, 21, 110}, {188, 55, 84}, {249, 142, 9}, {252, 255, 164}},
 }
 
@@ -111,9 +111,9 @@ func (c *canvas) cells(g *grid, list []*column) {
 		}
 	}
 	for i := range 60 {
-		c.fill(c.right-180+i, 30, 1, 10, c.colour(float64(i)/59))
+		c.fill(c.right-180+i, 12, 1, 10, c.colour(float64(i)/59))
 	}
-	c.text(c.right-112, 40, c.soft, "to "+shown(c.o.Metric, top.most, true))
+	c.text(c.right-112, 22, c.soft, "to "+shown(c.o.Metric, top.most, true))
 }
 
 // colour returns the colour of a strength.
