@@ -68,6 +68,7 @@ func sound(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
 func look(t *testing.T, file, lock []byte, o spool.Options, holds ...string) (reported, wrong error) {
 	t.Helper()
 	dir := folderOf(t, file, lock)
+	defer os.RemoveAll(dir) // long runs would fill the disk
 	s, err := spool.Open(dir, o)
 	if err != nil {
 		return err, nil

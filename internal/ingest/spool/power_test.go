@@ -169,7 +169,9 @@ func contents(t *testing.T, file []byte, o spool.Options) string {
 // tryContents is contents for a file that may be damaged, with a lock file or without one.
 func tryContents(t *testing.T, file, lock []byte, o spool.Options) (string, error) {
 	t.Helper()
-	s, err := spool.Open(folderOf(t, file, lock), o)
+	dir := folderOf(t, file, lock)
+	defer os.RemoveAll(dir) // long runs would fill the disk
+	s, err := spool.Open(dir, o)
 	if err != nil {
 		return "", err
 	}
