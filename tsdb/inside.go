@@ -6,6 +6,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -21,6 +22,20 @@ type insider interface {
 	asUnlimited(single bool) any
 	below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error)
 	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
+}
+
+// described is every *Schema[T], for those that only the catalogue describes.
+type described interface {
+	describe(d *dataset.Dataset, of any)
+}
+
+// describe implements inside.FromCatalog.
+func (s *Schema[T]) describe(d *dataset.Dataset, of any) {
+	s.d, s.codec = *d, of.(codec.Codec[T])
+	for _, r := range codec.Readers(s.codec) {
+		s.decoders = append(s.decoders, r.Decode)
+	}
+	s.listed = make([]Rollup, len(d.Rollups)) // their Go values are not known
 }
 
 func init() {
@@ -48,6 +63,7 @@ func init() {
 	inside.Sizes = func(ctx context.Context, store any, dataset string, id tenant.ID) (inside.Stored, error) {
 		return store.(*Store).sizes(ctx, dataset, id)
 	}
+	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
 	inside.ReadOptions = bucketOptions
 	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
 		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)

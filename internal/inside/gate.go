@@ -2,6 +2,7 @@ package inside
 
 import (
 	"context"
+	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/cursor"
@@ -31,6 +32,9 @@ var (
 	// Sizes reads the catalogue of a *tsdb.Store, and returns one of its datasets for reading the sizes of a tenant's
 	// payloads.
 	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
+	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue. of is a codec.Codec[T] that reads the tags of
+	// the dataset in their order.
+	FromCatalog func(schema any, d *dataset.Dataset, of any)
 	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
 	ReadOptions func(opts any) (BucketOptions, error)
 	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With
@@ -87,4 +91,6 @@ var (
 	Follows func(rollup, from any, kept []gc.Policy) error
 	// CheckSource refuses such policies for a rollup that only the catalogue describes.
 	CheckSource func(r catalog.Rollup, kept []gc.Policy) error
+	// WidestBucket returns how long the longest bucket of a *rollup.Rollup[T] is.
+	WidestBucket func(rollup any) time.Duration
 )

@@ -11,6 +11,26 @@
 // no longer exact.
 //
 // Both read the points once, oldest first, as a stream. Their memory does not grow with the points or with the columns.
+//
+// # From rollups
+//
+// [ReadM4] and [ReadLTTB] read the line of a measure themselves, and from a rollup of the schema where one fits: a year of
+// readings, one a second, is then 8,760 hours.
+//
+//	line, err := chart.ReadM4(ctx, repo, roof, year, tempC, chart.Options{Columns: 1000, MaxGap: 2 * time.Hour})
+//	for s, err := range line.Samples { … }
+//
+// A rollup fits if it is derived from points, its measure of the same name and kind keeps window.Min, window.Max and
+// window.Ends, and none of its buckets is wider than a column, nor wider than MaxGap. Of those that fit, the one is read that
+// goes back furthest in the interval, and of these the one with the widest buckets. The parts of the interval that are not
+// whole buckets, or that are older than the rollup is kept, are read from the points. Buckets that changed since a worker last
+// computed them are computed from the points, so the newest points are in the line.
+//
+// A bucket knows its first and its last number with their times, and its lowest and its highest number, but not when they
+// came: these samples are in the middle of the bucket, and marked as Approx. If columns begin where buckets begin, M4 draws the
+// same pixels as from the points (Source.Exact). Otherwise a lowest or highest number may be drawn one column away from its own.
+// Breaks are the same in both cases. Numbers have the decimals that the rollup keeps, and those beyond its Max are missing.
+// A rollup that was declared over stored points lacks the older ones until it is rebuilt: until then call [M4] or [LTTB].
 package chart
 
 import (
@@ -36,6 +56,9 @@ type Sample struct {
 	Value float64   `json:"value"`
 	// Break is true if the line is interrupted before this sample.
 	Break bool `json:"break,omitempty"`
+	// Approx is true for the lowest and the highest number of a bucket of a rollup. Their points are somewhere in the bucket,
+	// which is not wider than a column.
+	Approx bool `json:"approx,omitempty"`
 }
 
 // Options describe the chart that a line is drawn on.
@@ -89,7 +112,7 @@ func (c columns) of(t time.Time, parts int) (int, bool) {
 
 // line calls take with each number of the points, and yields their errors. A *tsdb.PointError does not end it.
 func line[T any](
-	points iter.Seq2[tsdb.Point[T], error], of func(T) (float64, bool), yield func(Sample, error) bool, take func(Sample) (bool, error),
+	points iter.Seq2[tsdb.Point[T], error], of func(*tsdb.Point[T]) (Sample, bool), yield func(Sample, error) bool, take func(Sample) (bool, error),
 ) (stopped bool, err error) {
 	switch {
 	case points == nil:
@@ -114,15 +137,26 @@ func line[T any](
 				p.Time.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano), window.ErrOrder)
 		}
 		some, last = true, p.Time
-		v, ok := of(p.Value)
-		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		s, ok := of(&p)
+		if !ok {
 			continue
 		}
-		if more, err := take(Sample{Time: p.Time, Value: v}); err != nil || !more {
+		if more, err := take(s); err != nil || !more {
 			return !more, err
 		}
 	}
 	return false, nil
+}
+
+// samplesOf returns a function that returns the sample of a point, and false for a point without a finite number.
+func samplesOf[T any](of func(T) (float64, bool)) func(*tsdb.Point[T]) (Sample, bool) {
+	if of == nil {
+		return nil
+	}
+	return func(p *tsdb.Point[T]) (Sample, bool) {
+		v, ok := of(p.Value)
+		return Sample{Time: p.Time, Value: v}, ok && v-v == 0 // not for NaN and infinities
+	}
 }
 
 // outside is the error of a point that the interval does not hold.

@@ -18,6 +18,10 @@ import (
 //
 // Arguments, order and errors are those of [M4]. Its memory is two columns of up to eight candidates.
 func LTTB[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(T) (float64, bool), opts Options) iter.Seq2[Sample, error] {
+	return lttbOf(points, in, samplesOf(of), opts)
+}
+
+func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(*tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		cols, err := newColumns(in, opts)
 		if err != nil {

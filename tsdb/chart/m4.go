@@ -16,6 +16,10 @@ import (
 // of the points, window.ErrOrder if a point comes too late, tsdb.ErrInvalid for arguments and for points outside of the
 // interval. The points are read when the sequence is run. Its memory is one column.
 func M4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(T) (float64, bool), opts Options) iter.Seq2[Sample, error] {
+	return m4(points, in, samplesOf(of), opts)
+}
+
+func m4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(*tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		cols, err := newColumns(in, opts)
 		if err != nil {

@@ -39,7 +39,7 @@ type Description struct {
 // View is a tenant's points of one dataset. It is safe for concurrent use. All calls on the zero View and nil fail
 // with ErrInvalid.
 type View struct {
-	store   inside.Store
+	store   *tsdb.Store
 	tenant  tenant.ID
 	dataset catalog.Dataset
 	kinds   []rowkey.FieldKind
@@ -74,7 +74,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if !ok {
 		return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "a dataset of the catalogue")
 	}
-	v := &View{store: in, tenant: id, dataset: entry.Dataset}
+	v := &View{store: store, tenant: id, dataset: entry.Dataset}
 	if v.kinds, err = v.dataset.FieldKinds(); err != nil {
 		return nil, fmt.Errorf("inspect: dataset %s of the catalogue: %w", dataset, err)
 	}

@@ -17,6 +17,7 @@ type definition interface {
 	Grid() window.Grid
 	describe() catalog.Rollup
 	follows(from definition, kept []gc.Policy) error
+	widestBucket() time.Duration
 }
 
 func init() {
@@ -32,6 +33,7 @@ func init() {
 		return r.(definition).follows(finer, kept)
 	}
 	inside.CheckSource = checkSource
+	inside.WidestBucket = func(r any) time.Duration { return r.(definition).widestBucket() }
 }
 
 // follows rejects a finer rollup whose buckets are not each inside one bucket of r, and a source whose policies
@@ -109,6 +111,9 @@ func samples(g window.Grid, look func(start time.Time) bool) {
 		from = next
 	}
 }
+
+// widestBucket returns the width of the longest bucket. The first call samples the grid; later ones return its result.
+func (r *Rollup[T]) widestBucket() time.Duration { return r.widest() }
 
 // nested reports whether each bucket of a fine grid is inside one bucket of a coarse grid. If not, it returns a time
 // at which it is not.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
@@ -83,6 +84,7 @@ type Rollup[T any] struct {
 	entry    catalog.Rollup
 	layout   layout
 	added    *rollupadd.Shape // nil for a rollup that is derived
+	widest   func() time.Duration
 }
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
@@ -149,6 +151,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		return nil, err
 	}
 	r := &Rollup[T]{name: name, grid: grid, measures: append([]Measure[T](nil), measures...), opts: opts}
+	r.widest = sync.OnceValue(func() time.Duration { return longest(grid) })
 	for i := range r.measures {
 		m := &r.measures[i]
 		m.resolve()

@@ -3,6 +3,7 @@ package calls
 import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -135,4 +136,6 @@ var List = []Call{
 	{Func: window.ReadUptime[int], Tenants: One},
 	{Func: window.AlignToGrid[int], Tenants: One},
 	{Func: window.AlignToPoints[int], Tenants: One},
+	{Func: chart.ReadM4[int], Tenants: One},
+	{Func: chart.ReadLTTB[int], Tenants: One},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -62,6 +63,22 @@ func buckets(w *world, r *rollup.Rollup[reading], from time.Time, want int) func
 	}
 }
 
+// charted is a schema with a rollup that charts can be read from.
+var charted = tsdb.SchemaOptions{Rollups: []tsdb.Rollup{rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[reading]{
+	{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100, Aggregates: window.Basic | window.Ends},
+}, rollup.Options{Retention: y1})}}
+
+// chartOf returns a read of a line of some columns, as long as an interval that ends some time before noon.
+func chartOf(w *world, length, before time.Duration, columns int) func() {
+	to := noon.Add(-before)
+	temp := window.Measure[reading]{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }}
+	return func() {
+		line, err := chart.ReadM4(w.ctx, w.repo, device(0), tsdb.Between(to.Add(-length), to), temp, chart.Options{Columns: columns})
+		w.ok(err)
+		drain(w, line.Samples)
+	}
+}
+
 var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
@@ -94,6 +111,27 @@ var rollups = group{title: "Rollups", calls: []call{
 			w.pass(worker)
 			w.put(points(noon, 1, n)) // marks the hour again
 			return buckets(w, hourly, noon.Add(-24*time.Hour), 24)
+		},
+	},
+	{
+		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "`chart.ReadM4` or `ReadLTTB`, from points", of: "points in the interval", sizes: []int{10, 100, 1_000}, requests: only("read", always(1)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(1, 1200)
+			return chartOf(w, time.Duration(n)*time.Minute, 0, 4*n)
+		},
+	},
+	{
+		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "`chart.ReadM4` or `ReadLTTB`, from a rollup, a column for each of its hours", of: "hours", schema: charted, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
+		run: func(w *world, n int) func() {
+			w.computedHours(1, 48)
+			return chartOf(w, time.Duration(n)*time.Hour, 0, n)
+		},
+	},
+	{
+		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "the same, with 20 points before the first whole hour and 20 after the last one", of: "hours", schema: charted, sizes: []int{2, 24, 47}, requests: only("read", always(4)), seen: always(41),
+		run: func(w *world, n int) func() {
+			w.computedHours(1, 48)
+			return chartOf(w, time.Duration(n)*time.Hour-20*time.Minute, 40*time.Minute, n/2)
 		},
 	},
 	{

@@ -1,0 +1,93 @@
+package inspect_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// TestRepository: the repository of a view reads what that of the schema reads, stays within its tenant, and writes no values.
+func TestRepository(t *testing.T) {
+	for name, opts := range map[string]tsdb.SchemaOptions{
+		"plain": {}, "salted": {Salts: 3, Precision: tsdb.Microseconds}, "only heads": {Head: tsdb.Head{Points: 50, Only: true}, Precision: tsdb.Milliseconds},
+		"rollups": {Rollups: []tsdb.Rollup{hour}}, "identity": {Identity: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := define(t, opts)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(time.Hour) }}}, s)
+			var points []tsdb.Point[reading]
+			for i := range 30 {
+				for _, device := range []string{"roof-7", "roof-77"} {
+					p := tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", device), Time: start.Add(time.Duration(i) * time.Second), Value: reading{float64(i)}}
+					if opts.Identity {
+						p.ID = "a"
+					}
+					points = append(points, p)
+				}
+			}
+			if _, err := s.For(store, acme).PutMany(t.Context(), points); err != nil {
+				t.Fatal(err)
+			}
+			v, err := inspect.Open(t.Context(), store, acme, "readings")
+			if err != nil {
+				t.Fatal(err)
+			}
+			repo := v.Repository()
+			typed := codec.JSON[reading]()
+			n := 0
+			for p, err := range under.Range(t.Context(), repo, tsdb.NewPrefix("berlin"), tsdb.AllTime(), tsdb.OldestFirst) {
+				if err != nil || p.Value.Tag != "json" {
+					t.Fatalf("%+v, %v", p, err)
+				}
+				want := points[n%30*2+n/30]
+				if got, err := typed.Decode(p.Value.Data); err != nil || got != want.Value || p.Entity != want.Entity || !p.Time.Equal(want.Time) || p.ID != want.ID {
+					t.Fatalf("point %d is %+v, %v; want %+v", n, p, err, want)
+				}
+				n++
+			}
+			if n != len(points) {
+				t.Errorf("%d points, want %d", n, len(points))
+			}
+			silent, err := under.Silent(t.Context(), repo, tsdb.AllEntities(), start.Add(time.Minute), 10)
+			if err != nil || len(silent) != 2 {
+				t.Errorf("silent: %v, %v", silent, err)
+			}
+			numbers := window.Measure[inspect.Payload]{Name: "temp", Of: func(p inspect.Payload) (float64, bool) {
+				r, err := typed.Decode(p.Data)
+				return r.TempC, err == nil
+			}}
+			line, err := chart.ReadM4(t.Context(), repo, roof, tsdb.Between(start, start.Add(time.Hour)), numbers, chart.Options{Columns: 1})
+			if err != nil || line.Source.Rollup != "" {
+				t.Fatalf("a chart from %+v, %v", line.Source, err)
+			}
+			for s, err := range line.Samples {
+				if err != nil {
+					t.Fatal(s, err)
+				}
+			}
+			point := tsdb.Point[inspect.Payload]{Entity: roof, Time: start, Value: inspect.Payload{Tag: "json", Data: []byte("{}")}}
+			if opts.Identity {
+				point.ID = "a"
+			}
+			if _, err := repo.PutMany(t.Context(), []tsdb.Point[inspect.Payload]{point}); !errors.Is(err, codec.ErrReadOnly) {
+				t.Errorf("PutMany: %v, want ErrReadOnly", err)
+			}
+			if _, err := rollup.For(new(rollup.Rollup[inspect.Payload]), repo).Total(t.Context(), roof, tsdb.AllTime()); !errors.Is(err, tsdb.ErrInvalid) {
+				t.Errorf("a rollup of no function: %v", err)
+			}
+		})
+	}
+	var none *inspect.View
+	if _, err := none.Repository().Latest(t.Context(), roof); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("the repository of no view: %v", err)
+	}
+}
