@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,17 +27,20 @@ func (s *server) chart(w http.ResponseWriter, r request) error {
 	measure := p.one("measure", measures...)
 	method := p.one("method", "m4", "lttb")
 	opts := chart.Options{Columns: p.integer("columns", 1000, maxColumns), MaxGap: p.duration("max_gap")}
-	if err := p.check(); err != nil {
+	as, err := r.accepted(asJSON, asCSV)
+	if err := errors.Join(p.check(), err); err != nil {
 		return err
 	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
+	line, err := r.dataset.chart(r.Context(), r.tenant, e, in, measure, method, opts)
+	if err != nil {
 		return err
 	}
 	answer := struct {
+		Source     chart.Source   `json:"source"`
 		Samples    []chart.Sample `json:"samples"`
 		Unreadable int            `json:"unreadable,omitempty"` // points that do not decode
-	}{Samples: []chart.Sample{}}
-	for sample, err := range r.dataset.chart(r.Context(), r.tenant, e, in, measure, method, opts) {
+	}{Source: line.Source, Samples: []chart.Sample{}}
+	for sample, err := range line.Samples {
 		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
 			answer.Unreadable++
 			continue
@@ -46,7 +50,14 @@ func (s *server) chart(w http.ResponseWriter, r request) error {
 		}
 		answer.Samples = append(answer.Samples, sample)
 	}
-	return write(w, answer)
+	if as == asJSON {
+		return write(w, answer)
+	}
+	var rows [][]string
+	for _, s := range answer.Samples {
+		rows = append(rows, []string{stamp(s.Time), decimal(&s.Value), strconv.FormatBool(s.Break), strconv.FormatBool(s.Approx)})
+	}
+	return s.sendCSV(w, r, []string{"time", "value", "break", "approx"}, whole(rows))
 }
 
 // one reads one of the known names; the default is the first.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -13,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -29,6 +31,15 @@ type Position struct {
 	SpeedKmh float64 `json:"speed_kmh"`
 }
 
+// Meter is what an electricity meter sends: the energy since it was installed, and the voltage.
+type Meter struct {
+	WattHours int64   `json:"wh"`
+	Volts     float64 `json:"v"`
+}
+
+func wattHours(m Meter) (int64, bool) { return m.WattHours, true }
+func volts(m Meter) (float64, bool)   { return m.Volts, true }
+
 var (
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 	d7  = gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}
@@ -42,7 +53,14 @@ var (
 		Retention: d7,
 		MaxFuture: time.Hour,
 	})
-	schemas = []tsdb.Dataset{weather, positions}
+	// meters has a rollup by hours, from which charts of long times are read. The programs that write the points declare it, too,
+	// and run its worker (rollup.Worker); without a worker this program computes the hours from the points.
+	meters     = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[Meter](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{meterHours}})
+	meterHours = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[Meter]{
+		{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3, Max: 1e9, Aggregates: window.Min | window.Max | window.Increase},
+		{Name: "volts", Of: volts, Decimals: 1, Max: 1e6, Aggregates: window.Basic | window.Ends},
+	}, rollup.Options{})
+	schemas = []tsdb.Dataset{weather, positions, meters}
 )
 
 // datasetsOf returns the datasets that the server shows, by name.
@@ -60,6 +78,10 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 		positions.Name(): show(store, positions, []window.Measure[Position]{
 			{Name: "speed_kmh", Of: func(p Position) (float64, bool) { return p.SpeedKmh, true }},
 		}),
+		meters.Name(): show(store, meters, []window.Measure[Meter]{
+			{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3},
+			{Name: "volts", Of: volts},
+		}),
 	}
 }
 
@@ -70,6 +92,7 @@ type dataset interface {
 	entity(values []string) (tsdb.Entity, error)
 	prefix(values []string) (tsdb.Prefix, error)
 	measures() []string
+	kind(measure string) window.Kind
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
 	// latestMany returns an answer for each entity, even if some could not be read. An error applies to all of them.
 	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
@@ -81,7 +104,14 @@ type dataset interface {
 	// silent returns up to n entities without points since a time.
 	silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error)
 	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, kept window.Aggregates, opts window.Options) (iter.Seq2[window.Bucket, error], error)
-	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) iter.Seq2[chart.Sample, error]
+	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) (chart.Line, error)
+	// history and rangeUnder yield all points, or one more than size, and errors as latestUnder does.
+	history(ctx context.Context, id tenant.ID, q selection, size int) iter.Seq2[point, error]
+	rangeUnder(ctx context.Context, id tenant.ID, q belowQuery, size int) iter.Seq2[point, error]
+	pageRange(ctx context.Context, id tenant.ID, q belowQuery, size int, cursor string) (page, error)
+	// columns and row are those of points in CSV.
+	columns() []string
+	row(p point) []string
 }
 
 // key is the key fields with the text of their values. As JSON it is an object with the fields in their order.
@@ -181,6 +211,15 @@ func (s served[T]) measures() (names []string) {
 	return names
 }
 
+func (s served[T]) kind(measure string) (k window.Kind) {
+	for _, m := range s.of {
+		if m.Name == measure {
+			k = m.Kind
+		}
+	}
+	return k
+}
+
 func (s served[T]) point(p tsdb.Point[T]) point {
 	return point{Key: s.keyOf(p.Entity), Time: p.Time, ID: p.ID, Value: p.Value}
 }
@@ -203,13 +242,7 @@ func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb
 }
 
 func (s served[T]) latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error] {
-	return func(yield func(point, error) bool) {
-		for p, err := range s.schema.For(s.store, id).LatestUnder(ctx, p) {
-			if !yield(s.point(p), err) {
-				return
-			}
-		}
-	}
+	return s.points(s.schema.For(s.store, id).LatestUnder(ctx, p))
 }
 
 func (s served[T]) page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error) {
@@ -269,18 +302,13 @@ func (s served[T]) windows(
 
 func (s served[T]) chart(
 	ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options,
-) iter.Seq2[chart.Sample, error] {
-	var of func(T) (float64, bool)
-	for _, m := range s.of {
-		if m.Name == measure {
-			of = m.Of
-		}
-	}
-	line := chart.M4[T]
+) (chart.Line, error) {
+	i := slices.IndexFunc(s.of, func(m window.Measure[T]) bool { return m.Name == measure })
+	read := chart.ReadM4[T]
 	if method == "lttb" {
-		line = chart.LTTB[T]
+		read = chart.ReadLTTB[T]
 	}
-	return line(s.schema.For(s.store, id).Range(ctx, e, in, tsdb.OldestFirst), in, of, opts)
+	return read(ctx, s.schema.For(s.store, id), e, in, s.of[i], opts)
 }
 
 // selection is the points of an entity that a request asks for.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -48,10 +49,17 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 			}})
 		}
 	}
-	if err := put(ctx, weather.For(store, id), readings); err != nil {
+	var energy []tsdb.Point[Meter]
+	for t := now.Truncate(time.Hour); t.After(now.Add(-40 * 24 * time.Hour)); t = t.Add(-time.Hour) {
+		hour := t.UTC().Hour()
+		energy = append(energy, tsdb.Point[Meter]{Entity: tsdb.NewEntity("main-street", "m-17"), Time: t, Value: Meter{
+			WattHours: 10_000*(t.Unix()/86400) + int64(hour)*10_000/24, Volts: tenth(230 + 3*math.Sin(float64(hour))),
+		}})
+	}
+	if err := errors.Join(put(ctx, weather.For(store, id), readings), put(ctx, meters.For(store, id), energy)); err != nil {
 		return 0, err
 	}
-	return len(readings) + len(buses), put(ctx, positions.For(store, id), buses)
+	return len(readings) + len(buses) + len(energy), put(ctx, positions.For(store, id), buses)
 }
 
 // put stores points, a thousand per call.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -13,20 +14,20 @@ const (
 )
 
 // history answers GET: the points of an entity, page by page. Each page has the address of the next one. Its cursor is sealed,
-// and valid only for this query and tenant.
+// and valid only for this query and tenant. As lines or CSV, all points are sent.
 func (s *server) history(w http.ResponseWriter, r request) error {
 	q := selection{
 		Entity: r.params.entity(r.dataset),
 		In:     r.params.interval(),
 		Order:  r.params.order(tsdb.NewestFirst),
 	}
-	size := r.params.integer("size", defaultPage, maxPage)
-	cursor := r.params.cursor()
-	if err := r.params.check(); err != nil {
+	as, err := r.accepted(asJSON, asLines, asCSV)
+	size, cursor := r.params.size(as)
+	if err := errors.Join(r.params.check(), err); err != nil {
 		return err
 	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
-		return err
+	if as != asJSON {
+		return s.sendPoints(w, r, as, r.dataset.history(r.Context(), r.tenant, q, size), size)
 	}
 	page, err := r.dataset.page(r.Context(), r.tenant, q, size, cursor)
 	if err != nil {

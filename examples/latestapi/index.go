@@ -34,21 +34,26 @@ func (s *server) queries() []query {
 		{http.MethodGet, "/v1/{dataset}/keys", "the keys of the entities that have points, page by page", someKey, []string{"size", "cursor"}, s.keys},
 		{http.MethodGet, "/v1/{dataset}/latest", "the latest point of an entity", wholeKey, []string{"max_stale"}, s.latest},
 		{http.MethodPost, "/v1/{dataset}/latest", `the latest points of {"keys":[…]}, up to 1000`, "", []string{"max_stale"}, s.latestMany},
-		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page or as lines", someKey, []string{"limit", "cursor"}, s.group},
-		{http.MethodGet, "/v1/{dataset}/silent", "the entities of a group that have sent nothing since a time, the longest silence first", someKey, []string{"since", "limit"}, s.silent},
+		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page, or all as lines or CSV", someKey, []string{"limit", "cursor", "format"}, s.group},
+		{http.MethodGet, "/v1/{dataset}/silent", "the entities of a group that have sent nothing since a time, the longest silence first", someKey, []string{"since", "limit", "format"}, s.silent},
 		{
-			http.MethodGet, "/v1/{dataset}/history", "the points of an entity, page by page", wholeKey,
-			[]string{"from", "to", "order", "size", "cursor"},
+			http.MethodGet, "/v1/{dataset}/history", "the points of an entity, page by page, or all as lines or CSV", wholeKey,
+			[]string{"from", "to", "order", "size", "cursor", "format"},
 			s.history,
 		},
 		{
+			http.MethodGet, "/v1/{dataset}/range", "the points of a group between two times, page by page, or all as lines or CSV", someKey,
+			[]string{"from", "to", "order", "by", "size", "cursor", "format"},
+			s.rangeUnder,
+		},
+		{
 			http.MethodGet, "/v1/{dataset}/windows", "aggregates of the measures by window of time", wholeKey,
-			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps", "max_gap"},
+			[]string{"from", "to", "every", "zone", "order", "measures", "aggregates", "gaps", "max_gap", "format"},
 			s.windows,
 		},
 		{
 			http.MethodGet, "/v1/{dataset}/chart", "the samples of a line through the points of an entity, for a chart of some pixels", wholeKey,
-			[]string{"from", "to", "measure", "columns", "max_gap", "method"},
+			[]string{"from", "to", "measure", "columns", "max_gap", "method", "format"},
 			s.chart,
 		},
 	}

@@ -24,7 +24,7 @@ func TestDiscovery(t *testing.T) {
 		Queries  []query
 	}
 	got := decode[listed](t, a.get("/v1").body)
-	if len(got.Datasets) != 2 || got.Datasets[1].Name != "weather" || strings.Join(got.Datasets[1].Key, " ") != "site device" {
+	if len(got.Datasets) != 3 || got.Datasets[2].Name != "weather" || strings.Join(got.Datasets[2].Key, " ") != "site device" {
 		t.Errorf("datasets %+v", got.Datasets)
 	}
 	a.get("/v1", "Authorization:").wantProblem(t, unauthorized)

@@ -134,6 +134,7 @@ func (s *server) otherMethod(allowed []string) http.Handler {
 const (
 	asJSON  = "application/json"
 	asLines = "application/x-ndjson"
+	asCSV   = "text/csv"
 )
 
 // accepted returns the offered media type that the client prefers, or a problem.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
@@ -25,10 +28,8 @@ func (s *server) silent(w http.ResponseWriter, r request) error {
 	if !ok {
 		r.params.refuse("since", "missing", "the time since which an entity has sent nothing")
 	}
-	if err := r.params.check(); err != nil {
-		return err
-	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
+	as, err := r.accepted(asJSON, asCSV)
+	if err := errors.Join(r.params.check(), err); err != nil {
 		return err
 	}
 	found, err := r.dataset.silent(r.Context(), r.tenant, prefix, since, limit+1)
@@ -36,6 +37,14 @@ func (s *server) silent(w http.ResponseWriter, r request) error {
 		return err
 	}
 	more := len(found) > limit
+	if as == asCSV {
+		w.Header().Set("X-More", strconv.FormatBool(more))
+		var rows [][]string
+		for _, f := range found[:min(limit, len(found))] {
+			rows = append(rows, append(slices.Clone(f.Key.parts), stamp(f.Last)))
+		}
+		return s.sendCSV(w, r, append(slices.Clone(r.dataset.fields()), "last"), whole(rows))
+	}
 	return write(w, struct {
 		Silent []silence `json:"silent"`
 		More   bool      `json:"more"`

@@ -2,13 +2,14 @@ package main
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones, also on systems without them
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -16,49 +17,10 @@ import (
 // maxBuckets is the largest number of windows of one response.
 const maxBuckets = 10_000
 
-// aggregate is one number of a measure in a window, and the aggregates of package window that it belongs to.
-type aggregate struct {
-	name string
-	kept window.Aggregates
-	of   func(window.Summary) float64
-}
-
-// aggregates are all of them. The kind of a measure decides which it has.
-var aggregates = []aggregate{
-	{"count", window.Count, func(s window.Summary) float64 { return float64(s.Count) }},
-	{"sum", window.Sum, func(s window.Summary) float64 { return s.Sum }},
-	{"mean", window.Sum, func(s window.Summary) float64 { return s.Mean }},
-	{"min", window.Min, func(s window.Summary) float64 { return s.Min }},
-	{"max", window.Max, func(s window.Summary) float64 { return s.Max }},
-	{"first", window.Ends, func(s window.Summary) float64 { return s.First }},
-	{"last", window.Ends, func(s window.Summary) float64 { return s.Last }},
-	{"stddev", window.StdDev, func(s window.Summary) float64 { return s.StdDev }},
-	{"delta", window.Delta, func(s window.Summary) float64 { return s.Delta }},
-	{"increase", window.Increase, func(s window.Summary) float64 { return s.Increase }},
-	{"rate", window.Increase, func(s window.Summary) float64 { return s.Rate }},
-	{"resets", window.Increase, func(s window.Summary) float64 { return float64(s.Resets) }},
-	{"integral", window.Integral, func(s window.Summary) float64 { return s.Integral }},
-	{"time_mean", window.Integral, func(s window.Summary) float64 { return s.TimeMean }},
-	{"p50", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.5) }},
-	{"p90", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.9) }},
-	{"p95", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.95) }},
-	{"p99", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.99) }},
-}
-
 // aggregates parses the aggregates to show. Without the parameter, each measure shows those of its kind, and kept is 0.
-func (p *params) aggregates() (shown []aggregate, kept window.Aggregates) {
-	names := make([]string, len(aggregates))
-	for i, a := range aggregates {
-		names[i] = a.name
-	}
+func (p *params) aggregates() (shown []aggregate.Aggregate, kept window.Aggregates) {
 	_, named := p.values["aggregates"]
-	picked := p.list("aggregates", names)
-	for _, a := range aggregates {
-		if slices.Contains(picked, a.name) {
-			shown = append(shown, a)
-			kept |= a.kept
-		}
-	}
+	shown, kept = aggregate.Named(p.list("aggregates", aggregate.Names()))
 	if !named {
 		kept = 0
 	}
@@ -84,10 +46,8 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	names := p.list("measures", r.dataset.measures())
 	shown, kept := p.aggregates()
 	opts := window.Options{Gaps: p.gaps(), MaxGap: p.duration("max_gap"), MaxFilled: maxBuckets}
-	if err := p.check(); err != nil {
-		return err
-	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
+	as, err := r.accepted(asJSON, asCSV)
+	if err := errors.Join(p.check(), err); err != nil {
 		return err
 	}
 	seq, err := r.dataset.windows(r.Context(), r.tenant, q, grid, names, kept, opts)
@@ -113,20 +73,50 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 		}
 		answer.Buckets = append(answer.Buckets, bucketOf(b, shown))
 	}
+	if as == asCSV {
+		columns, rows := table(r.dataset, names, shown, kept, answer.Buckets)
+		return s.sendCSV(w, r, columns, whole(rows))
+	}
 	return write(w, answer)
 }
 
-func bucketOf(b window.Bucket, shown []aggregate) bucket {
+// table returns windows as rows: their times, their points, and each aggregate that a measure has.
+func table(of dataset, names []string, shown []aggregate.Aggregate, kept window.Aggregates, buckets []bucket) (columns []string, rows [][]string) {
+	columns = []string{"start", "end", "points", "bad", "partial"}
+	rows = make([][]string, len(buckets))
+	for i, b := range buckets {
+		rows[i] = []string{
+			b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), strconv.FormatInt(b.Points, 10), strconv.FormatInt(b.Bad, 10), strconv.FormatBool(b.Partial),
+		}
+	}
+	for _, name := range names {
+		for _, a := range shown {
+			if has, err := of.kind(name).Resolve(kept); err != nil || has&a.Kept == 0 {
+				continue
+			}
+			columns = append(columns, name+"."+a.Name)
+			for i, b := range buckets {
+				rows[i] = append(rows[i], decimal(b.Values[name][a.Name]))
+			}
+		}
+	}
+	for i, b := range buckets {
+		rows[i] = append(rows[i], strings.Join(b.Filled, " "))
+	}
+	return append(columns, "filled"), rows
+}
+
+func bucketOf(b window.Bucket, shown []aggregate.Aggregate) bucket {
 	out := bucket{Start: b.Start, End: b.End, Points: b.Points, Bad: b.Bad, Partial: b.Partial, Values: map[string]map[string]*float64{}}
 	for _, s := range b.Values {
 		values := map[string]*float64{}
 		for _, a := range shown {
-			if s.Aggregates&a.kept == 0 {
+			if s.Aggregates&a.Kept == 0 {
 				continue
 			}
-			values[a.name] = nil
-			if x := a.of(s); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				values[a.name] = &x
+			values[a.Name] = nil
+			if x, ok := a.Number(&s); ok {
+				values[a.Name] = &x
 			}
 		}
 		out.Values[s.Name] = values

@@ -38,9 +38,9 @@ func run(ctx context.Context, args []string, std streams) error {
 				Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
 				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
 			},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json", Value: "text", Destination: &a.form},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries", Value: "text", Destination: &a.form},
 		},
-		Commands:       []*cli.Command{a.tenants(), a.datasets(), a.retention(), a.advise(), a.heatmap(), a.get(), a.latest(), a.watch(), a.put()}, // the other capabilities add theirs here
+		Commands:       []*cli.Command{a.tenants(), a.datasets(), a.retention(), a.advise(), a.heatmap(), a.get(), a.latest(), a.rangeUnder(), a.windows(), a.chart(), a.silent(), a.watch(), a.put()}, // the other capabilities add theirs here
 		Reader:         std.in,
 		Writer:         std.out,
 		ErrWriter:      io.Discard, // main prints the error once

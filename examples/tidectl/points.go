@@ -47,19 +47,23 @@ func (a *app) get() *cli.Command {
 			if left < 1 {
 				return usageError{fmt.Errorf("--limit is %d; want 1 or more", left)}
 			}
+			out, err := a.points(v)
+			if err != nil {
+				return err
+			}
 			for p, err := range v.Points(ctx, e, interval(c)) {
 				if err != nil {
-					return err
+					return out.end(err)
 				}
 				if left--; left < 0 {
 					a.say("There are more points; --limit shows more")
 					break
 				}
-				if err := a.printPoint(v, p); err != nil {
+				if err := out.add(p); err != nil {
 					return err
 				}
 			}
-			return nil
+			return out.end(nil)
 		}),
 	}
 }
@@ -88,19 +92,23 @@ func (a *app) latest() *cli.Command {
 				}
 				slices.SortFunc(entities, tsdb.Entity.Compare)
 			}
+			out, err := a.points(v)
+			if err != nil {
+				return err
+			}
 			for _, e := range entities {
 				p, err := v.Latest(ctx, e)
 				if len(entities) > 1 && errors.Is(err, tsdb.ErrNotFound) {
 					continue // deleted or expired meanwhile
 				}
 				if err != nil {
-					return err
+					return out.end(err)
 				}
-				if err := a.printPoint(v, p); err != nil {
+				if err := out.add(p); err != nil {
 					return err
 				}
 			}
-			return nil
+			return out.end(nil)
 		}),
 	}
 }
@@ -226,8 +234,11 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 // withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and fields.
 func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *inspect.View) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
-		if a.form != "text" && a.form != "json" {
-			return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
+		switch asCSV := a.form == "csv"; {
+		case asCSV && (c.Name == "watch" || c.Name == "put"):
+			return usageError{fmt.Errorf("--output is csv; want text or json for %s", c.Name)}
+		case !asCSV && a.form != "text" && a.form != "json":
+			return usageError{fmt.Errorf("--output is %q; want text, json or csv", a.form)}
 		}
 		if c.Args().Len() < 2 {
 			return usageError{fmt.Errorf("%s takes %s", c.FullName(), c.ArgsUsage)}
@@ -265,46 +276,58 @@ func (a *app) withEntity(act func(context.Context, *cli.Command, *inspect.View, 
 	})
 }
 
-// entityOf returns the entity that the arguments name.
-func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+// fieldsOf returns the values of the key fields that the arguments name.
+func fieldsOf(c *cli.Command, v *inspect.View) (map[string]string, error) {
 	values := map[string]string{}
 	for _, arg := range c.Args().Slice()[2:] {
 		name, value, ok := strings.Cut(arg, "=")
 		if _, twice := values[name]; !ok || twice {
-			return tsdb.Entity{}, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
+			return nil, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
 		}
 		values[name] = value
+	}
+	return values, nil
+}
+
+// entityOf returns the entity that the arguments name.
+func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+	values, err := fieldsOf(c, v)
+	if err != nil {
+		return tsdb.Entity{}, err
 	}
 	return v.Entity(values)
 }
 
-// printPoint prints a point: as a line of JSON, or its time, its key, its tag and its payload.
-func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
+// shown returns a point as it is printed.
+func shown(v *inspect.View, p inspect.Point) shownPoint {
 	d := v.Describe()
-	shown := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), ID: p.ID, Class: p.Class, Tag: p.Tag}
+	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), ID: p.ID, Class: p.Class, Tag: p.Tag}
 	values := v.Values(p.Entity)
 	for i, name := range d.Key {
-		shown.Key[name] = values[i]
+		out.Key[name] = values[i]
 	}
-	text := ""
 	switch {
 	case p.Err != nil:
-		shown.Error = p.Err.Error()
-		text = shown.Error
+		out.Error = p.Err.Error()
 	case p.Tag == "json" && utf8.Valid(p.Payload) && json.Valid(p.Payload):
-		shown.JSON = p.Payload
-		text = string(p.Payload)
+		out.JSON = p.Payload
 	default:
-		shown.Base64 = p.Payload
-		text = base64.StdEncoding.EncodeToString(p.Payload)
+		out.Base64 = p.Payload
 	}
+	return out
+}
+
+// printPoint prints a point: as a line of JSON, or its time, its key, its tag and its payload.
+func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
+	s := shown(v, p)
 	if a.form == "json" {
-		return json.NewEncoder(a.std.out).Encode(shown)
+		return json.NewEncoder(a.std.out).Encode(s)
 	}
+	text := s.Error + string(s.JSON) + base64.StdEncoding.EncodeToString(s.Base64) // only one of them is there
 	id := ""
 	if p.ID != "" {
 		id = "  " + p.ID
 	}
-	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", shown.Time.Format(time.RFC3339Nano), id, p.Entity, p.Tag, text)
+	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", instant(p.Time), id, p.Entity, p.Tag, text)
 	return err
 }

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+const prefixArgs = "DATASET TENANT [FIELD=VALUE...]"
+
+// rangeUnder prints the points of the entities below a prefix.
+func (a *app) rangeUnder() *cli.Command {
+	return &cli.Command{
+		Name: "range", Usage: "print the points of all entities, or of those with these first key fields", ArgsUsage: prefixArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
+			&cli.StringFlag{Name: "by", Usage: "the order: by entity, or all by time", Value: "entity"},
+			&cli.BoolFlag{Name: "oldest-first", Usage: "print the oldest points first"},
+			&cli.IntFlag{Name: "limit", Usage: "how `many` points at most; 0 for all", Value: 100},
+		},
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+			by, limit := c.String("by"), c.Int("limit")
+			switch {
+			case by != "entity" && by != "time":
+				return usageError{fmt.Errorf("--by is %q; want entity or time", by)}
+			case limit < 0:
+				return usageError{fmt.Errorf("--limit is %d; want 0 or more", limit)}
+			}
+			p, err := prefixOf(c, v)
+			if err != nil {
+				return err
+			}
+			opts := []tsdb.ReadOption{tsdb.NewestFirst}
+			if c.Bool("oldest-first") {
+				opts[0] = tsdb.OldestFirst
+			}
+			if limit > 0 {
+				opts = append(opts, tsdb.Limit(limit+1))
+			}
+			seq := under.Range[inspect.Payload]
+			if by == "time" {
+				seq = under.Merged[inspect.Payload]
+			}
+			out, err := a.points(v)
+			if err != nil {
+				return err
+			}
+			for p, err := range seq(ctx, v.Repository(), p, interval(c), opts...) {
+				bad, one := errors.AsType[*tsdb.PointError](err)
+				if err != nil && !one {
+					return out.end(err)
+				}
+				if limit > 0 && out.printed == limit {
+					a.say("There are more points; --limit shows more")
+					break
+				}
+				point := inspect.Point{Entity: p.Entity, Time: p.Time, ID: p.ID, Tag: p.Value.Tag, Payload: p.Value.Data}
+				if one {
+					point.Err = bad.Err
+				}
+				if err := out.add(point); err != nil {
+					return err
+				}
+			}
+			return out.end(nil)
+		}),
+	}
+}
+
+// silent prints the entities below a prefix that have sent nothing since a time.
+func (a *app) silent() *cli.Command {
+	return &cli.Command{
+		Name: "silent", Usage: "print the entities that have sent nothing since a time, the longest silence first", ArgsUsage: prefixArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			timeFlag("since", "the `time` since which they have sent nothing"),
+			&cli.DurationFlag{Name: "for", Usage: "or for how `long`, as 2h"},
+			&cli.IntFlag{Name: "limit", Usage: "how `many` entities at most, 1 to 9999", Value: 100},
+		},
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+			since, long, limit := c.Timestamp("since"), c.Duration("for"), c.Int("limit")
+			switch {
+			case c.IsSet("since") == c.IsSet("for"):
+				return usageError{errors.New("give --since or --for")}
+			case c.IsSet("for") && long <= 0:
+				return usageError{fmt.Errorf("--for is %v; want more than 0s", long)}
+			case limit < 1 || limit > 9999:
+				return usageError{fmt.Errorf("--limit is %d; want 1 to 9999", limit)}
+			case c.IsSet("for"):
+				since = time.Now().Add(-long)
+			}
+			p, err := prefixOf(c, v)
+			if err != nil {
+				return err
+			}
+			found, err := under.Silent(ctx, v.Repository(), p, since, limit+1)
+			if err != nil {
+				return err
+			}
+			key := v.Describe().Key
+			out, err := a.rows(append(slices.Clone(key), "last")...)
+			if err != nil {
+				return err
+			}
+			for i, s := range found {
+				if i == limit {
+					a.say("There are more entities; --limit shows more")
+					break
+				}
+				row := struct {
+					Key  map[string]string `json:"key"`
+					Last time.Time         `json:"last"`
+				}{map[string]string{}, s.Last}
+				values := v.Values(s.Entity)
+				for i, name := range key {
+					row.Key[name] = values[i]
+				}
+				if err := out.add(row, append(values, instant(s.Last))...); err != nil {
+					return err
+				}
+			}
+			return out.end(nil)
+		}),
+	}
+}
+
+// chart prints the samples of a line.
+func (a *app) chart() *cli.Command {
+	return &cli.Command{
+		Name: "chart", Usage: "print the samples of a line of some pixels through the numbers of an entity", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			requiredTime("from", "the `time` at which the line begins"), requiredTime("to", "the `time` at which it ends"),
+			&cli.StringFlag{Name: "measure", Usage: measureUsage("")},
+			&cli.IntFlag{Name: "columns", Usage: "the width in `pixels`", Value: 1000},
+			&cli.DurationFlag{Name: "max-gap", Usage: "the line breaks where points are further apart than this `time`; 0 for never"},
+			&cli.StringFlag{Name: "method", Usage: "m4, for up to four samples a column and the same pixels, or lttb, for one", Value: "m4"},
+		},
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+			line := chart.M4[inspect.Payload]
+			switch c.String("method") {
+			case "m4":
+			case "lttb":
+				line = chart.LTTB[inspect.Payload]
+			default:
+				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", c.String("method"))}
+			}
+			m, err := measureOf(c.String("measure"))
+			if err != nil {
+				return err
+			}
+			points := int64(0)
+			counted := func(p inspect.Payload) (float64, bool) {
+				points++
+				return m.Of(p)
+			}
+			opts := chart.Options{Columns: c.Int("columns"), MaxGap: c.Duration("max-gap")}
+			out, err := a.rows("time", "value", "break")
+			if err != nil {
+				return err
+			}
+			in := interval(c)
+			for s, err := range line(v.Repository().Range(ctx, e, in, tsdb.OldestFirst), in, counted, opts) {
+				if _, one := errors.AsType[*tsdb.PointError](err); one {
+					a.say("%v", err)
+					continue
+				}
+				if err != nil {
+					return out.end(err)
+				}
+				if err := out.add(s, instant(s.Time), decimal(s.Value), yes(s.Break)); err != nil {
+					return err
+				}
+			}
+			return errors.Join(out.end(nil), m.missing(c, points))
+		}),
+	}
+}
+
+// windows prints aggregates by window of time.
+func (a *app) windows() *cli.Command {
+	return &cli.Command{
+		Name: "windows", Usage: "print aggregates of the numbers of an entity by hours, days or any other width", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{
+			requiredTime("from", "the `time` at which the first window begins"), requiredTime("to", "the `time` at which the last one ends"),
+			&cli.StringSliceFlag{Name: "measure", Usage: measureUsage(", with its kind unless it is a gauge, as kwh:counter; may be repeated")},
+			&cli.StringFlag{Name: "every", Usage: "the `width`: 15m, 1h, 1d, 1w, 1mo", Required: true},
+			&cli.StringFlag{Name: "zone", Usage: "the time `zone` of the days, as Europe/Berlin", Value: "UTC"},
+			&cli.StringSliceFlag{Name: "aggregate", Usage: "one of " + strings.Join(aggregate.Names(), ", ") + "; those of the kind by default"},
+			&cli.StringFlag{Name: "gaps", Usage: "how windows without a number are filled: leave-out, null, previous or linear", Value: "leave-out"},
+			&cli.DurationFlag{Name: "max-gap", Usage: "the longest `time` that is filled; 0 for any"},
+		},
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+			q, err := queryOf(c)
+			if err != nil {
+				return err
+			}
+			out, err := a.rows(q.columns()...)
+			if err != nil {
+				return err
+			}
+			points := int64(0)
+			for b, err := range q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst) {
+				if _, one := errors.AsType[*tsdb.PointError](err); one {
+					a.say("%v", err)
+					continue
+				}
+				if err != nil {
+					return out.end(err)
+				}
+				points += b.Points
+				if err := out.add(b, q.row(&b)...); err != nil {
+					return err
+				}
+			}
+			missing := error(nil)
+			for i := range q.measures {
+				missing = errors.Join(missing, q.measures[i].missing(c, points))
+			}
+			return errors.Join(out.end(nil), missing)
+		}),
+	}
+}
+
+// windowQuery is what the flags of windows ask for.
+type windowQuery struct {
+	windows  *window.Aggregator[inspect.Payload]
+	measures []measure
+	shown    [][]aggregate.Aggregate // by measure
+}
+
+func queryOf(c *cli.Command) (*windowQuery, error) {
+	grid, err := window.Parse(c.String("every"))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--every: %w", err)}
+	}
+	zone, err := time.LoadLocation(c.String("zone"))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--zone: %w", err)}
+	}
+	opts := window.Options{MaxGap: c.Duration("max-gap")}
+	if err := opts.Gaps.UnmarshalText([]byte(c.String("gaps"))); err != nil {
+		return nil, usageError{fmt.Errorf("--gaps: %w", err)}
+	}
+	names := c.StringSlice("aggregate")
+	for _, name := range names {
+		if !slices.Contains(aggregate.Names(), name) {
+			return nil, usageError{fmt.Errorf("--aggregate is %q; want one of %s", name, strings.Join(aggregate.Names(), ", "))}
+		}
+	}
+	texts := c.StringSlice("measure")
+	if len(texts) == 0 {
+		texts = []string{""}
+	}
+	q := &windowQuery{}
+	var of []window.Measure[inspect.Payload]
+	for _, text := range texts {
+		m, err := measureOf(text)
+		if err != nil {
+			return nil, err
+		}
+		shown, kept := aggregate.Named(names)
+		if len(names) == 0 {
+			shown, kept = aggregate.All, 0
+		} else {
+			kept |= window.Count
+		}
+		if m.Aggregates, err = m.Kind.Resolve(kept); err != nil {
+			return nil, usageError{fmt.Errorf("--measure %s: %w", text, err)}
+		}
+		has := slices.DeleteFunc(slices.Clone(shown), func(a aggregate.Aggregate) bool { return a.Kept&m.Aggregates == 0 })
+		q.measures, q.shown, of = append(q.measures, m), append(q.shown, has), append(of, m.Measure)
+	}
+	if q.windows, err = window.New(grid.In(zone), of, opts); err != nil {
+		return nil, usageError{err}
+	}
+	return q, nil
+}
+
+func (q *windowQuery) columns() []string {
+	out := []string{"start", "end", "points", "partial"}
+	for i, m := range q.measures {
+		for _, a := range q.shown[i] {
+			out = append(out, m.Name+"."+a.Name)
+		}
+	}
+	return append(out, "filled")
+}
+
+func (q *windowQuery) row(b *window.Bucket) []string {
+	out := []string{b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), strconv.FormatInt(b.Points, 10), yes(b.Partial)}
+	var filled []string
+	for i := range b.Values {
+		for _, a := range q.shown[i] {
+			text := ""
+			if x, ok := a.Number(&b.Values[i]); ok {
+				text = decimal(x)
+			}
+			out = append(out, text)
+		}
+		if b.Values[i].Filled {
+			filled = append(filled, b.Values[i].Name)
+		}
+	}
+	return append(out, strings.Join(filled, " "))
+}
+
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func decimal(x float64) string {
+	text, _ := json.Marshal(x)
+	return string(text)
+}
+
+func yes(b bool) string {
+	if b {
+		return "true"
+	}
+	return ""
+}
+
+func requiredTime(name, usage string) *cli.TimestampFlag {
+	f := timeFlag(name, usage)
+	f.Required = true
+	return f
+}
+
+// prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.
+func prefixOf(c *cli.Command, v *inspect.View) (tsdb.Prefix, error) {
+	values, err := fieldsOf(c, v)
+	if err != nil {
+		return tsdb.Prefix{}, err
+	}
+	key := v.Describe().Key
+	var parts []any
+	for _, name := range key {
+		value, ok := values[name]
+		if !ok {
+			break
+		}
+		parts = append(parts, value)
+		delete(values, name)
+	}
+	for name := range values {
+		return tsdb.Prefix{}, usageError{fmt.Errorf("%s is not one of the first key fields, which are %s", name, strings.Join(key, ", "))}
+	}
+	if len(parts) == len(key) {
+		return tsdb.Prefix{}, usageError{fmt.Errorf("all key fields are given, which is one entity: leave out %s, or ask with get", key[len(key)-1])}
+	}
+	return v.Repository().Schema().Prefix(parts...)
+}

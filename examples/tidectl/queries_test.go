@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+// metered returns the folder of a store in which acme has two meters, with a reading each quarter of an hour from a Monday at noon on,
+// and counters as bare numbers and as records.
+func metered(t *testing.T, readings int) string {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	meters := tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
+	counts := tsdb.MustDefine("counts", tsdb.Key("door"), codec.Int64(), tsdb.SchemaOptions{})
+	records := tsdb.MustDefine("records", tsdb.Key("door"), codec.Records(), tsdb.SchemaOptions{})
+	err = store.Ensure(t.Context(), meters, counts, records)
+	acme := tenant.MustParse("acme")
+	var points []tsdb.Point[map[string]any]
+	for i := range readings {
+		for _, meter := range []string{"m,1", "m2"} {
+			value := map[string]any{"energy": map[string]any{"kwh": 100 + i}, "volts": 230 + i%2, "on": i%2 == 0}
+			points = append(points, tsdb.Point[map[string]any]{Entity: tsdb.NewEntity("main", meter), Time: monday.Add(time.Duration(i) * 15 * time.Minute), Value: value})
+		}
+	}
+	_, perr := meters.For(store, acme).PutMany(t.Context(), points)
+	err = errors.Join(err, perr, meters.For(store, acme).Put(t.Context(), tsdb.NewEntity("side", "m3"), monday.Add(-time.Hour), map[string]any{"note": "a, \"b\""}))
+	for i := range 3 {
+		at := monday.Add(time.Duration(i) * time.Minute)
+		err = errors.Join(err, counts.For(store, acme).Put(t.Context(), tsdb.NewEntity("north"), at, int64(5*i)),
+			records.For(store, acme).Put(t.Context(), tsdb.NewEntity("north"), at, codec.NewRecord(codec.Field{Name: "open", Value: codec.Bool(i > 0)})))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var monday = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// TestQueries runs the queries on datasets that tidectl was not compiled with.
+func TestQueries(t *testing.T) {
+	dir := metered(t, 9)
+	const noon, two = "--from 2026-06-01T12:00 ", "--to 2026-06-01T14:00"
+	for _, tt := range []struct{ command, want string }{
+		{
+			"-o csv windows --every 1h --measure energy.kwh:counter --aggregate increase,rate --measure on " + noon + two + " meters acme street=main meter=m,1",
+			"",
+		},
+		{
+			"-o csv windows --every 1h --measure energy.kwh:counter --aggregate increase --aggregate resets " + noon + two + " meters acme street=main meter=m,1",
+			"start,end,points,partial,energy.kwh.increase,energy.kwh.resets,filled\n" +
+				"2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,4,,3,0,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,4,,4,0,\n",
+		},
+		{
+			"windows --every 1d --zone Europe/Berlin --measure volts --aggregate mean,max " + noon + two + " meters acme street=main meter=m2",
+			"START                      END                        POINTS  PARTIAL  VOLTS.MEAN  VOLTS.MAX  FILLED\n" +
+				"2026-06-01T00:00:00+02:00  2026-06-02T00:00:00+02:00  8       true     230.5       231        -\n",
+		},
+		{
+			"-o json windows --every 2h --measure volts --aggregate max " + noon + two + " meters acme street=main meter=m2",
+			`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":8,"values":{"volts":{"count":8,"max":231}}}` + "\n",
+		},
+		{
+			"-o csv windows --every 1h --gaps previous --aggregate last " + noon + two + " counts acme door=north",
+			"start,end,points,partial,value.last,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,3,,10,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,0,,10,value\n",
+		},
+		{
+			"-o csv windows --every 1h --measure open:state " + noon + two + " records acme door=north",
+			"start,end,points,partial,open.count,open.first,open.last,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,3,,3,0,1,\n",
+		},
+		{
+			"-o csv chart --columns 1 --measure energy.kwh --max-gap 20m " + noon + two + " meters acme street=main meter=m2",
+			"time,value,break\n2026-06-01T12:00:00Z,100,\n2026-06-01T13:45:00Z,107,\n",
+		},
+		{
+			"chart --columns 2 --method lttb --max-gap 10m --measure on " + noon + "--to 2026-06-01T12:30 meters acme street=main meter=m2",
+			"TIME                  VALUE  BREAK\n2026-06-01T12:00:00Z  1      -\n2026-06-01T12:15:00Z  0      true\n",
+		},
+		{
+			"-o csv silent --since 2026-06-01T13:00 meters acme",
+			"street,meter,last\nside,m3,2026-06-01T11:00:00Z\n",
+		},
+		{
+			"-o json silent --for 1h --limit 1 meters acme street=main",
+			`{"key":{"meter":"m,1","street":"main"},"last":"2026-06-01T14:00:00Z"}` + "\n",
+		},
+		{
+			"-o csv range " + "--to 2026-06-01T12:00:01 --by time meters acme",
+			"street,meter,time,id,tag,json,base64,error\n" +
+				"main,\"m,1\",2026-06-01T12:00:00Z,,json,\"{\"\"energy\"\":{\"\"kwh\"\":100},\"\"on\"\":true,\"\"volts\"\":230}\",,\n" +
+				"main,m2,2026-06-01T12:00:00Z,,json,\"{\"\"energy\"\":{\"\"kwh\"\":100},\"\"on\"\":true,\"\"volts\"\":230}\",,\n" +
+				"side,m3,2026-06-01T11:00:00Z,,json,\"{\"\"note\"\":\"\"a, \\\"\"b\\\"\"\"\"}\",,\n",
+		},
+		{
+			"-o json range --oldest-first --limit 1 meters acme street=side",
+			`{"dataset":"meters","key":{"meter":"m3","street":"side"},"time":"2026-06-01T11:00:00Z","tag":"json","json":{"note":"a, \"b\""}}` + "\n",
+		},
+		{
+			"-o csv get --limit 1 counts acme door=north",
+			"door,time,id,tag,json,base64,error\nnorth,2026-06-01T12:02:00Z,,i64,,AAAAAAAAAAo=,\n",
+		},
+		{
+			"-o csv latest counts acme",
+			"door,time,id,tag,json,base64,error\nnorth,2026-06-01T12:02:00Z,,i64,,AAAAAAAAAAo=,\n",
+		},
+	} {
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(tt.command)...)...)
+		if tt.want == "" { // on is a gauge, which has no increase
+			want(t, exitUsage, err, tt.command)
+			continue
+		}
+		if want(t, 0, err, tt.command); out != tt.want {
+			t.Errorf("%s prints\n%s\nwant\n%s", tt.command, out, tt.want)
+		}
+	}
+	if out, remarks, err := tidectl(t, t.Context(), "", "--dir", dir, "range", "--limit", "2", "meters", "acme"); err != nil || strings.Count(out, "\n") != 2 || !strings.Contains(remarks, "--limit") {
+		t.Errorf("range --limit 2 prints %s and %s, %v", out, remarks, err)
+	}
+	if out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "range", "--limit", "0", "meters", "acme"); err != nil || strings.Count(out, "\n") != 19 {
+		t.Errorf("range --limit 0 prints %d points, want 19, %v", strings.Count(out, "\n"), err)
+	}
+}
+
+// TestQueriesRefuse: mistakes are refused with an error that names the flag, before the store is read.
+func TestQueriesRefuse(t *testing.T) {
+	dir := metered(t, 2)
+	const day, meter = " --from 2026-06-01 --to 2026-06-02", " meters acme street=main meter=m2"
+	for command, say := range map[string]string{
+		"windows --every 1h --measure volts" + meter:                                    "from",
+		"windows --measure volts" + day + meter:                                         "every",
+		"windows --every 1y --measure volts" + day + meter:                              "--every",
+		"windows --every 1h --zone Mars --measure volts" + day + meter:                  "--zone",
+		"windows --every 7m --zone Europe/Berlin --measure volts" + day + meter:         "width",
+		"windows --every 1h --measure volts:meter" + day + meter:                        "--measure volts:meter",
+		"windows --every 1h --aggregate median --measure volts" + day + meter:           "--aggregate",
+		"windows --every 1h --aggregate increase --measure volts" + day + meter:            "Counter",
+		"windows --every 1h --aggregate sum --measure energy.kwh:counter" + day + meter: "Increase",
+		"windows --every 1h --gaps guess --measure volts" + day + meter:                 "--gaps",
+		"windows --every 1h --measure volts,volts" + day + meter:                        "unique",
+		"chart --measure volts --to 2026-06-02" + meter:                                 "from",
+		"chart --measure volts --method best" + day + meter:                             "--method",
+		"silent meters acme":                               "--since",
+		"silent --since 2026-06-01 --for 1h meters acme":   "--since",
+		"silent --for -1h meters acme":                     "--for",
+		"silent --for 1h --limit 0 meters acme":            "--limit",
+		"silent --for 1h meters acme meter=m2":             "first key fields",
+		"silent --for 1h meters acme street=main meter=m2": "one entity",
+		"silent --for 1h meters acme street":               "FIELD=VALUE",
+		"range --by device meters acme":                    "--by",
+		"range --limit -1 meters acme":                     "--limit",
+		"range meters":                                     "DATASET",
+		"-o csv watch" + meter:                             "--output",
+		"-o csv put --json {}" + meter:                     "--output",
+		"-o xml range meters acme":                         "csv",
+	} {
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(command)...)...)
+		if want(t, exitUsage, err, command); err != nil && !strings.Contains(err.Error(), say) || strings.Contains(out, "2026") {
+			t.Errorf("%s: %v, want an error with %q\n%s", command, err, say, out)
+		}
+	}
+	for command, say := range map[string]string{
+		"windows --every 1h --measure volt" + day + meter: `"volt"`,
+		"chart --measure energy" + day + meter:            `"energy"`,
+		"chart --columns 0 --measure volts" + day + meter: "Columns",
+		"range none acme":     "catalogue",
+		"range meters nobody": "nobody",
+	} {
+		_, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(command)...)...)
+		if want(t, exitFailed, err, command); err != nil && !strings.Contains(err.Error(), say) {
+			t.Errorf("%s: %v, want an error with %q", command, err, say)
+		}
+	}
+}
+
+// stopsAt cancels a command when it has printed something.
+type stopsAt struct {
+	bytes.Buffer
+	cancel context.CancelFunc
+}
+
+func (s *stopsAt) Write(b []byte) (int, error) {
+	s.cancel()
+	return s.Buffer.Write(b)
+}
+
+// TestCutCSV: the CSV of a query that fails halfway does not look complete.
+func TestCutCSV(t *testing.T) {
+	dir := metered(t, 3000)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &stopsAt{cancel: cancel}
+	err := run(ctx, strings.Fields(fmt.Sprintf("--dir %s -o csv range --limit 0 meters acme", dir)), streams{strings.NewReader(""), out, new(bytes.Buffer)})
+	want(t, exitInterrupted, err, "range that is interrupted")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if last := lines[len(lines)-1]; len(lines) < 10 || len(lines) > 5999 || !strings.HasPrefix(last, "incomplete: ") {
+		t.Errorf("%d lines, the last one is %q", len(lines), last)
+	}
+}
