@@ -152,7 +152,7 @@ func (s served[T]) row(p point) []string {
 			if units, ok := m.Int(value); ok {
 				text = window.NewDecimal(units, m.Decimals).String()
 			}
-		default:
+		case m.Of != nil:
 			if x, ok := m.Of(value); ok {
 				text = decimal(&x)
 			}
