@@ -148,7 +148,7 @@ func TestQueriesRefuse(t *testing.T) {
 		"windows --every 7m --zone Europe/Berlin --measure volts" + day + meter:         "width",
 		"windows --every 1h --measure volts:meter" + day + meter:                        "--measure volts:meter",
 		"windows --every 1h --aggregate median --measure volts" + day + meter:           "--aggregate",
-		"windows --every 1h --aggregate increase --measure volts" + day + meter:            "Counter",
+		"windows --every 1h --aggregate increase --measure volts" + day + meter:         "Counter",
 		"windows --every 1h --aggregate sum --measure energy.kwh:counter" + day + meter: "Increase",
 		"windows --every 1h --gaps guess --measure volts" + day + meter:                 "--gaps",
 		"windows --every 1h --measure volts,volts" + day + meter:                        "unique",

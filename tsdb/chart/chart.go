@@ -23,7 +23,8 @@
 // A rollup fits if it is derived from points, its measure of the same name and kind keeps window.Min, window.Max and
 // window.Ends, and none of its buckets is wider than a column, nor wider than MaxGap. Of those that fit, the one is read that
 // goes back furthest in the interval, and of these the one with the widest buckets. The parts of the interval that are not
-// whole buckets, or that are older than the rollup is kept, are read from the points. Buckets that changed since a worker last
+// whole buckets, or that are older than the rollup is kept, are read from the points, and so are buckets that were stored before
+// the rollup kept what a line needs (rollup.Measure.Added). Buckets that changed since a worker last
 // computed them are computed from the points, so the newest points are in the line.
 //
 // A bucket knows its first and its last number with their times, and its lowest and its highest number, but not when they

@@ -219,33 +219,52 @@ func (p *plan[T]) points(ctx context.Context, in tsdb.Interval, yield func(tsdb.
 	return true
 }
 
-// buckets yields up to four samples of each bucket of the rollup. It returns false if nothing may follow.
+// buckets yields up to four samples of each bucket of the rollup, and the points of buckets that were stored before the rollup kept
+// what a line needs. It returns false if nothing may follow.
 func (p *plan[T]) buckets(ctx context.Context, yield func(tsdb.Point[Sample], error) bool) bool {
 	in := tsdb.Between(p.source.From, p.source.To)
+	var lacking, until time.Time // adjacent buckets whose points are to be read
+	flush := func() bool {
+		more := lacking.IsZero() || p.points(ctx, tsdb.Between(lacking, until), yield)
+		lacking = time.Time{}
+		return more
+	}
 	for b, err := range rollup.For(p.rollup, p.repo).Buckets(ctx, p.entity, in, tsdb.OldestFirst) {
 		if err != nil {
 			yield(tsdb.Point[Sample]{}, err)
 			return false
 		}
 		v := &b.Values[p.measure]
-		if v.Count == 0 {
+		if v.Missing&(window.Min|window.Max|window.Ends) != 0 {
+			if lacking.IsZero() {
+				lacking = b.Start
+			}
+			until = b.End
 			continue
 		}
-		first, last := Sample{Time: v.FirstTime, Value: v.First}, Sample{Time: v.LastTime, Value: v.Last}
-		middle := first.Time.Add(last.Time.Sub(first.Time) / 2)
-		low, high := Sample{Time: middle, Value: v.Min, Approx: true}, Sample{Time: middle, Value: v.Max, Approx: true}
-		for _, s := range [...]struct {
-			Sample
-			needed bool
-		}{
-			{first, true},
-			{low, low.Value < min(first.Value, last.Value)},
-			{high, high.Value > max(first.Value, last.Value)},
-			{last, v.Count > 1},
-		} {
-			if s.needed && !yield(tsdb.Point[Sample]{Time: s.Time, Value: s.Sample}, nil) {
-				return false
-			}
+		if !flush() || v.Count > 0 && !p.bucket(v, yield) {
+			return false
+		}
+	}
+	return flush()
+}
+
+// bucket yields the samples of one bucket.
+func (p *plan[T]) bucket(v *window.Summary, yield func(tsdb.Point[Sample], error) bool) bool {
+	first, last := Sample{Time: v.FirstTime, Value: v.First}, Sample{Time: v.LastTime, Value: v.Last}
+	middle := first.Time.Add(last.Time.Sub(first.Time) / 2)
+	low, high := Sample{Time: middle, Value: v.Min, Approx: true}, Sample{Time: middle, Value: v.Max, Approx: true}
+	for _, s := range [...]struct {
+		Sample
+		needed bool
+	}{
+		{first, true},
+		{low, low.Value < min(first.Value, last.Value)},
+		{high, high.Value > max(first.Value, last.Value)},
+		{last, v.Count > 1},
+	} {
+		if s.needed && !yield(tsdb.Point[Sample]{Time: s.Time, Value: s.Sample}, nil) {
+			return false
 		}
 	}
 	return true

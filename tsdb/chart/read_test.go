@@ -305,6 +305,43 @@ func TestReadChooses(t *testing.T) {
 	}
 }
 
+// TestReadOfAGrownRollup: buckets that were stored before the rollup kept what a line needs are read from the points.
+func TestReadOfAGrownRollup(t *testing.T) {
+	schema := func(m rollup.Measure[sent]) *tsdb.Schema[sent] {
+		return tsdb.MustDefine("grown", tsdb.Key("device"), codec.JSON[sent](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{
+			rollup.MustDefine("minutes", window.Every(time.Minute), []rollup.Measure[sent]{m}, rollup.Options{}),
+		}})
+	}
+	before := schema(rollup.Measure[sent]{Name: "v", Of: numberOf, Max: 1e6})
+	after := schema(rollup.Measure[sent]{Name: "v", Of: numberOf, Max: 1e6, Aggregates: window.Basic | window.Ends, Added: true})
+	clock := testkit.NewClock(noon.Add(time.Hour))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, before)
+	e := tsdb.NewEntity("e")
+	put(t, before.For(store, acme), values(rand.New(rand.NewPCG(1, 1)), e, 500, 0))
+	clock.Add(2 * time.Minute)
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ensure(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+	repo := after.For(store, acme)
+	put(t, repo, values(rand.New(rand.NewPCG(1, 2)), e, 10, 20*time.Minute)) // some buckets are computed again
+	hour := tsdb.Between(noon, noon.Add(time.Hour))
+	line, err := chart.ReadM4(t.Context(), repo, e, hour, value, chart.Options{Columns: 60})
+	if err != nil || line.Source.Rollup != "minutes" {
+		t.Fatalf("from %+v, %v; want the rollup", line.Source, err)
+	}
+	got, want := drawn(collect(t, line.Samples), 60, time.Hour), drawn(stored(t, repo, e, hour, 0), 60, time.Hour)
+	if !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	repo, _, _ := define(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{tens, minutes}})
 	e, hour := tsdb.NewEntity("e"), tsdb.Between(noon, noon.Add(time.Hour))
