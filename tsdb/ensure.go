@@ -13,7 +13,7 @@ import (
 )
 
 // Ensure creates what the table lacks for the datasets: the table, the column families of their retention classes, and their
-// entries in the catalogue, including new codec tags, classes and rollups. It compares the rest. Call it at every start; many
+// entries in the catalogue, including new codec tags, classes, rollups, and measures that were added to rollups. It compares the rest. Call it at every start; many
 // processes may call it at once. If nothing is missing, it writes nothing.
 //
 // It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and

@@ -83,12 +83,21 @@ func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) 
 
 // BenchmarkIngestRollups measures writing the points of a hundred devices, a second apart, through a writer to an
 // engine on disk: without rollups, and with three, by minute, hour and day, each derived from the one before. Dirty
-// marks are written with the points. The case worked also counts computing and storing all buckets.
+// marks are written with the points. The cases kinds have the increase of a counter and a sketch in place of sums. The cases
+// worked also count computing and storing all buckets.
 func BenchmarkIngestRollups(b *testing.B) {
 	const devices = 100
-	minute := rollup.MustDefine("min", window.Every(time.Minute), rolledMeasures(), rollup.Options{})
-	hour := rollup.MustDefine("hour", window.Every(time.Hour), rolledMeasures(), rollup.Options{From: "min"})
-	day := rollup.MustDefine("day", window.Days(1), rolledMeasures(), rollup.Options{From: "hour"})
+	three := func(measures []rollup.Measure[reading]) []tsdb.Rollup {
+		return []tsdb.Rollup{
+			rollup.MustDefine("min", window.Every(time.Minute), measures, rollup.Options{}),
+			rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{From: "min"}),
+			rollup.MustDefine("day", window.Days(1), measures, rollup.Options{From: "hour"}),
+		}
+	}
+	kinds := []rollup.Measure[reading]{
+		{Name: "counter", Kind: window.Counter, Of: func(r reading) (float64, bool) { return r.Humidity, true }, Decimals: 2, Max: 1e9},
+		{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 1000, Aggregates: window.Quantiles},
+	}
 	entities := make([]tsdb.Entity, devices)
 	for i := range entities {
 		entities[i] = tsdb.NewEntity("berlin", fmt.Sprint("roof-", i))
@@ -106,7 +115,7 @@ func BenchmarkIngestRollups(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				at := base.Add(time.Duration(n/devices) * time.Second)
-				if err := in.Enqueue(ctx, entities[n%devices], at, reading{21.5, 40}); err != nil {
+				if err := in.Enqueue(ctx, entities[n%devices], at, reading{float64(n%4000) / 100, float64(n / devices)}); err != nil {
 					b.Fatal(err)
 				}
 				n++
@@ -123,8 +132,10 @@ func BenchmarkIngestRollups(b *testing.B) {
 		})
 	}
 	run("off", false)
-	run("three", false, minute, hour, day)
-	run("worked", true, minute, hour, day)
+	run("three", false, three(rolledMeasures())...)
+	run("kinds", false, three(kinds)...)
+	run("worked", true, three(rolledMeasures())...)
+	run("kinds_worked", true, three(kinds)...)
 }
 
 // BenchmarkRollupRead measures reading a month of a device's minute readings by hour: from its points, and from the

@@ -70,6 +70,17 @@ func TestWhatMayBeAddedToARollup(t *testing.T) {
 		if err := l.store.Verify(t.Context(), after); err != nil {
 			t.Errorf("Verify after Ensure: %v", err)
 		}
+		client, _ := tsdbtest.Clients(t, l.conn)
+		row, err := client.Open(tsdbtest.Table).ReadRow(t.Context(), "!dataset#r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := `"measures":[{"name":"load","decimals":2,"max":"1000000","aggregates":["count","sum","min","max","ends","stddev","delta","quantiles"],"added":true},` +
+			`{"name":"n","decimals":0,"max":"1000000","aggregates":["count"]},` +
+			`{"name":"kwh","decimals":3,"max":"1000000000","aggregates":["count","ends","increase"],"kind":"counter","added":true}]`
+		if !slices.ContainsFunc(row["_sys"], func(c bigtable.ReadItem) bool { return strings.Count(string(c.Value), stored) == 2 }) {
+			t.Errorf("the catalogue has %v, want twice %s", row["_sys"], stored)
+		}
 		for _, call := range []func() error{func() error { return l.store.Ensure(t.Context(), before) }, func() error { return l.store.Verify(t.Context(), before) }} {
 			if err := call(); !errors.Is(err, tsdb.ErrSchemaConflict) {
 				t.Errorf("a program of before: %v, want a conflict", err)
