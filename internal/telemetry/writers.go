@@ -206,6 +206,13 @@ func (w *Writer) Journal(err error) {
 	}
 }
 
+// DroppedCommit reports that a writer's journal was opened without its last commit. It reports nothing for 0.
+func (w *Writer) DroppedCommit(commit uint64) {
+	if w != nil && commit != 0 {
+		w.probe.logs.logRare(slog.LevelWarn, "the last commit of the journal was incomplete and was dropped", slog.Uint64("commit", commit))
+	}
+}
+
 // cause returns the log attributes of an error.
 func (p *Probe) cause(err error) []slog.Attr {
 	attrs := []slog.Attr{slog.String("error_type", p.failureOf(err).kind)}

@@ -163,12 +163,14 @@ type Stats struct {
 	Bytes, Limit         int64
 	// OldestAge is the greatest possible age of the oldest record; 0 if there is none.
 	OldestAge time.Duration
+	// Dropped is the number of the last commit before Open, if it was torn or damaged and was dropped; 0 otherwise.
+	Dropped uint64
 }
 
 // Stats returns what the journal holds.
 func (j *Journal) Stats() Stats {
 	st := j.spool.Stats()
-	s := Stats{Records: st.Records, DeadLetters: st.Dead, Erased: j.erased.Load(), Bytes: st.Bytes, Limit: st.Limit}
+	s := Stats{Records: st.Records, DeadLetters: st.Dead, Erased: j.erased.Load(), Bytes: st.Bytes, Limit: st.Limit, Dropped: st.Dropped}
 	if st.Records > 0 {
 		j.mu.Lock()
 		defer j.mu.Unlock()

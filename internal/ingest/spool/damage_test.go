@@ -18,7 +18,7 @@ import (
 var damages = flag.Int("crash.damage", 80, "how many files are damaged")
 
 // sound creates a valid journal that uses every table, and closes it. It returns its file, its lock file and its contents.
-func sound(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
+func newValidJournal(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(*seed, 5))
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func sound(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
 			t.Fatal(err)
 		}
 	}
-	holds = everything(t, s)
+	holds = contentsOf(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func sound(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
 }
 
 // look opens a file and compares it with the allowed contents, also after some writes.
-func look(t *testing.T, file, lock []byte, o spool.Options, holds ...string) (reported, wrong error) {
+func openDamaged(t *testing.T, file, lock []byte, o spool.Options, holds ...string) (reported, wrong error) {
 	t.Helper()
 	dir := folderOf(t, file, lock)
 	defer os.RemoveAll(dir) // long runs would fill the disk
@@ -73,7 +73,7 @@ func look(t *testing.T, file, lock []byte, o spool.Options, holds ...string) (re
 	if err != nil {
 		return err, nil
 	}
-	if got := everything(t, s); !slices.Contains(holds, got) {
+	if got := contentsOf(t, s); !slices.Contains(holds, got) {
 		return nil, errors.Join(errors.New("the contents are wrong"), s.Close())
 	}
 	for i := range 3 {
@@ -122,9 +122,9 @@ func TestTornMetaPage(t *testing.T) {
 		return b
 	}
 	appendAll(t, s, "acknowledged")
-	before, was := read(), everything(t, s)
+	before, was := read(), contentsOf(t, s)
 	appendAll(t, s, "torn")
-	file, holds := read(), everything(t, s)
+	file, holds := read(), contentsOf(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,16 +136,16 @@ func TestTornMetaPage(t *testing.T) {
 		if bytes >= 512 {
 			clear(torn[at : at+bytes])
 		}
-		if reported, wrong := look(t, torn, nil, o, was, holds); reported != nil || wrong != nil {
+		if reported, wrong := openDamaged(t, torn, nil, o, was, holds); reported != nil || wrong != nil {
 			t.Errorf("the newer page, torn after %d bytes: %v, %v", bytes, reported, wrong)
 		}
 		older := slices.Clone(file)
 		clear(older[page-at : page-at+bytes])
-		if reported, wrong := look(t, older, nil, o, holds); reported != nil || wrong != nil {
+		if reported, wrong := openDamaged(t, older, nil, o, holds); reported != nil || wrong != nil {
 			t.Errorf("%d zeros in the older page: %v, %v", bytes, reported, wrong)
 		}
 		clear(older[:2*page])
-		if reported, wrong := look(t, older, nil, o, holds); !errors.Is(reported, spool.ErrDamaged) || wrong != nil {
+		if reported, wrong := openDamaged(t, older, nil, o, holds); !errors.Is(reported, spool.ErrDamaged) || wrong != nil {
 			t.Errorf("both pages lost: %v, %v", reported, wrong)
 		}
 	}
@@ -154,7 +154,7 @@ func TestTornMetaPage(t *testing.T) {
 // Open finds a page that refers to itself before bbolt loops on it forever.
 func TestPagesInACircle(t *testing.T) {
 	o := spool.Options{NoSync: true}
-	file, lock, holds := sound(t, o)
+	file, lock, holds := newValidJournal(t, o)
 	circles := 0
 	for at := 2 * page; at < len(file); at += page {
 		if binary.NativeEndian.Uint64(file[at:]) != uint64(at/page) || binary.NativeEndian.Uint16(file[at+8:]) != 1 {
@@ -162,7 +162,7 @@ func TestPagesInACircle(t *testing.T) {
 		}
 		bad := slices.Clone(file)
 		binary.NativeEndian.PutUint64(bad[at+16+8:], uint64(at/page)) // the first child
-		switch reported, wrong := look(t, bad, lock, o, holds); {
+		switch reported, wrong := openDamaged(t, bad, lock, o, holds); {
 		case wrong != nil:
 			t.Errorf("page %d refers to itself: got %v", at/page, wrong)
 		case errors.Is(reported, spool.ErrDamaged):
@@ -177,14 +177,14 @@ func TestPagesInACircle(t *testing.T) {
 // If any bit of the file of a closed journal is flipped, or the file is cut anywhere, Open reports it or all records are there.
 func TestDamage(t *testing.T) {
 	o := spool.Options{NoSync: true}
-	file, lock, holds := sound(t, o)
-	if reported, wrong := look(t, file, lock, o, holds); reported != nil || wrong != nil {
+	file, lock, holds := newValidJournal(t, o)
+	if reported, wrong := openDamaged(t, file, lock, o, holds); reported != nil || wrong != nil {
 		t.Fatalf("the undamaged copy: %v, %v", reported, wrong)
 	}
 	r := rand.New(rand.NewPCG(*seed, 6))
 	outcomes := map[string]int{}
 	try := func(what string, file []byte) {
-		reported, wrong := look(t, file, lock, o, holds)
+		reported, wrong := openDamaged(t, file, lock, o, holds)
 		kind, _, _ := strings.Cut(what, " ")
 		switch {
 		case wrong != nil:
@@ -231,7 +231,7 @@ func TestDamage(t *testing.T) {
 // If a page's entry count is one too small, Open reports it and does not return a shorter journal.
 func TestLostEntries(t *testing.T) {
 	o := spool.Options{NoSync: true}
-	file, lock, holds := sound(t, o)
+	file, lock, holds := newValidJournal(t, o)
 	reports := 0
 	for at := 2 * page; at < len(file); at += page {
 		head := file[at:]
@@ -241,7 +241,7 @@ func TestLostEntries(t *testing.T) {
 		}
 		bad := slices.Clone(file)
 		binary.NativeEndian.PutUint16(bad[at+10:], n-1)
-		switch reported, wrong := look(t, bad, lock, o, holds); {
+		switch reported, wrong := openDamaged(t, bad, lock, o, holds); {
 		case wrong != nil:
 			t.Errorf("page %d without its last entry: got %v", at/page, wrong)
 		case errors.Is(reported, spool.ErrDamaged):
@@ -256,7 +256,7 @@ func TestLostEntries(t *testing.T) {
 // If the file is damaged while it is open, calls return errors and do not panic, and Close still ends.
 func TestDamageWhileOpen(t *testing.T) {
 	o := spool.Shrinking(spool.Options{NoSync: true}, 1<<20)
-	file, _, holds := sound(t, o)
+	file, _, holds := newValidJournal(t, o)
 	want := map[string]bool{}
 	for line := range strings.Lines(holds) {
 		want[strings.TrimSuffix(line, "\n")] = true
@@ -273,7 +273,7 @@ func TestDamageWhileOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hurt(t, name, r, i)
+		damageFile(t, name, r, i)
 		var met error
 		note := func(err error) {
 			if err != nil && met == nil {
@@ -311,7 +311,7 @@ func TestDamageWhileOpen(t *testing.T) {
 }
 
 // hurt damages a file in place.
-func hurt(t *testing.T, name string, r *rand.Rand, how int) {
+func damageFile(t *testing.T, name string, r *rand.Rand, how int) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -8,7 +8,7 @@
 //     incomplete and assigns no sequence number twice. A call stores all of its records or none.
 //   - Sequence numbers rise from 0, over restarts too, and are never used again. After a crash they continue 2^32 higher,
 //     because a commit may be lost that was acknowledged and delivered; otherwise there is no gap. Stream and sequence
-//     number together identify a record forever.
+//     number together identify a record forever. The numbers of dead letters rise in the same way.
 //   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in about
 //     the last quarter of a second: delivery is at least once. Bury, Revive, Drop and SetMeta are durable when they return.
 //   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
@@ -83,8 +83,9 @@
 // Each commit writes its pages, then the older of bbolt's first two pages, and is then synced. It overwrites no page of the
 // commit before. If the machine fails before the sync, any part of a commit may be missing: it was not acknowledged, and Open
 // goes back to the commit before. After a crash, damage to the pages that the last commit wrote looks the same, as does a disk
-// that acknowledged a sync and lost the writes: the journal is then valid and one commit shorter. If the journal was closed,
-// its last commit is known, and Open reports its damage and its loss. An old copy of the whole folder is not noticed.
+// that acknowledged a sync and lost the writes: the journal is then valid and one commit shorter. If part of that commit is in
+// the file, Stats.Dropped has its number. If the journal was closed, its last commit is known, and Open reports its damage and
+// its loss. An old copy of the whole folder is not noticed.
 //
 // Damage that happens while the journal is open is noticed when it is read. The spool then refuses every call with that
 // error; bbolt's mapping of the file stays until the process ends. One fault is not caught: if the 4 bytes that count a

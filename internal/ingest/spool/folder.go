@@ -72,6 +72,7 @@ func (s *Spool) load(lock *os.File) error {
 		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	s.adopt(found)
+	s.dropped = found.dropped
 	if !n.scrubbed {
 		s.stale = found.size - found.used
 	}
@@ -125,16 +126,18 @@ func (s *Spool) openFound(lock *os.File, n lockNote, shrinks bool) (err error) {
 	return err
 }
 
-// numberGap is more than the records of a commit.
+// numberGap is more than the records, or the dead letters, of a commit.
 const numberGap = 1 << 32
 
-// skipNumbers raises the next sequence number, because a commit may be lost that was acknowledged and delivered. Its numbers
-// must not identify other records. The next commit stores the raised number; Close makes one if there was none.
+// skipNumbers raises the numbers of the next record and of the next dead letter, because a commit may be lost that was
+// acknowledged, and whose records were delivered and letters listed. Its numbers must not identify others. The next commit
+// stores the raised numbers; Close makes one if there was none.
 func (s *Spool) skipNumbers() error {
-	if s.state.next > math.MaxUint64-numberGap {
+	if max(s.state.next, s.state.nextDead) > math.MaxUint64-numberGap {
 		return damaged("the sequence numbers are used up")
 	}
 	s.state.next += numberGap
+	s.state.nextDead += numberGap
 	s.skipped = s.state.txid
 	return nil
 }
@@ -316,6 +319,7 @@ type contents struct {
 	metaBytes int
 	size      int64 // of the file, up to the end of its last page
 	used      int64
+	dropped   uint64 // the commit after this one, which was torn; 0 if there was none
 }
 
 // inspect reads all entries of a commit and checks them.

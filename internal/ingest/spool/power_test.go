@@ -75,7 +75,7 @@ func TestPowerLoss(t *testing.T) {
 					undone++
 				}
 				if part == 3 {
-					if reported, wrong := look(t, torn, nil, o, was, now); reported != nil || wrong != nil {
+					if reported, wrong := openDamaged(t, torn, nil, o, was, now); reported != nil || wrong != nil {
 						t.Fatalf("step %d of -spool.seed=%d: after a torn commit: %v, %v", step, *seed, reported, wrong)
 					}
 				}
@@ -176,7 +176,7 @@ func tryContents(t *testing.T, file, lock []byte, o spool.Options) (string, erro
 		return "", err
 	}
 	defer s.Close()
-	return everything(t, s), nil
+	return contentsOf(t, s), nil
 }
 
 // folderOf makes a folder with a journal's file, and with a lock file unless lock is nil.
@@ -198,7 +198,7 @@ func closedLock(s *spool.Spool, file []byte) []byte {
 	return fmt.Appendf(nil, "%s\nclosed at %d\n", s.Stream(), binary.NativeEndian.Uint64(file[newest(file)+16+48:]))
 }
 
-func everything(t *testing.T, s *spool.Spool) string {
+func contentsOf(t *testing.T, s *spool.Spool) string {
 	t.Helper()
 	var dead []string
 	for _, d := range letters(t, s) {

@@ -33,7 +33,11 @@ func recoverFile(path string, closed uint64) (*contents, error) {
 		if err := dropMeta(file, last); err != nil {
 			return nil, err
 		}
+		before.dropped = last
 		found, err = before, nil
+	}
+	if err == nil && closed == 0 && len(metas) == 1 {
+		found.dropped = last + 1 // its meta page is torn
 	}
 	return found, err
 }

@@ -12,8 +12,8 @@ import (
 // gap is how far an Open without a note of the last Close raises the next sequence number.
 const gap = 1 << 32
 
-// A commit may have been delivered before damage makes it look torn. The numbers of its records are not used again, also if
-// the journal is closed before anything is appended.
+// A commit may have been delivered before damage makes it look torn. The numbers of its records and of its dead letters are not
+// used again, also if the journal is closed before anything is appended.
 func TestNumbersOfALostCommit(t *testing.T) {
 	dir, o := t.TempDir(), spool.Options{NoSync: true}
 	name := filepath.Join(dir, "journal.db")
@@ -36,13 +36,27 @@ func TestNumbersOfALostCommit(t *testing.T) {
 		dir := folderOf(t, file, nil)
 		s := open(t, dir, o)
 		want(t, what+": records", all(t, s), []string{"0:a"})
+		if got, dropped := s.Stats().Dropped, what != "a lost commit"; (got != 0) != dropped {
+			t.Errorf("%s: commit %d is reported as dropped, want one: %v", what, got, dropped)
+		}
 		for range 2 {
 			s = reopen(t, s, dir, o)
 		}
 		if seq := appendAll(t, s, "d"); seq != 1+gap {
 			t.Errorf("%s: the next record has the number %d, want %d", what, seq, uint64(1+gap))
 		}
+		if err := s.Bury(t.Context(), spool.Dead{Seq: 1 + gap}); err != nil {
+			t.Fatal(err)
+		}
+		for letter, err := range s.Dead(t.Context()) {
+			if err != nil || letter.ID < gap {
+				t.Errorf("%s: the next dead letter has the number %d, want at least %d (%v)", what, letter.ID, uint64(gap), err)
+			}
+		}
 		s = reopen(t, s, dir, o)
+		if s.Stats().Dropped != 0 {
+			t.Errorf("%s: a second Open reports a dropped commit", what)
+		}
 		if seq := appendAll(t, s, "e"); seq != 2+gap {
 			t.Errorf("%s: after Close the next record has the number %d, want %d", what, seq, uint64(2+gap))
 		}

@@ -87,7 +87,7 @@ func TestScrub(t *testing.T) {
 	if seq := appendAll(t, s, "more"); seq != 400 {
 		t.Errorf("next record: got sequence number %d", seq)
 	}
-	before := kept(t, filepath.Join(dir, "journal.db"))
+	before := statOpen(t, filepath.Join(dir, "journal.db"))
 	if err := s.Scrub(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -180,10 +180,10 @@ func TestNoScrubWithoutNeed(t *testing.T) {
 	left := deliverHalf(t, s)
 	s = reopen(t, s, dir, spool.Options{NoSync: true})
 	name := filepath.Join(dir, "journal.db")
-	before := kept(t, name)
+	before := statOpen(t, name)
 	for range 3 {
 		s = reopen(t, s, dir, spool.Options{NoSync: true})
-		if !os.SameFile(before, kept(t, name)) {
+		if !os.SameFile(before, statOpen(t, name)) {
 			t.Fatal("Close rewrote a journal without delivered records")
 		}
 	}

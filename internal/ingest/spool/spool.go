@@ -88,8 +88,10 @@ type Spool struct {
 	shrinkFrom int64
 	// stale is about how many bytes of the file belong to done records. Only the committer uses it.
 	stale int64
-	// skipped is the commit that does not hold the next sequence number, because Open raised it; 0 if it did not.
+	// skipped is the commit that does not hold the next numbers, because Open raised them; 0 if it did not.
 	skipped uint64
+	// dropped is the torn commit that Open dropped; 0 if there was none.
+	dropped uint64
 
 	mu        sync.Mutex
 	index     index
@@ -145,6 +147,8 @@ type Stats struct {
 	DeadBytes int64
 	// Limit is Options.MaxBytes.
 	Limit int64
+	// Dropped is the number of the last commit before Open, if it was torn or damaged and Open dropped it. Otherwise it is 0.
+	Dropped uint64
 }
 
 // Stats reads memory only.
@@ -153,7 +157,7 @@ func (s *Spool) Stats() Stats {
 	defer s.mu.Unlock()
 	st := Stats{
 		Records: s.index.left, Bytes: s.index.bytes + s.deadBytes, First: s.state.next, Next: s.state.next,
-		Dead: int(s.state.tallies[dead].n), DeadBytes: s.deadBytes, Limit: s.o.MaxBytes,
+		Dead: int(s.state.tallies[dead].n), DeadBytes: s.deadBytes, Limit: s.o.MaxBytes, Dropped: s.dropped,
 	}
 	for _, b := range s.index.list {
 		if b.left > 0 {

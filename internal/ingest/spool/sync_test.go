@@ -96,7 +96,7 @@ func TestOpenCannotSync(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		before := kept(t, name)
+		before := statOpen(t, name)
 		failing := spool.FailingSync(spool.Options{}, func(func() error) error { return broken })
 		if _, err := spool.Open(dir, failing); !errors.Is(err, broken) {
 			t.Fatalf("closed %v: %v, want the error of the sync", closed, err)
@@ -105,7 +105,7 @@ func TestOpenCannotSync(t *testing.T) {
 		if _, err := spool.Open(dir, unwilling); !errors.Is(err, broken) {
 			t.Fatalf("closed %v: %v, want the error of the copy", closed, err)
 		}
-		copied := kept(t, name)
+		copied := statOpen(t, name)
 		for opens := range 2 {
 			s := open(t, dir, spool.Options{})
 			now, err := os.Stat(name)
@@ -127,7 +127,7 @@ func TestOpenCannotSync(t *testing.T) {
 }
 
 // kept tells which file has the name now. It keeps the file open: else the disk may give its number to a new file.
-func kept(t *testing.T, name string) os.FileInfo {
+func statOpen(t *testing.T, name string) os.FileInfo {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
