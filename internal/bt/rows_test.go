@@ -336,27 +336,38 @@ func asked(p *play) string {
 	return strings.Join(out, " ")
 }
 
-// TestKeptPartsOfRowsStay: a caller may keep keys, columns and values, and a copy of a row, after the reader's memory was used
-// again by other reads.
+// TestKeptPartsOfRowsStay: a caller may keep keys, columns and values, a copy of a row, and what Table.Row returns, after the
+// reader's memory was used again by other reads.
 func TestKeptPartsOfRowsStay(t *testing.T) {
 	guarded, _ := playing(t)
 	table := New(guarded, guarded, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 	var kept []string
 	var values [][]byte
-	var copies []*Row
+	var copies, single []*Row
 	for round := range 20 {
+		one := &play{attempts: []attempt{{responses: []*response{chunks(cell("row", "f:c", fmt.Sprintf("%d=", round)))}}}}
+		row, err := table.Row(context.WithValue(t.Context(), playKey{}, one), "row", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		single = append(single, row)
 		var sent []*chunk
 		for i := range 50 {
 			sent = append(sent, cell(fmt.Sprintf("row-%02d-%02d", round, i), fmt.Sprintf("f:%d", i%7), fmt.Sprintf("v-%d-%d=", round, i)))
 		}
 		p := &play{attempts: []attempt{{responses: []*response{chunks(sent...)}}}}
-		err := table.Read(context.WithValue(t.Context(), playKey{}, p), Scan{Rows: bigtable.InfiniteRange("")}, func(row *Row) bool {
+		err = table.Read(context.WithValue(t.Context(), playKey{}, p), Scan{Rows: bigtable.InfiniteRange("")}, func(row *Row) bool {
 			kept = append(kept, row.Key()+row.Cells()[0].Column)
 			values, copies = append(values, row.Cells()[0].Value), append(copies, row.Clone())
 			return true
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	for round, row := range single {
+		if want := fmt.Sprintf("row \"f\" f:c@1000=%q", fmt.Sprint(round)); rowText(row) != want {
+			t.Fatalf("Row of round %d: %s, want %s", round, rowText(row), want)
 		}
 	}
 	for n := range kept {

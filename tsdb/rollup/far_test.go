@@ -1,6 +1,9 @@
 package rollup_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -83,6 +86,78 @@ func TestNumbersFarAway(t *testing.T) {
 			}
 			if read != buckets {
 				t.Errorf("%s: read %d buckets, want %d", tc.name, read, buckets)
+			}
+		}
+	})
+}
+
+// TestOnlyJoinedMeasuresAreSearched: a read looks for the number before its interval only for measures that need it. A measure
+// that never needs one does not make the read go back through all of the history.
+func TestOnlyJoinedMeasuresAreSearched(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{
+			{Name: "kwh", Int: metered.energy, Max: 1e9, Kind: window.Counter},
+			{Name: "load", Int: metered.load, Max: 1e6}, // no point has one
+		}, rollup.Options{})
+		schema := tsdb.MustDefine("m", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		c := testkit.NewClock(start.Add(4 * time.Hour))
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
+		repo := schema.For(store, acme)
+		requests := func(hours ...int) int {
+			t.Helper()
+			e := tsdb.NewEntity(fmt.Sprint(hours))
+			for _, h := range hours {
+				wh := int64(h)
+				if err := repo.Put(t.Context(), e, start.Add(time.Duration(h)*time.Hour), metered{WattHours: &wh}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			conn.Reset()
+			for _, err := range rollup.For(hour, repo).Buckets(t.Context(), e, tsdb.Since(start.Add(2*time.Hour))) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			return conn.Counts().Calls[tsdbtest.ReadRows]
+		}
+		if near, far := requests(1, 2), requests(2); near >= far {
+			t.Errorf("%d requests if the number before is near, %d if there is none: want fewer", near, far)
+		}
+	})
+}
+
+// TestOneTimeoutForAllOfARead: the timeout of scans bounds the buckets and the search for their neighbours together.
+func TestOneTimeoutForAllOfARead(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{
+			{Name: "kwh", Int: metered.energy, Max: 1e9, Kind: window.Counter},
+		}, rollup.Options{})
+		schema := tsdb.MustDefine("m", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		const scan = 20 * time.Second
+		c := testkit.NewClock(start.Add(4 * time.Hour))
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Timeouts: tsdb.Timeouts{Scan: scan}}}, schema)
+		repo, e := schema.For(store, acme), tsdb.NewEntity("m-17")
+		wh := int64(1)
+		if err := repo.Put(t.Context(), e, start.Add(2*time.Hour), metered{WattHours: &wh}); err != nil {
+			t.Fatal(err)
+		}
+		conn.Inject(tsdbtest.Delay(4 * time.Second).On(tsdbtest.ReadRows)) // each part of the read takes less than the timeout
+		reader := rollup.For(hour, repo)
+		for name, read := range map[string]func() error{
+			"Buckets": func() error {
+				for _, err := range reader.Buckets(t.Context(), e, tsdb.Since(start.Add(2*time.Hour)), tsdb.OldestFirst) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			"Total": func() error { _, err := reader.Total(t.Context(), e, tsdb.Since(start.Add(2*time.Hour))); return err },
+		} {
+			begin := time.Now()
+			err := read()
+			if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took > scan+8*time.Second { // with a read of the store's own rows
+				t.Errorf("%s: %v after %v, want the timeout after %v", name, err, took, scan)
 			}
 		}
 	})

@@ -75,7 +75,7 @@ func (w *walk) flush() {
 		rows = w.together(paths)
 	}
 	if rows == 0 { // a limit must not make a search long
-		w.want = min(mostRanges, 2*max(firstGroup, len(paths)))
+		w.want = min(points.MostRanges, 2*max(firstGroup, len(paths)))
 		return
 	}
 	w.seen += rows
@@ -83,7 +83,7 @@ func (w *walk) flush() {
 	if w.Most > 0 {
 		wanted = min(wanted, w.Most-w.seen)
 	}
-	w.want = max(1, min(mostRanges, wanted*len(paths)/rows))
+	w.want = max(1, min(points.MostRanges, wanted*len(paths)/rows))
 }
 
 // alone streams the points of one entity, and returns how many there were.

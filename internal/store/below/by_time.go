@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// MaxEntities is how many entities ByTime merges. Each slice of time costs a request for mostRanges of them, and a
-// time with more points than a slice holds costs one for each.
+// MaxEntities is the maximum number of entities that ByTime merges. Each slice of time costs a request per points.MostRanges entities.
+// A single time with more points than a slice holds costs a request per entity.
 const MaxEntities = 10_000
 
 // Bounds of a slice of time: its points are in memory at once. They do not bound a slice of heads.
@@ -23,7 +23,7 @@ const (
 )
 
 // ByTime yields the visible points in the order of their times and, at one time, in the order of entities, until visit returns
-// false. A point is valid only during the visit. It reads slices of time, so short that all points of one fit into memory.
+// false. A point is valid only during the visit. It reads slices of time that are short enough to hold their points in memory.
 func (r *Read) ByTime(ctx context.Context, visit func(dataset.Hit) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()
@@ -66,8 +66,8 @@ type merge struct {
 // slice is what was read of a span of time.
 type slice struct {
 	hits   []found
-	whole  bool // hits are all
-	seen   int  // entities, where they are not
+	whole  bool // hits are all points of the span
+	seen   int  // the number of entities that were read, at least in part
 	oldest int64
 	newest int64
 }
@@ -78,8 +78,8 @@ type found struct {
 	entity int
 }
 
-// run reads slice after slice. The first one is all of the interval: if that is too much, what came shows how dense the points
-// are.
+// run reads slice after slice. The first slice is the whole interval. If that has too many points, those that arrived show how
+// dense the points are.
 func (m *merge) run() error {
 	low, high := max(m.Oldest, m.Rows.Visibility().Oldest()), min(m.Newest, m.newest)
 	most := m.slice

@@ -53,7 +53,7 @@ func TestSlicesOfTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
-				all := read(t, repo, order, 0, (*below.Read).ByEntity)
+				all := read(t, repo, []tsdb.ReadOption{order}, 0, (*below.Read).ByEntity)
 				slices.SortStableFunc(all, func(a, b dataset.Hit) int {
 					if order == tsdb.OldestFirst {
 						return cmp.Compare(a.Units, b.Units)
@@ -62,7 +62,7 @@ func TestSlicesOfTime(t *testing.T) {
 				})
 				for _, slice := range []int64{5, 200, 100_000} {
 					conn.Reset()
-					got := read(t, repo, order, slice, (*below.Read).ByTime)
+					got := read(t, repo, []tsdb.ReadOption{order}, slice, (*below.Read).ByTime)
 					if !slices.EqualFunc(got, all, func(a, b dataset.Hit) bool { return a.Path == b.Path && a.Units == b.Units && a.ID == b.ID }) {
 						t.Errorf("%v in slices of %d: %d points, want %d, or in another order", order, slice, len(got), len(all))
 					}
@@ -77,9 +77,9 @@ func TestSlicesOfTime(t *testing.T) {
 }
 
 // read returns what a scan of all entities visits.
-func read(t *testing.T, repo *tsdb.Repository[int64], order tsdb.Order, slice int64, scan func(*below.Read, context.Context, func(dataset.Hit) bool) error) (hits []dataset.Hit) {
+func read(t *testing.T, repo *tsdb.Repository[int64], opts []tsdb.ReadOption, slice int64, scan func(*below.Read, context.Context, func(dataset.Hit) bool) error) (hits []dataset.Hit) {
 	t.Helper()
-	in, err := inside.Below(t.Context(), repo, tsdb.AllEntities(), tsdb.AllTime(), []tsdb.ReadOption{order}, false)
+	in, err := inside.Below(t.Context(), repo, tsdb.AllEntities(), tsdb.AllTime(), opts, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,18 @@
 package below_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/store/below"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -108,4 +114,92 @@ func TestSilentEntities(t *testing.T) {
 	if n := conn.Counts().Calls[tsdbtest.ReadRows]; n > 20 {
 		t.Errorf("the newest point of all: %d requests, want at most 20", n)
 	}
+}
+
+// TestEdgesOfIntervals: reads of several entities in one request return the points at the edges of an interval if it includes
+// them, and none beside it. An entity whose newest point is the first of the interval is not left out.
+func TestEdgesOfIntervals(t *testing.T) {
+	for name, opts := range map[string]tsdb.SchemaOptions{
+		"nanoseconds":  {},
+		"milliseconds": {Precision: tsdb.Milliseconds},
+		"identity":     {Identity: true},
+		"heads only":   {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 5, Only: true}},
+	} {
+		repo, _ := open(t, opts)
+		unit := time.Nanosecond
+		if opts.Precision == tsdb.Milliseconds {
+			unit = time.Millisecond
+		}
+		at := func(units int) time.Time { return noon.Add(time.Duration(units) * unit) }
+		var points []tsdb.Point[int64]
+		for i, units := range [][]int{{0, 1, 2, 3, 4}, {1}, {3}, {0, 1, 2, 3, 4}, {2}} {
+			for _, u := range units {
+				p := tsdb.Point[int64]{Entity: tsdb.NewEntity("a", fmt.Sprint(i)), Time: at(u), Value: 1}
+				if opts.Identity {
+					p.ID = "x"
+				}
+				points = append(points, p)
+			}
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		between := tsdb.Between(at(1), at(3))
+		for _, in := range []tsdb.Interval{
+			between, between.OpenStart(), between.ClosedEnd(), between.OpenStart().ClosedEnd(), tsdb.Between(at(2), at(2)).ClosedEnd(),
+			tsdb.Since(at(3)), tsdb.Since(at(3)).OpenStart(), tsdb.Until(at(1)), tsdb.Until(at(1)).ClosedEnd(),
+		} {
+			want := 0
+			for _, p := range points {
+				if in.Contains(p.Time) {
+					want++
+				}
+			}
+			type scan = func(context.Context, *tsdb.Repository[int64], tsdb.Prefix, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[int64], error]
+			for call, scan := range map[string]scan{"Range": under.Range[int64], "Merged": under.Merged[int64]} {
+				for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
+					got := 0
+					for p, err := range scan(t.Context(), repo, tsdb.NewPrefix("a"), in, order) {
+						if got++; err != nil || !in.Contains(p.Time) {
+							t.Errorf("%s, %s %v of %v: a point at %v, error %v", name, call, order, in, p.Time, err)
+						}
+					}
+					if got != want {
+						t.Errorf("%s, %s %v of %v: %d points, want %d", name, call, order, in, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRowsOfAHedgeCountOnce: if both requests of a hedge have read the same rows, these count once. So a slice that fits into
+// memory is not read again in parts.
+func TestRowsOfAHedgeCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		repo, conn := open(t, tsdb.SchemaOptions{})
+		var points []tsdb.Point[int64]
+		for i := range 1200 {
+			points = append(points, tsdb.Point[int64]{Entity: tsdb.NewEntity("a", fmt.Sprint(i%2)), Time: noon.Add(time.Duration(i) * time.Second), Value: 1})
+		}
+		if _, err := repo.PutMany(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		requests := func(opts ...tsdb.ReadOption) int {
+			t.Helper()
+			if n := len(read(t, repo, opts, 2000, (*below.Read).ByTime)); n != len(points) {
+				t.Errorf("%v: %d points, want %d", opts, n, len(points))
+			}
+			return conn.Counts().Calls[tsdbtest.ReadRows]
+		}
+		conn.Reset()
+		plain := requests()
+		// The last request breaks after 1,000 rows, and the client's request for the others hangs.
+		conn.Reset()
+		conn.Inject(tsdbtest.CutStream(1000, codes.Unavailable).On(tsdbtest.ReadRows).Skip(plain - 1).Times(1))
+		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(plain).Times(1))
+		if n := requests(tsdb.Hedge{After: time.Minute, MaxRatio: 1}); n != plain+2 {
+			t.Errorf("%d requests, want %d: one more for the other rows, and one of the hedge", n, plain+2)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"cloud.google.com/go/bigtable"
@@ -14,25 +15,28 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Bounds of one request for the points of several entities.
-const (
-	mostRanges = 250
-	maxRowSet  = 500_000 // bytes of the keys of its ranges, below the 512 KB that the service takes
-	rangeBytes = 16      // that a range takes in a request beside its keys
-)
-
 // budget bounds what requests hold in memory together.
 type budget struct {
 	rows, bytes       atomic.Int64
 	maxRows, maxBytes int64
 }
 
-// spend takes a row into account, and reports whether more may come.
-func (b *budget) spend(bytes int) bool {
-	return b.rows.Add(1) < b.maxRows && b.bytes.Add(int64(bytes)) < b.maxBytes
+// spent is what one request has taken from a budget. Both requests of a hedge share it, so that their rows count once.
+type spent struct {
+	mu          sync.Mutex
+	rows, bytes int64
 }
 
-// together is the part of a read that gathers points of several entities in shared requests.
+// spend counts the rows and the bytes that one attempt of a request has read so far, and reports whether it may read more.
+func (b *budget) spend(s *spent, rows, bytes int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moreRows, moreBytes := max(0, rows-s.rows), max(0, bytes-s.bytes)
+	s.rows, s.bytes = s.rows+moreRows, s.bytes+moreBytes
+	return b.rows.Add(moreRows) < b.maxRows && b.bytes.Add(moreBytes) < b.maxBytes
+}
+
+// together gathers the points of several entities in shared requests.
 type together struct {
 	*Read
 	visible        dataset.Visibility
@@ -47,14 +51,11 @@ type member struct {
 	path  string
 	rng   rowkey.Range
 	hits  []dataset.Hit // in the order of the request
-	whole bool          // hits are all
+	whole bool          // hits are all points of the entity
 }
 
-// size returns the bytes that the member's range takes in a request.
-func (m *member) size() int { return len(m.rng.Start) + len(m.rng.Limit) + rangeBytes }
-
-// read gathers the points of entities in as many requests as their ranges need, at most width of them at a time. It returns the
-// entities in the order of paths. Those that the budget did not suffice for are not whole.
+// read gathers the points of entities in as many requests as their ranges need, at most width at a time. It returns the entities
+// in the order of paths. Entities that the budget was too small for are not whole.
 func (t *together) read(ctx context.Context, paths []string, width int) ([]member, error) {
 	all := make([]member, len(paths))
 	oldest := max(t.oldest, t.visible.Oldest())
@@ -77,34 +78,16 @@ func (t *together) read(ctx context.Context, paths []string, width int) ([]membe
 			}
 		}
 	}, func(a, b *member) int { return cmp.Compare(a.rng.Start, b.rng.Start) })
-	parts := split(sorted)
-	if t.Options.Hedge.On() {
-		t.Rows.Hedges.Earn(len(parts), t.Options.Hedge.MaxRatio)
-	}
+	parts := points.SplitRanges(sorted, func(m *member) rowkey.Range { return m.rng })
+	t.Rows.Hedges.Earn(t.Options.Hedge, len(parts))
 	errs := make([]error, len(parts))
-	points.AtOnce(width, len(parts), func(i int) { errs[i] = t.request(ctx, parts[i]) })
+	bt.AtOnce(width, len(parts), func(i int) { errs[i] = t.request(ctx, parts[i]) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
-}
-
-// split cuts members into those of one request each.
-func split(members []*member) (parts [][]*member) {
-	begin, size := 0, 0
-	for i, m := range members {
-		n := m.size()
-		if i > begin && (size+n > maxRowSet || i-begin == mostRanges) {
-			parts, begin, size = append(parts, members[begin:i]), i, 0
-		}
-		size += n
-	}
-	if begin < len(members) {
-		parts = append(parts, members[begin:])
-	}
-	return parts
 }
 
 // request reads the points of members, which are in the order of their keys.
@@ -114,8 +97,9 @@ func (t *together) request(ctx context.Context, part []*member) error {
 		set[i] = bigtable.NewRange(m.rng.Start, m.rng.Limit)
 	}
 	read := bt.Scan{Rows: set, Filter: t.visible.Filter(), Limit: t.budget.maxRows, Reverse: t.reverse, Long: true}
+	var counted spent
 	got, err := points.Once(ctx, t.Rows.Table, t.Options.Hedge, func(ctx context.Context) (*gatherer, error) {
-		g := &gatherer{together: t, part: part, hits: make([][]dataset.Hit, len(part)), more: true}
+		g := &gatherer{together: t, part: part, hits: make([][]dataset.Hit, len(part)), more: true, counted: &counted}
 		if t.reverse {
 			g.at = len(part) - 1
 		}
@@ -134,18 +118,20 @@ func (t *together) request(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// gatherer takes the rows of one request.
+// gatherer gathers the rows of one attempt of a request.
 type gatherer struct {
 	*together
-	part    []*member
-	hits    [][]dataset.Hit
-	at      int // the member of the last row
-	more    bool
-	foreign bool
+	part        []*member
+	hits        [][]dataset.Hit
+	at          int // the member of the last row
+	rows, bytes int64
+	counted     *spent
+	more        bool
+	foreign     bool
 }
 
-// row takes in a row, and reports whether the request goes on. A row outside of the range of the last row and those behind it
-// was not asked for.
+// row reads a row, and reports whether the request continues. A row before the range of the last row, or between ranges, is
+// foreign.
 func (g *gatherer) row(row *bt.Row) bool {
 	key := row.Key()
 	if g.reverse {
@@ -162,20 +148,20 @@ func (g *gatherer) row(row *bt.Row) bool {
 		return false
 	}
 	m := g.part[g.at]
-	size := 0
+	g.rows++
 	if units, id, ok := g.Rows.Space.PointTime(key, m.rng.Start[:len(m.rng.Start)-rowkey.ReverseLen]); ok {
 		item, tag, err := g.visible.Payload(row, bigtable.Timestamp(g.Rows.D.Precision.CellMicros(units)))
 		if item != nil {
-			size = len(item.Value)
+			g.bytes += int64(len(item.Value))
 			g.hits[g.at] = append(g.hits[g.at], dataset.Hit{Path: m.path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err})
 		}
 	}
-	g.more = g.budget.spend(size)
+	g.more = g.budget.spend(g.counted, g.rows, g.bytes)
 	return g.more
 }
 
-// heads gathers the points of a dataset that keeps heads only. The budget does not end it: all heads
-// are in memory at once, as a request returns whole heads and visits none before its end.
+// heads gathers the points of a dataset that keeps heads only. The budget does not bound it: a request returns whole heads, and
+// only at its end, so all heads are in memory at once.
 func (t *together) heads(ctx context.Context, all []member, paths []string) error {
 	errs := make([]error, len(all))
 	o := t.Options
