@@ -332,19 +332,19 @@ func TestValuesAreTheCallersOwn(t *testing.T) {
 		run  func(t *testing.T, store *tsdb.Store)
 	}{
 		{"slice", func(t *testing.T, store *tsdb.Store) {
-			ofItsOwn(t, store, "slices", []int{1, 2}, func(v *[]int) { (*v)[0] = 9 })
+			checkOwnCopy(t, store, "slices", []int{1, 2}, func(v *[]int) { (*v)[0] = 9 })
 		}},
 		{"pointer", func(t *testing.T, store *tsdb.Store) {
-			ofItsOwn(t, store, "pointers", &reading{1}, func(v **reading) { (*v).TempC = 9 })
+			checkOwnCopy(t, store, "pointers", &reading{1}, func(v **reading) { (*v).TempC = 9 })
 		}},
 		{"map", func(t *testing.T, store *tsdb.Store) {
-			ofItsOwn(t, store, "maps", map[string]int{"a": 1}, func(v *map[string]int) { (*v)["a"] = 9 })
+			checkOwnCopy(t, store, "maps", map[string]int{"a": 1}, func(v *map[string]int) { (*v)["a"] = 9 })
 		}},
 		{"slice within", func(t *testing.T, store *tsdb.Store) {
-			ofItsOwn(t, store, "structs", [1]inner{{[]int{1}}}, func(v *[1]inner) { v[0].N[0] = 9 })
+			checkOwnCopy(t, store, "structs", [1]inner{{[]int{1}}}, func(v *[1]inner) { v[0].N[0] = 9 })
 		}},
 		{"interface", func(t *testing.T, store *tsdb.Store) {
-			ofItsOwn(t, store, "any", any([]any{1.5}), func(v *any) { (*v).([]any)[0] = 9 })
+			checkOwnCopy(t, store, "any", any([]any{1.5}), func(v *any) { (*v).([]any)[0] = 9 })
 		}},
 		{"plain", func(t *testing.T, store *tsdb.Store) {
 			type plain struct {
@@ -352,7 +352,7 @@ func TestValuesAreTheCallersOwn(t *testing.T) {
 				Name string
 				In   [2]struct{ N int }
 			}
-			ofItsOwn(t, store, "plain", plain{At: start, Name: "a"}, func(v *plain) { v.In[0].N = 9 })
+			checkOwnCopy(t, store, "plain", plain{At: start, Name: "a"}, func(v *plain) { v.In[0].N = 9 })
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -362,7 +362,7 @@ func TestValuesAreTheCallersOwn(t *testing.T) {
 	}
 }
 
-func ofItsOwn[T any](t *testing.T, store *tsdb.Store, name string, v T, change func(*T)) {
+func checkOwnCopy[T any](t *testing.T, store *tsdb.Store, name string, v T, change func(*T)) {
 	t.Helper()
 	s, err := tsdb.Define(name, tsdb.Key("site", "device"), codec.JSON[T](), tsdb.SchemaOptions{})
 	if err != nil {

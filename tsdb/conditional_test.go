@@ -79,8 +79,9 @@ func points(n int) []tsdb.Point[reading] {
 	return out
 }
 
-// TestRowThatIsGoneAgain: a write that found its row occupied writes it, if the row is deleted before it can be read.
-func TestRowThatIsGoneAgain(t *testing.T) {
+// deletedBeforeRead returns a repository of a first-wins schema with a point of roof, which is deleted before the first read.
+func deletedBeforeRead(t *testing.T) *tsdb.Repository[reading] {
+	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
@@ -93,6 +94,12 @@ func TestRowThatIsGoneAgain(t *testing.T) {
 		}
 		return 0
 	}).On(tsdbtest.ReadRows).Times(1))
+	return repo
+}
+
+// TestRowThatIsGoneAgain: a write that found its row occupied writes it, if the row is deleted before it can be read.
+func TestRowThatIsGoneAgain(t *testing.T) {
+	repo := deletedBeforeRead(t)
 	if err := repo.Put(t.Context(), roof, start, reading{2}); err != nil {
 		t.Errorf("Put: %v", err)
 	}
@@ -147,18 +154,7 @@ func TestPredicateIsExact(t *testing.T) {
 // written, and the error must say so.
 func TestRowThatIsGoneWhenTimeIsOver(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
-		s := readings(t, tsdb.SchemaOptions{FirstWins: true})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-		repo := s.For(store, acme)
-		if err := repo.Put(t.Context(), roof, start, reading{1}); err != nil {
-			t.Fatal(err)
-		}
-		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
-			if err := repo.Delete(t.Context(), roof, start); err != nil {
-				t.Error(err)
-			}
-			return 0
-		}).On(tsdbtest.ReadRows).Times(1))
+		repo := deletedBeforeRead(t)
 		begin := time.Now()
 		ctx := late{t.Context(), func() bool { return time.Since(begin) > time.Millisecond }}
 		if err := repo.Put(ctx, roof, start, reading{2}); !errors.Is(err, tsdb.ErrRejected) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-func named(t testing.TB, name string) *tsdb.Schema[string] {
+func namedSchema(t testing.TB, name string) *tsdb.Schema[string] {
 	t.Helper()
 	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{}))
 }
@@ -31,9 +31,9 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	limits := func() *limit.Limiter {
 		return must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: most}, Share: 0.5}, limit.Options{}))
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits()}}, named(t, "of-the-program"))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits()}}, namedSchema(t, "of-the-program"))
 	ensure := func(store *tsdb.Store, id tenant.ID, name string) error {
-		return store.Ensure(tenant.NewContext(t.Context(), id), named(t, name))
+		return store.Ensure(tenant.NewContext(t.Context(), id), namedSchema(t, name))
 	}
 	refused := func(err error) bool {
 		over, ok := errors.AsType[*limit.Error](err)
@@ -72,7 +72,7 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	if err := ensure(other, noisy, "of-the-program"); err != nil {
 		t.Errorf("a dataset that exists: %v", err)
 	}
-	if err := other.Ensure(t.Context(), named(t, "of-an-operator")); err != nil {
+	if err := other.Ensure(t.Context(), namedSchema(t, "of-an-operator")); err != nil {
 		t.Errorf("a call without a tenant: %v", err)
 	}
 	// A deletion makes room.
@@ -92,10 +92,12 @@ func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 	limits := must[*limit.Limiter](t)(limit.New(limit.Table{
 		Defaults: limit.Limits{Datasets: 3}, Overrides: map[tenant.ID]limit.Limits{free: {}},
 	}, limit.Options{}))
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits}}, named(t, "of-the-program"))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limits}}, namedSchema(t, "of-the-program"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // expires only if a call waits for a tenant that hangs
 	defer cancel()
-	ensure := func(id tenant.ID, name string) error { return store.Ensure(tenant.NewContext(ctx, id), named(t, name)) }
+	ensure := func(id tenant.ID, name string) error {
+		return store.Ensure(tenant.NewContext(ctx, id), namedSchema(t, name))
+	}
 	for _, hangs := range []tenant.ID{slow, free} {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
@@ -124,7 +126,7 @@ func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 
 // TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile applies too, and to each of several datasets of one call.
 func TestDatasetsOfProfilesAreLimited(t *testing.T) {
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true}}, named(t, "first"))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true}}, namedSchema(t, "first"))
 	must[tenants.Profile](t)(tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: []byte(`{"datasets":2}`)}, tenants.OnboardOptions{}))
 	ctx := tenant.NewContext(t.Context(), acme)
 	for _, tt := range []struct {
@@ -133,7 +135,7 @@ func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 	}{{[]string{"a", "b", "c"}, 3}, {[]string{"a", "first"}, 0}, {[]string{"b", "a", "c"}, 3}, {[]string{"b"}, 0}, {[]string{"c"}, 3}} {
 		var all []tsdb.Dataset
 		for _, name := range tt.names {
-			all = append(all, named(t, name))
+			all = append(all, namedSchema(t, name))
 		}
 		err := store.Ensure(ctx, all...)
 		over, _ := errors.AsType[*limit.Error](err)
@@ -144,7 +146,7 @@ func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 			t.Errorf("%v: %v, want a refusal of dataset %d", tt.names, err, tt.used)
 		}
 	}
-	if err := store.Verify(context.WithoutCancel(ctx), named(t, "c")); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Verify(context.WithoutCancel(ctx), namedSchema(t, "c")); !errors.Is(err, tsdb.ErrSchemaConflict) {
 		t.Errorf("a refused dataset: %v", err)
 	}
 }
@@ -155,7 +157,7 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, must[*tsdb.Schema[string]](t)(tsdb.Define("m", tsdb.Key("secret_field"), codec.String(), tsdb.SchemaOptions{})))
 	for _, call := range []func(context.Context, ...tsdb.Dataset) error{store.Ensure, store.Verify} {
 		for _, ctx := range []context.Context{t.Context(), tenant.NewContext(t.Context(), acme)} {
-			err := call(ctx, named(t, "m"))
+			err := call(ctx, namedSchema(t, "m"))
 			conflict, ok := errors.AsType[*tsdb.ConflictError](err)
 			if !ok || !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(strings.Join(conflict.Differences, " "), "secret_field") {
 				t.Errorf("data of the error: %v", err)
@@ -172,10 +174,10 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 func TestATenantCreatesTheTable(t *testing.T) {
 	l := must[*limit.Limiter](t)(limit.New(limit.Table{Defaults: limit.Limits{Datasets: 1}}, limit.Options{}))
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l}})
-	if err := store.Ensure(tenant.NewContext(t.Context(), acme), named(t, "first")); err != nil {
+	if err := store.Ensure(tenant.NewContext(t.Context(), acme), namedSchema(t, "first")); err != nil {
 		t.Fatalf("the first dataset of a table: %v", err)
 	}
-	if err := store.Ensure(tenant.NewContext(t.Context(), acme), named(t, "second")); !errors.Is(err, limit.ErrExceeded) {
+	if err := store.Ensure(tenant.NewContext(t.Context(), acme), namedSchema(t, "second")); !errors.Is(err, limit.ErrExceeded) {
 		t.Errorf("the second dataset: %v, the limit is 1", err)
 	}
 }

@@ -213,7 +213,7 @@ func TestFamilyMadeInBetween(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	var store *tsdb.Store
 	armed := false
-	store = through(t, tsdb.Timeouts{}, []tsdb.Dataset{nothing()}, func() grpc.DialOption {
+	store = through(t, tsdb.Timeouts{}, []tsdb.Dataset{emptySchema()}, func() grpc.DialOption {
 		var once sync.Once
 		return grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			if armed && strings.HasSuffix(name, "/ModifyColumnFamilies") {
@@ -237,7 +237,7 @@ func TestFamilyMadeInBetween(t *testing.T) {
 func TestEntryMadeInBetween(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	us := readings(t, tsdb.SchemaOptions{Precision: tsdb.Microseconds})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, nothing())
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, emptySchema())
 	conn.Inject(tsdbtest.DelayBy(func() time.Duration {
 		if err := store.Ensure(t.Context(), us); err != nil {
 			t.Error(err)
@@ -250,6 +250,6 @@ func TestEntryMadeInBetween(t *testing.T) {
 }
 
 // nothing returns a schema for tables that only have to exist.
-func nothing() *tsdb.Schema[string] {
+func emptySchema() *tsdb.Schema[string] {
 	return tsdb.MustDefine("nothing", tsdb.Key("a"), codec.String(), tsdb.SchemaOptions{})
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // everything returns all rows of the table and its families with their policies.
-func everything(t *testing.T, table *bigtable.Table, admin *bigtable.AdminClient) any {
+func tableContents(t *testing.T, table *bigtable.Table, admin *bigtable.AdminClient) any {
 	t.Helper()
 	all := map[string]bigtable.Row{}
 	if err := table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(r bigtable.Row) bool {
@@ -50,7 +50,7 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	}
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, stored)
 	_, admin := tsdbtest.Clients(t, conn)
-	before := everything(t, table, admin)
+	before := tableContents(t, table, admin)
 	older := []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}}
 	both := codec.Fallback(codec.JSON[reading](), codec.Tagged("json2", codec.JSON[reading]()))
 	for _, tt := range []struct {
@@ -78,7 +78,7 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 				t.Errorf("%s, %s: %v, want a conflict that says %q", call, tt.name, err, tt.want)
 			}
 		}
-		if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
+		if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 			t.Fatalf("%s: a refused Ensure changed the table from %v to %v", tt.name, before, after)
 		}
 	}
@@ -94,7 +94,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	before := everything(t, table, admin)
+	before := tableContents(t, table, admin)
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{{Name: "sum", Policy: gc.Never()}, {Name: "new", Policy: gc.Never()}}})
 	err := store.Ensure(t.Context(), s)
 	for _, want := range []string{`family d90: policy declared as "maxage=90d", the table has "maxage=1d"`, "family sum: is an aggregate family"} {
@@ -102,7 +102,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 			t.Errorf("Ensure: %v, want it to say %q", err, want)
 		}
 	}
-	if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
+	if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 		t.Errorf("a refused Ensure changed the table from %v to %v", before, after)
 	}
 	other, err := tsdb.Define("other", tsdb.Key("x"), codec.String(), tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}})

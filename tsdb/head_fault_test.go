@@ -131,7 +131,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 	}
 	// through sends many points through a writer.
 	through := func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) ([]tsdb.Point[reading], []tsdb.State) {
-		w, err := stores[r].NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience() / 2})
+		w, err := stores[r].NewWriter(tsdb.WriterOptions{DeliveryTimeout: faultTimeout() / 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 			longBubble(t, func(t *testing.T) {
 				call.opts.Head.Points, call.opts.Precision = kept, tsdb.Milliseconds
 				s := readings(t, call.opts)
-				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 5}}}, s)
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout() / 5}}}, s)
 				repo := s.For(store, acme)
 				stores[repo] = store
 				cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow)
@@ -236,7 +236,7 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,only=%v", name, only), func(t *testing.T) {
 				longBubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept, Only: only}})
-					short := patience() / 5
+					short := faultTimeout() / 5
 					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}}, s)
 					repo := s.For(store, acme)
 					cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.ReadRows)

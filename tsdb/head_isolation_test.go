@@ -51,7 +51,7 @@ func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 				for _, id := range []string{"a", "acme"} {
 					for _, parts := range hostileEntities[2:3] {
 						group := slices.Contains(groups, name)
-						points, head := own(id, s.Name(), parts, group, salts), own(id, s.Name()+"!head", parts, group, salts)
+						points, head := ownRows(id, s.Name(), parts, group, salts), ownRows(id, s.Name()+"!head", parts, group, salts)
 						mine := func(key string) bool { return points(key) || head(key) }
 						seen, err := op(context.Background(), s.For(store, tenant.MustParse(id)), tsdb.NewEntity(parts...), start)
 						if err != nil {
@@ -100,7 +100,7 @@ func putBack(t *testing.T, table *bigtable.Table, before, after map[string]bigta
 // TestHeadsOfAnotherRangeAreRefused: if the service returns another entity's head, no call decodes or copies it.
 func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		s := headed(t, only, tsdb.SchemaOptions{})
+		s := headSchema(t, only, tsdb.SchemaOptions{})
 		var lie atomic.Pointer[string]
 		store := through(t, tsdb.Timeouts{}, []tsdb.Dataset{s}, onStream("ReadRows", func(m any) error {
 			if key := lie.Load(); key != nil {

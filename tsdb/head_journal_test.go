@@ -14,8 +14,8 @@ import (
 func TestJournalBringsPointsToHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
-			s := headed(t, only, tsdb.SchemaOptions{})
-			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+			s := headSchema(t, only, tsdb.SchemaOptions{})
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 			opts := journaled(t)
 			w := writer(t, store, opts)
 			end := conn.Outage()

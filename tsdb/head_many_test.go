@@ -23,7 +23,7 @@ func TestHeadsAreOneRead(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		for _, salts := range []int{0, 4} {
 			c := testkit.NewClock(start)
-			s := headed(t, only, tsdb.SchemaOptions{Salts: salts, Retention: minutes10})
+			s := headSchema(t, only, tsdb.SchemaOptions{Salts: salts, Retention: minutes10})
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 			repo := s.For(store, acme)
 			var devices []tsdb.Entity
@@ -105,7 +105,7 @@ func TestManyHeads(t *testing.T) {
 
 // TestHeadsOfLongNames uses more row keys than one request can name.
 func TestHeadsOfLongNames(t *testing.T) {
-	s := headed(t, false, tsdb.SchemaOptions{Salts: 2})
+	s := headSchema(t, false, tsdb.SchemaOptions{Salts: 2})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
 	var devices []tsdb.Entity
@@ -136,7 +136,7 @@ func TestHeadsOfLongNames(t *testing.T) {
 // one bad result.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
-		s := headed(t, false, tsdb.SchemaOptions{})
+		s := headSchema(t, false, tsdb.SchemaOptions{})
 		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: time.Second}}}, s)
 		repo := s.For(store, acme)
 		var devices []tsdb.Entity

@@ -67,7 +67,7 @@ func TestHeadsAloneDoNotMerge(t *testing.T) {
 func TestMergesAreInBothRows(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
-		short := patience() / 5
+		short := faultTimeout() / 5
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: short, Read: short, Scan: 3 * short}}}, s)
 		repo := s.For(store, acme)
 		cases := outcomeFaults(tsdbtest.MutateRow, tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows)

@@ -51,7 +51,7 @@ func TestMendingUndoesNothing(t *testing.T) {
 		}, nil},
 	} {
 		for _, call := range []string{"Delete", "DeleteRange"} {
-			s := headed(t, false, tsdb.SchemaOptions{})
+			s := headSchema(t, false, tsdb.SchemaOptions{})
 			var repo *tsdb.Repository[reading]
 			var inside atomic.Bool
 			passed := 0
@@ -120,7 +120,7 @@ func fills(req any) bool {
 // acknowledged. In the end the heads hold the points that the rows hold.
 func TestHeadsConverge(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 3}} {
-		s := headed(t, false, opts)
+		s := headSchema(t, false, opts)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		entities := make([]tsdb.Entity, 4)

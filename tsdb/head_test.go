@@ -21,7 +21,7 @@ import (
 )
 
 // headed returns a schema of readings with heads of three points.
-func headed(t testing.TB, only bool, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
+func headSchema(t testing.TB, only bool, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 	t.Helper()
 	opts.Precision, opts.Head = tsdb.Milliseconds, tsdb.Head{Points: kept, Only: only}
 	return readings(t, opts)
@@ -126,7 +126,7 @@ func TestEnsureKeepsHeads(t *testing.T) {
 // TestLatePointDoesNotWin: heads are ordered by the time of the points, not by the time of the writes.
 func TestLatePointDoesNotWin(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		s := headed(t, only, tsdb.SchemaOptions{})
+		s := headSchema(t, only, tsdb.SchemaOptions{})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		for _, minute := range []int{5, 9, 1, 7, 8, 2, 6} {
@@ -204,7 +204,7 @@ func TestHeadsAreCollected(t *testing.T) {
 // the head is not used. A point that was replaced by one in a longer class does not reappear.
 func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		long, short := headed(t, only, tsdb.SchemaOptions{Retention: minutes20}), headed(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
+		long, short := headSchema(t, only, tsdb.SchemaOptions{Retention: minutes20}), headSchema(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
 		c := testkit.NewClock(start)
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, long)
 		before, after := long.For(store, acme), short.For(store, acme)
@@ -241,7 +241,7 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 // ignored.
 func TestBadCellsInHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		s := headed(t, only, tsdb.SchemaOptions{})
+		s := headSchema(t, only, tsdb.SchemaOptions{})
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		for i := range 3 {
@@ -287,7 +287,7 @@ func TestConditionalWritesRepairTheHead(t *testing.T) {
 		first bool
 		call  func(context.Context, *tsdb.Repository[reading]) error
 	}{"Put": {true, put}, "PutMany": {true, many}, "PutIfAbsent": {false, absent}, "PutIfAbsent, first wins": {true, absent}} {
-		s := headed(t, false, tsdb.SchemaOptions{FirstWins: tt.first})
+		s := headSchema(t, false, tsdb.SchemaOptions{FirstWins: tt.first})
 		store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		if err := put(t.Context(), repo); err != nil {
@@ -310,7 +310,7 @@ func TestConditionalWritesRepairTheHead(t *testing.T) {
 // TestEndsOfTimeInHeads: the first and the last time that a head can hold.
 func TestEndsOfTimeInHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
-		s := headed(t, only, tsdb.SchemaOptions{})
+		s := headSchema(t, only, tsdb.SchemaOptions{})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		last := time.UnixMilli((1<<63 - 1) / 1000).UTC()

@@ -167,7 +167,7 @@ func TestEntryWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		left := 0
-		store := through(t, tsdb.Timeouts{Write: patience()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
+		store := through(t, tsdb.Timeouts{Write: faultTimeout()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
 			if left--; left >= 0 {
 				res := m.(*btpb.MutateRowsResponse)
 				res.Entries = res.Entries[:len(res.Entries)-1]
@@ -430,7 +430,7 @@ func (s *spied) SendMsg(m any) error {
 func TestOnePoisonedRowDoesNotDelayTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "poison") }))
 		good, bad := tsdb.NewEntity("berlin", "good"), tsdb.NewEntity("berlin", "poison")
 		outcomes, _ := s.For(store, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: bad, Time: start}, {Entity: good, Time: start, Value: reading{1}}, {Entity: good, Time: start, Value: reading{2}}})

@@ -297,7 +297,7 @@ func TestEachCallStaysInItsTenant(t *testing.T) {
 			for _, s := range schemas[:2] {
 				for _, id := range []string{"a", "acme"} {
 					for _, parts := range [][]string{hostileEntities[0], hostileEntities[2]} {
-						own := own(id, s.Name(), parts, slices.Contains(groups, name), salts)
+						own := ownRows(id, s.Name(), parts, slices.Contains(groups, name), salts)
 						seen, err := op(ctx, s.For(store, tenant.MustParse(id)), tsdb.NewEntity(parts...), start)
 						if err != nil {
 							t.Fatalf("%s of %s/%s/%q: %v", name, id, s.Name(), parts, err)
@@ -340,8 +340,8 @@ func fill(t *testing.T, store *tsdb.Store, schemas []*tsdb.Schema[string]) {
 	}
 }
 
-// own returns a function that reports whether a call on this entity may change a row.
-func own(id, dataset string, parts []string, group bool, salts int) func(key string) bool {
+// ownRows returns a function that reports whether a call on this entity may change a row.
+func ownRows(id, dataset string, parts []string, group bool, salts int) func(key string) bool {
 	prefix := id + "#" + dataset + "#"
 	return func(key string) bool {
 		rest, ok := strings.CutPrefix(key, prefix)

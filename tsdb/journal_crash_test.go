@@ -1,14 +1,12 @@
 package tsdb_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -48,9 +47,9 @@ func TestJournalSurvivesCrashes(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	var acked [][writersOfChild]int // by round and goroutine: the last acknowledged point; all before it were acknowledged too
+	var acked [][]int // by round and goroutine: the last acknowledged point; all before it were acknowledged too
 	for round := range *crashRounds {
-		acked = append(acked, crash(t, dir, round))
+		acked = append(acked, testkit.KillAcked(t, t.Name(), writersOfChild, journalChild+"="+dir, fmt.Sprintf("%s=%d", journalRound, round)))
 		if round == *crashRounds-1 || rand.IntN(5) == 0 {
 			checkAcked(t, dir, acked)
 		}
@@ -62,42 +61,6 @@ func TestJournalSurvivesCrashes(t *testing.T) {
 		}
 	}
 	t.Logf("%d crashes, %d points acknowledged", len(acked), total)
-}
-
-// crash runs the child process and kills it some time after its first acknowledgement.
-func crash(t *testing.T, dir string, round int) (acked [writersOfChild]int) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalSurvivesCrashes$", "-test.timeout=60s")
-	cmd.Env = append(os.Environ(), journalChild+"="+dir, fmt.Sprintf("%s=%d", journalRound, round))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	lines := bufio.NewScanner(out)
-	n := 0
-	for lines.Scan() {
-		var g, last int
-		var end string
-		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
-			continue // half a line: the process was killed
-		}
-		if n++; n == 1 {
-			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
-		}
-		acked[g] = last
-	}
-	_ = cmd.Wait()
-	if n == 0 {
-		t.Fatalf("the child process acknowledged nothing:\n%s", stderr.String())
-	}
-	return acked
 }
 
 func crashStore(t *testing.T, dir string, opts ...grpc.DialOption) (*tsdb.Store, *tsdb.Schema[reading]) {
@@ -154,7 +117,7 @@ func journalProcess(t *testing.T, dir string) {
 					t.Error(err)
 					return
 				}
-				fmt.Printf("acked %d %d .\n", g, n-1)
+				testkit.Acked(g, n-1)
 			}
 		})
 	}
@@ -171,7 +134,7 @@ func lastPoint(round, g, n int) tsdb.Point[reading] {
 }
 
 // checkAcked delivers the rest of the journal, and checks that every acknowledged point is stored.
-func checkAcked(t *testing.T, dir string, acked [][writersOfChild]int) {
+func checkAcked(t *testing.T, dir string, acked [][]int) {
 	t.Helper()
 	store, s := crashStore(t, dir)
 	defer store.Close()

@@ -26,7 +26,7 @@ func TestOneTenantCannotFillTheJournal(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/views=%v", name, views), func(t *testing.T) {
 				testkit.OneOf(t, name == "stuck" && views)
 				p99 := func(trouble bool) (at time.Duration) {
-					longBubble(t, func(t *testing.T) { at = besideTrouble(t, code, views, trouble) })
+					longBubble(t, func(t *testing.T) { at = delayNextToFailingTenant(t, code, views, trouble) })
 					return at
 				}
 				if alone, beside := p99(false), p99(true); beside > 2*alone {
@@ -37,7 +37,7 @@ func TestOneTenantCannotFillTheJournal(t *testing.T) {
 	}
 }
 
-func besideTrouble(t *testing.T, code codes.Code, views, trouble bool) time.Duration {
+func delayNextToFailingTenant(t *testing.T, code codes.Code, views, trouble bool) time.Duration {
 	s, bad, quiet := blobs(t), tenant.MustParse("bad"), tenant.MustParse("quiet")
 	var conf tsdbtest.Options
 	if views {

@@ -40,13 +40,13 @@ func letters(t *testing.T, w *tsdb.Writer) (out []tsdb.DeadLetter) {
 // TestJournalUnderEveryFault: after temporary faults, each acknowledged point is either stored or, if the service rejected it, a
 // dead letter; never both, never neither.
 func TestJournalUnderEveryFault(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprintf("first=%v", first), func(t *testing.T) {
-			aside(t)
+			parallelIfSlow(t)
 			bubble(t, func(t *testing.T) {
 				s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
+				store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout() / 2}}}, s)
 				kinds, method := bulkFaults, tsdbtest.MutateRows
 				if first {
 					kinds, method = faults, tsdbtest.CheckAndMutateRow
@@ -63,7 +63,7 @@ func TestJournalUnderEveryFault(t *testing.T) {
 					if err != nil || slices.ContainsFunc(outcomes, func(o tsdb.Outcome) bool { return o.State != tsdb.Journaled }) {
 						t.Fatalf("%s: PutMany = %v, %v", f.name, outcomes, err)
 					}
-					time.Sleep(patience() / 4)
+					time.Sleep(faultTimeout() / 4)
 					conn.Clear()
 					if err := w.Flush(t.Context()); err != nil {
 						t.Fatalf("%s: %v", f.name, err)
@@ -228,7 +228,7 @@ func TestDeadLetters(t *testing.T) {
 // TestJournalPushesBack: a full journal accepts nothing more. TryEnqueue fails at once, Enqueue waits, and both work again when
 // the service is back.
 func TestJournalPushesBack(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{})
 		if err != nil {
@@ -250,7 +250,7 @@ func TestJournalPushesBack(t *testing.T) {
 		if !errors.Is(err, tsdb.ErrBufferFull) || taken < 10 || taken > 16 {
 			t.Errorf("after %d points of 1 MiB: %v", taken, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience())
+		ctx, cancel := context.WithTimeout(t.Context(), faultTimeout())
 		defer cancel()
 		if err := put(ctx, in.Enqueue); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, tsdb.ErrRejected) {
 			t.Errorf("Enqueue without room = %v", err)

@@ -230,7 +230,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		if err := text.For(store, last).Put(t.Context(), bad, start, "x"); err != nil {
 			t.Fatal(err)
 		}
-		before := everything(t, table, admin)
+		before := tableContents(t, table, admin)
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), kinds), "Verify": store.Verify(t.Context(), kinds)} {
 			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "kinds of key fields declared as ") {
 				t.Errorf("%s, %s before the kinds are added: %v, want a conflict", name, call, err)
@@ -239,7 +239,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		if err := store.Ensure(t.Context(), kinds); err == nil || !strings.Contains(err.Error(), `tenant zulu: tsdb: invalid input: key field meter is "7"`) {
 			t.Errorf("%s: %v, want an error about the key that does not fit", name, err)
 		}
-		if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
+		if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: a refused Ensure changed the table", name)
 		}
 		must[int](t)(text.For(store, last).DeleteEntity(t.Context(), bad))

@@ -237,20 +237,26 @@ func TestLatestManyThroughFaults(t *testing.T) {
 				repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
 				answers, err := repo.LatestMany(t.Context(), devices, opts...)
-				failed := 0
-				for i, a := range answers {
-					if a.Err != nil {
-						failed++
-					} else if a.Point.Value.TempC != float64(i) {
-						t.Errorf("%s: answer %d is %+v", name, i, a)
-					}
-				}
-				if failed != tt.failed || (err != nil) != (failed > 0) || tt.want != nil && !errors.Is(err, tt.want) || errors.Is(err, tsdb.ErrNotFound) {
-					t.Errorf("%s: %d failed, %v, want %d", name, failed, err, tt.failed)
-				}
+				checkAnswers(t, name, answers, err, tt.failed, tt.want)
 			}
 		}
 	})
+}
+
+// checkAnswers checks the result of LatestMany for the devices of fleet, some of which failed. want is the error, or nil for any.
+func checkAnswers(t *testing.T, name string, answers []tsdb.LatestResult[reading], err error, failed int, want error) {
+	t.Helper()
+	got := 0
+	for i, a := range answers {
+		if a.Err != nil {
+			got++
+		} else if a.Point.Value.TempC != float64(i) {
+			t.Errorf("%s: answer %d is %+v", name, i, a)
+		}
+	}
+	if got != failed || (err != nil) != (failed > 0) || want != nil && !errors.Is(err, want) || errors.Is(err, tsdb.ErrNotFound) {
+		t.Errorf("%s: %d failed, %v, want %d", name, got, err, failed)
+	}
 }
 
 // TestWidthBoundsTheRequestsUnderWay counts parallel requests on the connection.

@@ -34,7 +34,7 @@ func TestMarksStayInTheirTenant(t *testing.T) {
 		for name, op := range operations {
 			for _, id := range []string{"a", "acme"} {
 				s, parts := schemas[0], hostileEntities[2]
-				points := own(id, s.Name(), parts, slices.Contains(groups, name), salts)
+				points := ownRows(id, s.Name(), parts, slices.Contains(groups, name), salts)
 				mine := func(key string) bool {
 					dataset, rest, ok := strings.Cut(key, "!mark.")
 					if !ok {

@@ -221,7 +221,7 @@ func TestAMarkThatFails(t *testing.T) {
 			}
 			opts.Rollups = three[codec.Record]()
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
-			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 			repo := s.For(store, acme)
 			for _, c := range markCalls(times, add) {
 				if strings.Contains(c.name, "journal") {

@@ -117,7 +117,7 @@ func TestMergingManyWriters(t *testing.T) {
 
 // TestMergesReportWhatTheTableConfirms runs the fault matrix on a new row and on an existing one.
 func TestMergesReportWhatTheTableConfirms(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	bubble(t, mergesUnderFaults)
 }
 
@@ -134,7 +134,7 @@ func mergesUnderFaults(t *testing.T) {
 		"response too large for the connection": tsdb.Stored,
 	}
 	s := merging(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 	r := s.For(store, acme)
 	puts := map[string]func(at time.Time) error{
 		"Put": func(at time.Time) error { return r.Put(t.Context(), roof, at, rec("mine", 1)) },
@@ -150,7 +150,7 @@ func mergesUnderFaults(t *testing.T) {
 		},
 	}
 	puts["Writer"] = func(at time.Time) error {
-		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: patience()}))
+		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: faultTimeout()}))
 		defer w.Close(t.Context())
 		var out tsdb.Outcome
 		finished := make(chan struct{})

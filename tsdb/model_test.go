@@ -27,7 +27,7 @@ import (
 type truth map[string][]string
 
 // look evaluates each row by docs/format.md alone.
-func look(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes []gc.Class, ages []time.Duration) truth {
+func readTruth(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes []gc.Class, ages []time.Duration) truth {
 	t.Helper()
 	all := rows(t, table)
 	keys := make([]string, 0, len(all))
@@ -89,7 +89,7 @@ func look(t *testing.T, table *bigtable.Table, salts int, now time.Time, classes
 }
 
 // said formats the result of a read for comparison.
-func said(p tsdb.Point[string], err error) string {
+func resultText(p tsdb.Point[string], err error) string {
 	switch {
 	case errors.Is(err, codec.ErrUnknownTag):
 		p.Value = "unknown"
@@ -136,7 +136,7 @@ func TestReadsEqualABruteForcePass(t *testing.T) {
 		}
 		for _, now := range []time.Time{start, start.Add(70 * time.Minute), start.Add(170 * time.Minute), start.Add(6 * time.Hour)} {
 			c.Set(now)
-			compareReads(t, fmt.Sprintf("seed %d, %d salts, now %v", seed, salts, now.Sub(start)), repo, look(t, table, salts, now, classes, ages))
+			compareReads(t, fmt.Sprintf("seed %d, %d salts, now %v", seed, salts, now.Sub(start)), repo, readTruth(t, table, salts, now, classes, ages))
 		}
 	}
 }
@@ -231,7 +231,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			}
 		}
 		for point, err := range repo.LatestUnder(ctx, p) {
-			seen = append(seen, inside.PathOf(point.Entity)+" "+said(point, err))
+			seen = append(seen, inside.PathOf(point.Entity)+" "+resultText(point, err))
 		}
 		if !slices.Equal(seen, newest) {
 			t.Errorf("%s: LatestUnder(%q)\n%q, want\n%q", what, prefix, seen, newest)
@@ -259,7 +259,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Concurrency(5))
 	for i, e := range asked {
 		all := want[inside.PathOf(e)]
-		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && said(a.Point, a.Err) != all[0] {
+		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && resultText(a.Point, a.Err) != all[0] {
 			t.Errorf("%s: LatestMany of %v: %+v, want %.1q", what, e, a, all)
 		}
 		bad, _ := histories[i].Err.(tsdb.PointErrors)
@@ -269,7 +269,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			if len(bad) > 0 && bad[0].Time.Equal(p.Time) {
 				err, bad = bad[0], bad[1:]
 			}
-			got = append(got, said(p, err))
+			got = append(got, resultText(p, err))
 		}
 		if !slices.Equal(got, all[:min(7, len(all))]) {
 			t.Errorf("%s: LatestManyN of %v: %q, want %.7q", what, e, got, all)
@@ -280,7 +280,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 		for _, order := range []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst} {
 			var got []string
 			for p, err := range repo.Range(ctx, e, tsdb.AllTime(), order) {
-				got = append(got, said(p, err))
+				got = append(got, resultText(p, err))
 			}
 			if order == tsdb.OldestFirst {
 				slices.Reverse(got)

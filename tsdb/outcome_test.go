@@ -94,7 +94,7 @@ func confirm(t *testing.T, what string, got, want tsdb.State, there bool) {
 }
 
 func TestSingleWritesReportWhatTheTableConfirms(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	bubble(t, singleWrites)
 }
 
@@ -121,7 +121,7 @@ func singleWrites(t *testing.T) {
 	}
 	for _, call := range calls {
 		s := readings(t, call.opts)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 		repo := s.For(store, acme)
 		for i, f := range faults {
 			at := start.Add(time.Duration(i) * time.Second)
@@ -144,7 +144,7 @@ func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
 
 func manyWrites(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 	repo := s.For(store, acme)
 	for i, f := range bulkFaults {
 		at := start.Add(time.Duration(i) * time.Second)
@@ -178,7 +178,7 @@ func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
 func oneBadPoint(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 		repo := s.For(store, acme)
 		e := func(d string) tsdb.Entity { return tsdb.NewEntity("berlin", d) }
 		points := []tsdb.Point[reading]{

@@ -267,7 +267,7 @@ func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
 func TestReadFailures(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
-		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: patience(), Scan: patience()}}}, s)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: faultTimeout(), Scan: faultTimeout()}}}, s)
 		repo := s.For(store, acme)
 		for _, f := range []tsdbtest.Fault{tsdbtest.Fail(codes.PermissionDenied), tsdbtest.Fail(codes.Unavailable), tsdbtest.Delay(time.Hour)} {
 			conn.Clear()

@@ -55,7 +55,7 @@ func TestConditionalWritesReadWhereTheyDecide(t *testing.T) {
 			"first wins in a lost class": {FirstWins: true, Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds, Classes: []gc.Class{d90}},
 		} {
 			s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.Records(), opts))
-			c := openClusters(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience()}}}, s)
+			c := openClusters(t, tsdb.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout()}}}, s)
 			repo := s.For(c.store, acme)
 			for range 2 { // the second write finds the first
 				if err := repo.Put(t.Context(), roof, start, record(1)); err != nil {
@@ -116,7 +116,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: acmeAlone}, rollup.NewJob(s))
+	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: onlyAcme}, rollup.NewJob(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 	}
 }
 
-func acmeAlone(context.Context) iter.Seq2[tenant.ID, error] {
+func onlyAcme(context.Context) iter.Seq2[tenant.ID, error] {
 	return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
 }
 

@@ -452,7 +452,7 @@ func TestJournalCountsOnce(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	bubble(t, func(t *testing.T) {
 		l := limiter(t)
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
+		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: l, Timeouts: tsdb.Timeouts{Write: faultTimeout() / 2}}}, s)
 		restrict(t, l, limit.Limits{PointsPerSecond: 1, PointsBurst: 3})
 		opts := journaled(t)
 		end := conn.Outage()

@@ -304,17 +304,7 @@ func TestLatestManyTogetherThroughFaults(t *testing.T) {
 				warm(t, repo, conn, devices)
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
 				answers, err := repo.LatestMany(t.Context(), devices, opts...)
-				failed := 0
-				for i, a := range answers {
-					if a.Err != nil {
-						failed++
-					} else if a.Point.Value.TempC != float64(i) {
-						t.Errorf("%s: answer %d is %+v", name, i, a)
-					}
-				}
-				if failed != tt.failed || (err != nil) != (failed > 0) || tt.want != nil && !errors.Is(err, tt.want) || errors.Is(err, tsdb.ErrNotFound) {
-					t.Errorf("%s: %d failed, %v, want %d", name, failed, err, tt.failed)
-				}
+				checkAnswers(t, name, answers, err, tt.failed, tt.want)
 				if n := conn.Counts().Calls[tsdbtest.ReadRows]; tt.requests > 0 && n != tt.requests {
 					t.Errorf("%s: %d requests, want %d", name, n, tt.requests)
 				}

@@ -48,7 +48,7 @@ func longBubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // aside runs a test that mostly waits in parallel with others, if it waits on the real clock.
-func aside(t *testing.T) {
+func parallelIfSlow(t *testing.T) {
 	t.Helper()
 	if overTCP() {
 		t.Parallel()
@@ -72,7 +72,7 @@ func some[E any](offset int, cases []E) []E {
 }
 
 // patience is the timeout of writes for tests of lasting faults.
-func patience() time.Duration {
+func faultTimeout() time.Duration {
 	if overTCP() {
 		return time.Second
 	}

@@ -64,12 +64,12 @@ func TestBigPrefixIsReadSideBySide(t *testing.T) {
 			named func(i int) string
 			most  time.Duration // for 300 devices, at 10 ms per call
 		}{
-			"numbers":            {0, number, 2 * time.Second},
-			"padded":             {0, padded, 2 * time.Second},
-			"random":             {0, func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }, 2 * time.Second},
-			"in one clump":       {0, clump, 2 * time.Second},
-			"all but one at end": {0, skewed, 2 * time.Second},
-			"salted":             {16, number, time.Second},
+			"numbers":              {0, number, 2 * time.Second},
+			"padded":               {0, padded, 2 * time.Second},
+			"random":               {0, func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }, 2 * time.Second},
+			"in one cluster": {0, clusteredName, 2 * time.Second},
+			"all but one at end":   {0, skewed, 2 * time.Second},
+			"salted":               {16, number, time.Second},
 		} {
 			if testkit.Raced && name != "numbers" && name != "salted" {
 				continue // the plain run covers the other shapes of keys
@@ -176,7 +176,7 @@ func TestUnderDoesNotRunAhead(t *testing.T) {
 
 // TestUnderThroughFaults: a broken stream is resumed. A failure is the last pair, after the points that were read before it.
 func TestUnderThroughFaults(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		for _, salts := range []int{0, 3} {
 			if testkit.Raced && salts == 0 {
@@ -282,8 +282,8 @@ func TestUnderRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// clump gives most devices names with a common beginning, so that cutting the whole range cannot separate them.
-func clump(i int) string {
+// clusteredName gives most devices names with a common beginning, so that cutting the whole range cannot separate them.
+func clusteredName(i int) string {
 	switch {
 	case i < 34:
 		return fmt.Sprintf("a-%d", i)

@@ -28,7 +28,7 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 		for name, tt := range map[string]struct {
 			salts int
 			named func(i int) string
-		}{"in one clump": {0, clump}, "numbers": {0, number}, "salted": {16, number}} {
+		}{"in one clump": {0, clusteredName}, "numbers": {0, number}, "salted": {16, number}} {
 			for _, width := range []int32{1, 2, 3} {
 				s := readings(t, tsdb.SchemaOptions{Salts: tt.salts})
 				store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{count}}, s)

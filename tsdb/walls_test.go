@@ -182,11 +182,11 @@ func (h *walls) step(name string) {
 	switch {
 	case foreign:
 		what += " in the context of " + other.String()
-		if mine = nobodys; !errors.Is(err, tsdb.ErrTenantMismatch) {
+		if mine = noRow; !errors.Is(err, tsdb.ErrTenantMismatch) {
 			t.Errorf("%s: %v, want ErrTenantMismatch", what, err)
 		}
 	case erased && !strings.HasPrefix(name, "tenants."):
-		if mine = nobodys; !errors.Is(err, tsdb.ErrErased) {
+		if mine = noRow; !errors.Is(err, tsdb.ErrErased) {
 			t.Errorf("%s, which is erased: %v, want ErrErased", what, err)
 		}
 	case errors.As(err, &over):
@@ -204,7 +204,7 @@ func ofAllTenants(name string) bool {
 	return slices.ContainsFunc(calls.Of(name), func(c calls.Call) bool { return c.Tenants == calls.All && c.Name() == name })
 }
 
-func nobodys(string) bool { return false }
+func noRow(string) bool { return false }
 
 // allRows returns all rows of a table, including the store's own.
 func allRows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {

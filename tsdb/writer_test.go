@@ -98,14 +98,14 @@ var waysIn = []struct {
 
 // TestWriterReportsWhatTheTableConfirms covers every fault and every way of writing.
 func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
-	aside(t)
+	parallelIfSlow(t)
 	for _, first := range []bool{false, true} {
 		for _, way := range waysIn {
 			t.Run(fmt.Sprintf("%s,first=%v", way.name, first), func(t *testing.T) {
-				aside(t)
+				parallelIfSlow(t)
 				bubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{FirstWins: first})
-					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: patience() / 2}}}, s)
+					store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: faultTimeout() / 2}}}, s)
 					repo := s.For(store, acme)
 					kinds, method := bulkFaults, tsdbtest.MutateRows
 					if first {
@@ -118,7 +118,7 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 							pts[n] = tsdb.Point[reading]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("d%d", n)), Time: at, Value: reading{float64(n)}}
 						}
 						inject(conn, method, f.fault)
-						outcomes := way.put(t, store, tsdb.WriterOptions{DeliveryTimeout: patience()}, repo, pts)
+						outcomes := way.put(t, store, tsdb.WriterOptions{DeliveryTimeout: faultTimeout()}, repo, pts)
 						conn.Clear()
 						there := rows(t, table)
 						unknown := 0

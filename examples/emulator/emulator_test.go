@@ -2,12 +2,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,37 +14,20 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("EMULATOR_TEST_MAIN") != "" {
-		main()
-		return
-	}
+	programtest.RunMain(main)
 	os.Exit(m.Run())
-}
-
-// program returns the program as a separate process.
-func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "EMULATOR_TEST_MAIN=1")
-	cmd.Stderr = &stderr
-	return cmd, &stderr
 }
 
 // start runs the program on a folder. It returns the address that the program prints, and a function that stops it.
 func start(t *testing.T, dir string) (addr string, stop func()) {
 	t.Helper()
-	cmd, stderr := program(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i", "-heatmap", dir+".heat")
+	cmd, stderr := programtest.New(t, "-dir", dir, "-addr", "127.0.0.1:0", "-project", "p", "-instance", "i", "-heatmap", dir+".heat")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +153,7 @@ func TestExitCode(t *testing.T) {
 		{"-addr " + busy.Addr().String(), 1, "another program listens"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			cmd, stderr := program(t, strings.Fields(test.args)...)
+			cmd, stderr := programtest.New(t, strings.Fields(test.args)...)
 			err := cmd.Run()
 			if cmd.ProcessState == nil {
 				t.Fatal(err)

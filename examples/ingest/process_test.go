@@ -22,6 +22,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -29,26 +30,8 @@ import (
 var trial = flag.String("trial", "", "a file of line protocol in gzip format, to be stored by -file and over HTTP")
 
 func TestMain(m *testing.M) {
-	if os.Getenv("INGEST_TEST_MAIN") != "" {
-		main()
-		return
-	}
+	programtest.RunMain(main)
 	goleak.VerifyTestMain(m)
-}
-
-// program returns the program as a separate process, in an empty folder.
-func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "INGEST_TEST_MAIN=1", "TIDEMARK_PROJECT=", "GOOGLE_CLOUD_PROJECT=")
-	cmd.Stderr = &stderr
-	return cmd, &stderr
 }
 
 // sample is line protocol: two measurements of ten trucks, with lines that cannot be stored.
@@ -111,7 +94,7 @@ func TestFile(t *testing.T) {
 		file, stdin string
 		lines       int
 	}{{write(t, packed(long)), "", all}, {write(t, short), "", some}, {"-", short, some}} {
-		cmd, stderr := program(t, append(trucks, "-dir", dir, "-tenant", "acme", "-file", tt.file)...)
+		cmd, stderr := programtest.New(t, append(trucks, "-dir", dir, "-tenant", "acme", "-file", tt.file)...)
 		cmd.Stdin = strings.NewReader(tt.stdin)
 		_, bad := sample(tt.lines)
 		out, err := cmd.Output()
@@ -149,7 +132,7 @@ type served struct {
 
 func serving(t *testing.T, args ...string) *served {
 	t.Helper()
-	cmd, stderr := program(t, append(args, "-token", "secret=acme", "-addr", "127.0.0.1:0")...)
+	cmd, stderr := programtest.New(t, append(args, "-token", "secret=acme", "-addr", "127.0.0.1:0")...)
 	return begin(t, cmd, stderr)
 }
 
@@ -389,7 +372,7 @@ func TestExitCode(t *testing.T) {
 		{"-key cpu=host -file= -tenant acme", 2, "-file"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			cmd, stderr := program(t, strings.Fields(test.args)...)
+			cmd, stderr := programtest.New(t, strings.Fields(test.args)...)
 			err := cmd.Run()
 			if cmd.ProcessState == nil {
 				t.Fatal(err)
@@ -431,7 +414,7 @@ func TestCloud(t *testing.T) {
 	defer server.Close()
 	text, bad := sample(200)
 	for range 2 {
-		cmd, stderr := program(t, append(trucks, "-cloud", "-tenant", "acme", "-file", write(t, text))...)
+		cmd, stderr := programtest.New(t, append(trucks, "-cloud", "-tenant", "acme", "-file", write(t, text))...)
 		cmd.Env = append(cmd.Env, "BIGTABLE_EMULATOR_HOST="+server.Addr,
 			"TIDEMARK_PROJECT=p", "TIDEMARK_INSTANCE=i", "TIDEMARK_TABLE=t")
 		out, _ := cmd.Output()
@@ -451,7 +434,7 @@ func TestTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	byFile, overHTTP := t.TempDir(), t.TempDir()
-	cmd, stderr := program(t, append(trucks, "-dir", byFile, "-tenant", "acme", "-file", *trial)...)
+	cmd, stderr := programtest.New(t, append(trucks, "-dir", byFile, "-tenant", "acme", "-file", *trial)...)
 	out, _ := cmd.Output()
 	t.Logf("by file: %s%.200s", out, stderr)
 	s := serving(t, append(trucks, "-dir", overHTTP)...)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 )
 
 // flaky is a server with Bigtable's protocol that is unavailable for every fourth write.
@@ -39,7 +40,7 @@ func flaky(t *testing.T) *bttest.Server {
 // data for the dashboard.
 func TestSeen(t *testing.T) {
 	notOnWindows(t)
-	cmd, stderr := program(t, append(trucks, "-cloud", "-journal", filepath.Join(t.TempDir(), "journal"), "-token", "secret=acme",
+	cmd, stderr := programtest.New(t, append(trucks, "-cloud", "-journal", filepath.Join(t.TempDir(), "journal"), "-token", "secret=acme",
 		"-token", "other=beta", "-addr", "127.0.0.1:0", "-metrics-addr", "127.0.0.1:0", "-tenants-in-metrics", "10")...)
 	cmd.Env = append(cmd.Env, "BIGTABLE_EMULATOR_HOST="+flaky(t).Addr, "TIDEMARK_PROJECT=p", "TIDEMARK_INSTANCE=i", "TIDEMARK_TABLE=t")
 	s := begin(t, cmd, stderr)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -26,10 +26,7 @@ import (
 
 // TestMain runs the program itself if a test started this binary as a child process.
 func TestMain(m *testing.M) {
-	if os.Getenv("LATESTAPI_TEST_MAIN") != "" {
-		main()
-		os.Exit(0)
-	}
+	programtest.RunMain(main)
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
-	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -138,35 +133,11 @@ func TestReadinessIsCheap(t *testing.T) {
 
 // TestProfileLimits opens the store as the program does, with and without the flag.
 func TestProfileLimits(t *testing.T) {
-	for args, most := range map[string]int{"": 3, "-profile-limits": 1} {
-		o, err := parse(append(strings.Fields(args), "-dir", t.TempDir(), "-token", "secret=acme"), io.Discard)
+	programtest.CheckProfileLimits(t, func(flags ...string) (*tsdb.Store, error) {
+		o, err := parse(append(flags, "-dir", t.TempDir(), "-token", "secret=acme"), io.Discard)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		store, err := openStore(t.Context(), o, nil, &observe.Outlet{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
-		s := tsdb.MustDefine("notes", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
-		if err := store.Ensure(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		id := tenant.MustParse("acme")
-		if _, err := tenants.Onboard(t.Context(), store, id, tenants.Profile{Limits: json.RawMessage(`{"entities": 1}`)}, tenants.OnboardOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		stored := 0
-		for i := range 3 {
-			err := s.For(store, id).Put(tenant.NewContext(t.Context(), id), tsdb.NewEntity(fmt.Sprint(i)), noon, "x")
-			if err == nil {
-				stored++
-			} else if !errors.Is(err, limit.ErrExceeded) {
-				t.Fatal(err)
-			}
-		}
-		if stored != most {
-			t.Errorf("%q: %d entities stored, want %d", args, stored, most)
-		}
-	}
+		return openStore(t.Context(), o, nil, &observe.Outlet{})
+	})
 }

@@ -16,22 +16,9 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigtable/bttest"
-)
 
-// program returns the program as a separate process, in an empty folder.
-func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "LATESTAPI_TEST_MAIN=1", "TIDEMARK_PROJECT=", "GOOGLE_CLOUD_PROJECT=", cursorKeysVariable+"=")
-	cmd.Stderr = &stderr
-	return cmd, &stderr
-}
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+)
 
 // process is a server in a separate process.
 type process struct {
@@ -74,7 +61,7 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *process {
 
 func serving(t *testing.T, args ...string) *process {
 	t.Helper()
-	cmd, stderr := program(t, append(args, "-addr", "127.0.0.1:0")...)
+	cmd, stderr := programtest.New(t, append(args, "-addr", "127.0.0.1:0")...)
 	return start(t, cmd, stderr)
 }
 
@@ -165,7 +152,7 @@ func TestExitCode(t *testing.T) {
 		{"-demo -cloud -addr 127.0.0.1:0", 1, "TIDEMARK_PROJECT"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			cmd, stderr := program(t, strings.Fields(test.args)...)
+			cmd, stderr := programtest.New(t, strings.Fields(test.args)...)
 			err := cmd.Run()
 			if cmd.ProcessState == nil {
 				t.Fatal(err)
@@ -202,11 +189,11 @@ func TestTwice(t *testing.T) {
 	next := decode[historyPage](t, s.want(history, 200, `"next"`)).Next
 
 	// The folder and the port are in use.
-	second, stderr := program(t, append(args, "-addr", "127.0.0.1:0")...)
+	second, stderr := programtest.New(t, append(args, "-addr", "127.0.0.1:0")...)
 	if err := second.Run(); err == nil || !strings.Contains(stderr.String(), "-dir") {
 		t.Errorf("a second process on the folder: %v, %s", err, stderr)
 	}
-	third, stderr := program(t, "-demo", "-addr", strings.TrimPrefix(s.url, "http://"))
+	third, stderr := programtest.New(t, "-demo", "-addr", strings.TrimPrefix(s.url, "http://"))
 	if err := third.Run(); err == nil || !strings.Contains(stderr.String(), "-addr") {
 		t.Errorf("a second process on the port: %v, %s", err, stderr)
 	}
@@ -312,13 +299,13 @@ func TestCloud(t *testing.T) {
 	defer server.Close()
 	env := []string{"BIGTABLE_EMULATOR_HOST=" + server.Addr, "TIDEMARK_PROJECT=p", "TIDEMARK_INSTANCE=i", "TIDEMARK_TABLE=t"}
 
-	cmd, stderr := program(t, "-cloud", "-token", "demo=acme", "-addr", "127.0.0.1:0")
+	cmd, stderr := programtest.New(t, "-cloud", "-token", "demo=acme", "-addr", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "-ensure") {
 		t.Errorf("a missing table: %v, %s; want an error that names -ensure", err, stderr)
 	}
 	for _, args := range [][]string{{"-cloud", "-demo", "-ensure"}, {"-cloud", "-token", "demo=demo"}} {
-		cmd, stderr := program(t, append(args, "-addr", "127.0.0.1:0")...)
+		cmd, stderr := programtest.New(t, append(args, "-addr", "127.0.0.1:0")...)
 		cmd.Env = append(cmd.Env, env...)
 		s := start(t, cmd, stderr)
 		s.want("/readyz", 200, "ready")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 )
 
 // TestSeen sends requests of two tenants, to the cache and past it, and expects data for the panels of a reading program.
@@ -56,7 +57,7 @@ func TestSeenCommandLine(t *testing.T) {
 		{"-tenants-in-metrics -1", "-tenants-in-metrics"},
 		{"-tenants-in-metrics 1001", "-tenants-in-metrics"},
 	} {
-		cmd, stderr := program(t, append([]string{"-demo", "-addr", "127.0.0.1:0"}, strings.Fields(test.args)...)...)
+		cmd, stderr := programtest.New(t, append([]string{"-demo", "-addr", "127.0.0.1:0"}, strings.Fields(test.args)...)...)
 		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("%s: %v, want exit code 2", test.args, err)
 		}

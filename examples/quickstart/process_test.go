@@ -2,30 +2,15 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigtable/bttest"
-)
 
-// program returns the program as a separate process, in an empty folder.
-func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "QUICKSTART_TEST_MAIN=1", "TIDEMARK_PROJECT=", "GOOGLE_CLOUD_PROJECT=")
-	cmd.Stderr = &stderr
-	return cmd, &stderr
-}
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+)
 
 func TestExitCode(t *testing.T) {
 	for _, test := range []struct {
@@ -40,7 +25,7 @@ func TestExitCode(t *testing.T) {
 		{"-cloud", 1, "TIDEMARK_PROJECT"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			cmd, stderr := program(t, strings.Fields(test.args)...)
+			cmd, stderr := programtest.New(t, strings.Fields(test.args)...)
 			err := cmd.Run()
 			if cmd.ProcessState == nil {
 				t.Fatal(err)
@@ -59,7 +44,7 @@ func TestCtrlC(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted alone")
 	}
-	cmd, stderr := program(t, "-for", "1h", "-every", "10ms")
+	cmd, stderr := programtest.New(t, "-for", "1h", "-every", "10ms")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +74,7 @@ func TestCloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	cmd, stderr := program(t, "-cloud", "-for", "250ms", "-every", "50ms")
+	cmd, stderr := programtest.New(t, "-cloud", "-for", "250ms", "-every", "50ms")
 	cmd.Env = append(cmd.Env, "BIGTABLE_EMULATOR_HOST="+server.Addr,
 		"TIDEMARK_PROJECT=p", "TIDEMARK_INSTANCE=i", "TIDEMARK_TABLE=t")
 	out, err := cmd.Output()

@@ -16,16 +16,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // TestMain runs the program itself if a test started this binary as a child process.
 func TestMain(m *testing.M) {
-	if os.Getenv("QUICKSTART_TEST_MAIN") != "" {
-		main()
-		os.Exit(0)
-	}
+	programtest.RunMain(main)
 	goleak.VerifyTestMain(m)
 }
 

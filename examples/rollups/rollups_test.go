@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,29 +13,23 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/examples/internal/dashtest"
+	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // TestMain runs the program itself if a test started this binary as a child process to be killed.
 func TestMain(m *testing.M) {
-	if os.Getenv("ROLLUPS_TEST_MAIN") != "" {
-		main()
-		os.Exit(0)
-	}
+	programtest.RunMain(main)
 	goleak.VerifyTestMain(m)
 }
 
 // TestTwice: a second run in the folder finds the views of both runs, and of the process that was killed in between.
 func TestTwice(t *testing.T) {
-	t.Setenv("ROLLUPS_TEST_MAIN", "1")
+	t.Setenv(programtest.Variable, "1") // also for the process that the program starts
 	dir := filepath.Join(t.TempDir(), "made", "by the program")
 	for i := range 2 {
 		if i > 0 {
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := exec.CommandContext(t.Context(), self, "-doomed", "-dir", dir).Run(); err == nil {
+			if cmd, _ := programtest.New(t, "-doomed", "-dir", dir); cmd.Run() == nil {
 				t.Fatal("the child process was not killed")
 			}
 		}

@@ -19,7 +19,7 @@ import (
 var notes = tsdb.MustDefine("notes", tsdb.Key("site").Uint("device", 4), codec.JSON[map[string]string](), tsdb.SchemaOptions{})
 
 // noted returns the folder of a store in which acme has notes.
-func noted(t *testing.T) string {
+func storeWithNotes(t *testing.T) string {
 	t.Helper()
 	dir := filled(t, 3)
 	store, err := embedded.Open(t.Context(), dir)
@@ -41,7 +41,7 @@ func noted(t *testing.T) string {
 
 // tidectl prints and stores points of datasets that it was not compiled with, and a program reads them back.
 func TestInspect(t *testing.T) {
-	dir := noted(t)
+	dir := storeWithNotes(t)
 	key := []string{"site=berlin, ost", "device=7"}
 	run := func(code int, args ...string) (string, error) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestInspect(t *testing.T) {
 
 // Watch prints points from a time on, oldest first, and ends without an error when it is interrupted.
 func TestWatch(t *testing.T) {
-	dir := noted(t)
+	dir := storeWithNotes(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var out lines
 	out.full = func() { cancel() }
@@ -143,7 +143,7 @@ func (l *lines) Write(b []byte) (int, error) {
 
 // CSV has the same columns whatever is stored, and a reader of RFC 4180 gets the stored values back.
 func TestCSV(t *testing.T) {
-	dir := noted(t)
+	dir := storeWithNotes(t)
 	file := filepath.Join(t.TempDir(), "notes.csv")
 	_, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--dataset", "notes", "--format", "csv", "--file", file)
 	want(t, 0, err, "export as CSV")

@@ -28,7 +28,7 @@ const (
 	year = 365 * day
 )
 
-func believed(t *testing.T, w *clock.Watch, want bool, when string) {
+func checkTrusted(t *testing.T, w *clock.Watch, want bool, when string) {
 	t.Helper()
 	_, err := w.Now()
 	if err != nil && !errors.Is(err, clock.ErrAhead) {
@@ -44,20 +44,20 @@ func TestAheadForSeconds(t *testing.T) {
 	m := newMachine()
 	w := m.watch()
 	m.pass(time.Hour)
-	believed(t, w, true, "an hour later")
+	checkTrusted(t, w, true, "an hour later")
 	right := m.wall
 	m.set(4 * year)
 	for range 5 {
-		believed(t, w, false, "four years ahead")
+		checkTrusted(t, w, false, "four years ahead")
 		m.pass(time.Second)
 	}
 	if got := w.Earliest(); got.Sub(right) != 5*time.Second {
 		t.Errorf("Earliest is %v after the time that was right, want 5s", got.Sub(right))
 	}
 	m.set(-4 * year)
-	believed(t, w, true, "right again")
+	checkTrusted(t, w, true, "right again")
 	m.pass(time.Hour)
-	believed(t, w, true, "an hour after that")
+	checkTrusted(t, w, true, "an hour after that")
 }
 
 // Time servers correct clocks by small steps, and machines are paused between two readings for any time.
@@ -67,10 +67,10 @@ func TestSmallStepsAreBelieved(t *testing.T) {
 	for range 100 {
 		m.pass(time.Minute)
 		m.set(clock.Tolerance)
-		believed(t, w, true, "a step of the tolerance")
+		checkTrusted(t, w, true, "a step of the tolerance")
 	}
 	m.set(clock.Tolerance + 1)
-	believed(t, w, false, "a step of more")
+	checkTrusted(t, w, false, "a step of more")
 }
 
 // After a machine slept or a clock was set right, the watch believes the clock once it has kept step for the probation. Another
@@ -79,20 +79,20 @@ func TestLastingJump(t *testing.T) {
 	m := newMachine()
 	w := m.watch()
 	m.set(8 * time.Hour) // the machine slept, and its monotonic clock with it
-	believed(t, w, false, "after sleep")
+	checkTrusted(t, w, false, "after sleep")
 	m.pass(clock.Probation - time.Second)
-	believed(t, w, false, "shortly before the end of the probation")
+	checkTrusted(t, w, false, "shortly before the end of the probation")
 	m.set(time.Hour)
-	believed(t, w, false, "after another jump")
+	checkTrusted(t, w, false, "after another jump")
 	m.pass(clock.Probation - time.Second)
-	believed(t, w, false, "shortly before the end of the second probation")
+	checkTrusted(t, w, false, "shortly before the end of the second probation")
 	m.pass(time.Second)
-	believed(t, w, true, "after it")
+	checkTrusted(t, w, true, "after it")
 	if !w.High().Equal(m.wall) {
 		t.Errorf("High is %v, want the clock's %v", w.High(), m.wall)
 	}
 	m.pass(time.Hour)
-	believed(t, w, true, "later")
+	checkTrusted(t, w, true, "later")
 }
 
 // A clock that runs twice as fast as time never ends its probation.
@@ -102,7 +102,7 @@ func TestFastClock(t *testing.T) {
 	for range 100 {
 		m.pass(time.Minute)
 		m.set(time.Minute)
-		believed(t, w, false, "a clock that runs too fast")
+		checkTrusted(t, w, false, "a clock that runs too fast")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestBehind(t *testing.T) {
 	m := newMachine()
 	w := m.watch()
 	m.set(-3 * year)
-	believed(t, w, true, "set back")
+	checkTrusted(t, w, true, "set back")
 	if !w.Earliest().Equal(m.wall) {
 		t.Errorf("Earliest is %v, want the clock's %v", w.Earliest(), m.wall)
 	}
@@ -121,13 +121,13 @@ func TestBehind(t *testing.T) {
 	}
 	m.pass(time.Minute)
 	m.set(3 * year)
-	believed(t, w, true, "right again")
+	checkTrusted(t, w, true, "right again")
 	m.set(-3 * year)
-	believed(t, w, true, "set back again")
+	checkTrusted(t, w, true, "set back again")
 	m.pass(clock.Probation)
-	believed(t, w, true, "set back for long")
+	checkTrusted(t, w, true, "set back for long")
 	m.set(3 * year)
-	believed(t, w, false, "the lower time is the believed one by now")
+	checkTrusted(t, w, false, "the lower time is the believed one by now")
 }
 
 // A clock that stands still, as in tests, may be moved by as much as has passed.
@@ -136,13 +136,13 @@ func TestFrozenClock(t *testing.T) {
 	w := m.watch()
 	for range 60 {
 		m.steady += time.Minute
-		believed(t, w, true, "frozen")
+		checkTrusted(t, w, true, "frozen")
 	}
 	m.wall = m.wall.Add(time.Hour)
-	believed(t, w, true, "moved by what has passed")
+	checkTrusted(t, w, true, "moved by what has passed")
 	f := clock.New(func() time.Time { return m.wall }, clock.Follow(func() time.Time { return m.wall }))
 	m.wall = m.wall.Add(year)
-	believed(t, f, true, "followed")
+	checkTrusted(t, f, true, "followed")
 }
 
 // At its start a program knows only when it was last seen.
@@ -162,9 +162,9 @@ func TestResume(t *testing.T) {
 		high := m.wall.Add(-tt.away)
 		w := m.watch()
 		w.Resume(high)
-		believed(t, w, tt.want, tt.name)
+		checkTrusted(t, w, tt.want, tt.name)
 		m.pass(clock.Probation)
-		believed(t, w, true, tt.name+", after the probation")
+		checkTrusted(t, w, true, tt.name+", after the probation")
 		if !w.High().Equal(m.wall) {
 			t.Errorf("%s: High is %v, want the clock's %v", tt.name, w.High(), m.wall)
 		}
@@ -178,12 +178,12 @@ func TestTrust(t *testing.T) {
 	right := m.wall.Add(-time.Hour)
 	for range 10 {
 		w.Trust(right)
-		believed(t, w, false, "an hour ahead of the service")
+		checkTrusted(t, w, false, "an hour ahead of the service")
 		m.pass(clock.Probation / 2)
 		right = right.Add(clock.Probation / 2)
 	}
 	m.set(-time.Hour)
-	believed(t, w, true, "set right")
+	checkTrusted(t, w, true, "set right")
 }
 
 // Each change is reported once.

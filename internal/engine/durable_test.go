@@ -163,7 +163,7 @@ func flip(t *testing.T, name string, at func(size int) int) {
 
 // mustNotice opens a damaged folder and reads it. The engine must refuse to open the folder, or reads must answer
 // DataLoss. They must never return fewer or other rows.
-func mustNotice(t *testing.T, dir, what string) {
+func checkDamageIsReported(t *testing.T, dir, what string) {
 	t.Helper()
 	e, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1})
 	if err != nil {
@@ -195,14 +195,14 @@ func TestDamageIsNoticed(t *testing.T) {
 		dir := damaged(t, true)
 		names := files(t, dir, "*.sst")
 		flip(t, names[len(names)-1], func(size int) int { return size / 3 })
-		mustNotice(t, dir, "flipped bit")
+		checkDamageIsReported(t, dir, "flipped bit")
 	})
 	t.Run("table file's end", func(t *testing.T) {
 		dir := damaged(t, true)
 		for _, name := range files(t, dir, "*.sst") {
 			flip(t, name, func(size int) int { return size - 5 })
 		}
-		mustNotice(t, dir, "flipped bit")
+		checkDamageIsReported(t, dir, "flipped bit")
 	})
 	t.Run("table file missing", func(t *testing.T) {
 		dir := damaged(t, true)
@@ -210,7 +210,7 @@ func TestDamageIsNoticed(t *testing.T) {
 		if err := os.Remove(names[len(names)-1]); err != nil {
 			t.Fatal(err)
 		}
-		mustNotice(t, dir, "missing file")
+		checkDamageIsReported(t, dir, "missing file")
 	})
 	t.Run("table file cut short", func(t *testing.T) {
 		dir := damaged(t, true)
@@ -218,25 +218,25 @@ func TestDamageIsNoticed(t *testing.T) {
 		if err := os.Truncate(names[len(names)-1], 1000); err != nil {
 			t.Fatal(err)
 		}
-		mustNotice(t, dir, "short file")
+		checkDamageIsReported(t, dir, "short file")
 	})
 	t.Run("log", func(t *testing.T) {
 		dir := damaged(t, false)
 		name := slices.MaxFunc(files(t, dir, "*.log"), func(a, b string) int { return cmp.Compare(sizeOf(t, a), sizeOf(t, b)) })
 		flip(t, name, middle)
-		mustNotice(t, dir, "flipped bit")
+		checkDamageIsReported(t, dir, "flipped bit")
 	})
 	t.Run("manifest", func(t *testing.T) {
 		dir := damaged(t, true)
 		names := files(t, dir, "MANIFEST-*")
 		flip(t, names[len(names)-1], middle)
-		mustNotice(t, dir, "flipped bit")
+		checkDamageIsReported(t, dir, "flipped bit")
 	})
 	t.Run("manifest's last record", func(t *testing.T) {
 		dir := damaged(t, true)
 		names := files(t, dir, "MANIFEST-*")
 		flip(t, names[len(names)-1], func(size int) int { return size - 3 })
-		mustNotice(t, dir, "flipped bit")
+		checkDamageIsReported(t, dir, "flipped bit")
 	})
 	t.Run("manifest missing", func(t *testing.T) {
 		dir := damaged(t, true)
@@ -245,7 +245,7 @@ func TestDamageIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mustNotice(t, dir, "missing file")
+		checkDamageIsReported(t, dir, "missing file")
 	})
 	t.Run("manifest's marker missing", func(t *testing.T) {
 		dir := damaged(t, true)
@@ -254,7 +254,7 @@ func TestDamageIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mustNotice(t, dir, "missing file")
+		checkDamageIsReported(t, dir, "missing file")
 	})
 	t.Run("undamaged", func(t *testing.T) {
 		for _, flush := range []bool{true, false} {

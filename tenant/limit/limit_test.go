@@ -385,11 +385,11 @@ func TestNewAndSetRefuse(t *testing.T) {
 }
 
 func TestNilLimitsNobody(t *testing.T) {
-	limitsNobody(t, nil)
-	limitsNobody(t, &limit.Limiter{})
+	checkUnlimited(t, nil)
+	checkUnlimited(t, &limit.Limiter{})
 }
 
-func limitsNobody(t *testing.T, l *limit.Limiter) {
+func checkUnlimited(t *testing.T, l *limit.Limiter) {
 	t.Helper()
 	done, err := l.Read(acme)
 	if err := errors.Join(err, l.Write(acme, "d", "e", 1), l.Span(acme, math.MaxInt64), l.Wait(t.Context(), acme, 1)); err != nil {

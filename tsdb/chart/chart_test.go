@@ -133,8 +133,9 @@ func drawn(line []chart.Sample, columns int, in time.Duration) []extent {
 	return out
 }
 
-// TestM4DrawsTheSameLine: the line through the samples covers the same part of each column as the line through all points.
-func TestM4DrawsTheSameLine(t *testing.T) {
+// eachRandom calls test with the samples of random points, in every other case with a gap that draw returns.
+func eachRandom(t *testing.T, m method, draw func(rnd *rand.Rand, in time.Duration, columns int) time.Duration, test func(seed uint64, samples []chart.Sample, points []point, columns int, in, gap time.Duration)) {
+	t.Helper()
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		in := time.Duration(1+rnd.IntN(1000)) * time.Second
@@ -142,9 +143,19 @@ func TestM4DrawsTheSameLine(t *testing.T) {
 		points := series(rnd, rnd.IntN(1000), in)
 		var gap time.Duration
 		if rnd.IntN(2) == 0 {
-			gap = in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in))) // wider than a column, so visible
+			gap = draw(rnd, in, columns)
 		}
-		samples := collect(t, chart.M4(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
+		samples := collect(t, m(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
+		test(seed, samples, points, columns, in, gap)
+	}
+}
+
+// TestM4DrawsTheSameLine: the line through the samples covers the same part of each column as the line through all points.
+func TestM4DrawsTheSameLine(t *testing.T) {
+	visible := func(rnd *rand.Rand, in time.Duration, columns int) time.Duration { // wider than a column
+		return in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in)))
+	}
+	eachRandom(t, chart.M4[float64], visible, func(seed uint64, samples []chart.Sample, points []point, columns int, in, gap time.Duration) {
 		all := raw(points, gap)
 		if got, want := drawn(samples, columns, in), drawn(all, columns, in); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
@@ -153,7 +164,7 @@ func TestM4DrawsTheSameLine(t *testing.T) {
 			t.Fatalf("seed %d: %d samples of %d columns", seed, len(samples), columns)
 		}
 		subset(t, samples, all)
-	}
+	})
 }
 
 // subset checks that the samples are points of the line, in its order, each once.
@@ -173,20 +184,14 @@ func subset(t *testing.T, samples, all []chart.Sample) {
 
 // TestLTTB compares with an implementation that holds all points in memory.
 func TestLTTB(t *testing.T) {
-	for seed := range uint64(300) {
-		rnd := rand.New(rand.NewPCG(seed, 2))
-		in := time.Duration(1+rnd.IntN(1000)) * time.Second
-		columns := 1 + rnd.IntN(60)
-		points := series(rnd, rnd.IntN(1000), in)
-		var gap time.Duration
-		if rnd.IntN(2) == 0 {
-			gap = in / time.Duration(1+rnd.IntN(columns))
-		}
-		samples := collect(t, chart.LTTB(sequence(points), tsdb.Between(noon, noon.Add(in)), number, chart.Options{Columns: columns, MaxGap: gap}))
+	wide := func(rnd *rand.Rand, in time.Duration, columns int) time.Duration {
+		return in / time.Duration(1+rnd.IntN(columns))
+	}
+	eachRandom(t, chart.LTTB[float64], wide, func(seed uint64, samples []chart.Sample, points []point, columns int, in, gap time.Duration) {
 		if want := naive(raw(points, 0), columns, in, gap); !slices.Equal(samples, want) {
 			t.Fatalf("seed %d: %v\nwant %v", seed, samples, want)
 		}
-	}
+	})
 }
 
 // naive is LTTB over slices.

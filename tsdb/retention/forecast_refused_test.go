@@ -78,10 +78,10 @@ func TestForecastOutlivesFaults(t *testing.T) {
 	}
 }
 
-// lying returns rows of other tenants.
-type lying struct{ grpc.ClientStream }
+// foreignRows returns rows of other tenants.
+type foreignRows struct{ grpc.ClientStream }
 
-func (l lying) RecvMsg(m any) error {
+func (l foreignRows) RecvMsg(m any) error {
 	err := l.ClientStream.RecvMsg(m)
 	if res, ok := m.(*btpb.ReadRowsResponse); ok && err == nil {
 		for _, c := range res.Chunks {
@@ -99,7 +99,7 @@ func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
 	spy := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		s, err := streamer(ctx, desc, cc, name, opts...)
-		return lying{s}, err
+		return foreignRows{s}, err
 	})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{spy}}, w.schema)
 	if err := w.schema.For(store, tenant.MustParse("acme")).Put(t.Context(), tsdb.NewEntity("a", "b"), time.Now(), "x"); err != nil {

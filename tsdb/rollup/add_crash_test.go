@@ -1,14 +1,12 @@
 package rollup_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -52,49 +51,14 @@ func TestStreamSurvivesCrashes(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	var acked [][addersOfChild]int
+	var acked [][]int
 	for round := range *addCrashes {
-		acked = append(acked, addCrash(t, dir, round))
+		acked = append(acked, testkit.KillAcked(t, t.Name(), addersOfChild, addChild+"="+dir, fmt.Sprintf("%s=%d", addRound, round)))
 		if round == *addCrashes-1 || rand.IntN(4) == 0 {
 			checkAdded(t, dir, acked)
 		}
 	}
 	t.Logf("acknowledged: %v", acked)
-}
-
-// addCrash runs the process and kills it some time after its first acknowledgement.
-func addCrash(t *testing.T, dir string, round int) (acked [addersOfChild]int) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestStreamSurvivesCrashes$", "-test.timeout=60s")
-	cmd.Env = append(os.Environ(), addChild+"="+dir, fmt.Sprintf("%s=%d", addRound, round))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	n := 0
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var g, last int
-		var end string
-		if _, err := fmt.Sscanf(lines.Text(), "acked %d %d %s", &g, &last, &end); err != nil || end != "." {
-			continue // half a line: the process was killed
-		}
-		if n++; n == 1 {
-			timer.Reset(time.Duration(rand.IntN(400)) * time.Millisecond)
-		}
-		acked[g] = last
-	}
-	_ = cmd.Wait()
-	if n == 0 {
-		t.Fatalf("the process acknowledged nothing:\n%s", stderr.String())
-	}
-	return acked
 }
 
 type number struct{ N float64 }
@@ -168,7 +132,7 @@ func addProcess(t *testing.T, dir string) {
 					t.Error(err)
 					return
 				}
-				fmt.Printf("acked %d %d .\n", g, n)
+				testkit.Acked(g, n)
 			}
 		})
 	}
@@ -180,7 +144,7 @@ func adderOf(round, g int) tsdb.Entity {
 }
 
 // checkAdded delivers the rest of the journal, and compares the rows with the acknowledged events.
-func checkAdded(t *testing.T, dir string, acked [][addersOfChild]int) {
+func checkAdded(t *testing.T, dir string, acked [][]int) {
 	t.Helper()
 	store, r, repo := addCrashStore(t, dir)
 	defer store.Close()

@@ -100,17 +100,7 @@ func TestLengthenedPolicies(t *testing.T) {
 			t.Run(what, func(t *testing.T) {
 				testkit.OneOf(t, name == "shortened and lengthened" && fine)
 				clockBubble(t, func(t *testing.T) {
-					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
-					l.declare(2 * day)
-					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
-					l.open(t)
-					midnight := l.day.Grid().Next(start)
-					for i := range 10 {
-						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
-					}
-					l.Set(midnight.Add(26 * time.Hour))
-					l.settle(t)
-					l.Set(midnight.Add(4 * day))
+					l, midnight := fourDaysLater(t, 2*day, fine)
 					if err := l.conn.Collect(t.Context()); err != nil {
 						t.Fatal(err)
 					}
@@ -135,6 +125,24 @@ func TestLengthenedPolicies(t *testing.T) {
 	}
 }
 
+// fourDaysLater returns a store four days after ten points were written at midnight, which a worker has computed. Points are kept
+// for age.
+func fourDaysLater(t *testing.T, age time.Duration, fine bool) (l *lengthened, midnight time.Time) {
+	t.Helper()
+	l = &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
+	l.declare(age)
+	l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
+	l.open(t)
+	midnight = l.day.Grid().Next(start)
+	for i := range 10 {
+		l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
+	}
+	l.Set(midnight.Add(26 * time.Hour))
+	l.settle(t)
+	l.Set(midnight.Add(4 * 24 * time.Hour))
+	return l, midnight
+}
+
 // wantDay checks that a day, computed from hours, and these hours hold n points.
 func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n int64) {
 	t.Helper()
@@ -153,17 +161,7 @@ func TestShortenedElsewhere(t *testing.T) {
 		for _, fine := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, the finer rollup %v", name, fine), func(t *testing.T) {
 				clockBubble(t, func(t *testing.T) {
-					l := &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
-					l.declare(10 * day)
-					l.store, l.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: l.Now}}, l.schema)
-					l.open(t)
-					midnight := l.day.Grid().Next(start)
-					for i := range 10 {
-						l.put(t, midnight.Add(time.Duration(i)*time.Minute), 1)
-					}
-					l.Set(midnight.Add(26 * time.Hour))
-					l.settle(t)
-					l.Set(midnight.Add(4 * day))
+					l, midnight := fourDaysLater(t, 10*day, fine)
 					families := []string{"aged"}
 					if fine {
 						families = []string{"aged.s", "aged.n", "aged.x"}

@@ -25,86 +25,119 @@ func plain(r tenants.Report) string {
 	return string(text)
 }
 
-// TestKilledAndContinuedEndsTheSame: the erasure is cut off at each of its requests in turn, and another store continues it.
-func TestKilledAndContinuedEndsTheSame(t *testing.T) {
-	small := tenants.WithPages(quick, 20)
-	want, total := "", 0
-	for cut := 0; cut <= total; cut++ {
-		if testkit.Raced && cut%5 != 0 {
-			continue // the plain run has all cuts
-		}
-		f, store, conn, table := open(t, tsdbtest.Options{})
-		_, admin := tsdbtest.Clients(t, conn)
-		other := second(t, conn, tsdb.Options{Admin: admin})
+// work is an erasure or a removal, for tests that disturb both in the same way.
+type work struct {
+	fill func(t *testing.T, f fleet, store *tsdb.Store, conn *tsdbtest.Conn)
+	// run does the work, and returns a report without the parts that differ between runs.
+	run func(context.Context, *tsdb.Store) (report string, err error)
+	// removed and others select the rows that it deletes and those that it must not change.
+	removed, others func(key string) bool
+	requests        int // it makes at least so many
+}
+
+var erasure = work{
+	fill: func(t *testing.T, f fleet, store *tsdb.Store, _ *tsdbtest.Conn) {
 		for _, n := range []string{"acm", "acme", "acme-"} {
 			f.fill(t, store, tenant.MustParse(n))
 		}
-		before := dump(t, table, others("acme"))
-		ctx, cancel := context.WithCancel(t.Context())
-		var calls atomic.Int64
-		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
-			if calls.Add(1) == int64(cut) {
+	},
+	run: func(ctx context.Context, store *tsdb.Store) (string, error) {
+		rep, err := tenants.Erase(ctx, store, acme, tenants.WithPages(quick, 20))
+		return plain(rep), err
+	},
+	removed: ofTenant("acme"), others: others("acme"), requests: 15,
+}
+
+var removal = work{
+	fill: func(t *testing.T, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) { threeTenants(t, f, store, conn) },
+	run: func(ctx context.Context, store *tsdb.Store) (string, error) {
+		rep, err := tenants.Remove(ctx, store, readings, swift)
+		return plainRemoval(rep), err
+	},
+	removed: ofDataset("readings"), others: outsideDataset("readings"), requests: 30,
+}
+
+// TestKilledAndContinuedEndsTheSame: an erasure, and a removal, is cut off at each of its requests in turn, and another store
+// continues it.
+func TestKilledAndContinuedEndsTheSame(t *testing.T) {
+	for name, w := range map[string]work{"erasure": erasure, "removal": removal} {
+		t.Run(name, func(t *testing.T) {
+			want, total := "", 0
+			for cut := 0; cut <= total; cut += testkit.Stride(7) { // the plain run has all cuts
+				f, store, conn, table := open(t, tsdbtest.Options{})
+				_, admin := tsdbtest.Clients(t, conn)
+				other := second(t, conn, tsdb.Options{Admin: admin})
+				w.fill(t, f, store, conn)
+				before := dump(t, table, w.others)
+				ctx, cancel := context.WithCancel(t.Context())
+				var calls atomic.Int64
+				conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+					if calls.Add(1) == int64(cut) {
+						cancel()
+					}
+					return 0
+				}))
+				rep, err := w.run(ctx, store)
+				conn.Clear()
+				switch {
+				case cut == 0 && err != nil:
+					t.Fatal(err)
+				case cut == 0:
+					want, total = rep, int(calls.Load())
+				case err != nil && !errors.Is(err, context.Canceled):
+					t.Errorf("cut at %d: %v", cut, err)
+				}
+				rep, err = w.run(t.Context(), other)
+				if err != nil || rep != want {
+					t.Errorf("cut at %d of %d: report %s, %v; want %s", cut, total, rep, err, want)
+				}
+				equal(t, "others", dump(t, table, w.others), before)
+				if left := dump(t, table, w.removed); len(left) > 0 {
+					t.Errorf("cut at %d: left %v", cut, left)
+				}
 				cancel()
 			}
-			return 0
-		}))
-		rep, err := tenants.Erase(ctx, store, acme, small)
-		conn.Clear()
-		switch {
-		case cut == 0:
-			if err != nil {
-				t.Fatal(err)
+			if total < w.requests {
+				t.Errorf("it made only %d requests", total)
 			}
-			want, total = plain(rep), int(calls.Load())
-		case err == nil:
-			t.Logf("the cut at %d of %d was after the end", cut, total)
-		case !errors.Is(err, context.Canceled):
-			t.Errorf("cut at %d: %v", cut, err)
-		}
-		rep, err = tenants.Erase(t.Context(), other, acme, small)
-		if err != nil || plain(rep) != want {
-			t.Errorf("cut at %d of %d: report %s, %v; want %s", cut, total, plain(rep), err, want)
-		}
-		equal(t, "others", dump(t, table, others("acme")), before)
-		if left := dump(t, table, of("acme")); len(left) > 0 {
-			t.Errorf("cut at %d: left %v", cut, left)
-		}
-		cancel()
-	}
-	if total < 15 {
-		t.Errorf("the erasure made only %d requests", total)
+		})
 	}
 }
 
 // TestFaultsOnTheConnection: lost responses, failing calls and broken streams do not change the report.
 func TestFaultsOnTheConnection(t *testing.T) {
-	small := tenants.WithPages(quick, 20)
-	want := ""
-	for i, fault := range []tsdbtest.Fault{
-		{},
-		tsdbtest.Fail(codes.Unavailable).Times(1),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(3).Times(2),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(2),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(2),
-		tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.MutateRows).Times(1),
-		tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.ReadRows).Skip(2).Times(3),
-		tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "dev%200") }).Times(2),
-		tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "dev%200") }).Times(1),
-	} {
-		f, store, conn, table := open(t, tsdbtest.Options{})
-		f.fill(t, store, acme)
-		conn.Inject(fault)
-		rep, err := tenants.Erase(t.Context(), store, acme, small)
-		if i == 0 {
-			want = plain(rep)
-		}
-		if err != nil || plain(rep) != want {
-			t.Errorf("fault %d: report %s, %v; want %s", i, plain(rep), err, want)
-		}
-		if left := dump(t, table, of("acme")); len(left) > 0 {
-			t.Errorf("fault %d: left %v", i, left)
-		}
+	for name, w := range map[string]work{"erasure": erasure, "removal": removal} {
+		t.Run(name, func(t *testing.T) {
+			want := ""
+			for i, fault := range []tsdbtest.Fault{
+				{},
+				tsdbtest.Fail(codes.Unavailable).Times(1),
+				tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
+				tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(3).Times(2),
+				tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(5).Times(2),
+				tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(2),
+				tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(2),
+				tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.MutateRows).Times(1),
+				tsdbtest.CutStream(2, codes.Unavailable).On(tsdbtest.ReadRows).Skip(2).Times(3),
+				tsdbtest.CutStream(3, codes.Unavailable).On(tsdbtest.ReadRows).Skip(2).Times(3),
+				tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "dev%200") }).Times(2),
+				tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "dev%200") }).Times(1),
+			} {
+				f, store, conn, table := open(t, tsdbtest.Options{})
+				w.fill(t, f, store, conn)
+				conn.Inject(fault)
+				rep, err := w.run(t.Context(), store)
+				if i == 0 {
+					want = rep
+				}
+				if err != nil || rep != want {
+					t.Errorf("fault %d: report %s, %v; want %s", i, rep, err, want)
+				}
+				if left := dump(t, table, w.removed); len(left) > 0 {
+					t.Errorf("fault %d: left %v", i, left)
+				}
+			}
+		})
 	}
 }
 
@@ -137,7 +170,7 @@ func TestTwoErasers(t *testing.T) {
 	if err != nil || rep.Rows != tenantRows || rep.State != tenants.Erased {
 		t.Errorf("report %+v, error %v", rep, err)
 	}
-	if left := dump(t, table, of("acme")); len(left) > 0 {
+	if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -172,7 +205,7 @@ func TestTakenOver(t *testing.T) {
 		if _, err := tenants.Erase(t.Context(), store, acme, first); !errors.Is(err, tenants.ErrTakenOver) {
 			t.Errorf("taken over while %s: %v, want ErrTakenOver", at, err)
 		}
-		if n := len(dump(t, table, of("acme"))); (n == 1) != written || n > 1 {
+		if n := len(dump(t, table, ofTenant("acme"))); (n == 1) != written || n > 1 {
 			t.Errorf("taken over while %s: %d rows, want the new one: %v", at, n, written)
 		}
 		if p, err := tenants.Load(t.Context(), store, acme); err != nil || p.Name != "new" {
@@ -270,7 +303,7 @@ func TestLateRowsAreFound(t *testing.T) {
 	}
 	write() // after the erasure has ended
 	rep, err = tenants.Erase(t.Context(), store, acme, quick)
-	if err != nil || rep.Late != 2 || rep.Rows != tenantRows || len(dump(t, table, of("acme"))) > 0 {
+	if err != nil || rep.Late != 2 || rep.Rows != tenantRows || len(dump(t, table, ofTenant("acme"))) > 0 {
 		t.Errorf("report %+v, error %v", rep, err)
 	}
 	if rep.Ended.After(rep.Verified) || rep.Ended.IsZero() {

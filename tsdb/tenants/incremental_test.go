@@ -170,7 +170,7 @@ func TestReadmitEntity(t *testing.T) {
 	if err := put(f.salted); err != nil {
 		t.Error(err)
 	}
-	for key := range dump(t, table, of("!erased#acme")) { // an erasure that is running
+	for key := range dump(t, table, ofTenant("!erased#acme")) { // an erasure that is running
 		doc := newOwn("json", `{"tenant":"acme","state":"deleting"}`)
 		if err := table.Apply(t.Context(), key, doc); err != nil {
 			t.Fatal(err)

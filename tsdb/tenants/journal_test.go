@@ -90,10 +90,10 @@ func TestAJournalBringsNothingBack(t *testing.T) {
 		if s.Points != 0 || s.DeadLetters != 1 || s.Erased != 151 {
 			t.Errorf("stats %+v, want 150 points and a dead letter dropped", s)
 		}
-		if left := dump(t, table, of("acme")); len(left) > 0 {
+		if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 			t.Errorf("rows of the erased tenant: %v", left)
 		}
-		if n := len(dump(t, table, of("acme2"))); n != 151 {
+		if n := len(dump(t, table, ofTenant("acme2"))); n != 151 {
 			t.Errorf("the other tenant has %d rows, want 150 points and a head", n)
 		}
 		for l, err := range w.DeadLetters(t.Context()) {
@@ -122,7 +122,7 @@ func TestAJournalOfAnErasedEntity(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(dump(t, table, of("acme"))); n != 51 {
+		if n := len(dump(t, table, ofTenant("acme"))); n != 51 {
 			t.Errorf("%d rows, want those of the other entity and its head; report %+v", n, rep)
 		}
 		if s := w.Stats().Journal; s.DeadLetters != 2 {
@@ -175,7 +175,7 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 		if err := plain.Close(t.Context()); err != nil && !errors.Is(err, tsdb.ErrErased) {
 			t.Error(err)
 		}
-		if left := dump(t, table, of("acme")); len(left) > 0 {
+		if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 			t.Errorf("left %v", left)
 		}
 	})

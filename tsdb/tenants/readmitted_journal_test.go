@@ -39,10 +39,10 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				erasedInTime(t, w, 151, 1)
-				if left := dump(t, table, of("acme")); len(left) > 0 {
+				if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 					t.Errorf("rows from before the erasure: %v", left)
 				}
-				if n := len(dump(t, table, of("acme2"))); n != 151 {
+				if n := len(dump(t, table, ofTenant("acme2"))); n != 151 {
 					t.Errorf("the other tenant has %d rows, want 150 points and a head", n)
 				}
 				if err := w.Close(t.Context()); err != nil {
@@ -54,7 +54,7 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 					return f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "x"), start, "x")
 				}, other, f)
 				deliver(t, conn, dir)
-				if n := len(dump(t, table, of("acme"))); n != 1 {
+				if n := len(dump(t, table, ofTenant("acme"))); n != 1 {
 					t.Errorf("%d rows written after the readmission, want 1", n)
 				}
 			})
@@ -85,7 +85,7 @@ func TestReadmissionOfAnEntity(t *testing.T) {
 		if len(rows) != 1 {
 			t.Errorf("%d rows of the entity, want the one written after the readmission: %v", len(rows), rows)
 		}
-		if n := len(dump(t, table, of("acme"))); n != 1+51 {
+		if n := len(dump(t, table, ofTenant("acme"))); n != 1+51 {
 			t.Errorf("%d rows of the tenant, want one of the entity, and 50 points and a head of the other entity", n)
 		}
 	})
@@ -108,10 +108,10 @@ func TestWithoutKnowledgeOfMarks(t *testing.T) {
 		if err := f.readings.For(other, acme).Via(w).Enqueue(t.Context(), tsdb.NewEntity("new", "x"), start, "x"); err != nil {
 			t.Fatal(err)
 		}
-		closeKept(t, w)
+		closeUndelivered(t, w)
 		conn.Clear()
 		deliver(t, conn, dir)
-		if n := len(dump(t, table, of("acme"))); n != 1 {
+		if n := len(dump(t, table, ofTenant("acme"))); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
 	})
@@ -128,11 +128,11 @@ func hold(t *testing.T, conn *tsdbtest.Conn, w *tsdb.Writer, put func(*tsdb.Writ
 	if err := put(w); err != nil {
 		t.Fatal(err)
 	}
-	closeKept(t, w)
+	closeUndelivered(t, w)
 	conn.Clear()
 }
 
-func closeKept(t *testing.T, w *tsdb.Writer) {
+func closeUndelivered(t *testing.T, w *tsdb.Writer) {
 	t.Helper()
 	closed, cancel := contextOver(t)
 	defer cancel()
@@ -246,7 +246,7 @@ func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(dump(t, table, of("acme"))); n != 1 || w.Stats().Journal.Erased != 0 {
+		if n := len(dump(t, table, ofTenant("acme"))); n != 1 || w.Stats().Journal.Erased != 0 {
 			t.Errorf("%d rows written after the readmission, %d points dropped; want 1 and 0", n, w.Stats().Journal.Erased)
 		}
 		if err := w.Close(t.Context()); err != nil {

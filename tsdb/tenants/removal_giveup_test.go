@@ -23,7 +23,7 @@ import (
 func TestReleaseThatEndsHalfWay(t *testing.T) {
 	part := tenants.Part{Dataset: "temps", Class: "old"}
 	for cut := 1; ; cut++ {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		n := 0
 		opts := swift
 		opts.Progress = func(p tenants.Progress) {

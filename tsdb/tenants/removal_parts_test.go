@@ -25,9 +25,9 @@ import (
 
 const day = 24 * time.Hour
 
-// attic is a dataset with unused parts: the classes old and spare, the tag str, and the rollup hour with a coarser rollup day.
+// unusedParts is a dataset with unused parts: the classes old and spare, the tag str, and the rollup hour with a coarser rollup day.
 // Another dataset also uses class old and tag str.
-type attic struct {
+type unusedParts struct {
 	store      *tsdb.Store
 	conn       *tsdbtest.Conn
 	table      *bigtable.Table
@@ -42,9 +42,9 @@ var (
 	hourly = tenants.Part{Dataset: "temps", Rollup: "hour"}
 )
 
-func newAttic(t testing.TB) *attic {
+func newUnusedParts(t testing.TB) *unusedParts {
 	t.Helper()
-	a := &attic{now: start.Add(100 * day)}
+	a := &unusedParts{now: start.Add(100 * day)}
 	count := func(name string, every time.Duration, from string) tsdb.Rollup {
 		return rollup.MustDefine[string](name, window.Every(every), nil, rollup.Options{From: from, Retention: keep})
 	}
@@ -76,7 +76,7 @@ func newAttic(t testing.TB) *attic {
 }
 
 // leave writes a row with cells of a certain age.
-func (a *attic) leave(t testing.TB, id, dataset string, age time.Duration, columns ...string) {
+func (a *unusedParts) leave(t testing.TB, id, dataset string, age time.Duration, columns ...string) {
 	t.Helper()
 	mut := bigtable.NewMutation()
 	at := a.now.Add(-age)
@@ -90,7 +90,7 @@ func (a *attic) leave(t testing.TB, id, dataset string, age time.Duration, colum
 }
 
 // cells returns all cells of tenants, except those of dataset temps for which keep returns false.
-func (a *attic) cells(t testing.TB, keep func(key, cell string) bool) map[string]string {
+func (a *unusedParts) cells(t testing.TB, keep func(key, cell string) bool) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for key, text := range dump(t, a.table, func(key string) bool { return !strings.HasPrefix(key, "!") }) {
@@ -118,7 +118,7 @@ func TestRemoveParts(t *testing.T) {
 			return !strings.Contains(key, "rollup.day") && !strings.Contains(key, "mark.day")
 		}, 15, swift},
 	} {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		if c.part.Rollup != "" {
 			worker, err := rollup.NewWorker(a.store, rollup.WorkerOptions{}, rollup.NewJob(a.full))
 			if err != nil {
@@ -179,7 +179,7 @@ func TestRemoveParts(t *testing.T) {
 // TestWithoutRetiredParts: programs without the parts start once these are retired, and their Ensure keeps the parts for other
 // programs.
 func TestWithoutRetiredParts(t *testing.T) {
-	a := newAttic(t)
+	a := newUnusedParts(t)
 	if err := a.store.Verify(t.Context(), a.lean); !errors.Is(err, tsdb.ErrSchemaConflict) {
 		t.Errorf("Ensure without the parts before they are retired: %v", err)
 	}
@@ -225,22 +225,22 @@ func TestPartsInUse(t *testing.T) {
 	for _, c := range []struct {
 		part tenants.Part
 		why  string
-		use  func(t *testing.T, a *attic)
+		use  func(t *testing.T, a *unusedParts)
 	}{
 		{tenants.Part{Dataset: "temps", Class: "keep"}, "unless a profile says otherwise", nil},
 		{tenants.Part{Dataset: "temps", Tag: "json"}, "New points are written", nil},
 		{hourly, "Rollup day is computed from it", nil},
-		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old:p:json") }},
-		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 20*day, "old.h2:p:str") }},
-		{tenants.Part{Dataset: "temps", Tag: "str"}, "1 rows hold data that has not expired", func(t *testing.T, a *attic) { a.leave(t, "acme", "temps", 50*day, "spare:p:str") }},
-		{tenants.Part{Dataset: "temps", Class: "spare"}, "assign the class to tenants: acme", func(t *testing.T, a *attic) {
+		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *unusedParts) { a.leave(t, "acme", "temps", 20*day, "old:p:json") }},
+		{tenants.Part{Dataset: "temps", Class: "old"}, "1 rows hold data that has not expired", func(t *testing.T, a *unusedParts) { a.leave(t, "acme", "temps", 20*day, "old.h2:p:str") }},
+		{tenants.Part{Dataset: "temps", Tag: "str"}, "1 rows hold data that has not expired", func(t *testing.T, a *unusedParts) { a.leave(t, "acme", "temps", 50*day, "spare:p:str") }},
+		{tenants.Part{Dataset: "temps", Class: "spare"}, "assign the class to tenants: acme", func(t *testing.T, a *unusedParts) {
 			if _, err := tenants.Onboard(t.Context(), a.store, acme, tenants.Profile{Classes: map[string]string{"temps": "spare"}}, tenants.OnboardOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{tenants.Part{Class: "old"}, "Datasets use the class: beside, temps", nil},
 	} {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		if c.use != nil {
 			c.use(t, a)
 		}
@@ -261,7 +261,7 @@ func TestPartsInUse(t *testing.T) {
 // TestAPartComesIntoUse: a point that is written in a class after Remove has checked the class keeps the class and itself.
 func TestAPartComesIntoUse(t *testing.T) {
 	for _, at := range []tenants.State{tenants.Marked, tenants.Deleting} {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		opts, done := swift, false
 		opts.Progress = func(p tenants.Progress) {
 			if p.State == at && !done {
@@ -289,7 +289,7 @@ func TestAPartComesIntoUse(t *testing.T) {
 
 // TestRemoveFamilies: the families of a class are dropped once no dataset uses it. Families with cells of unknown datasets stay.
 func TestRemoveFamilies(t *testing.T) {
-	a := newAttic(t)
+	a := newUnusedParts(t)
 	part := tenants.Part{Class: "spare"}
 	rep, err := tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "spare"}, swift)
 	if err != nil || !slices.Equal(rep.Unused, []string{"spare"}) {
@@ -323,7 +323,7 @@ func TestRemoveFamilies(t *testing.T) {
 func TestKilledRetirement(t *testing.T) {
 	part, total := tenants.Part{Dataset: "temps", Class: "old"}, 0
 	for cut := 0; cut <= total; cut += testkit.Stride(7) {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		before := a.cells(t, func(_, cell string) bool { return !strings.HasPrefix(cell, "old") })
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls atomic.Int64

@@ -109,7 +109,7 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 // Release cancels it; the class and its data are as before. A running Remove ends.
 func TestGiveUpARemoval(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Tag: "str"}} {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		n := 0
 		opts := swift
 		opts.Progress = func(p tenants.Progress) {
@@ -135,7 +135,7 @@ func TestGiveUpARemoval(t *testing.T) {
 		}
 	}
 	// Release while Remove runs: Remove ends with ErrTakenOver, and deletes nothing more.
-	a := newAttic(t)
+	a := newUnusedParts(t)
 	part := tenants.Part{Dataset: "temps", Class: "old"}
 	opts, before := swift, map[string]string(nil)
 	opts.Progress = func(p tenants.Progress) {
@@ -158,7 +158,7 @@ func TestGiveUpARemoval(t *testing.T) {
 func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "beside"}, {Dataset: "temps", Class: "old"}} {
 		for cut, total := 0, 0; cut <= total; cut++ {
-			a := newAttic(t)
+			a := newUnusedParts(t)
 			client, admin := tsdbtest.Clients(t, a.conn)
 			other, err := tsdb.New(client, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return a.now }}, Admin: admin})
 			if err != nil {

@@ -19,7 +19,7 @@ func TestARecordThatIsLeftBehind(t *testing.T) {
 	whole := swift
 	whole.Unexpired = true
 	for _, cut := range []bool{false, true} {
-		a := newAttic(t)
+		a := newUnusedParts(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var calls atomic.Int64

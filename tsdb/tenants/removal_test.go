@@ -1,18 +1,13 @@
 package tenants_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
-	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -33,7 +28,7 @@ func ofDataset(name string) func(string) bool {
 }
 
 // besides selects what the deletion of a dataset must not change: everything except its rows, entry and marks.
-func besides(name string) func(string) bool {
+func outsideDataset(name string) func(string) bool {
 	return func(key string) bool {
 		return !ofDataset(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!dataset#"+name
 	}
@@ -70,7 +65,7 @@ func TestDeleteDataset(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: views})
 		threeTenants(t, f, store, conn)
 		all := dump(t, table, func(string) bool { return true })
-		before := dump(t, table, besides("readings"))
+		before := dump(t, table, outsideDataset("readings"))
 		dry := swift
 		dry.DryRun = true
 		plan, err := tenants.Remove(t.Context(), store, readings, dry)
@@ -82,7 +77,7 @@ func TestDeleteDataset(t *testing.T) {
 		if err != nil || rep.Rows != plan.Rows || rep.State != tenants.Erased || rep.Late != 0 || len(rep.Tenants) != 3 {
 			t.Errorf("report %+v, error %v", rep, err)
 		}
-		equal(t, "others", dump(t, table, besides("readings")), before)
+		equal(t, "others", dump(t, table, outsideDataset("readings")), before)
 		if left := dump(t, table, func(key string) bool { return ofDataset("readings")(key) || key == "!dataset#readings" }); len(left) > 0 {
 			t.Errorf("left %v", left)
 		}
@@ -112,75 +107,6 @@ func TestDeleteDataset(t *testing.T) {
 		}
 		if err := repo.Put(t.Context(), e, start, "x"); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestKilledRemovalEndsTheSame: the deletion is cut off at each of its requests in turn, and another store continues it.
-func TestKilledRemovalEndsTheSame(t *testing.T) {
-	want, total := "", 0
-	for cut := 0; cut <= total; cut += testkit.Stride(7) {
-		f, store, conn, table := open(t, tsdbtest.Options{})
-		other := second(t, conn, tsdb.Options{})
-		threeTenants(t, f, store, conn)
-		before := dump(t, table, besides("readings"))
-		ctx, cancel := context.WithCancel(t.Context())
-		var calls atomic.Int64
-		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
-			if calls.Add(1) == int64(cut) {
-				cancel()
-			}
-			return 0
-		}))
-		rep, err := tenants.Remove(ctx, store, readings, swift)
-		conn.Clear()
-		switch {
-		case cut == 0:
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, total = plainRemoval(rep), int(calls.Load())
-		case err != nil && !errors.Is(err, context.Canceled):
-			t.Errorf("cut at %d: %v", cut, err)
-		}
-		rep, err = tenants.Remove(t.Context(), other, readings, swift)
-		if err != nil || plainRemoval(rep) != want {
-			t.Errorf("cut at %d of %d: report %s, %v; want %s", cut, total, plainRemoval(rep), err, want)
-		}
-		equal(t, "others", dump(t, table, besides("readings")), before)
-		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
-			t.Errorf("cut at %d: left %v", cut, left)
-		}
-		cancel()
-	}
-	if total < 30 {
-		t.Errorf("the removal made only %d requests", total)
-	}
-}
-
-// TestRemovalOutlivesFaults: lost responses and failing calls do not change the report.
-func TestRemovalOutlivesFaults(t *testing.T) {
-	want := ""
-	for i, fault := range []tsdbtest.Fault{
-		{},
-		tsdbtest.Fail(codes.Unavailable).Times(1),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Skip(5).Times(2),
-		tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRows).Times(2),
-		tsdbtest.CutStream(2, codes.Unavailable).On(tsdbtest.ReadRows).Skip(2).Times(3),
-	} {
-		f, store, conn, table := open(t, tsdbtest.Options{})
-		threeTenants(t, f, store, conn)
-		conn.Inject(fault)
-		rep, err := tenants.Remove(t.Context(), store, readings, swift)
-		if i == 0 {
-			want = plainRemoval(rep)
-		}
-		if err != nil || plainRemoval(rep) != want {
-			t.Errorf("fault %d: report %s, %v; want %s", i, plainRemoval(rep), err, want)
-		}
-		if left := dump(t, table, ofDataset("readings")); len(left) > 0 {
-			t.Errorf("fault %d: left %v", i, left)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 			t.Errorf("cut at %d: report %+v, error %v", cut, rep, err)
 		}
 		equal(t, "others", dump(t, table, others("acme")), before)
-		if left := dump(t, table, of("acme")); len(left) > 0 {
+		if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 			t.Errorf("cut at %d: left %v", cut, left)
 		}
 		_, admin := tsdbtest.Clients(t, conn)
@@ -182,7 +182,7 @@ func TestAViewThatStays(t *testing.T) {
 	if err != nil || rep.State != tenants.Erased || !slices.ContainsFunc(rep.Unreached, func(s string) bool { return strings.Contains(s, tsdb.ViewID(acme)) }) {
 		t.Errorf("report %+v, error %v", rep, err)
 	}
-	if left := dump(t, table, of("acme")); len(left) > 0 {
+	if left := dump(t, table, ofTenant("acme")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -199,7 +199,7 @@ func TestACatalogueThatLies(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		before := dump(t, table, of("acme"))
+		before := dump(t, table, ofTenant("acme"))
 		fields := map[string]string{"site": "site#1", "device": "dev 0"}
 		if _, err := tenants.EraseEntity(t.Context(), store, acme, "", fields, quick); err == nil {
 			t.Errorf("%s: EraseEntity succeeded, want an error", what)
@@ -212,7 +212,7 @@ func TestACatalogueThatLies(t *testing.T) {
 				t.Errorf("%s: List returns %v", what, got)
 			}
 		}
-		equal(t, what, dump(t, table, of("acme")), before)
+		equal(t, what, dump(t, table, ofTenant("acme")), before)
 	}
 	if err := table.Apply(t.Context(), "!dataset#events", entry("other")); err != nil {
 		t.Fatal(err)

@@ -116,14 +116,14 @@ func dump(t testing.TB, table *bigtable.Table, keep func(key string) bool) map[s
 	return out
 }
 
-func of(name string) func(string) bool {
+func ofTenant(name string) func(string) bool {
 	return func(key string) bool { return strings.HasPrefix(key, name+"#") }
 }
 
 // others selects what the erasure of a tenant must not change: everything except its rows, its profile and the marks.
 func others(name string) func(string) bool {
 	return func(key string) bool {
-		return !of(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!tenant#"+name
+		return !ofTenant(name)(key) && !strings.HasPrefix(key, "!erased") && key != "!tenant#"+name
 	}
 }
 
@@ -206,7 +206,7 @@ func TestEraseLeavesTheOthersAsTheyWere(t *testing.T) {
 				t.Errorf("kinds %+v, want %+v", rep.Kinds, want)
 			}
 			equal(t, "after "+erased.String(), dump(t, table, others(erased.String())), before)
-			if left := dump(t, table, of(erased.String())); len(left) > 0 {
+			if left := dump(t, table, ofTenant(erased.String())); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 			if _, err := tenants.Load(t.Context(), store, erased); !errors.Is(err, tsdb.ErrNotFound) {
@@ -265,7 +265,7 @@ func TestErasedIsRefused(t *testing.T) {
 		if err := repo.Put(t.Context(), e, start, "x"); err != nil {
 			t.Errorf("Put of the readmitted tenant: %v", err)
 		}
-		if n := len(dump(t, table, of("acme"))); n != 1 {
+		if n := len(dump(t, table, ofTenant("acme"))); n != 1 {
 			t.Errorf("%d rows, want the one written after the readmission", n)
 		}
 	})

@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 		{Dataset: "salted", Known: true, Rows: 12, Points: 12, Entities: 6, Newest: hour, Oldest: start},
 	}
 	var bytes int64
-	for key, cells := range dump(t, table, of("acme")) {
+	for key, cells := range dump(t, table, ofTenant("acme")) {
 		bytes += int64(len(key)) + int64(strings.Count(cells, "@"))*int64(len("p:str"))
 		bytes += int64(4 * strings.Count(cells, "\"") / 2) // each value has four bytes: acme, late
 	}

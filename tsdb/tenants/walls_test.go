@@ -116,7 +116,7 @@ func TestARangeThatWasTakenOver(t *testing.T) {
 	if _, err := tenants.Erase(t.Context(), store, acme, opts); !errors.Is(err, tenants.ErrTakenOver) {
 		t.Error(err)
 	}
-	if n := len(dump(t, table, of("acme"))); n != 1 {
+	if n := len(dump(t, table, ofTenant("acme"))); n != 1 {
 		t.Errorf("%d rows, want the new one", n)
 	}
 }
@@ -138,7 +138,7 @@ func TestAJournalBringsNoEntityBack(t *testing.T) {
 		if s := w.Stats().Journal; s.Points != 0 || s.Erased != 100 || s.DeadLetters != 2 {
 			t.Errorf("stats %+v, want the 100 points of the entity dropped", s)
 		}
-		if mine, others := len(dump(t, table, of("acme"))), len(dump(t, table, of("acme2"))); mine != 51 || others != 151 {
+		if mine, others := len(dump(t, table, ofTenant("acme"))), len(dump(t, table, ofTenant("acme2"))); mine != 51 || others != 151 {
 			t.Errorf("%d rows, and %d of another tenant; want 51 and 151", mine, others)
 		}
 		if err := w.Close(t.Context()); err != nil {

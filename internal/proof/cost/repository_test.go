@@ -83,7 +83,7 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, and another value is there", schema: tsdb.SchemaOptions{FirstWins: true},
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, if another value exists", schema: tsdb.SchemaOptions{FirstWins: true},
 		requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() { return w.putAgain(tsdb.ErrExists) },
 	},
@@ -98,16 +98,16 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, with two classes to choose from", schema: choosing, requests: only("write", always(1)), written: always(1),
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, in a schema with `Classes`", schema: choosing, requests: only("write", always(1)), written: always(1),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, merging, nothing is there",
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, merging, if no point exists",
 		requests: only("conditional", always(1)), written: always(1),
 		run: func(w *world, _ int) func() { return recorded(w, false) },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, merging, and a field is added",
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, merging a field into a point",
 		requests: map[string]shape{"conditional": always(2), "read": always(1)}, seen: always(1), written: always(2),
 		run: func(w *world, _ int) func() { return recorded(w, true) },
 	},
@@ -121,7 +121,7 @@ var writes = group{title: "Writing", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.PutIfAbsent"}, name: "`Repository.PutIfAbsent`, and a point is there",
+		covers: []string{"Repository.PutIfAbsent"}, name: "`Repository.PutIfAbsent`, if a point exists",
 		requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
 			w.history(1, 1)
@@ -217,7 +217,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, all has expired", of: "expired points that are not collected", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)),
+		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, if all points have expired", of: "expired points that are not collected", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)),
 		run: func(w *world, n int) func() {
 			w.history(1, n)
 			w.wait(91 * 24 * time.Hour)
@@ -237,7 +237,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestN"}, of: "points that are asked for", sizes: []int{1, 10, 100}, requests: only("read", always(1)), seen: each(1, 0),
+		covers: []string{"Repository.LatestN"}, of: "requested points", sizes: []int{1, 10, 100}, requests: only("read", always(1)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(1, 1000)
 			return func() {

@@ -95,7 +95,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of hours that are marked, 60 points each", of: "hours", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(3)), seen: each(60, 1),
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of marked hours, 60 points each", of: "hours", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(3)), seen: each(60, 1),
 		run: func(w *world, n int) func() {
 			w.history(1, 60*n)
 			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour), n)
@@ -135,7 +135,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Latest"}, of: "buckets that are asked for, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1),
+		covers: []string{"rollup.Reader.Latest"}, of: "requested buckets, computed", schema: rolled, sizes: []int{1, 24}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 24)
 			return func() {
@@ -227,7 +227,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a message that was seen", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
+		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a repeated message", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
 			in := rollup.NewMessageAdder(w.added(rollup.ByMessage))
 			add := func() {

@@ -34,7 +34,7 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, and nothing differs", of: "datasets", sizes: []int{1, 5}, empty: true,
+		covers: []string{"Store.Ensure"}, name: "`Store.Ensure`, if nothing is missing", of: "datasets", sizes: []int{1, 5}, empty: true,
 		requests: map[string]shape{"admin": always(1), "read": always(2)}, seen: each(1, 2),
 		run: func(w *world, n int) func() {
 			w.ok(w.store.Ensure(w.ctx, datasets(n)...))
@@ -55,7 +55,7 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, and nothing differs", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
+		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, if nothing is missing", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
 	},
 	{

@@ -66,29 +66,29 @@ func throughTenants(w *world, n int) func() {
 var writers = group{title: "Through a writer", calls: []call{
 	{
 		covers: []string{"Sink.EnqueueFunc", "Sink.Enqueue", "Sink.TryEnqueue", "Sink.EnqueueMany", "Writer.Flush", "Writer.Close"},
-		name:   "`Sink.Enqueue`, `TryEnqueue`, `EnqueueFunc` or `EnqueueMany`, then `Writer.Flush` or `Close`", of: "points that are put at once", sizes: []int{1, 1_000, 3_500}, varies: true,
+		name:   "`Sink.Enqueue`, `TryEnqueue`, `EnqueueFunc` or `EnqueueMany`, then `Writer.Flush` or `Close`", of: "points enqueued at once", sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points that are put at once", sizes: []int{1, 1_000, 5_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points enqueued at once", sizes: []int{1, 1_000, 5_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 5000, 0).from(groups(5000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			return through(w, tsdb.WriterOptions{BatchPoints: 5000}, points(noon, n, 1))
 		},
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a journal", of: "points that are put at once", sizes: []int{1, 1_000}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a journal", of: "points enqueued at once", sizes: []int{1, 1_000}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, w.journaled(), points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with heads", of: "points of as many entities", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with heads", of: "points, each of another entity", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", of: "points of as many entities", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", of: "points, each of another entity", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
@@ -100,7 +100,7 @@ var writers = group{title: "Through a writer", calls: []call{
 		requests: only("bulk", each(1, 0)), written: each(10, 0), run: throughTenants,
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, first wins", of: "points that are put at once", schema: tsdb.SchemaOptions{FirstWins: true}, sizes: []int{1, 10, 100},
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, first wins", of: "points enqueued at once", schema: tsdb.SchemaOptions{FirstWins: true}, sizes: []int{1, 10, 100},
 		requests: only("conditional", each(1, 0)), written: each(1, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},

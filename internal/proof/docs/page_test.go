@@ -142,7 +142,7 @@ func reads(s ast.Stmt, name string) bool {
 				targets[e] = true
 			}
 		case *ast.RangeStmt:
-			if is(n.Key, name) || is(n.Value, name) {
+			if isVariable(n.Key, name) || isVariable(n.Value, name) {
 				found = found || reads(&ast.ExprStmt{X: n.X}, name)
 				return false
 			}
@@ -155,7 +155,7 @@ func reads(s ast.Stmt, name string) bool {
 }
 
 // is reports whether the expression is the variable with that name.
-func is(e ast.Expr, name string) bool {
+func isVariable(e ast.Expr, name string) bool {
 	v, ok := e.(*ast.Ident)
 	return ok && v.Name == name
 }

@@ -100,7 +100,7 @@ func (w *world) ensure() {
 		if err == nil {
 			return
 		}
-		if !excused(err) || try == 20 {
+		if !explainedByFaults(err) || try == 20 {
 			w.t.Fatalf("creating the table: %v", err)
 		}
 	}
@@ -165,7 +165,7 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // excused reports whether faults explain an error. besides are codes that only faults of writes cause.
-func excused(err error, besides ...codes.Code) bool {
+func explainedByFaults(err error, besides ...codes.Code) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
 	}

@@ -93,7 +93,7 @@ func writeFolder(t *testing.T, files map[string][]byte) string {
 
 // look opens a folder and reads all of it. rows is the number of rows if they are the first that were written, all
 // complete. reported is an error of the engine; wrong says that the engine returned wrong data.
-func look(t *testing.T, dir string) (rows int, reported, wrong error) {
+func inspectFolder(t *testing.T, dir string) (rows int, reported, wrong error) {
 	begun := time.Now()
 	eng, err := engine.Open(engine.Options{
 		Dir: dir, GCInterval: -1,
@@ -155,7 +155,7 @@ func look(t *testing.T, dir string) (rows int, reported, wrong error) {
 func TestDamage(t *testing.T) {
 	testkit.Plain(t)
 	files := makeStore(t)
-	if rows, reported, wrong := look(t, writeFolder(t, files)); rows != rowsOnDisk || reported != nil || wrong != nil {
+	if rows, reported, wrong := inspectFolder(t, writeFolder(t, files)); rows != rowsOnDisk || reported != nil || wrong != nil {
 		t.Fatalf("undamaged copy: got %d of %d rows, %v, %v", rows, rowsOnDisk, reported, wrong)
 	}
 	r := rand.New(rand.NewPCG(*seed, 9))
@@ -165,7 +165,7 @@ func TestDamage(t *testing.T) {
 		if copied[name] = damaged; gone {
 			delete(copied, name)
 		}
-		rows, reported, wrong := look(t, writeFolder(t, copied))
+		rows, reported, wrong := inspectFolder(t, writeFolder(t, copied))
 		kind := name
 		if i := strings.IndexAny(name, "-."); i >= 0 {
 			if kind = name[:i]; strings.Contains(name, ".") && !strings.HasPrefix(name, "marker") {

@@ -21,9 +21,9 @@ import (
 func TestMergesBelieveThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points":      {},
-		"heads":       {Head: tsdb.Head{Points: believed}},
+		"heads":       {Head: tsdb.Head{Points: headPoints}},
 		"moves":       {Classes: []gc.Class{{}}},
-		"moves heads": {Classes: []gc.Class{{}}, Head: tsdb.Head{Points: believed}},
+		"moves heads": {Classes: []gc.Class{{}}, Head: tsdb.Head{Points: headPoints}},
 	} {
 		opts.Merge, opts.Precision = true, tsdb.Milliseconds
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestMergesBelieveThePolicy(t *testing.T) {
 			for i := range *beliefLives {
 				seed := *beliefSeed + uint64(i)
 				longBubble(t, func(t *testing.T) {
-					b := &belief{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(len(name)))), name: fmt.Sprintf("%s, seed %d", name, seed), opts: opts}
+					b := &policyModel{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(len(name)))), name: fmt.Sprintf("%s, seed %d", name, seed), opts: opts}
 					b.merge()
 				})
 			}
@@ -40,7 +40,7 @@ func TestMergesBelieveThePolicy(t *testing.T) {
 }
 
 // merge is live for records.
-func (b *belief) merge() {
+func (b *policyModel) merge() {
 	b.invent()
 	schema := define(b, b.schema(0), codec.Records())
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: b.now}}, schema)
@@ -100,7 +100,7 @@ func (b *belief) merge() {
 	}
 }
 
-func (b *belief) askMerged(repo *tsdb.Repository[codec.Record]) {
+func (b *policyModel) askMerged(repo *tsdb.Repository[codec.Record]) {
 	b.Helper()
 	answers, err := repo.LatestMany(b.Context(), b.all)
 	if err != nil {

@@ -40,21 +40,21 @@ func TestAllReadsAgreeWithAModel(t *testing.T) {
 					if seed == 1 {
 						views = []tenant.ID{acme, acme2}
 					}
-					bubble(t, func(t *testing.T) { seams(t, rand.New(rand.NewPCG(seed, uint64(i))), opts, views) })
+					bubble(t, func(t *testing.T) { modelReads(t, rand.New(rand.NewPCG(seed, uint64(i))), opts, views) })
 				}
 			})
 		}
 	}
 }
 
-// seam is one tenant's repository and the points that it must show.
-type seam struct {
+// modelTenant is one tenant's repository and the points that it must show.
+type modelTenant struct {
 	*oracle
 	repo     *tsdb.Repository[string]
 	entities []tsdb.Entity
 }
 
-func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant.ID) {
+func modelReads(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant.ID) {
 	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), opts)
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now, Cache: tsdb.CacheOptions{Entries: 6, MaxAge: time.Hour}}, ViewsFor: views}, s)
@@ -66,9 +66,9 @@ func seams(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, views []tenant
 	}
 	w := writer(t, store, tsdb.WriterOptions{Linger: linger})
 	ctx := t.Context()
-	var tenants []*seam
+	var tenants []*modelTenant
 	for _, name := range []string{"acme", "acme2"} {
-		m := &seam{oracle: &oracle{opts: opts, points: map[tsdb.Entity]map[pointKey]oraclePoint{}}, repo: s.For(store, tenant.MustParse(name))}
+		m := &modelTenant{oracle: &oracle{opts: opts, points: map[tsdb.Entity]map[pointKey]oraclePoint{}}, repo: s.For(store, tenant.MustParse(name))}
 		for _, parts := range [][2]string{{"a", "1"}, {"a", "12"}, {"a#", "1"}, {"a1", "2"}} {
 			m.entities = append(m.entities, tsdb.NewEntity(parts[0], parts[1]))
 		}
@@ -173,14 +173,14 @@ func flushed(in *tsdb.Sink[string], w *tsdb.Writer) func(context.Context, []tsdb
 }
 
 // written records a write that returned err, and checks err.
-func (m *seam) written(e tsdb.Entity, at time.Time, id string, p oraclePoint, now time.Time, err error) error {
+func (m *modelTenant) written(e tsdb.Entity, at time.Time, id string, p oraclePoint, now time.Time, err error) error {
 	if m.put(e, pointKey{at.UnixMilli(), id}, p, now) == (err == nil) && (err == nil || errors.Is(err, tsdb.ErrExists)) {
 		return nil
 	}
 	return fmt.Errorf("a write at %v ended with %v", at, err)
 }
 
-func (m *seam) compare(t *testing.T, step int, now, at time.Time) {
+func (m *modelTenant) compare(t *testing.T, step int, now, at time.Time) {
 	t.Helper()
 	if step%5 == 0 {
 		manyToOracle(t, m.repo, m.oracle, m.entities, now)

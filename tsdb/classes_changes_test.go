@@ -40,7 +40,7 @@ func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 		if n := conn.Counts().UpkeepRows; n != 0 {
 			t.Errorf("%d rows read without a changed profile, want 0", n)
 		}
-		is(t, "at first", inClasses(t, table, acme), map[string]int{"d7": puts})
+		checkCounts(t, "at first", inClasses(t, table, acme), map[string]int{"d7": puts})
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
 		wait(tsdb.ClassesWithin + time.Second)
 		conn.Reset()
@@ -101,7 +101,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 			if want["d30"] == 0 {
 				want["d7"]++
 			}
-			is(t, fmt.Sprintf("cut at %d", cut), inClasses(t, table, acme), want)
+			checkCounts(t, fmt.Sprintf("cut at %d", cut), inClasses(t, table, acme), want)
 			// The next change of the tenant closes the open one.
 			assign(t, store, acme, tenants.Profile{Retention: "d7"})
 			time.Sleep(tsdb.ClassesWithin + time.Second)

@@ -10,7 +10,7 @@ import (
 )
 
 // reads runs all reads: without garbage collection, during it, or after it.
-func (b *belief) reads() {
+func (b *policyModel) reads() {
 	b.Helper()
 	switch b.rnd.IntN(4) {
 	case 0:
@@ -30,7 +30,7 @@ func (b *belief) reads() {
 	}
 }
 
-func (b *belief) ask() {
+func (b *policyModel) ask() {
 	b.Helper()
 	for _, e := range b.all {
 		b.askOne(e, b.shown(e))
@@ -42,7 +42,7 @@ func (b *belief) ask() {
 }
 
 // one converts the result of a read of one point for comparison.
-func (b *belief) one(what string, p tsdb.Point[string], err error, want []tsdb.Point[string]) {
+func (b *policyModel) one(what string, p tsdb.Point[string], err error, want []tsdb.Point[string]) {
 	b.Helper()
 	if len(want) == 0 && errors.Is(err, tsdb.ErrNotFound) {
 		return
@@ -52,14 +52,14 @@ func (b *belief) one(what string, p tsdb.Point[string], err error, want []tsdb.P
 	}
 }
 
-func (b *belief) askOne(e tsdb.Entity, want []tsdb.Point[string]) {
+func (b *policyModel) askOne(e tsdb.Entity, want []tsdb.Point[string]) {
 	b.Helper()
 	ctx := b.Context()
 	p, err := b.repo.Latest(ctx, e)
 	b.one("Latest", p, err, want)
 	p, err = b.repo.Latest(ctx, e, tsdb.MaxStale(time.Hour))
 	b.one("Latest of the cache", p, err, want)
-	for _, n := range []int{1, believed, 100} {
+	for _, n := range []int{1, headPoints, 100} {
 		got, err := b.repo.LatestN(ctx, e, n)
 		if err != nil || !slices.Equal(got, want[:min(n, len(want))]) {
 			b.fail("LatestN(%d) of %v = %v, %v\nwant %v", n, e, got, err, want)
@@ -105,7 +105,7 @@ func (b *belief) askOne(e tsdb.Entity, want []tsdb.Point[string]) {
 }
 
 // askWindows counts the points of an entity in windows.
-func (b *belief) askWindows(e tsdb.Entity, in tsdb.Interval, order tsdb.Order, want []tsdb.Point[string]) {
+func (b *policyModel) askWindows(e tsdb.Entity, in tsdb.Interval, order tsdb.Order, want []tsdb.Point[string]) {
 	b.Helper()
 	ones := window.Measure[string]{Name: "n", Of: func(string) (float64, bool) { return 1, true }}
 	hours, err := window.New[string](window.Every(time.Hour), []window.Measure[string]{ones}, window.Options{})
@@ -133,7 +133,7 @@ func within(points []tsdb.Point[string], in tsdb.Interval) (out []tsdb.Point[str
 	return out
 }
 
-func (b *belief) askMany() {
+func (b *policyModel) askMany() {
 	b.Helper()
 	asked := append(slices.Clone(b.all), tsdb.NewEntity("never", "seen"))
 	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(time.Hour)}} {
@@ -145,7 +145,7 @@ func (b *belief) askMany() {
 			b.one("LatestMany", a.Point, a.Err, b.shown(asked[i]))
 		}
 	}
-	for _, n := range []int{2, believed, believed + 2} {
+	for _, n := range []int{2, headPoints, headPoints + 2} {
 		histories, err := b.repo.LatestManyN(b.Context(), asked, n)
 		if err != nil {
 			b.fail("LatestManyN: %v", err)
@@ -158,7 +158,7 @@ func (b *belief) askMany() {
 	}
 }
 
-func (b *belief) askUnder(prefix tsdb.Prefix) {
+func (b *policyModel) askUnder(prefix tsdb.Prefix) {
 	b.Helper()
 	var want, got []tsdb.Point[string]
 	var entities, wantEntities []tsdb.Entity

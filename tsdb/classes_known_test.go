@@ -91,13 +91,13 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 				t.Errorf("Put took %v", took)
 			}
 		}
-		is(t, "in the outage", inClasses(t, table, acme), map[string]int{"d30": 11, "keep": 1})
+		checkCounts(t, "in the outage", inClasses(t, table, acme), map[string]int{"d30": 11, "keep": 1})
 		conn.Clear()
 		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
 		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "after it", inClasses(t, table, acme), map[string]int{"d30": 11, "d7": 1, "keep": 1})
+		checkCounts(t, "after it", inClasses(t, table, acme), map[string]int{"d30": 11, "d7": 1, "keep": 1})
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		time.Sleep(90 * time.Second)
 		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil { // starts a read in the background
@@ -130,7 +130,7 @@ func TestAWriterWaitsForClasses(t *testing.T) {
 			if err := w.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			is(t, "written", inClasses(t, table, acme), map[string]int{"d30": 1})
+			checkCounts(t, "written", inClasses(t, table, acme), map[string]int{"d30": 1})
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestAnAssignmentThatCannotBeUnderstood(t *testing.T) {
 			if id == "d" {
 				want = "d30"
 			}
-			is(t, id, inClasses(t, table, tenant.MustParse(id)), map[string]int{want: 1})
+			checkCounts(t, id, inClasses(t, table, tenant.MustParse(id)), map[string]int{want: 1})
 		}
 	})
 }
@@ -266,11 +266,11 @@ func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(store)
-		is(t, "at once", inClasses(t, table, acme), map[string]int{"d7": 2, "d30": 1})
+		checkCounts(t, "at once", inClasses(t, table, acme), map[string]int{"d7": 2, "d30": 1})
 		put(elsewhere)
-		is(t, "elsewhere, too soon", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 1})
+		checkCounts(t, "elsewhere, too soon", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 1})
 		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
 		put(elsewhere)
-		is(t, "elsewhere, in time", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 2})
+		checkCounts(t, "elsewhere, in time", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 2})
 	})
 }

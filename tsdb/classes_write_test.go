@@ -33,7 +33,7 @@ func inClasses(t testing.TB, table *bigtable.Table, id tenant.ID) map[string]int
 	return out
 }
 
-func is(t testing.TB, what string, got, want map[string]int) {
+func checkCounts(t testing.TB, what string, got, want map[string]int) {
 	t.Helper()
 	for family, n := range want {
 		if got[family] != n {
@@ -78,13 +78,13 @@ func TestARewriteMovesThePoint(t *testing.T) {
 					write()
 					assign(t, store, tenant.MustParse("a"), tenants.Profile{Retention: "d30"})
 					write()
-					is(t, "the tenant that moved", inClasses(t, table, tenant.MustParse("a")), tt.new)
+					checkCounts(t, "the tenant that moved", inClasses(t, table, tenant.MustParse("a")), tt.new)
 					for _, n := range names[1:] {
-						is(t, n, inClasses(t, table, tenant.MustParse(n)), tt.old)
+						checkCounts(t, n, inClasses(t, table, tenant.MustParse(n)), tt.old)
 					}
 					assign(t, store, tenant.MustParse("a"), tenants.Profile{})
 					write()
-					is(t, "back again", inClasses(t, table, tenant.MustParse("a")), tt.old)
+					checkCounts(t, "back again", inClasses(t, table, tenant.MustParse("a")), tt.old)
 				})
 			})
 		}
@@ -100,12 +100,12 @@ func TestAMergeMovesThePoint(t *testing.T) {
 		if err := repo.Put(t.Context(), roof, at, rec("a", int64(1))); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "before", inClasses(t, table, acme), map[string]int{"d7": 1, "d7.h2": 1})
+		checkCounts(t, "before", inClasses(t, table, acme), map[string]int{"d7": 1, "d7.h2": 1})
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
 		if err := repo.Put(t.Context(), roof, at, rec("b", int64(2))); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "after", inClasses(t, table, acme), map[string]int{"d30": 1, "d30.h2": 1})
+		checkCounts(t, "after", inClasses(t, table, acme), map[string]int{"d30": 1, "d30.h2": 1})
 		p, err := repo.Latest(t.Context(), roof)
 		if err != nil || p.Value.String() != "{a=1i b=2i}" {
 			t.Errorf("Latest = %v, %v", p, err)
@@ -165,7 +165,7 @@ func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "delivered", inClasses(t, table, acme), map[string]int{"d30": 1, "d7": 1})
+		checkCounts(t, "delivered", inClasses(t, table, acme), map[string]int{"d30": 1, "d7": 1})
 		letters := 0
 		for l, err := range w.DeadLetters(t.Context()) {
 			if err != nil || !strings.Contains(l.Reason, "d7") {
@@ -204,7 +204,7 @@ func TestAJournalOfAnotherProgram(t *testing.T) {
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "delivered", inClasses(t, table, acme), map[string]int{"d30": 1})
+		checkCounts(t, "delivered", inClasses(t, table, acme), map[string]int{"d30": 1})
 	})
 }
 
@@ -220,10 +220,10 @@ func TestAClassThatTheProgramDoesNotOffer(t *testing.T) {
 		if err := older.For(store, acme).Put(t.Context(), roof, time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "written", inClasses(t, table, acme), map[string]int{"d7": 1})
+		checkCounts(t, "written", inClasses(t, table, acme), map[string]int{"d7": 1})
 		if err := newer.For(store, acme).Put(t.Context(), roof, time.Now().Add(time.Second), "x"); err != nil {
 			t.Fatal(err)
 		}
-		is(t, "written", inClasses(t, table, acme), map[string]int{"d7": 1, "d365": 1})
+		checkCounts(t, "written", inClasses(t, table, acme), map[string]int{"d7": 1, "d365": 1})
 	})
 }

@@ -24,7 +24,7 @@ func TestAnswersForNoEntry(t *testing.T) {
 			"index -1": func(e *btpb.MutateRowsResponse_Entry) { e.Index = -1 }, "index 99": func(e *btpb.MutateRowsResponse_Entry) { e.Index = 99 },
 			"no status": func(e *btpb.MutateRowsResponse_Entry) { e.Status = nil },
 		} {
-			store := through(t, tsdb.Timeouts{Write: patience()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
+			store := through(t, tsdb.Timeouts{Write: faultTimeout()}, []tsdb.Dataset{s}, onStream("MutateRows", func(m any) error {
 				spoil(m.(*btpb.MutateRowsResponse).Entries[0])
 				return nil
 			}))

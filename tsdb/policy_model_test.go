@@ -28,29 +28,29 @@ var (
 	beliefSteps = flag.Int("belief.steps", 50, "steps of a life")
 )
 
-// TestReadsBelieveThePolicy uses random nested policies, changes of class, random writes and deletions, and a clock that jumps by
+// TestReadsFollowThePolicy uses random nested policies, changes of class, random writes and deletions, and a clock that jumps by
 // milliseconds or weeks, often to the exact time at which a point expires. Before, during and after garbage collection, each read
 // and each predicate must agree with the policies.
-func TestReadsBelieveThePolicy(t *testing.T) {
+func TestReadsFollowThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain":      {},
 		"salted":     {Salts: 3, Precision: tsdb.Microseconds},
 		"first wins": {FirstWins: true},
-		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
-		"first head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
-		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed, Only: true}},
+		"heads":      {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: headPoints}},
+		"first head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: headPoints}, FirstWins: true},
+		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: headPoints, Only: true}},
 		// In these schemas the tenant moves between classes.
 		"moves":            {Classes: []gc.Class{{}}},
 		"moves first":      {Classes: []gc.Class{{}}, FirstWins: true},
-		"moves heads":      {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}},
-		"moves first head": {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: believed}, FirstWins: true},
+		"moves heads":      {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: headPoints}},
+		"moves first head": {Classes: []gc.Class{{}}, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: headPoints}, FirstWins: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OneOf(t, name == "heads" || name == "moves first head")
 			for i := range *beliefLives {
 				seed := *beliefSeed + uint64(i)
 				longBubble(t, func(t *testing.T) {
-					b := &belief{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(len(name)))), name: fmt.Sprintf("%s, seed %d", name, seed), opts: opts}
+					b := &policyModel{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(len(name)))), name: fmt.Sprintf("%s, seed %d", name, seed), opts: opts}
 					b.live()
 				})
 			}
@@ -58,11 +58,11 @@ func TestReadsBelieveThePolicy(t *testing.T) {
 	}
 }
 
-// believed is the number of points in the heads of these tests.
-const believed = 3
+// headPoints is the number of points in the heads of these tests.
+const headPoints = 3
 
-// belief is a store under test and the model of what it must show.
-type belief struct {
+// policyModel is a store under test and the model of what it must show.
+type policyModel struct {
 	*testing.T
 	rnd     *rand.Rand
 	name    string
@@ -75,24 +75,24 @@ type belief struct {
 	writer  *tsdb.Writer
 	moves   bool     // the tenant moves between all classes of the schema; otherwise the schema changes the class that it writes
 	class   gc.Class // the class of new points
-	points  map[tsdb.Entity]map[time.Time]believedPoint
+	points  map[tsdb.Entity]map[time.Time]modelPoint
 	all     []tsdb.Entity
 	steps   int
 	ahead   atomic.Int64 // nanoseconds ahead of the synctest clock
 }
 
-type believedPoint struct {
+type modelPoint struct {
 	value string
 	class string
 }
 
-func (b *belief) fail(format string, args ...any) {
+func (b *policyModel) fail(format string, args ...any) {
 	b.Helper()
 	b.Fatalf("%s, step %d, %v: %s", b.name, b.steps, b.words, fmt.Sprintf(format, args...))
 }
 
 // live writes, deletes, waits and reads.
-func (b *belief) live() {
+func (b *policyModel) live() {
 	b.invent()
 	if b.opts.Head.Only { // garbage collection decides whether points behind the newest ones of another class are visible
 		b.classes = b.classes[:1]
@@ -123,8 +123,8 @@ func (b *belief) live() {
 }
 
 // invent chooses the classes. The first one is written first.
-func (b *belief) invent() {
-	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]believedPoint{}
+func (b *policyModel) invent() {
+	b.words, b.points = map[string]meaning{}, map[tsdb.Entity]map[time.Time]modelPoint{}
 	b.moves = len(b.opts.Classes) > 0
 	n := 1 + b.rnd.IntN(3)
 	if b.moves {
@@ -141,7 +141,7 @@ func (b *belief) invent() {
 }
 
 // schema returns a schema that writes in class i and has written in the classes before it.
-func (b *belief) schema(i int) tsdb.SchemaOptions {
+func (b *policyModel) schema(i int) tsdb.SchemaOptions {
 	opts := b.opts
 	if b.moves {
 		opts.Retention, opts.Classes = b.classes[0], b.classes[1:]
@@ -151,7 +151,7 @@ func (b *belief) schema(i int) tsdb.SchemaOptions {
 	return opts
 }
 
-func define[T any](b *belief, opts tsdb.SchemaOptions, c codec.Codec[T]) *tsdb.Schema[T] {
+func define[T any](b *policyModel, opts tsdb.SchemaOptions, c codec.Codec[T]) *tsdb.Schema[T] {
 	s, err := tsdb.Define("r", tsdb.Key("site", "device"), c, opts)
 	if err != nil {
 		b.fail("Define: %v", err)
@@ -160,7 +160,7 @@ func define[T any](b *belief, opts tsdb.SchemaOptions, c codec.Codec[T]) *tsdb.S
 }
 
 // move assigns the tenant to another class, or to the same one.
-func (b *belief) move(store *tsdb.Store) {
+func (b *policyModel) move(store *tsdb.Store) {
 	to := b.classes[b.rnd.IntN(len(b.classes))]
 	var p tenants.Profile
 	switch b.rnd.IntN(3) {
@@ -181,12 +181,12 @@ func (b *belief) move(store *tsdb.Store) {
 func cell(at time.Time) time.Time { return at.Truncate(time.Millisecond) }
 
 // now is the time of the store and of its table.
-func (b *belief) now() time.Time { return time.Now().Round(0).Add(time.Duration(b.ahead.Load())) }
+func (b *policyModel) now() time.Time { return time.Now().Round(0).Add(time.Duration(b.ahead.Load())) }
 
-func (b *belief) since(t time.Time) time.Duration { return b.now().Sub(t) }
+func (b *policyModel) since(t time.Time) time.Duration { return b.now().Sub(t) }
 
 // pass moves the clock. A long time passes in one jump, because every ticker would tick through it.
-func (b *belief) pass(d time.Duration) {
+func (b *policyModel) pass(d time.Duration) {
 	if d < time.Second {
 		time.Sleep(d)
 		return
@@ -194,13 +194,13 @@ func (b *belief) pass(d time.Duration) {
 	b.ahead.Add(int64(d))
 }
 
-func (b *belief) visible(at time.Time, p believedPoint) bool {
+func (b *policyModel) visible(at time.Time, p modelPoint) bool {
 	return !b.words[p.class].removes(b.since(cell(at)))
 }
 
 // when returns a time to write at: within the retention of the class, at its very end, or in the future. It draws from few times,
 // so that points are often written again.
-func (b *belief) when() time.Time {
+func (b *policyModel) when() time.Time {
 	unit := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}[b.rnd.IntN(4)]
 	at := b.now().Add(-time.Duration(b.rnd.IntN(30)-3) * unit).Truncate(unit)
 	if ages := b.words[b.class.Name].ages(); b.rnd.IntN(3) > 0 && len(ages) > 0 {
@@ -226,7 +226,7 @@ func (b *belief) when() time.Time {
 }
 
 // wait lets time pass, often until or around the time at which a point expires.
-func (b *belief) wait() {
+func (b *policyModel) wait() {
 	e := b.all[b.rnd.IntN(len(b.all))]
 	for _, at := range slices.SortedFunc(maps.Keys(b.points[e]), time.Time.Compare) {
 		for _, age := range b.words[b.points[e][at].class].ages() {
@@ -241,7 +241,7 @@ func (b *belief) wait() {
 }
 
 // step does one random operation.
-func (b *belief) step() {
+func (b *policyModel) step() {
 	ctx, e, at, value := b.Context(), b.all[b.rnd.IntN(len(b.all))], b.when(), fmt.Sprint("v", b.steps)
 	switch b.rnd.IntN(13) {
 	case 0, 1:
@@ -305,7 +305,7 @@ func (b *belief) step() {
 }
 
 // drift changes the policies of the table's families behind the store's back, to longer ones or to none, or restores them.
-func (b *belief) drift(away bool) {
+func (b *policyModel) drift(away bool) {
 	for i := range b.classes {
 		c := &b.classes[i]
 		if away && b.rnd.IntN(2) == 0 || !b.moves && c.Name > b.class.Name {
@@ -345,15 +345,15 @@ func ended(o tsdb.Outcome) error {
 }
 
 // deleted deletes an interval.
-func (b *belief) deleted(e tsdb.Entity, in tsdb.Interval) {
+func (b *policyModel) deleted(e tsdb.Entity, in tsdb.Interval) {
 	if _, err := b.repo.DeleteRange(b.Context(), e, in); err != nil {
 		b.fail("DeleteRange: %v", err)
 	}
-	maps.DeleteFunc(b.points[e], func(at time.Time, _ believedPoint) bool { return in.Contains(at) })
+	maps.DeleteFunc(b.points[e], func(at time.Time, _ modelPoint) bool { return in.Contains(at) })
 }
 
 // wrote records a write that returned err, and checks err.
-func (b *belief) wrote(e tsdb.Entity, at time.Time, value string, err error) {
+func (b *policyModel) wrote(e tsdb.Entity, at time.Time, value string, err error) {
 	b.Helper()
 	old, there := b.points[e][at]
 	var want error
@@ -370,16 +370,16 @@ func (b *belief) wrote(e tsdb.Entity, at time.Time, value string, err error) {
 		return
 	}
 	if b.points[e] == nil {
-		b.points[e] = map[time.Time]believedPoint{}
+		b.points[e] = map[time.Time]modelPoint{}
 	}
 	if b.opts.FirstWins && there && b.visible(at, old) {
 		return
 	}
-	b.points[e][at] = believedPoint{value, b.class.Name}
+	b.points[e][at] = modelPoint{value, b.class.Name}
 }
 
 // shown returns the visible points of an entity, newest first.
-func (b *belief) shown(e tsdb.Entity) (out []tsdb.Point[string]) {
+func (b *policyModel) shown(e tsdb.Entity) (out []tsdb.Point[string]) {
 	for at, p := range b.points[e] {
 		if b.visible(at, p) {
 			out = append(out, tsdb.Point[string]{Entity: e, Time: at, Value: p.value})
@@ -387,7 +387,7 @@ func (b *belief) shown(e tsdb.Entity) (out []tsdb.Point[string]) {
 	}
 	slices.SortFunc(out, func(a, b tsdb.Point[string]) int { return b.Time.Compare(a.Time) })
 	if b.opts.Head.Only {
-		out = out[:min(believed, len(out))]
+		out = out[:min(headPoints, len(out))]
 	}
 	return out
 }

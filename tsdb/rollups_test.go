@@ -123,7 +123,7 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 	hour := hourly(t, temp(2), rollup.Options{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour, day(rollup.Options{})}}))
 	_, admin := tsdbtest.Clients(t, conn)
-	before := everything(t, table, admin)
+	before := tableContents(t, table, admin)
 	berlin := must[*time.Location](t)(time.LoadLocation("Europe/Berlin"))
 	for want, rollups := range map[string][]tsdb.Rollup{
 		"rollup day is stored but not declared":                             {hour},
@@ -144,7 +144,7 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 				t.Errorf("%s: %v, want a conflict that says %q", call, err, want)
 			}
 		}
-		if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
+		if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 			t.Fatalf("%s: a refused Ensure changed the table from %v to %v", want, before, after)
 		}
 	}
@@ -225,7 +225,7 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	before := everything(t, table, admin)
+	before := tableContents(t, table, admin)
 	err := store.Ensure(t.Context(), readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{})}}))
 	for _, want := range []string{
 		"family keep.s: is an ordinary family, a rollup needs one of sums of int64",
@@ -237,7 +237,7 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 			t.Errorf("Ensure: %v, want it to say %q", err, want)
 		}
 	}
-	if after := everything(t, table, admin); !reflect.DeepEqual(before, after) {
+	if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 		t.Errorf("a refused Ensure changed the table from %v to %v", before, after)
 	}
 }
