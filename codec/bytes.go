@@ -22,18 +22,25 @@ const (
 
 var errNotUTF8 = errors.New("not valid UTF-8")
 
+// bytesCodec is the codec of Bytes.
 type bytesCodec struct{}
 
+// Tag implements Codec. It returns "raw".
 func (bytesCodec) Tag() string { return tagBytes }
 
+// Append implements Codec. It never fails.
 func (bytesCodec) Append(dst, v []byte) ([]byte, error) { return append(dst, v...), nil }
 
+// Decode implements Codec. It returns a copy, and never fails.
 func (bytesCodec) Decode(src []byte) ([]byte, error) { return append([]byte{}, src...), nil }
 
+// stringCodec is the codec of String.
 type stringCodec struct{}
 
+// Tag implements Codec. It returns "str".
 func (stringCodec) Tag() string { return tagString }
 
+// Append implements Codec. Text that is not valid UTF-8 is refused with ErrEncode.
 func (stringCodec) Append(dst []byte, v string) ([]byte, error) {
 	if !utf8.ValidString(v) {
 		return dst, NewEncodeError(tagString, errNotUTF8)
@@ -41,6 +48,7 @@ func (stringCodec) Append(dst []byte, v string) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
+// Decode implements Codec. A payload that is not valid UTF-8 is refused with ErrCorrupt.
 func (stringCodec) Decode(src []byte) (string, error) {
 	if !utf8.Valid(src) {
 		return "", NewCorruptError(tagString, src, errNotUTF8)

@@ -28,13 +28,15 @@ func Convert[From, To any](c Codec[From], forth func(From) (To, error), back fun
 	return out
 }
 
+// convert is the codec of Convert.
 type convert[From, To any] struct {
 	from  Codec[From]
 	forth func(From) (To, error)
 	back  func(To) (From, error)
-	err   error
+	err   error // why the arguments of Convert are invalid, or nil
 }
 
+// Tag implements Codec. It returns the tag of the other codec, or "" if that is nil.
 func (c *convert[From, To]) Tag() string {
 	if c.from == nil {
 		return ""
@@ -42,6 +44,7 @@ func (c *convert[From, To]) Tag() string {
 	return c.from.Tag()
 }
 
+// Check returns why the codec cannot write, or nil. Function Check calls it.
 func (c *convert[From, To]) Check() error {
 	if c.err != nil {
 		return c.err
@@ -55,6 +58,7 @@ func (c *convert[From, To]) Check() error {
 	return nil
 }
 
+// Readers returns a reader for each tag that the other codec reads. Function Readers calls it.
 func (c *convert[From, To]) Readers() []Reader[To] {
 	if c.err != nil {
 		return nil
@@ -69,6 +73,7 @@ func (c *convert[From, To]) Readers() []Reader[To] {
 	return out
 }
 
+// Append implements Codec: it converts the value and appends the result. Errors match ErrEncode.
 func (c *convert[From, To]) Append(dst []byte, v To) ([]byte, error) {
 	switch {
 	case c.err != nil:
@@ -83,6 +88,7 @@ func (c *convert[From, To]) Append(dst []byte, v To) ([]byte, error) {
 	return c.from.Append(dst, from)
 }
 
+// Decode implements Codec: it decodes a payload and converts the result. Errors match ErrCorrupt.
 func (c *convert[From, To]) Decode(src []byte) (To, error) {
 	if c.err != nil {
 		var zero To
@@ -91,6 +97,7 @@ func (c *convert[From, To]) Decode(src []byte) (To, error) {
 	return c.decode(c.from.Tag(), src, c.from.Decode)
 }
 
+// decode is Decode for a payload with a tag that the other codec decodes with decode.
 func (c *convert[From, To]) decode(tag string, src []byte, decode func([]byte) (From, error)) (To, error) {
 	from, err := decode(src)
 	if err == nil {
