@@ -64,19 +64,15 @@ const (
 // The error matches ErrInvalid, names the variable, and never shows a key. Open reads BIGTABLE_EMULATOR_HOST.
 func ConfigFromEnv() (Config, error) {
 	c := Config{
-		Project:               os.Getenv(envProject),
+		Project:               cmp.Or(os.Getenv(envProject), os.Getenv("GOOGLE_CLOUD_PROJECT")),
 		Instance:              os.Getenv(envInstance),
 		Table:                 os.Getenv(envTable),
 		AppProfile:            os.Getenv(envProfile),
 		ConditionalAppProfile: os.Getenv(envConditional),
 	}
-	if c.Project == "" {
-		c.Project = os.Getenv("GOOGLE_CLOUD_PROJECT")
-	}
-	for _, v := range []struct{ name, value string }{{envProject, c.Project}, {envInstance, c.Instance}, {envTable, c.Table}} {
-		if v.value == "" {
-			return Config{}, invalid.New(ErrInvalid, "environment variable "+v.name, "empty", "a name")
-		}
+	const variable = "environment variable "
+	if err := cmp.Or(required(variable+envProject, c.Project), required(variable+envInstance, c.Instance), required(variable+envTable, c.Table)); err != nil {
+		return Config{}, err
 	}
 	for _, v := range []struct {
 		name string
@@ -88,16 +84,24 @@ func ConfigFromEnv() (Config, error) {
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return Config{}, invalid.New(ErrInvalid, "environment variable "+v.name, invalid.Quote(text), `a duration above 0, such as "5s"`)
+			return Config{}, invalid.New(ErrInvalid, variable+v.name, invalid.Quote(text), `a duration above 0, such as "5s"`)
 		}
 		*v.to = d
 	}
-	keys, err := cursor.ParseKeys("environment variable "+envCursorKeys, os.Getenv(envCursorKeys))
+	keys, err := cursor.ParseKeys(variable+envCursorKeys, os.Getenv(envCursorKeys))
 	if err != nil {
 		return Config{}, err
 	}
 	c.CursorKeys = keys
 	return c, nil
+}
+
+// required returns an error if a value is empty.
+func required(name, value string) error {
+	if value == "" {
+		return invalid.New(ErrInvalid, name, "empty", "a name")
+	}
+	return nil
 }
 
 // scheme is the part that the official client removes from an emulator's address.
@@ -119,15 +123,9 @@ func checkTable(name string) error {
 // With an emulator the official client also dials one connection of its own, and never closes it: see
 // https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.Project == "" {
-		return nil, invalid.New(ErrInvalid, "project", "empty", "a name")
-	}
-	if c.Instance == "" {
-		return nil, invalid.New(ErrInvalid, "instance", "empty", "a name")
-	}
 	opts := Options{StoreOptions: c.StoreOptions}
 	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
-	if err := cmp.Or(checkTable(c.Table), opts.check()); err != nil {
+	if err := cmp.Or(required("project", c.Project), required("instance", c.Instance), checkTable(c.Table), opts.check()); err != nil {
 		return nil, err
 	}
 	clientOpts, closeConn, err := c.connection()

@@ -154,7 +154,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 // newestOf returns one history per entity, in order. The entities are valid and distinct.
 func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, o points.Options) []History[T] {
 	if r.rows.Cached(o, n) {
-		return r.recalled(ctx, entities, o)
+		return r.newestCached(ctx, entities, o)
 	}
 	out, paths := make([]History[T], len(entities)), make([]string, len(entities))
 	for i, e := range entities {
@@ -184,9 +184,9 @@ func (r *Repository[T]) newestOf(ctx context.Context, entities []Entity, n int, 
 
 // add decodes a point and appends it to a history.
 func (r *Repository[T]) add(h *History[T], hit dataset.Hit) {
-	p, bad := r.decode(hit)
+	p, err := r.decode(hit)
 	h.Points = append(h.Points, p)
-	if bad != nil {
+	if bad, ok := err.(*PointError); ok {
 		all, _ := h.Err.(PointErrors)
 		h.Err = append(all, bad)
 	}

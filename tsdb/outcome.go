@@ -50,6 +50,18 @@ func (o Outcome) err() error {
 	return &WriteError{Outcome: o}
 }
 
+// refusal returns nil if a writer has taken the point, and the point's error otherwise, after it has passed the outcome to
+// done, unless done is nil.
+func (o Outcome) refusal(done func(Outcome)) error {
+	if o.Err == nil {
+		return nil
+	}
+	if done != nil {
+		done(o)
+	}
+	return o.err()
+}
+
 // WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that its
 // cause matches.
 type WriteError struct{ Outcome Outcome }

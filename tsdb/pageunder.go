@@ -74,14 +74,12 @@ func (r *Repository[T]) pageUnder(ctx context.Context, p Prefix, size int, text 
 	if err != nil {
 		return "", err
 	}
-	for h, err := range r.newestUnder(ctx, p, page.Query, opts) {
-		if err != nil {
-			return "", err
+	err = r.newestUnder(ctx, p, page.Query, opts, func(h dataset.Hit) (more bool) {
+		var full bool
+		if next, full = page.Add(h); !full {
+			visit(h)
 		}
-		if next, full := page.Add(h); full {
-			return next, nil
-		}
-		visit(h)
-	}
-	return "", nil
+		return !full
+	})
+	return next, err
 }

@@ -90,10 +90,10 @@ func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, 
 // LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points is not
 // an error. A point whose payload does not decode keeps its place, with a zero value, and the error is PointErrors. It costs
 // one request for n rows, or two with a Hedge, and memory for n points. For many points use Range.
-func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (points []Point[T], err error) {
+func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (newest []Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestN)
 	defer func() {
-		op.Returned(len(points))
+		op.Returned(len(newest))
 		op.End(err)
 	}()
 	o, err := r.readOptions(ctx, e, 0, opts)
@@ -111,23 +111,21 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 		return nil, err
 	}
 	defer done()
-	h, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) (History[T], error) { return r.newestN(ctx, e, n) })
+	s := points.Span{Path: e.path, Newest: r.schema.d.Precision.Max(), Limit: n}
+	h, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) (h History[T], err error) {
+		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
+			if h.Points == nil {
+				h.Points = make([]Point[T], 0, min(n, 64))
+			}
+			r.add(&h, f.Hit)
+			return true
+		})
+		return h, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return h.Points, h.Err
-}
-
-// newestN reads the n newest visible points of an entity, and decodes them as they come.
-func (r *Repository[T]) newestN(ctx context.Context, e Entity, n int) (h History[T], err error) {
-	err = r.rows.Scan(ctx, points.Span{Path: e.path, Newest: r.schema.d.Precision.Max(), Limit: n}, func(f *points.Found) bool {
-		if h.Points == nil {
-			h.Points = make([]Point[T], 0, min(n, 64))
-		}
-		r.add(&h, f.Hit)
-		return true
-	})
-	return h, err
 }
 
 // Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and
@@ -170,12 +168,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		s := points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst, Long: true}
 		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 			seen.rows++
-			p, bad := r.decode(f.Hit)
-			if bad != nil {
-				seen.stopped = !yield(p, bad)
-			} else {
-				seen.stopped = !yield(p, nil)
-			}
+			seen.stopped = !yield(r.decode(f.Hit))
 			return !seen.stopped
 		})
 		if err != nil && !seen.stopped {
@@ -200,30 +193,38 @@ func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.He
 	} else {
 		n, err = r.firstIn(ctx, s) // saves the closure
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return Point[T]{}, err
-	case n.bad != nil:
-		return n.point, n.bad
-	case !n.known:
-		return Point[T]{}, ErrNotFound
 	}
-	return n.point, nil
+	return n.point, n.err
 }
 
-// newest is the answer of a read of one point. That there is none, or that it does not decode, is an answer too: a hedge
-// waits for another request only where the read failed.
+// newest is the result of a read of one point. That there is none, or that it does not decode, is a result too: a hedge waits
+// for the other request only if the read failed.
 type newest[T any] struct {
 	point Point[T]
-	bad   *PointError
-	known bool
+	err   error
 }
 
 func (r *Repository[T]) firstIn(ctx context.Context, s points.Span) (n newest[T], err error) {
+	n.err = ErrNotFound
 	err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
-		n.point, n.bad = r.decode(f.Hit)
-		n.known = true
+		n.point, n.err = r.decode(f.Hit)
 		return true
 	})
 	return n, err
+}
+
+// readSpan begins a read of an interval, after a check of the tenant's limits.
+func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
+	if err := r.admitSpan(in); err != nil {
+		return nil, err
+	}
+	return r.rows.BeginRead()
+}
+
+func (r *Repository[T]) admitSpan(in Interval) error {
+	start, _ := in.Start()
+	end, ended := in.End()
+	return r.rows.AdmitSpan(start, end, ended)
 }

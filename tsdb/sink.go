@@ -33,20 +33,23 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrWriterClosed, the error of
 // Admit, or ctx's error. With a journal it matches ErrUnknown if ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
-	return s.enqueue(ctx, s.point(e, t, v), false)
+	return s.enqueue(ctx, s.point(e, t, v), false, nil)
 }
 
 // TryEnqueue is Enqueue without waiting: while the buffer is full, the error matches ErrBufferFull.
 func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) error {
-	return s.enqueue(ctx, s.point(e, t, v), true)
+	return s.enqueue(ctx, s.point(e, t, v), true, nil)
 }
 
-func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool) error {
-	p, err := s.prepare(ctx, point, nil)
-	if err != nil {
-		return rejected(err).err()
+// enqueue gives a point to the writer. With try it does not wait for space. If done is nil, it waits until the point is in
+// the journal; otherwise done gets the outcome.
+func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done func(Outcome)) error {
+	p, err := s.prepare(ctx, point, callerOf(done))
+	out := rejected(err)
+	if err == nil {
+		out = s.writer.take(ctx, p, try)
 	}
-	return s.writer.take(ctx, p, try)
+	return out.refusal(done)
 }
 
 // EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with
@@ -60,16 +63,7 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 	if done == nil {
 		return rejected(invalid.New(ErrInvalid, "done", "nil", "a function")).err()
 	}
-	p, err := s.prepare(ctx, s.point(e, t, v), caller(done))
-	if err == nil {
-		err = s.writer.offer(ctx, p)
-	}
-	if err != nil {
-		out := rejected(err)
-		done(out)
-		return out.err()
-	}
-	return nil
+	return s.enqueue(ctx, s.point(e, t, v), false, done)
 }
 
 // EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order. The
@@ -84,14 +78,7 @@ func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome
 		return g.outcomes, nil
 	}
 	for i, pt := range points {
-		c := caller(func(o Outcome) { g.tell(i, o) })
-		p, err := s.prepare(ctx, pt, c)
-		if err == nil {
-			err = s.writer.offer(ctx, p)
-		}
-		if err != nil {
-			c(rejected(err))
-		}
+		_ = s.enqueue(ctx, pt, false, func(o Outcome) { g.tell(i, o) }) // also of a refused point
 	}
 	outcomes := g.wait(ctx)
 	return outcomes, batchError(outcomes)

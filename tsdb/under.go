@@ -32,13 +32,7 @@ import (
 // Expiry and errors are as in Range. The read timeout bounds each request; the scan timeout bounds the iteration, including the
 // time that the loop body takes.
 func (r *Repository[T]) LatestUnder(ctx context.Context, p Prefix, opts ...ReadOption) iter.Seq2[Point[T], error] {
-	return under(ctx, r, telemetry.LatestUnder, p, skipscan.Query{Values: true}, opts, func(h dataset.Hit) (Point[T], error) {
-		point, bad := r.decode(h)
-		if bad != nil {
-			return point, bad
-		}
-		return point, nil
-	})
+	return under(ctx, r, telemetry.LatestUnder, p, skipscan.Query{Values: true}, opts, r.decode)
 }
 
 // Entities returns the entities below a prefix that have a visible point, or all of the dataset for AllEntities, as a
@@ -56,21 +50,19 @@ func under[T, R any](ctx context.Context, r *Repository[T], name telemetry.Name,
 		ctx, op := r.begin(ctx, name)
 		var failed error
 		defer func() { op.End(failed) }()
-		for h, err := range r.newestUnder(ctx, p, q, opts) {
-			if failed = err; err != nil {
-				var none R
-				yield(none, err)
-				return
-			}
+		failed = r.newestUnder(ctx, p, q, opts, func(h dataset.Hit) bool {
 			op.Returned(1)
-			if !yield(of(h)) {
-				return
-			}
+			return yield(of(h))
+		})
+		if failed != nil {
+			var none R
+			yield(none, failed)
 		}
 	}
 }
 
-func (r *Repository[T]) decode(h dataset.Hit) (Point[T], *PointError) {
+// decode returns a stored point. An error is a *PointError.
+func (r *Repository[T]) decode(h dataset.Hit) (Point[T], error) {
 	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
 	err := h.Err
 	if err == nil {
@@ -93,28 +85,21 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	return r.rows.Space.CheckPrefix(p.path)
 }
 
-// newestUnder yields the newest visible point of each entity below a prefix, in order. All calls that discover entities use
-// it.
-func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q skipscan.Query, opts []ReadOption) iter.Seq2[dataset.Hit, error] {
-	return func(yield func(dataset.Hit, error) bool) {
-		if err := r.admitPrefix(ctx, p); err != nil {
-			yield(dataset.Hit{}, err)
-			return
-		}
-		o, err := wideOptionsOf(opts)
-		if err != nil {
-			yield(dataset.Hit{}, err)
-			return
-		}
-		done, err := r.rows.BeginWideRead(&o)
-		if err != nil {
-			yield(dataset.Hit{}, err)
-			return
-		}
-		defer done()
-		q.Prefix, q.Options = p.path, o
-		if err := skipscan.Scan(ctx, &r.rows, q, func(h dataset.Hit) bool { return yield(h, nil) }); err != nil {
-			yield(dataset.Hit{}, err)
-		}
+// newestUnder calls visit for the newest visible point of each entity below a prefix, in order, until it returns false. All
+// calls that discover entities use it.
+func (r *Repository[T]) newestUnder(ctx context.Context, p Prefix, q skipscan.Query, opts []ReadOption, visit func(dataset.Hit) bool) error {
+	if err := r.admitPrefix(ctx, p); err != nil {
+		return err
 	}
+	o, err := wideOptionsOf(opts)
+	if err != nil {
+		return err
+	}
+	done, err := r.rows.BeginWideRead(&o)
+	if err != nil {
+		return err
+	}
+	defer done()
+	q.Prefix, q.Options = p.path, o
+	return skipscan.Scan(ctx, &r.rows, q, visit)
 }

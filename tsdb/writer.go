@@ -87,6 +87,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.watch.DroppedCommit(j.Stats().Dropped)
 	o.Delivery, o.Freed = 0, j.Freed()
 	w.buffer = buffer.New(delivery.Sender{Table: s.core, Journal: j}, o)
 	w.journal = j
@@ -272,7 +273,11 @@ func (e *UndeliveredError) Unwrap() []error {
 // failed records and reports a point that was not stored.
 func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	p := delivery.Of(it)
-	u := undelivered(p, out)
+	t := p.Target()
+	u := Undelivered{
+		Tenant: t.Tenant, Dataset: t.Dataset, Entity: Entity{path: t.Path}, Time: t.Time, ID: t.ID, Rollup: t.Rollup,
+		Outcome: outcomeOf(out),
+	}
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
 	if p.Caller == nil && w.journal == nil {
 		w.mu.Lock()
@@ -286,54 +291,30 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	}
 }
 
-func undelivered(p *delivery.Pending, out bt.Outcome) Undelivered {
-	t := p.Target()
-	return Undelivered{
-		Tenant: t.Tenant, Dataset: t.Dataset, Entity: Entity{path: t.Path}, Time: t.Time, ID: t.ID, Rollup: t.Rollup,
-		Outcome: outcomeOf(out),
-	}
-}
-
-// offer enqueues a point whose caller gets the outcome.
-func (w *Writer) offer(ctx context.Context, p *delivery.Pending) error {
+// take enqueues a point. With try it does not wait for space. A point without a caller waits until it is in the journal, if
+// there is one. The outcome has no error if the writer has taken the point.
+func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) (out Outcome) {
 	if ctx == nil {
-		return ctxerr.Of(ctx)
-	}
-	p.Taken = w.store.core.Erased.Generation(p)
-	tenant, bytes := p.Item.Tenant, p.Size() // read before the writer owns the point
-	var err error
-	if w.journal != nil {
-		err = w.journal.Enqueue(ctx, &p.Entry, false)
-	} else {
-		err = w.buffer.Enqueue(ctx, &p.Item)
-	}
-	if err == nil {
-		w.watch.Took(tenant, bytes)
-	}
-	return err
-}
-
-// take enqueues a point whose caller gets no outcome. With try it does not wait for space.
-func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) error {
-	if ctx == nil {
-		return rejected(ctxerr.Of(ctx)).err()
+		return rejected(ctxerr.Of(ctx))
 	}
 	p.Taken = w.store.core.Erased.Generation(p)
 	tenant, bytes := p.Item.Tenant, p.Size() // read before the writer owns the point
 	var err error
 	switch {
+	case w.journal != nil && p.Caller == nil:
+		out = outcomeOf(w.journal.EnqueueAndWait(ctx, &p.Entry, try))
 	case w.journal != nil:
-		err = outcomeOf(w.journal.EnqueueAndWait(ctx, &p.Entry, try)).err()
+		err = w.journal.Enqueue(ctx, &p.Entry, try)
 	case try:
 		err = w.buffer.TryEnqueue(&p.Item)
 	default:
 		err = w.buffer.Enqueue(ctx, &p.Item)
 	}
-	switch {
-	case err == nil:
-		w.watch.Took(tenant, bytes)
-	case w.journal == nil:
-		return rejected(err).err()
+	if err != nil {
+		out = rejected(err)
 	}
-	return err
+	if out.Err == nil {
+		w.watch.Took(tenant, bytes)
+	}
+	return out
 }

@@ -12,21 +12,11 @@ import (
 // journal; otherwise it calls done with the outcome.
 func (w *Writer) add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
 	p, err := w.prepareEvent(ctx, ev, done)
-	switch {
-	case err != nil:
-	case done == nil:
-		return w.take(ctx, p, ev.Try)
-	default:
-		err = w.offer(ctx, p)
-	}
-	if err == nil {
-		return nil
-	}
 	out := rejected(err)
-	if done != nil {
-		done(out)
+	if err == nil {
+		out = w.take(ctx, p, ev.Try)
 	}
-	return out.err()
+	return out.refusal(done)
 }
 
 func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, done func(Outcome)) (*delivery.Pending, error) {

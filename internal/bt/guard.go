@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// DialOptions returns what puts the guard on a connection. The guard acts on this package's calls only; others on the same
-// connection pass through it untouched.
+// DialOptions returns the interceptors that guard a connection. They act only on calls of this package. Other calls on the
+// same connection pass unchanged.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(guardUnary),
@@ -21,27 +21,29 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// errHandled is what the client is told of a guarded call that failed: a code that it does not retry.
+// errHandled is the error that the client gets for a guarded call that failed: its code is one that the client does not
+// retry.
 var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the service's answer")
 
-// record is what the guard noted of one guarded call. It travels in the context and is read when the call has returned.
+// record holds the result of one guarded call. The guard finds it in the call's context and fills it in. The caller reads it
+// after the call has returned.
 type record struct {
 	context.Context // of the call, set by withRecord
 
-	asks     bool                            // whether there is a guard: the call goes no further
-	table    string                          // of a call that asks: the resource that it is for, with project and instance
-	read     *rowRead                        // the call is a read, which the client may repeat
-	samples  *[]Sample                       // the call is one for samples, which the client may repeat: they are noted with their offsets
-	seen     bool                            // the call came by
-	err      error                           // how the call ended
-	answered bool                            // by at least one response, of a bulk write
-	answers  []entryState                    // of a bulk write, by entry
-	entries  []*btpb.MutateRowsRequest_Entry // of a bulk write: sent instead of the client's, if not nil
-	stopped  bool                            // the caller has had enough of the rows: how the stream ends is its own doing
+	asks     bool                            // the call only tests whether there is a guard, and is not sent
+	table    string                          // set by the guard if asks is: the full name of the call's table or view
+	read     *rowRead                        // set for a read, which the client may repeat
+	samples  *[]Sample                       // set for a read of sampled row keys, which the client may repeat
+	seen     bool                            // the guard has handled the call
+	err      error                           // the call's own error
+	answered bool                            // a bulk write got at least one response
+	answers  []entryState                    // the results of a bulk write, by entry
+	entries  []*btpb.MutateRowsRequest_Entry // if not nil, a bulk write sends these instead of the client's entries
+	stopped  bool                            // the caller stopped a read, so the stream's error means nothing
 	broken   bool                            // the context ended between two rows of a read
 
-	op     *telemetry.Op  // that the call is for; nil where nobody watches
-	stream *watchedStream // the last one; nil where nobody watches
+	op     *telemetry.Op  // the operation of the call; nil if telemetry is disabled
+	stream *watchedStream // the last stream; nil if telemetry is disabled
 }
 
 type entryState struct {
@@ -67,7 +69,7 @@ func (r *record) Value(key any) any {
 
 func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	rec, ok := ctx.Value(recordKey{}).(*record)
-	if !ok || rec.seen { // seen by a guard further out, where a connection has two
+	if !ok || rec.seen { // on a connection with two guards the outer one has handled the call
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	rec.seen = true
@@ -114,7 +116,7 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	return &guardedStream{ClientStream: stream, rec: rec}, nil
 }
 
-// guardedStream notes each entry's answer, and shows the client a stream on which nothing is left to retry.
+// guardedStream records the result of each entry, and leaves the client nothing to retry.
 type guardedStream struct {
 	grpc.ClientStream
 	rec *record
@@ -158,8 +160,8 @@ func (s *guardedStream) RecvMsg(m any) error {
 		}
 		s.rec.answers[e.Index] = a
 	}
-	// The client makes an error for each entry without an answer, and repeats none of them. The stored ones stay in the
-	// response so that it makes no errors for them.
+	// The client makes an error for each entry without a result, and repeats none of them. Stored entries stay in the
+	// response, which saves making errors for them.
 	res.Entries = stored
 	return nil
 }

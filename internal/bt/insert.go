@@ -3,42 +3,42 @@ package bt
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"cloud.google.com/go/bigtable"
 )
 
-// Insertion is a row that is written only where nothing that Exists passes is there yet.
+// Insertion is a write that is applied only if its row has nothing that the filter of Exists passes.
 type Insertion struct {
 	Key      string
-	Exists   func() bigtable.Filter // asked before each attempt
+	Exists   func() bigtable.Filter // called before each attempt
 	Mutation *bigtable.Mutation
-	// IsOwn reports whether a row that Exists passed is the one that Mutation writes.
+	// IsOwn reports whether an existing row, as Exists passes it, is what Mutation writes.
 	IsOwn func(*Row) bool
-	// Look reads the row before the first attempt. A row that IsOwn accepts and that was not there then is Fresh. Without
-	// Look, or if that read fails, the row is Same, unless a response was lost.
+	// Look reads the row before the first attempt. If the row did not exist then and IsOwn accepts it later, the result is
+	// Fresh. Without Look, or if that read fails, the result is Same, unless a response was lost.
 	Look bool
-	// Final says that a row which is there stays as it is, as all its writers insert. Without it, a row that is found to be
-	// another's after an answer was lost may have replaced this insertion's, and the outcome is unknown.
+	// Final means that all writers of the row insert, so an existing row never changes. If Final is not set, a response was
+	// lost and the row then holds something else, that may have replaced this insertion: the outcome is Unknown.
 	Final bool
-	// Once asks for a single attempt, for a caller that makes its own.
+	// Once makes a single attempt, for a caller that retries itself.
 	Once bool
 }
 
-// Inserted says how an insertion whose outcome is Stored found the row.
+// Inserted is the result of an insertion whose outcome is Stored.
 type Inserted uint8
 
-// What an insertion found.
+// The results of an insertion.
 const (
-	Fresh Inserted = iota + 1 // nothing: it is written
-	Same                      // what it would have written
-	Other                     // something else, which was left as it is
+	Fresh Inserted = iota + 1 // the row did not exist, and is written
+	Same                      // the row existed, with the same content
+	Other                     // the row existed with other content, and is unchanged
 )
 
-// Insert makes the insertion, within the timeout of writes. Where an answer was lost it tries again, and reports a row that
-// it then finds and that IsOwn accepts as Fresh: its own earlier attempt. An attempt that finds the row may have written it too: a
-// proxy may send a call twice and return the second answer. So the row is always read then, and the outcome is Unknown where
-// that fails.
+// Insert makes the insertion, within the timeout of writes. If a response is lost it tries again. If the row then exists and
+// IsOwn accepts it, an earlier attempt has written it, and the result is Fresh.
+//
+// A response that the row exists does not show who wrote it: a proxy may have sent the request twice and returned the second
+// response. So Insert then reads the row, and the outcome is Unknown if that fails.
 func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -67,7 +67,7 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 			if found, out, ok := t.found(ctx, in, exists, before, &tr); ok {
 				return found, out
 			}
-			tr.stored, tr.err = false, errRowGone // the answer was true, but no write came of it
+			tr.stored, tr.err = false, errRowGone // the request succeeded, but wrote nothing
 		case !retryable(out.Err):
 			return 0, tr.Outcome()
 		}
@@ -77,7 +77,8 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	}
 }
 
-// found tells a row that is there from the insertion's own; before is what was there before the first attempt. It reports false where the row is gone again.
+// found returns the result of an insertion whose row exists. before is the row before the first attempt, or nil. It reports
+// false if the row has disappeared since.
 func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before *Row, tr *Tracker) (Inserted, Outcome, bool) {
 	row, err := before, error(nil)
 	if row == nil || tr.maybeApplied {
@@ -98,38 +99,6 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	return Other, tr.Outcome(), true
 }
 
-var errRowGone = errors.New("tsdb: a row that was in the way is gone again, and no time is left to write")
+var errRowGone = errors.New("tsdb: the row existed and then disappeared, and no time is left to write it")
 
-var errReplaced = errors.New("tsdb: an answer was lost, and the row now holds what another has written")
-
-// ByRow calls do for each of n writes, at most width at a time, and those of one row in their order. All together are
-// bounded by the timeout of scans.
-func (t *Table) ByRow(ctx context.Context, n, width int, key func(int) string, do func(ctx context.Context, i int)) {
-	ctx, cancel := within(ctx, t.timeouts.Scan)
-	defer cancel()
-	order := make(map[string][]int, n)
-	var keys []string
-	for i := range n {
-		k := key(i)
-		if order[k] == nil {
-			keys = append(keys, k)
-		}
-		order[k] = append(order[k], i)
-	}
-	next := make(chan string)
-	var workers sync.WaitGroup
-	for range min(width, len(keys)) {
-		workers.Go(func() {
-			for key := range next {
-				for _, i := range order[key] {
-					do(ctx, i)
-				}
-			}
-		})
-	}
-	for _, key := range keys {
-		next <- key
-	}
-	close(next)
-	workers.Wait()
-}
+var errReplaced = errors.New("tsdb: a response was lost, and the row now holds what another writer has written")

@@ -7,35 +7,35 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Merging is a write that goes into what its row holds already. It must be safe to repeat: merged into what it has made
-// before, it changes nothing.
+// Merging is a write that is merged into its row. It must be safe to repeat: if the row already holds the write, merging it
+// again changes nothing.
 type Merging struct {
 	Key   string
-	Fresh *bigtable.Mutation // where nothing is there to merge into
-	// At is asked before each attempt. It returns the filter that passes what is there, and how to merge into that.
+	Fresh *bigtable.Mutation // applied if the row has nothing to merge into
+	// At is called before each attempt. It returns the filter that passes the existing row, and the function that merges the
+	// write into that row.
 	At func() (exists bigtable.Filter, into func(*Row) Merge)
-	// Once asks for no second attempt after one that failed, for a caller that makes its own.
+	// Once makes no second attempt after a failed one, for a caller that retries itself.
 	Once bool
-	// MaybeApplied says that the response to an attempt of such a caller was lost, so Merge reads the row first.
+	// MaybeApplied means that such a caller has lost the response to an attempt. Merge then reads the row first.
 	MaybeApplied bool
 }
 
-// Merge is how to write into a row that holds something. One with neither Mutation nor Err says that the row holds all that
-// was to be written.
+// Merge is the change of an existing row. Without Mutation and Err, the row already holds the whole write.
 type Merge struct {
-	Same     bigtable.Filter // passes something only while the row is what was read
+	Same     bigtable.Filter // passes something only if the row has not changed since it was read
 	Mutation *bigtable.Mutation
-	Err      error // why nothing must be written
-	// Never says that the row shows that no earlier attempt was applied.
+	Err      error // if not nil, nothing must be written
+	// Never means that the row proves that no earlier attempt was applied.
 	Never bool
 }
 
-// Merge makes the write within the timeout of writes: by an insertion where nothing is there, and else by replacing what
-// was read only while it is still the same, again and again where others are faster. Where an answer was lost it looks at
-// the row before it tries again and before it gives up: if all that was to be written is there, the write is stored.
+// Merge makes the write within the timeout of writes. If the row is empty, it inserts. Otherwise it reads the row and replaces
+// it on the condition that it has not changed, and repeats both if it has. If a response was lost, it reads the row before it
+// tries again and before it gives up. If the row holds the whole write, the write is stored.
 //
-// An answer that the row was another one leaves a doubt too, until the row is read: a proxy may send a call twice and return
-// the second answer, which is about the row that the first one wrote.
+// A response that the row has changed also makes the write maybe applied, until the row is read again: a proxy may have sent
+// the request twice and returned the second response, and the first request may have made the change.
 func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -45,7 +45,7 @@ func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 			return mg.tracker.Outcome()
 		}
 		if mg.found {
-			continue // the row is there: read it at once
+			continue // the row exists: read it without a pause
 		}
 		if m.Once && mg.tracker.err != ErrFaster {
 			return mg.tracker.Outcome()
@@ -64,9 +64,9 @@ type merger struct {
 	Merging
 	tracker Tracker
 	pause   pauser
-	look    bool // at the row before the next attempt
-	found   bool // the attempt before was the first to find the row
-	changed bool // an answer that the row was another one is all that leaves a doubt
+	look    bool // read the row before the next attempt
+	found   bool // the last attempt was the first one to find that the row exists
+	changed bool // the write is maybe applied only because a response said that the row has changed
 }
 
 // try makes one attempt and reports whether it was the last.
@@ -112,13 +112,13 @@ func (m *merger) try(ctx context.Context) (done bool) {
 	return true
 }
 
-// seen ends the doubt that an answer has left, as the row was read since.
+// seen is called after the row was read: a response that the row has changed no longer makes the write maybe applied.
 func (m *merger) seen() {
 	m.tracker.maybeApplied = m.tracker.maybeApplied && !m.changed
 	m.changed = false
 }
 
-// judge ends the merge where the row needs no write or must not get one.
+// judge ends the merge if the row needs no write or must not get one.
 func (m *merger) judge(merge Merge) (done bool) {
 	switch {
 	case merge.Err != nil:
@@ -131,7 +131,7 @@ func (m *merger) judge(merge Merge) (done bool) {
 	return false
 }
 
-// resolve looks at the row before a merge whose answer was lost is given up.
+// resolve reads the row before a merge that is maybe applied is given up.
 func (m *merger) resolve(ctx context.Context) {
 	if !m.tracker.maybeApplied {
 		return
@@ -155,5 +155,5 @@ func (m *merger) fail(err error) (done bool) {
 	return true
 }
 
-// ErrFaster is wrapped by the error of a merge for which others were faster each time.
-var ErrFaster = errors.New("tsdb: others changed the point each time that it was to be merged into, and no time is left")
+// ErrFaster is wrapped by the error of a merge before which other writers have changed the row each time.
+var ErrFaster = errors.New("tsdb: other writers changed the point before each attempt to merge into it, and no time is left")

@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 )
 
-// Scan says which rows to read. Rows must be a set made from row keys of one tenant.
+// Scan describes a read of rows. Rows must be made from row keys of one tenant.
 type Scan struct {
 	Rows    bigtable.RowSet
 	Filter  bigtable.Filter // nil for none
@@ -17,8 +17,8 @@ type Scan struct {
 	Long    bool // bounded by the timeout of scans, not of reads
 }
 
-// Read calls visit for each row in order until it returns false. Rows that arrive after ctx has ended are not visited. A row is
-// valid until its visit returns; see readrows.Row for what may be kept of it.
+// Read calls visit for each row, in order, until visit returns false. It does not visit rows that arrive after ctx has ended. A
+// row is valid until visit returns; readrows.Row documents which parts may be kept.
 func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err error) {
 	ctx, cancel := t.Bound(ctx, s.Long)
 	defer cancel()
@@ -42,12 +42,12 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err er
 		err = ctx.Err()
 	}
 	if err != nil && rec.err != nil && (ctx.Err() != nil || errors.Unwrap(rec.err) != nil) {
-		err = rec.err // why the client had to try until the time was over, or the cause that it does not pass on
+		err = rec.err // the cause: why the client retried until the time was over, or what it does not pass on
 	}
 	return ended(ctx, err)
 }
 
-// Rows is Read as a sequence; an error is the last pair. No goroutine runs behind it. A row is valid until the next one.
+// Rows is Read as a sequence; an error is the last pair. It runs no goroutine. A row is valid until the next one.
 func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		stopped := false
@@ -61,13 +61,13 @@ func (t *Table) Rows(ctx context.Context, s Scan) iter.Seq2[*Row, error] {
 	}
 }
 
-// ErrClosed: the store is closed.
+// ErrClosed means that the store is closed.
 var ErrClosed = errors.New("tsdb: store is closed")
 
-// ErrForeignRow is wrapped by the error of a read that the service answered with a row that was not asked for.
+// ErrForeignRow means that the service returned a row outside the requested range.
 var ErrForeignRow = errors.New("tsdb: the service returned a row of another range")
 
-// Row returns the row of that key, or nil where there is none that passes the filter.
+// Row returns the row with this key, as the filter passes it, or nil if nothing passes.
 func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (row *Row, err error) {
 	foreign := false
 	err = t.Read(ctx, Scan{Rows: bigtable.RowList{key}, Filter: filter, Limit: 1}, func(r *Row) bool {
@@ -85,7 +85,7 @@ func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (ro
 	return row, nil
 }
 
-// RowAsJudged is Row through the app profile of conditional writes: it sees all that they see, also if the table is replicated.
+// RowAsJudged is Row through the app profile of conditional writes. In a replicated table too, it sees all that they see.
 func (t *Table) RowAsJudged(ctx context.Context, key string, filter bigtable.Filter) (*Row, error) {
 	return t.SingleCluster().Row(ctx, key, filter)
 }

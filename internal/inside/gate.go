@@ -65,7 +65,7 @@ type BucketOptions struct {
 type BelowRead struct {
 	Read   any          // a *below.Read
 	Limit  int          // how many points the caller asked for; -1 for all
-	Decode any          // a func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError)
+	Decode any          // a func(dataset.Hit) (tsdb.Point[T], error)
 	Scope  cursor.Scope // of a cursor, without its kind
 	// Cursors writes and reads cursors.
 	Cursors cursor.Box

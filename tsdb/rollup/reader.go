@@ -7,9 +7,9 @@ import (
 	"iter"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -337,28 +337,17 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	answers = make([]EntityBuckets, len(entities))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(width, len(entities)) {
-		workers.Go(func() {
-			for i := range next {
-				a := &answers[i]
-				for b, err := range r.Buckets(ctx, a.Entity, in, opts...) {
-					if err != nil {
-						a.Err = err
-						break
-					}
-					a.Buckets = append(a.Buckets, b)
-				}
+	bt.AtOnce(width, len(entities), func(i int) {
+		a := &answers[i]
+		a.Entity = entities[i]
+		for b, err := range r.Buckets(ctx, a.Entity, in, opts...) {
+			if err != nil {
+				a.Err = err
+				break
 			}
-		})
-	}
-	for i, e := range entities {
-		answers[i].Entity = e
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+			a.Buckets = append(a.Buckets, b)
+		}
+	})
 	failed, first := 0, error(nil)
 	for i := range answers {
 		op.Returned(len(answers[i].Buckets))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -56,23 +55,16 @@ func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 	}
 	w.trimAt = next
 	w.mu.Unlock()
-	places := make(chan struct{}, w.opts.Concurrency)
-	var working sync.WaitGroup
-	for _, id := range due {
-		places <- struct{}{}
-		working.Go(func() {
-			defer func() { <-places }()
-			for _, j := range jobs {
-				if ctx.Err() == nil && w.trim(ctx, j, id, p) {
-					continue
-				}
-				w.mu.Lock()
-				w.trimAt[id] = now.Add(trimAgain)
-				w.mu.Unlock()
+	bt.AtOnce(w.opts.Concurrency, len(due), func(i int) {
+		for _, j := range jobs {
+			if ctx.Err() == nil && w.trim(ctx, j, due[i], p) {
+				continue
 			}
-		})
-	}
-	working.Wait()
+			w.mu.Lock()
+			w.trimAt[due[i]] = now.Add(trimAgain)
+			w.mu.Unlock()
+		}
+	})
 }
 
 // trim reports whether it has deleted everything that has expired.

@@ -26,8 +26,8 @@ import (
 // ErrInvalid is tsdb.ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 var ErrInvalid = tsdb.ErrInvalid
 
-// decoder turns what is stored into a point.
-type decoder[T any] func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError)
+// decoder turns what is stored into a point. An error is a *tsdb.PointError.
+type decoder[T any] = func(dataset.Hit) (tsdb.Point[T], error)
 
 // call is one call under a prefix.
 type call[T any] struct {
@@ -45,7 +45,7 @@ func begin[T any](ctx context.Context, repo *tsdb.Repository[T], name telemetry.
 	if c.BelowRead, err = inside.Below(ctx, repo, p, in, opts, bare); err != nil {
 		return ctx, c, err
 	}
-	c.read, c.decode = c.Read.(*below.Read), c.Decode.(func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError))
+	c.read, c.decode = c.Read.(*below.Read), c.Decode.(decoder[T])
 	return ctx, c, nil
 }
 
@@ -76,12 +76,7 @@ func sequence[T any](
 		err = scan(c.read, ctx, func(h dataset.Hit) bool {
 			c.op.Returned(1)
 			left--
-			point, bad := c.decode(h)
-			if bad != nil {
-				stopped = !yield(point, bad)
-			} else {
-				stopped = !yield(point, nil)
-			}
+			stopped = !yield(c.decode(h))
 			return !stopped && left != 0
 		})
 		if err != nil && !stopped {

@@ -50,7 +50,7 @@ func LatestN[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix
 				return false
 			}
 			h.Entity, h.Points = point.Entity, append(h.Points, point)
-			if wrong != nil {
+			if wrong, ok := wrong.(*tsdb.PointError); ok {
 				bad = append(bad, wrong)
 			}
 			return true

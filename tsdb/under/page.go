@@ -64,7 +64,7 @@ func Page[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, i
 			}
 			point, wrong := c.decode(h)
 			points = append(points, point)
-			if wrong != nil {
+			if wrong, ok := wrong.(*tsdb.PointError); ok {
 				bad = append(bad, wrong)
 			}
 			last = h

@@ -8,6 +8,14 @@ import (
 	"strings"
 )
 
+// The column families of a rollup in a retention class are named by the class and these endings; docs/format.md describes them.
+const (
+	SumEnding     = ".s"
+	MinEnding     = ".n"
+	MaxEnding     = ".x"
+	ControlEnding = ".c"
+)
+
 // Rollup is a rollup's description in the catalogue.
 type Rollup struct {
 	Name string `json:"name"`

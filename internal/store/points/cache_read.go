@@ -69,12 +69,10 @@ func (c *CacheRead) Load(ctx context.Context, path string) (*lastvalue.Newest, e
 
 // readNewest reads the newest visible point of an entity, not decoded.
 func (r *Rows) readNewest(ctx context.Context, path string, h Hedge) (*lastvalue.Newest, error) {
-	if h.On() {
-		r.Hedges.Earn(1, h.MaxRatio)
-	}
+	r.Hedges.Earn(h, 1)
 	type answer struct {
 		newest  *lastvalue.Newest
-		unknown error // this is an answer too: a hedge does not wait for another request
+		unknown error // this is a result too: a hedge does not wait for the other request
 	}
 	a, err := Once(ctx, r.Table, h, func(ctx context.Context) (answer, error) {
 		n := &lastvalue.Newest{Layout: r.D.Layout}

@@ -89,25 +89,33 @@ func (r *Rows) deleteRows(ctx context.Context, ranges ...rowkey.Range) (out Dele
 
 // page reads the keys of the first points in rng, and returns the rest of rng.
 func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, next rowkey.Range, err error) {
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: deletePage, Long: true}
+	next, err = r.firstRows(ctx, rng, dataset.KeysOnly(), func(row *bt.Row) {
+		if _, units, ok := r.Space.Split(row.Key()); ok {
+			points = append(points, r.removalOf(row.Key(), units))
+		}
+	})
+	return points, next, err
+}
+
+// firstRows visits up to deletePage rows at the start of rng, and returns the rest of rng.
+func (r *Rows) firstRows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, visit func(*bt.Row)) (next rowkey.Range, err error) {
+	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
 	rows, last := 0, ""
 	for row, err := range r.View.Rows(ctx, read) {
 		if err != nil {
-			return nil, next, r.Explain(err)
+			return next, r.Explain(err)
 		}
 		last = row.Key()
 		rows++
 		if last < rng.Start || last >= rng.Limit {
-			return nil, next, ForeignRow(r.D)
+			return next, ForeignRow(r.D)
 		}
-		if _, units, ok := r.Space.Split(last); ok {
-			points = append(points, r.removalOf(last, units))
-		}
+		visit(row)
 	}
 	if rows == deletePage {
 		next = rng.After(last)
 	}
-	return points, next, nil
+	return next, nil
 }
 
 // deletePage deletes rows. It adds the rows that could not be deleted to the report, and returns the number of deleted

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// deletePoint deletes one point of a dataset with heads. The point's row goes first: a head that is repaired meanwhile from
-// the points may bring the point back as long as its row is there, and not afterwards.
+// deletePoint deletes one point of a dataset with heads. It deletes the point's row first: a repair of the head that runs at
+// the same time copies points from their rows, so it can restore the point only while its row exists.
 func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Outcome {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
@@ -91,8 +91,8 @@ func (r *Rows) timesIn(row *bt.Row) int {
 	return len(times)
 }
 
-// deleteUnder is DeleteUnder for a dataset with heads. Once points and heads are gone it
-// looks for points that were written meanwhile, or could not be deleted, and brings them to their heads again.
+// deleteUnder is DeleteUnder for a dataset with heads. After points and heads are deleted, it writes the heads again of
+// entities that still have points: those that were written meanwhile or could not be deleted.
 func (r *Rows) deleteUnder(ctx context.Context, path string) (out Deletions) {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
@@ -107,7 +107,7 @@ func (r *Rows) deleteUnder(ctx context.Context, path string) (out Deletions) {
 		return out
 	}
 	if _, out.Err = r.deleteHeads(ctx, r.Heads.Under(path), &out.Heads); out.Err == nil && !out.Heads.GaveUp {
-		out.Err = r.mendUnder(ctx, path)
+		out.Err = r.repairHeadsUnder(ctx, path)
 	}
 	return out
 }
@@ -131,43 +131,30 @@ func (r *Rows) deleteHeads(ctx context.Context, ranges []rowkey.Range, report *R
 	return deleted, nil
 }
 
-// headRow is a head that is to be deleted.
+// headRow is a head row to delete.
 type headRow struct {
 	key    string
 	path   string
 	points int
 }
 
-// headPage reads the first heads in rng, and returns what is left of it. Where there are no points beside it counts those
-// in the heads.
+// headPage reads the first heads in rng, and returns the rest of rng. In a dataset that keeps heads only, it also counts the
+// points in them.
 func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
 	filter := dataset.KeysOnly()
 	if r.D.Head.Only {
 		filter = bigtable.StripValueFilter()
 	}
-	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: deletePage, Long: true}
-	rows, last := 0, ""
-	for row, err := range r.View.Rows(ctx, read) {
-		if err != nil {
-			return nil, next, r.Explain(err)
+	next, err = r.firstRows(ctx, rng, filter, func(row *bt.Row) {
+		if path, ok := r.Heads.SplitEntity(row.Key()); ok {
+			page = append(page, headRow{key: row.Key(), path: path, points: r.timesIn(row)})
 		}
-		last = row.Key()
-		rows++
-		if last < rng.Start || last >= rng.Limit {
-			return nil, next, ForeignRow(r.D)
-		}
-		if path, ok := r.Heads.SplitEntity(last); ok {
-			page = append(page, headRow{key: last, path: path, points: r.timesIn(row)})
-		}
-	}
-	if rows == deletePage {
-		next = rng.After(last)
-	}
-	return page, next, nil
+	})
+	return page, next, err
 }
 
-// deleteHeadPage deletes heads, adds those that could not be deleted to the report, and returns how many were, and how many
-// points they held.
+// deleteHeadPage deletes heads, and adds those that could not be deleted to the report. It returns the number of deleted heads
+// and of the points in them.
 func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Report) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
@@ -187,8 +174,8 @@ func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Repor
 	return rows, points
 }
 
-// mendUnder mends the heads of all entities below a prefix that still have points.
-func (r *Rows) mendUnder(ctx context.Context, path string) error {
+// repairHeadsUnder repairs the heads of all entities below a prefix that still have points.
+func (r *Rows) repairHeadsUnder(ctx context.Context, path string) error {
 	for _, rng := range r.Space.Under(path) {
 		for !rng.Empty() {
 			found := ""
@@ -219,6 +206,7 @@ func (r *Rows) mendUnder(ctx context.Context, path string) error {
 	return nil
 }
 
+// ForeignRow returns the error for a row outside the requested range.
 func ForeignRow(d *dataset.Dataset) error {
 	return fmt.Errorf("%w: dataset %s", bt.ErrForeignRow, d.Name)
 }

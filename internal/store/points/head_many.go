@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	maxRowSet = 500_000 // bytes of the row keys of one request, below the 512 KB that the service takes
-	keyBytes  = 8       // that a row key takes in a request beside itself
-	HeadPage  = 1000    // heads that one request of a skip scan asks for
+	maxRowSet = 500_000 // bytes of the row keys of one request; the service accepts 512 KB
+	keyBytes  = 8       // overhead of a row key in a request
+	HeadPage  = 1000    // heads per request of a skip scan
 )
 
-// newestOfHeads is Newest from heads: one request for all entities whose row keys fit into one. Entities whose head may lack
-// points are read again, from their points.
+// newestOfHeads is Newest from heads: one request for as many entities as fit into it. Entities whose head may lack points are
+// read again, from their points.
 func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	keys := r.headKeys(paths)
-	var ends []int // of the parts
+	var ends []int // the end of each request's part of keys
 	size := 0
 	for i, key := range keys {
 		if size += len(key) + keyBytes; size > maxRowSet && i > 0 {
@@ -30,14 +30,12 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 		}
 	}
 	ends = append(ends, len(paths))
-	if o.Hedge.On() {
-		r.Hedges.Earn(len(ends), o.Hedge.MaxRatio)
-	}
+	r.Hedges.Earn(o.Hedge, len(ends))
 	var mu sync.Mutex
-	var unsure []int // whose heads may not have shown all
+	var unsure []int // entities whose head may lack points
 	sure := r.D.HeadsShow(n)
-	AtOnce(o.Width, len(ends), func(part int) {
-		whole := int64(-1) // not known before the heads are read: what expires meanwhile counts
+	bt.AtOnce(o.Width, len(ends), func(part int) {
+		whole := int64(-1) // set after the heads are read, so that points that expire during the read count as expired
 		from := 0
 		if part > 0 {
 			from = ends[part-1]
@@ -60,13 +58,8 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 			unsure = append(unsure, i)
 		})
 	})
-	if len(unsure) == 0 {
-		return
-	}
-	if o.Hedge.On() {
-		r.Hedges.Earn(len(unsure), o.Hedge.MaxRatio)
-	}
-	AtOnce(o.Width, len(unsure), func(k int) {
+	r.Hedges.Earn(o.Hedge, len(unsure))
+	bt.AtOnce(o.Width, len(unsure), func(k int) {
 		hits, err := r.newestOfOne(ctx, paths[unsure[k]], n, o)
 		visit(unsure[k], hits, err)
 	})
@@ -89,20 +82,20 @@ func (r *Rows) headKeys(paths []string) []string {
 	return keys
 }
 
-// foundHeads are the points of heads that a request has found.
+// foundHeads is the result of a request for heads.
 type foundHeads struct {
 	hits  []dataset.Hit
 	heads []foundHead
 }
 
-// foundHead is where the points of a head are.
+// foundHead is the part of foundHeads.hits that belongs to one head.
 type foundHead struct {
-	came     bool
+	arrived  bool
 	from, to int
 }
 
-// readHeads reads heads in one request, and visits the points of each. If the request fails, heads that had come before are
-// still visited with their points, and the others with the error.
+// readHeads reads heads in one request, and visits the points of each. If the request fails, it visits the heads that had
+// arrived with their points, and the others with the error.
 func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if len(keys) == 0 {
 		return
@@ -129,7 +122,7 @@ func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Opt
 			for j := range versions {
 				found.hits = append(found.hits, versions[j].Hit(paths[i]))
 			}
-			found.heads[i] = foundHead{came: true, from: from, to: len(found.hits)}
+			found.heads[i] = foundHead{arrived: true, from: from, to: len(found.hits)}
 			return true
 		})
 		if foreign {
@@ -138,7 +131,7 @@ func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Opt
 		return found, r.Explain(err)
 	})
 	for i := range keys {
-		if i < len(got.heads) && got.heads[i].came {
+		if i < len(got.heads) && got.heads[i].arrived {
 			visit(i, got.hits[got.heads[i].from:got.heads[i].to:got.heads[i].to], nil)
 		} else {
 			visit(i, nil, err)

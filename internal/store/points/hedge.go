@@ -33,12 +33,15 @@ type HedgeBudget struct {
 	credit float64
 }
 
-// Earn adds the share of reads that are about to be made. A call can always use all that it earns itself, even above
-// the limit.
-func (b *HedgeBudget) Earn(reads int, share float64) {
+// Earn adds the share of reads that are about to be made, if h is on. A call can always use all that it earns itself, even
+// above the limit.
+func (b *HedgeBudget) Earn(h Hedge, reads int) {
+	if !h.On() {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own := float64(reads) * share
+	own := float64(reads) * h.MaxRatio
 	b.credit = min(b.credit+own, max(own, hedgeCredit))
 }
 

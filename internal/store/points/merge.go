@@ -15,11 +15,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// ErrNoMerge: a merging schema has at that entity and time what it cannot merge into: a payload in an older format, one
-// that is over the limit, or one that is corrupt (then the error matches codec.ErrCorrupt too). It was left as it is.
-var ErrNoMerge = errors.New("tsdb: what is stored at that time cannot be merged into")
+// ErrNoMerge means that a schema with Merge cannot merge into the stored payload: it has an older format, is over the size
+// limit, or is corrupt (the error then also matches codec.ErrCorrupt). The stored payload is unchanged.
+var ErrNoMerge = errors.New("tsdb: cannot merge into the stored payload")
 
-// merging returns the write of w into what its row holds.
+// merging returns w as a write that is merged into its row.
 func (s *Table) merging(w *Write) bt.Merging {
 	fresh, _ := w.D.Mutation(w.Cell, w.Payload)
 	return bt.Merging{
@@ -32,7 +32,7 @@ func (s *Table) merging(w *Write) bt.Merging {
 	}
 }
 
-// into returns how w goes into a row that holds a visible payload.
+// into returns the change that merges w into a row with a visible payload.
 func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	item, tag, err := h.Payload(row, w.Cell)
 	switch {
@@ -45,7 +45,7 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	case len(item.Value) > dataset.MaxMerged:
 		return bt.Merge{Err: invalid.New(ErrNoMerge, "the stored payload", fmt.Sprintf("%d bytes", len(item.Value)), fmt.Sprintf("at most %d bytes", dataset.MaxMerged))}
 	}
-	if err := w.changesFixed(item.Value); err != nil {
+	if err := w.changesImmutable(item.Value); err != nil {
 		return bt.Merge{Err: err, Never: errors.Is(err, dataset.ErrExists)}
 	}
 	merged, err := codec.MergeRecords(item.Value, w.Payload)
@@ -63,8 +63,8 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	return bt.Merge{Same: unchanged(item), Mutation: m}
 }
 
-// changesFixed returns an error that matches ErrExists where w would change a fixed field of a stored payload.
-func (w *Write) changesFixed(stored []byte) error {
+// changesImmutable returns an error that matches ErrExists if w would change an immutable field of a stored payload.
+func (w *Write) changesImmutable(stored []byte) error {
 	if w.D.Immutable == "" {
 		return nil
 	}
@@ -81,13 +81,13 @@ func (w *Write) changesFixed(stored []byte) error {
 			continue
 		}
 		if have, ok := old.Lookup(name); ok && have != v {
-			return invalid.New(dataset.ErrExists, "field "+invalid.Quote(name), v.String(), have.String()+", as it is stored")
+			return invalid.New(dataset.ErrExists, "field "+invalid.Quote(name), v.String(), have.String()+", the stored value")
 		}
 	}
 	return nil
 }
 
-// unchanged passes a cell as long as it is the one that was read.
+// unchanged returns a filter that passes a cell only if it has not changed since it was read.
 func unchanged(item *readrows.Cell) bigtable.Filter {
 	family, qualifier, _ := strings.Cut(item.Column, ":")
 	return bigtable.ChainFilters(

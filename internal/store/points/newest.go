@@ -2,9 +2,8 @@ package points
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
@@ -20,10 +19,8 @@ func (r *Rows) Newest(ctx context.Context, paths []string, n int, o Options, vis
 		r.newestTogether(ctx, paths, o, visit)
 		return
 	}
-	if o.Hedge.On() {
-		r.Hedges.Earn(len(paths), o.Hedge.MaxRatio)
-	}
-	AtOnce(o.Width, len(paths), func(i int) {
+	r.Hedges.Earn(o.Hedge, len(paths))
+	bt.AtOnce(o.Width, len(paths), func(i int) {
 		hits, err := r.newestOfOne(ctx, paths[i], n, o)
 		visit(i, hits, err)
 	})
@@ -48,20 +45,4 @@ func (r *Rows) NewestHits(ctx context.Context, path string, n int) ([]dataset.Hi
 		return nil, err
 	}
 	return hits, nil
-}
-
-// AtOnce calls do for each index below n, at most width at a time.
-func AtOnce(width, n int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(width, n) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
 }

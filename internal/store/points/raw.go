@@ -33,10 +33,10 @@ type RawPoint struct {
 	ID         string // in a dataset whose points have an identity; else empty
 	Class, Tag string // of the payload
 	Payload    []byte
-	Unread     error // why no tag of the payload is known to the catalogue; Payload is nil then
+	Unread     error // not nil if the catalogue does not know the payload's tag; Payload is then nil
 }
 
-// Selection says which points to read.
+// Selection selects the points to read.
 type Selection struct {
 	Entity         string    // the path of the only entity; empty for all
 	Oldest, Newest int64     // in units, both inclusive
@@ -66,8 +66,8 @@ func (r *Raw) admit(ctx context.Context) error {
 	return r.table.Admit(ctx, r.tenant)
 }
 
-// Write stores points, no two of them in one row, on the path of all writes, and returns their outcomes in order. A point that
-// cannot be stored does not affect the others. With dry it only checks them and sends nothing.
+// Write stores points as any other write does, and returns their outcomes in order. No two points may be in one row. A point
+// that cannot be stored does not affect the others. With dry it only checks the points and sends nothing.
 func (r *Raw) Write(ctx context.Context, points []RawPoint, dry bool) []bt.Outcome {
 	outs := make([]bt.Outcome, len(points))
 	writes := make([]*Write, 0, len(points))
@@ -94,7 +94,7 @@ func (r *Raw) Write(ctx context.Context, points []RawPoint, dry bool) []bt.Outco
 	return outs
 }
 
-// prepare checks a point, all of which comes from outside, and turns it into its row.
+// prepare checks a point and returns its write. No part of the point is trusted.
 func (r *Raw) prepare(p *RawPoint) (Write, error) {
 	if err := r.points.CheckPath(p.Path); err != nil {
 		return Write{}, err
@@ -125,8 +125,8 @@ func (r *Raw) prepare(p *RawPoint) (Write, error) {
 	return w, nil
 }
 
-// writer returns the dataset whose writes go to that class and tag: the same one, with another order of both. Points of
-// a merging dataset in a tag that cannot be merged are written where there is none.
+// writer returns a copy of the dataset that writes in a class and a tag: classes and tags are reordered, so that these come
+// first. In a dataset with Merge, points of a tag that cannot be merged are written only if no point exists.
 func (r *Raw) writer(class, tag string) (*dataset.Dataset, error) {
 	key := [2]string{class, tag}
 	r.mu.Lock()

@@ -14,17 +14,14 @@ import (
 )
 
 const (
-	// rawRows is how many rows of points one request asks for. They are visited as they come, not gathered.
-	rawRows = 1000
-	// rawHeads is the same for rows of heads, which hold up to 100 points.
-	rawHeads = 100
-	// rawSkip is how many points in a row may lie outside of the interval before they are skipped by a new request.
-	rawSkip = 100
+	rawRows  = 1000 // rows of points per request; they are visited as they arrive, and not held
+	rawHeads = 100  // head rows per request; each holds up to 100 points
+	rawSkip  = 100  // consecutive points outside the interval after which a new request skips the others
 )
 
-// Read visits the visible points of a selection in the order of their rows, until visit returns an error, which Read returns. A
-// point's payload is valid only during the visit. ctx bounds the whole call, and the timeout of scans each of its requests,
-// including the visits during it.
+// Read visits the visible points of a selection in the order of their rows. If visit returns an error, Read stops and returns
+// it. A point's payload is valid only during the visit. ctx bounds the whole call; the timeout of scans bounds each request,
+// including its visits.
 func (r *Raw) Read(ctx context.Context, s Selection, visit func(RawPoint) error) error {
 	if err := r.admit(ctx); err != nil {
 		return err
@@ -55,19 +52,19 @@ type rawRead struct {
 	selection Selection
 	visit     func(RawPoint) error
 
-	// Of one request:
+	// The state of one request:
 	h       dataset.Visibility
-	rng     rowkey.Range // that was asked for
+	rng     rowkey.Range // the requested range
 	rows    int
-	last    string       // row key
-	next    rowkey.Range // where to go on, if skip is set
+	last    string       // the last row key
+	next    rowkey.Range // the range of the next request, if skip is set
 	skip    bool
-	err     error // the visitor's, or of a foreign row
+	err     error // from visit, or for a foreign row
 	path    string
-	outside int // consecutive points of the entity at path that lie outside of the interval
+	outside int // consecutive points of the entity at path that are outside the interval
 }
 
-// ranges returns what is to be read, without what was.
+// ranges returns the key ranges of the selection that are still to be read.
 func (r *rawRead) ranges() []rowkey.Range {
 	s := r.selection
 	space := r.points
@@ -89,7 +86,7 @@ func (r *rawRead) ranges() []rowkey.Range {
 	}
 	from := rowkey.Range{Start: string(space.AppendEvent(nil, s.After.Path, s.After.Units, s.After.ID)) + "\x00"}
 	if r.d.Head.Only {
-		from.Start = string(space.AppendEntity(nil, s.After.Path)) // its row may hold more
+		from.Start = string(space.AppendEntity(nil, s.After.Path)) // the row may hold further points
 	}
 	rest := all[:0]
 	for _, rng := range all {
@@ -101,7 +98,7 @@ func (r *rawRead) ranges() []rowkey.Range {
 	return rest
 }
 
-// request reads some rows of a range, and returns what is left of it.
+// request reads some rows of a range, and returns the rest of the range.
 func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
 	r.h = r.d.Visibility(r.table.Clock())
 	r.rng, r.rows, r.last, r.skip, r.err, r.path, r.outside = rng, 0, "", false, nil, "", 0
@@ -123,7 +120,7 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 	case r.err != nil:
 		return rng, r.err
 	case err != nil && r.rows > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return rng.After(r.last), nil // the visits took their time
+		return rng.After(r.last), nil // the visits used up the request's time: continue in a new request
 	case err != nil:
 		return rng, r.table.Explain(err)
 	case r.skip:
@@ -156,7 +153,7 @@ func (r *rawRead) pointRow(row *bt.Row) bool {
 	return r.err == nil
 }
 
-// pass passes over a point outside of the interval, and over many at once by ending the request.
+// pass skips a point outside the interval. After rawSkip of them it ends the request, and the next one skips the rest.
 func (r *rawRead) pass(path string, units int64) bool {
 	if path != r.path {
 		r.path, r.outside = path, 0

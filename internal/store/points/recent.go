@@ -15,11 +15,11 @@ const (
 )
 
 const (
-	crowd      = 8    // this many rows of an entity cost about as much as a request for its newest
+	crowd      = 8    // reading this many rows costs about as much as one request
 	wanted     = 3    // expected points in a range that does not begin at the newest point
-	mostMisses = 3    // misses of an entity's range before the entity is read alone
-	aloneFor   = 1000 // calls
-	aloneOnce  = 16   // calls, if a request was full or failed before it reached the entity
+	mostMisses = 3    // after this many ranges without a point, the entity is read alone
+	aloneFor   = 1000 // number of calls in which such an entity is read alone
+	aloneOnce  = 16   // the same after a request that was full or failed before it reached the entity
 )
 
 // Recent remembers the results of reads of many newest points, so that the next such read can ask for short ranges in
@@ -112,7 +112,7 @@ func (c *recency) learn(paths []string, found []seen, now int64) {
 		switch {
 		case found[i].read:
 			s = s.after(&found[i], now)
-		case found[i].full: // the request failed, and so did the entity's own read: it may be the cause
+		case found[i].full: // the shared request failed, and the entity's own read too: the entity may be the cause
 			s.alone = aloneOnce
 		default:
 			continue

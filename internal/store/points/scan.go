@@ -12,29 +12,29 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Span says what to read of one entity: the points between two times in units, both included.
+// Span selects points of one entity: those between two times in units, both included.
 type Span struct {
 	Path           string // of the entity
 	Oldest, Newest int64
-	ID             string // read only the point with this ID, of one time; empty for all
-	After          string // read only behind this row key, in the order of the span; empty for all
-	Limit          int    // 0 for none
-	Reverse        bool
-	Long           bool // bounded by the timeout of scans
-	class          *int // read only payloads of this class, by its index; nil for all
+	ID             string // only the point with this ID, if Oldest equals Newest; empty for all
+	After          string // only points after this row key, in the order of the span; empty for all
+	Limit          int    // of points; 0 for none
+	Reverse        bool   // oldest first
+	Long           bool   // the timeout of scans applies instead of that of reads
+	class          *int   // read only payloads of this class, by its index; nil for all
 }
 
 // Found is a visible point that a scan has found. It is valid only during the visit.
 type Found struct {
 	dataset.Hit
 	item   *readrows.Cell // the payload
-	row    *bt.Row        // of the point; nil where it was found in a head
-	column int            // the index of the payload's column, where it was found in a head
+	row    *bt.Row        // the point's row; nil for a point of a head
+	column int            // the index of the payload's column; only for a point of a head
 }
 
-// Scan calls visit for each visible point in order, until it returns false. The range of keys ends where points expire, so
-// expired points cost nothing. The filter hides points that have expired in one class but not in another. Rows of other
-// programs are skipped, and more rows are read if they used up the limit.
+// Scan calls visit for each visible point, in order, until visit returns false. The key range ends where points expire in all
+// classes, so expired points cost nothing. The filter hides points that have expired only in their own class. Rows of other
+// programs are skipped. If they use up the limit of a request, Scan sends another request.
 func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error {
 	if r.D.Head.Only {
 		return r.scanHead(ctx, s, visit)
@@ -59,7 +59,7 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	defer cancel()
 	sc := scanner{rows: r, rng: rng, horizon: h, path: s.Path, prefix: prefix, limit: s.Limit, visit: visit}
 	shown := h
-	if oldest < s.Newest { // a read of one time has its rows by key
+	if oldest < s.Newest { // for one time, the keys suffice
 		shown = h.Between(oldest, s.Newest)
 	}
 	filter := shown.Filter()
@@ -88,7 +88,7 @@ func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error 
 	return nil
 }
 
-// MakeUp is how many rows a request asks for at least, after rows of other programs have used up the limit.
+// MakeUp is the minimum limit of a request after rows of other programs have used up the limit of the one before.
 const MakeUp = 100
 
 // scanner turns the rows of one entity into points.
@@ -96,10 +96,10 @@ type scanner struct {
 	rows    *Rows
 	horizon dataset.Visibility
 	path    string       // of the entity
-	rng     rowkey.Range // that was asked for
-	prefix  string       // of the row keys of the entity's points
+	rng     rowkey.Range // the requested range
+	prefix  string       // the prefix of the row keys of the entity's points
 	limit   int          // of points; 0 for none
-	makeUp  bool         // more rows were asked for than points are wanted
+	makeUp  bool         // the request may return more rows than points are wanted
 	visit   func(*Found) bool
 	found   Found
 
@@ -110,7 +110,7 @@ type scanner struct {
 	foreign error
 }
 
-// row visits the point in a row. A row outside of the range ends the scan before it is decoded.
+// row visits the point in a row. A row outside the range ends the scan and is not decoded.
 func (sc *scanner) row(row *bt.Row) bool {
 	sc.last = row.Key()
 	sc.seen++

@@ -16,36 +16,38 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Bounds of a request for the newest points of several entities. The service cannot limit the rows of each range, so a request
-// may return crowd rows an entity in all.
+// Bounds of a shared request for the newest points of several entities. The service cannot limit the rows of each range, so the
+// request has one limit: crowd rows per entity on average.
 const (
-	together   = 4        // entities that are worth such a request
-	mostRanges = 250      // of a request, so that it ends well within the timeout of reads
+	together   = 4        // minimum number of entities for a shared request
+	MostRanges = 250      // maximum number of ranges per request, so that it ends well within the timeout of reads
 	maxHeld    = 16 << 20 // bytes of payloads that are held until the request ends
-	maxSurplus = 4 << 20  // bytes of payloads that are read and not returned
-	rangeBytes = 16       // that a range takes in a request beside its keys
+	maxSurplus = 4 << 20  // bytes of payloads that are read but not returned
+	rangeBytes = 16       // overhead of a range in a request
 )
 
 // short is the range in which the newest point of an entity is expected.
 type short struct {
 	index int // of the entity in the call
 	rng   rowkey.Range
-	from  int64 // its oldest time, in units
-	whole bool  // it has all visible points
+	from  int64 // the oldest time of the range, in units
+	whole bool  // the range has all visible points of the entity
 }
 
-// shortHit is what a request found in such a range.
+// shortHit is the result for one range.
 type shortHit struct {
 	hit    dataset.Hit
 	found  bool
 	rows   int
-	oldest int64 // time of the last row, in units
+	oldest int64 // the time of the last row, in units
 }
 
-// newestTogether is Newest for the newest point of each entity. It reads short ranges in one request, as earlier calls have
-// shown where the newest points are. Entities that are not known are read alone at the same time, and after it those that had
-// no point in a range of a part of their history: over all of it, so that what is written and deleted between the two requests
-// cannot hide a point. Entities of a request that failed for a time are read alone, too.
+// newestTogether is Newest for the newest point of each entity. Earlier calls have shown where the newest points are, so it
+// reads short ranges of many entities in one request.
+//
+// It reads entities that it does not know alone, at the same time. Afterwards it also reads alone those whose range had no point
+// but was not the whole history, and those whose request failed temporarily. Such a read covers the whole history: a point that
+// is written or deleted between the two requests can then not hide another.
 func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	recent := r.Recent.of(r.Tenant, r.D.Name)
 	now, _ := r.D.Precision.AtOrBefore(r.Clock())
@@ -61,15 +63,10 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 		}
 		visit(i, hits, err)
 	}
-	earn := func(requests int) {
-		if o.Hedge.On() {
-			r.Hedges.Earn(requests, o.Hedge.MaxRatio)
-		}
-	}
 	var mu sync.Mutex
-	var rest []int // entities that their ranges did not show
-	earn(len(parts) + len(alone))
-	AtOnce(o.Width, len(parts)+len(alone), func(k int) {
+	var rest []int // entities that are read alone afterwards
+	r.Hedges.Earn(o.Hedge, len(parts)+len(alone))
+	bt.AtOnce(o.Width, len(parts)+len(alone), func(k int) {
 		if k >= len(parts) {
 			readAlone(alone, k-len(parts))
 			return
@@ -97,13 +94,13 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 			}
 		}
 	})
-	earn(len(rest))
-	AtOnce(o.Width, len(rest), func(k int) { readAlone(rest, k) })
+	r.Hedges.Earn(o.Hedge, len(rest))
+	bt.AtOnce(o.Width, len(rest), func(k int) { readAlone(rest, k) })
 	recent.learn(paths, found, now)
 }
 
-// Temporary reports whether entities of a request that failed are worth a request each: one range that cannot be reached
-// holds up those behind it, and many small rows may take longer than the timeout of reads.
+// Temporary reports whether the entities of a failed request may succeed alone: one range that cannot be reached blocks the
+// ranges after it, and many rows may take longer than the timeout of reads.
 func Temporary(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted:
@@ -112,8 +109,8 @@ func Temporary(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
-// shortRanges returns the ranges of a call, in the order of their keys and in parts that fit into a request each, and the
-// entities that are read alone. Ranges begin at the times from, where they are not negative, and at oldest at the earliest.
+// shortRanges returns the ranges of a call in parts of one request each, in key order, and the entities that are read alone. from
+// is the time at which each entity's range begins, or negative to read the entity alone. No range begins before oldest.
 func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts [][]short, alone []int) {
 	ranges := make([]short, 0, len(paths))
 	for i := range paths {
@@ -132,18 +129,27 @@ func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts []
 		return nil, alone
 	}
 	slices.SortFunc(ranges, func(a, b short) int { return cmp.Compare(a.rng.Start, b.rng.Start) })
+	return SplitRanges(ranges, func(s short) rowkey.Range { return s.rng }), alone
+}
+
+// SplitRanges cuts a list of key ranges into parts that fit into one request each.
+func SplitRanges[T any](ranges []T, of func(T) rowkey.Range) (parts [][]T) {
 	begin, size := 0, 0
-	for j, s := range ranges {
-		n := len(s.rng.Start) + len(s.rng.Limit) + rangeBytes
-		if j > begin && (size+n > maxRowSet || j-begin == mostRanges) {
-			parts, begin, size = append(parts, ranges[begin:j]), j, 0
+	for i, r := range ranges {
+		rng := of(r)
+		n := len(rng.Start) + len(rng.Limit) + rangeBytes
+		if i > begin && (size+n > maxRowSet || i-begin == MostRanges) {
+			parts, begin, size = append(parts, ranges[begin:i]), i, 0
 		}
 		size += n
 	}
-	return append(parts, ranges[begin:]), alone
+	if begin < len(ranges) {
+		parts = append(parts, ranges[begin:])
+	}
+	return parts
 }
 
-// readShort reads ranges in one request. If it fails, the points that had come before stand.
+// readShort reads ranges in one request. If the request fails, the points that had arrived are still returned.
 func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h dataset.Visibility, o Options) (shortHits, error) {
 	set, oldest := make(bigtable.RowRangeList, len(part)), r.D.Precision.Max()
 	for j, s := range part {
@@ -164,14 +170,14 @@ func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h da
 	})
 }
 
-// shortHits is what one request has found.
+// shortHits is the result of one request.
 type shortHits struct {
 	hits    []shortHit // by range
-	reached int        // ranges that were read to their end; the request was full before it came to that of the others
-	step    int64      // time between two rows of an entity of which there were too many; 0 if there was none
+	reached int        // the number of ranges that were read to their end, before the request was full
+	step    int64      // the time between two rows of an entity with too many rows; 0 if there was none
 }
 
-// seen returns how the request has found the entity of a range.
+// seen returns what the request has shown about the entity of a range.
 func (g *shortHits) seen(j int) seen {
 	hit := &g.hits[j]
 	switch {
@@ -186,7 +192,7 @@ func (g *shortHits) seen(j int) seen {
 // step returns the time between two rows of the range, 0 if there are not two.
 func (h *shortHit) step() int64 { return (h.hit.Units - h.oldest) / int64(max(1, h.rows-1)) }
 
-// shortReader takes the rows of one request for short ranges, which come in the order of their keys.
+// shortReader reads the rows of one request for short ranges. They arrive in key order.
 type shortReader struct {
 	rows    *Rows
 	visible dataset.Visibility
@@ -196,13 +202,13 @@ type shortReader struct {
 
 	at      int // the range of the last row
 	total   int // rows
-	held    int // bytes of payloads that are the newest
-	surplus int // bytes of the others
+	held    int // bytes of the newest payloads, which are returned
+	surplus int // bytes of all other payloads
 	foreign bool
 }
 
-// row takes in a row, and reports whether the request goes on. A row outside of the range of the last row and those behind it
-// was not asked for.
+// row reads a row, and reports whether the request continues. A row before the range of the last row, or between ranges, is
+// foreign.
 func (in *shortReader) row(row *bt.Row) bool {
 	key := row.Key()
 	for in.at < len(in.part) && key >= in.part[in.at].rng.Limit {
@@ -234,7 +240,7 @@ func (in *shortReader) row(row *bt.Row) bool {
 	return in.held <= maxHeld
 }
 
-// step returns the time between two rows of the last entity that had too many, 0 if none had.
+// step returns the time between two rows of the last entity with too many rows, or 0.
 func (in *shortReader) step() int64 {
 	for j := in.at; j >= 0 && j < len(in.hits); j-- {
 		if in.hits[j].found && in.hits[j].rows > crowd {

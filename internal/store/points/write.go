@@ -22,12 +22,12 @@ type Write struct {
 	Entity       rowkey.ID
 	Units        int64  // the time
 	ID           string // in a dataset with Identity
-	Key          string // of the point's row
-	Head         string // of the head's row; "" where there are none
-	HeadOnly     bool   // write the head alone: the dataset has no other rows, or the point's row is written already
+	Key          string // the row key of the point
+	Head         string // the row key of the head; "" without heads
+	HeadOnly     bool   // write only the head: the dataset has no other rows, or the point's row is already written
 	Cell         bigtable.Timestamp
 	Payload      []byte
-	MaybeApplied bool // the answer to an attempt of a writer was lost
+	MaybeApplied bool // a writer has lost the response to an earlier attempt
 }
 
 // NewWrite returns the write of a point whose path, time and ID have been checked.
@@ -48,9 +48,9 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 	return w
 }
 
-// isOwnWrite reports whether a stored payload that equals w's counts as written by w. A payload in another class expires at
-// another time, so it counts as another writer's, unless tenants can be in that class: a journal may write a first-wins point
-// again after its tenant has changed class, and must not be refused for its own point.
+// isOwnWrite reports whether a stored payload that equals w's counts as written by w. Normally a payload in another class does
+// not, because it expires at another time. It does if FirstWins is set and a tenant's profile can choose that class: a journal
+// may write a point again after its tenant has changed class, and its own point must not make it fail.
 func (w *Write) isOwnWrite(item *readrows.Cell) bool {
 	if item.Column == w.D.Columns[0].Name {
 		return true
@@ -67,11 +67,11 @@ func (w *Write) isOwnWrite(item *readrows.Cell) bool {
 	return class == 0 || base.Classes[class].Choice
 }
 
-// InsertWidth is how many conditional writes of one call are under way at once.
+// InsertWidth is the maximum number of concurrent conditional writes of one call.
 const InsertWidth = 16
 
-// Prepare checks a point that is about to be written, all but its payload, and returns its time in units of the precision. The
-// point is written by d: the dataset in the class that the tenant is in.
+// Prepare checks everything of a point except its payload, and returns its time in units of the precision. d is the dataset in
+// the tenant's class.
 func (r *Rows) Prepare(d *dataset.Dataset, path, id string, t, now time.Time) (units int64, err error) {
 	if err := r.Space.CheckPath(path); err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func (r *Rows) NewWrite(d *dataset.Dataset, path string, units int64, id string,
 	return NewWrite(d, r.Space, r.Heads, path, units, id, payload), nil
 }
 
-// Conditional reports whether the write depends on what its row holds, and so cannot go in bulk.
+// Conditional reports whether the write depends on the content of its row. Such writes cannot be sent in bulk.
 func (w *Write) Conditional() bool { return w.D.FirstWins || w.D.Merge }
 
 // marks reports whether the write marks rollups.
@@ -161,7 +161,7 @@ func (s *Table) sendMany(ctx context.Context, rows *bt.Table, writes []*Write) (
 
 // SendIfAbsent makes one write if no visible point exists, and reports what it found. It reads the point first.
 func (r *Rows) SendIfAbsent(ctx context.Context, w *Write) (found bt.Inserted, out bt.Outcome) {
-	// The head is written after its point, also if an earlier try left it out.
+	// The head is written after its point, also if an earlier call failed to write the head.
 	after := w.Head != "" && !w.HeadOnly
 	n := r.NewCacheWrite()
 	n.Begin(w)
@@ -178,21 +178,21 @@ func (r *Rows) SendIfAbsent(ctx context.Context, w *Write) (found bt.Inserted, o
 	return found, r.Explained(outs[0])
 }
 
-// Explained returns the outcome with what Explain adds to its error.
+// Explained returns the outcome with its error explained.
 func (s *Table) Explained(o bt.Outcome) bt.Outcome {
 	o.Err = s.Explain(o.Err)
 	return o
 }
 
-// SendAlone makes conditional writes side by side, those of one row in their order, and then brings them to their heads.
-// If once is set, each is attempted once.
+// SendAlone makes conditional writes in parallel, those of one row in order, and then writes their heads. If once is set, it
+// attempts each write once.
 func (s *Table) SendAlone(ctx context.Context, rows *bt.Table, writes []*Write, once bool) []bt.Outcome {
 	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()
 	outs := make([]bt.Outcome, len(writes))
 	together := len(writes)
 	if slices.ContainsFunc(writes, (*Write).marks) {
-		together = InsertWidth // so that marks are young when their writes are sent
+		together = InsertWidth // marks must be recent when their writes are sent
 	}
 	for from := 0; from < len(writes); from += together {
 		part, outs := writes[from:min(from+together, len(writes))], outs[from:]

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// nextHeads is next over heads: one row an entity, so nothing is skipped.
+// nextHeads is next for heads. They have one row per entity, so nothing is skipped.
 func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	limit := points.HeadPage
 	if s.few > 0 {
@@ -33,7 +33,7 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	return pg.hits, nil
 }
 
-// head takes in the head of an entity, and reports whether the page goes on.
+// head reads a head, and reports whether the page continues.
 func (s *scan) head(pg *page, row *bt.Row) bool {
 	pg.last = row.Key()
 	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {

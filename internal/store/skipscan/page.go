@@ -22,8 +22,8 @@ type Pager struct {
 	last  string
 }
 
-// OpenPage returns the page of entities below a prefix that begins behind a cursor, or the first one if it is empty. Its kind is
-// cursor.Newest, with payloads, or cursor.Entities.
+// OpenPage returns the page of entities below a prefix that begins after a cursor; an empty cursor means the first page. The
+// kind is cursor.Newest, with payloads, or cursor.Entities.
 func OpenPage(r *points.Rows, kind cursor.Kind, prefix string, size int, text string) (Pager, error) {
 	if err := points.CheckPageSize(size); err != nil {
 		return Pager{}, err
@@ -46,7 +46,7 @@ func OpenPage(r *points.Rows, kind cursor.Kind, prefix string, size int, text st
 	return p, nil
 }
 
-// Add counts an entity to the page. If the page is full, the entity is not on it, and next is the cursor of the page that follows.
+// Add adds an entity to the page. If the page is full, it does not, and returns the cursor of the next page.
 func (p *Pager) Add(h dataset.Hit) (next string, full bool) {
 	p.bytes += len(h.Payload)
 	if p.found == p.size || p.found > 0 && p.bytes > points.PageBytes {

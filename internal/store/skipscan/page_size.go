@@ -1,20 +1,20 @@
 package skipscan
 
-// A page of a skip scan ends within the history of one entity, and the next page begins with the next entity. A small page
-// costs a request for every entity. A large page takes many short histories in one request, but reads far into a long one.
+// A page of a skip scan ends within the history of one entity, and the next page begins with the next entity. Small pages need
+// a request per entity. A large page holds many short histories, but reads far into a long one.
 const (
 	firstPage     = 32
 	largestPage   = 1024
-	rowsPerEntity = 16 // that a scan may read on average
+	rowsPerEntity = 16 // rows that a scan may read per entity on average
 	probe         = 32 // rows of a page that tests whether histories have become short
 	firstPause    = 2 * probe
 	longestPause  = 1 << 14
 )
 
-// pager decides how many rows the next page asks for. Pages grow while most of a page is needed, and shrink to the part that
-// was. Once they have shrunk to one entity a page, a probe is made now and then, less and less often while probes find long
-// histories. Pages spend a credit that entities earn, so a scan reads at most firstPage rows and rowsPerEntity for each entity,
-// plus the points that are wanted of it.
+// pager chooses the size of the next page. Pages grow while most of their rows are needed, and shrink to the part that was
+// needed. At one entity per page, the pager now and then probes with a larger page, less often after each probe that finds long
+// histories. Entities earn a credit that pages spend. So a scan reads at most firstPage rows in total, plus rowsPerEntity rows
+// and the wanted points per entity.
 type pager struct {
 	each    int // points that are wanted of each entity
 	largest int
@@ -31,7 +31,7 @@ func newPager(largest, each int) pager {
 // next returns the limit of the next page.
 func (p *pager) next() int { return max(1, min(p.want, p.credit, p.largest)) }
 
-// note takes in a page: its rows, how many of them were needed to reach its last entity, and how many entities it has.
+// note records a page: its rows, how many of them were needed to reach its last entity, and its entities.
 func (p *pager) note(rows, needed, entities int) {
 	p.earn(rows, entities)
 	if p.probing {
@@ -48,10 +48,10 @@ func (p *pager) note(rows, needed, entities int) {
 	}
 }
 
-// earn takes in the rows and the entities of a request.
+// earn records the rows and the entities of a request.
 func (p *pager) earn(rows, entities int) { p.credit += (rowsPerEntity+p.each-1)*entities - rows }
 
-// share divides what is left of a scan among n that go on with its parts.
+// share returns the pager for each of n parts of the rest of a scan.
 func (p pager) share(n int) pager {
 	p.credit /= n
 	p.probing = false

@@ -14,24 +14,24 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// A skip scan knows where its next request starts only when it has seen the answer to the last one. So one scan of a big
-// prefix waits for the network once for each entity. Several scans, each of a part of the range, wait at the same time.
+// The start of a skip scan's next request depends on the response to the last one. So one scan of a big prefix waits for the
+// network once per entity. Several scans of parts of the range wait at the same time.
 const (
-	bigAfter   = 32 // requests after which a range is cut into parts
-	againAfter = 64 // requests after which the part that the consumer waits for is cut again
-	parts      = 8  // that a range is cut into
-	deepest    = 3  // cuts within cuts; each holds in memory what it has read ahead
-	partAhead  = 128
-	saltsAhead = 4096 // of all salts together
+	bigAfter   = 32   // requests after which a range is cut into parts
+	againAfter = 64   // requests after which the part that the consumer waits for is cut again
+	parts      = 8    // parts of a cut
+	deepest    = 3    // maximum number of cuts within cuts; each holds in memory what it has read ahead
+	partAhead  = 128  // entities that a part reads ahead
+	saltsAhead = 4096 // entities that all salts together read ahead
 )
 
-// Query says which entities Scan reads.
+// Query selects the entities and points that Scan reads.
 type Query struct {
 	Prefix  string // the path of the prefix; "" is all entities
-	After   string // the path of an entity: the scan starts behind it; "" is the first
-	Few     int    // how many entities the caller takes at most; 0 is all
-	Each    int    // how many points of each entity; 0 is one
-	Values  bool   // with their payloads
+	After   string // the path of the entity after which the scan starts; "" is the beginning
+	Few     int    // the maximum number of entities that the caller takes; 0 is all
+	Each    int    // the number of points per entity; 0 is one
+	Values  bool   // with payloads
 	Options points.Options
 	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil for none.
 	Slots chan struct{}
@@ -103,7 +103,7 @@ type worker struct {
 	hits []dataset.Hit // received by the consumer, and not yielded yet
 }
 
-// start runs a worker that holds at most a page more than ahead hits.
+// start runs a worker that holds at most ahead hits and a page.
 func (f *merger) start(scan scan, ahead int) *worker {
 	l := &worker{scan: scan, ahead: ahead, out: make(chan []dataset.Hit, 1)}
 	f.wg.Go(func() {
@@ -146,7 +146,7 @@ func (l *worker) run(f *merger) error {
 	return err
 }
 
-// next reads a page, when fewer requests are under way than allowed.
+// next waits for a slot and reads a page.
 func (l *worker) next(f *merger) ([]dataset.Hit, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
@@ -204,8 +204,8 @@ func (f *merger) take(hits []dataset.Hit) (bool, error) {
 // over returns the error of a sequence whose context has ended.
 func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
-// single runs one scan in the goroutine of the consumer, and in parts once it has proved big. A scan for few entities is never
-// cut: most of what its parts read ahead would be wasted.
+// single runs one scan in the goroutine of the consumer, and cuts it into parts after bigAfter requests. It never cuts a scan
+// for few entities: most of what the parts read ahead would be wasted.
 func (f *merger) single(scan scan) error {
 	defer scan.remember()
 	for !scan.rest.Empty() {
@@ -227,7 +227,7 @@ func (f *merger) single(scan scan) error {
 	return nil
 }
 
-// cut runs the rest of a scan in parallel parts, and yields what they find in order.
+// cut runs the rest of a scan in parallel parts, and yields their hits in order.
 func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	last, err := f.last(&scan)
 	if err != nil || last == "" {
@@ -264,8 +264,8 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	return true, nil
 }
 
-// last is lastKey, when fewer requests are under way than allowed. The parts are cut below the last key and not below the limit
-// of the range, which may be far behind it.
+// last waits for a slot and returns lastKey. Parts are cut below the last key, because the limit of the range may be far behind
+// it.
 func (f *merger) last(scan *scan) (string, error) {
 	if err := f.enter(); err != nil {
 		return "", err
@@ -274,7 +274,7 @@ func (f *merger) last(scan *scan) (string, error) {
 	return scan.lastKey(f.ctx)
 }
 
-// lastKey returns the last key of the rest of a scan, "" if there is none.
+// lastKey returns the last key in the rest of a scan, or "".
 func (s *scan) lastKey(ctx context.Context) (string, error) {
 	type answer struct {
 		key     string
@@ -292,7 +292,7 @@ func (s *scan) lastKey(ctx context.Context) (string, error) {
 	return got.key, err
 }
 
-// salted runs one scan for each salt and merges what they find.
+// salted runs one scan per salt and merges their hits.
 func (f *merger) salted(scans []scan) error {
 	var m workerHeap
 	ahead := max(16, min(partAhead, saltsAhead/len(scans)))
@@ -342,7 +342,8 @@ func (l *worker) fill() (bool, error) {
 	return true, nil
 }
 
-// workerHeap is a heap of workers by the order of their next hits.
+// workerHeap is a heap of workers, ordered by their next hits. It is not a container/heap, whose interface calls cost more per
+// hit than the comparisons.
 type workerHeap []*worker
 
 func (m workerHeap) order() {

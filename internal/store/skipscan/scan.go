@@ -19,8 +19,8 @@ const pageBytes = 4 << 20
 // scan finds the newest visible points of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
 //
-// Pages show expired rows too: the first row of an entity shows that all of it has expired, and the scan skips to the next
-// entity. With a filter that hides expired rows, the service would read through all of them for a row to return.
+// Pages include expired rows. If the first row of an entity has expired in all classes, so has the entity, and the scan skips
+// to the next one. A filter that hides expired rows would make the service read all of them to find a row to return.
 type scan struct {
 	table   *points.Table
 	rows    *bt.Table
@@ -28,13 +28,13 @@ type scan struct {
 	d       *dataset.Dataset
 	horizon dataset.Visibility
 	oldest  int64
-	values  bool
-	heads   bool // rows are heads
-	few     int  // how many entities are wanted; 0 is all
-	each    int  // how many points of each are wanted
+	values  bool // with payloads
+	heads   bool // the rows are heads
+	few     int  // the wanted number of entities; 0 is all
+	each    int  // the wanted number of points per entity
 	options points.Options
 
-	rest     rowkey.Range // not read yet
+	rest     rowkey.Range // the range that is not read yet
 	pager    pager
 	requests int
 
@@ -46,26 +46,26 @@ type scan struct {
 	alone   bool            // the next request is not for known entities
 }
 
-// page is what one request of a skip scan has brought.
+// page is the result of one request of a skip scan.
 type page struct {
 	rng      rowkey.Range
 	rows     int
 	needed   int // rows up to the first one of the last entity
 	entities int
 	bytes    int
-	last     string // row key
-	cut      bool   // ended before all rows came
+	last     string // the last row key
+	cut      bool   // the page ended before all rows had arrived
 	foreign  bool
 	hits     []dataset.Hit
 
-	path   string // of the last entity
-	prefix string // of its row keys
-	found  int    // how many of its newest visible points are known
-	run    int    // how many of its rows there were
-	old    bool   // its last row is too old for all classes
+	path   string // the last entity
+	prefix string // the prefix of the last entity's row keys
+	found  int    // the number of the last entity's points in hits
+	run    int    // the number of the last entity's rows
+	old    bool   // the last row is too old for all classes
 
-	met      []rowkey.Known // entities
-	expected string         // prefix of the row keys of the known entity of the current range
+	met      []rowkey.Known // the entities
+	expected string         // the prefix of the row keys of the known entity of the current range
 	missed   bool           // the newest point of that entity is not where it was
 	at       int            // index of that entity
 }
@@ -115,13 +115,11 @@ func (s *scan) end(ctx context.Context, pg *page) ([]dataset.Hit, error) {
 // request makes one request of a scan, hedged if the options say so.
 func request[R any](ctx context.Context, s *scan, read func(context.Context) (R, error)) (R, error) {
 	s.requests++
-	if s.options.Hedge.On() {
-		s.table.Hedges.Earn(1, s.options.Hedge.MaxRatio)
-	}
+	s.table.Hedges.Earn(s.options.Hedge, 1)
 	return points.Once(ctx, s.table, s.options.Hedge, read)
 }
 
-// read reads the first rows of what is left.
+// read reads the first rows of the rest.
 func (s *scan) read(ctx context.Context, limit int) (page, error) {
 	pg := page{rng: s.rest}
 	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
@@ -129,7 +127,7 @@ func (s *scan) read(ctx context.Context, limit int) (page, error) {
 	return pg, s.checked(err, pg.foreign)
 }
 
-// row takes in a row of a page, and reports whether the page goes on.
+// row reads a row of a page, and reports whether the page continues.
 func (s *scan) row(pg *page, row *bt.Row) bool {
 	key := row.Key()
 	if pg.foreign = key < pg.rng.Start || key >= pg.rng.Limit; pg.foreign {
@@ -143,7 +141,7 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 	pg.cut = pg.bytes >= pageBytes
 	units, id, ok := s.space.PointTime(key, pg.prefix)
 	if !ok {
-		pg.entities++ // a row of another program counts as one, so that such rows do not make pages small
+		pg.entities++ // a row of another program counts as an entity, so that such rows do not make pages small
 		pg.needed = pg.rows
 		var path string
 		if path, units, id, ok = s.space.SplitEvent(key); !ok {
@@ -165,7 +163,7 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 	return !pg.cut
 }
 
-// enter takes in the first row of an entity. Hits are kept longer than other keys, so they get a path of their own.
+// enter records the first row of an entity. Hits outlive the rows, so the entity gets a path of its own.
 func (s *scan) enter(pg *page, prefix, path string, units int64) {
 	if prefix == pg.expected {
 		prefix = pg.expected
@@ -179,8 +177,8 @@ func (s *scan) enter(pg *page, prefix, path string, units int64) {
 	}
 }
 
-// hit returns the visible point in a row of an entity. As in reads of one entity, a row that is too old has none, whatever
-// times its cells carry.
+// hit returns the visible point in a row. As in reads of one entity, a row older than the retention has none, even if its
+// cells have later timestamps.
 func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hit, bool) {
 	if units < s.oldest {
 		return dataset.Hit{}, false
@@ -192,9 +190,9 @@ func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hi
 	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
-// behind finds the n newest visible points of an entity behind a row, after a page has not shown enough of them. If its rows were
-// too old for all classes there are none. Otherwise the page ended within them, or they have expired in their class, and older
-// ones in another class may be visible.
+// behind finds the n newest visible points of an entity after a row, if the page did not have enough of them. Either the page
+// ended within the entity, or its points have expired in their class and older ones in another class may be visible. If the
+// rows were too old for all classes, there are none.
 func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.Hit, error) {
 	var all []dataset.Hit
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
