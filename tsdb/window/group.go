@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -93,7 +93,7 @@ func (a *Aggregator[T]) readGroup(ctx context.Context, from Ranger[T], entities 
 	for block := range slices.Chunk(entities, width) {
 		found := make([][]Bucket, len(block))
 		errs := make([]error, len(block))
-		points.AtOnce(width, len(block), func(i int) { found[i], errs[i] = each.readAll(ctx, from, block[i], f) })
+		bt.AtOnce(width, len(block), func(i int) { found[i], errs[i] = each.readAll(ctx, from, block[i], f) })
 		for i := range block {
 			if errs[i] != nil {
 				return nil, f, errs[i]
