@@ -64,12 +64,12 @@ func TestBigPrefixIsReadSideBySide(t *testing.T) {
 			named func(i int) string
 			most  time.Duration // for 300 devices, at 10 ms per call
 		}{
-			"numbers":              {0, number, 2 * time.Second},
-			"padded":               {0, padded, 2 * time.Second},
-			"random":               {0, func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }, 2 * time.Second},
-			"in one cluster": {0, clusteredName, 2 * time.Second},
-			"all but one at end":   {0, skewed, 2 * time.Second},
-			"salted":               {16, number, time.Second},
+			"numbers":            {0, number, 2 * time.Second},
+			"padded":             {0, padded, 2 * time.Second},
+			"random":             {0, func(i int) string { return fmt.Sprintf("%08x", uint32(i)*2654435761) }, 2 * time.Second},
+			"in one cluster":     {0, clusteredName, 2 * time.Second},
+			"all but one at end": {0, skewed, 2 * time.Second},
+			"salted":             {16, number, time.Second},
 		} {
 			if testkit.Raced && name != "numbers" && name != "salted" {
 				continue // the plain run covers the other shapes of keys
