@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -111,6 +112,44 @@ func TestDamagedFiles(t *testing.T) {
 	newer[len(magic)] = 2
 	if _, err := Read(bytes.NewReader(newer)); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "2") {
 		t.Errorf("a newer version: %v", err)
+	}
+}
+
+// TestManyGroups: what findings hold in memory follows from the samples, however many tenants they are of.
+func TestManyGroups(t *testing.T) {
+	r := newTestRecorder(t, Options{Column: time.Millisecond})
+	for i := range 20_000 {
+		r.add(writes, time.Duration(i)*3*time.Microsecond, 0, fmt.Appendf(nil, "tenant-%05d#readings#a#7443056836731319018", i), 1)
+	}
+	parts := 0
+	for _, g := range r.Recording().load().groups {
+		parts += cap(g.columns)
+	}
+	if n := len(samplesOf(r.Recording(), writes)); parts > 2*n || n < 10_000 {
+		t.Errorf("%d samples take %d parts of columns", n, parts)
+	}
+}
+
+// TestReadable: what keys hold reaches neither a terminal nor a page as it is.
+func TestReadable(t *testing.T) {
+	r := newTestRecorder(t, Options{Column: time.Millisecond})
+	for i := range 2000 {
+		r.add(writes, time.Duration(i)*10*time.Microsecond, 0, []byte("1\x1b]0;\u009b2J\u202e\xff</script>"), 20<<20)
+	}
+	rec := r.Recording()
+	rec.last = rec.first.Add(20 * time.Millisecond)
+	var out bytes.Buffer
+	for _, draw := range []func(io.Writer, PictureOptions) error{rec.WriteText, rec.WriteHTML} {
+		if err := draw(&out, PictureOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := rec.Findings()
+	for _, f := range found {
+		out.WriteString(f.Reason + f.Remedy)
+	}
+	if bad := out.String(); len(found) < 2 || strings.ContainsAny(bad, "\x1b\u009b\u202e\xff") {
+		t.Errorf("%d findings; the text, the page and the reasons have raw parts of keys", len(found))
 	}
 }
 

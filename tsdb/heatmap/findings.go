@@ -35,7 +35,7 @@ type Finding struct {
 	// Tenant and Dataset are empty if the finding concerns more than one, or rows of other programs.
 	Tenant  string `json:"tenant,omitempty"`
 	Dataset string `json:"dataset,omitempty"`
-	// Key is the beginning of the keys that it concerns; empty for all.
+	// Key is the beginning of the keys that it concerns, as it is stored: it may hold any bytes. It is empty for all.
 	Key string `json:"key,omitempty"`
 	// Rate is in rows a second: of the whole recording, or of the busiest column of SuddenIncrease and Periodic.
 	Rate float64 `json:"rate"`
@@ -72,6 +72,9 @@ func (r *Recording) Findings() []Finding {
 	for _, rule := range []func() []Finding{l.sequential, l.hotEntities, l.hotPrefixes, l.whales, l.bursts, l.largeRows} {
 		out = append(out, rule()...)
 	}
+	for i := range out {
+		out[i].Reason = readable(out[i].Reason) // which has parts of keys, and may go to a terminal
+	}
 	return out
 }
 
@@ -101,11 +104,12 @@ type group struct {
 	place
 	entities []*entity // in the order of their keys
 	rows     float64
-	columns  []slice // one for each column of the recording
+	columns  []slice // those that have samples of the group, in order
 }
 
 // slice is a group's part of a column.
 type slice struct {
+	column  int // its index in the recording
 	rows    float64
 	samples int
 	written []written
@@ -137,7 +141,7 @@ func (r *Recording) load() *load {
 				e.samples++
 				g := groups[p.group]
 				if g == nil {
-					g = &group{place: p, columns: make([]slice, len(r.columns.list))}
+					g = &group{place: p}
 					groups[p.group] = g
 					l.groups = append(l.groups, g)
 				}
@@ -145,7 +149,10 @@ func (r *Recording) load() *load {
 					g.entities = append(g.entities, e)
 				}
 				g.rows += weight
-				s := &g.columns[n]
+				if last := len(g.columns) - 1; last < 0 || g.columns[last].column != n {
+					g.columns = append(g.columns, slice{column: n})
+				}
+				s := &g.columns[len(g.columns)-1]
 				s.rows += weight
 				s.samples++
 				if k == writes {

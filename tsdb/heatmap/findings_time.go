@@ -20,7 +20,7 @@ func (l *load) sequential() (out []Finding) {
 		for n := range g.columns {
 			s := &g.columns[n]
 			rows += l.writtenRows(s)
-			at := l.columns.start(l.columns.list[n].id)
+			at := l.columns.start(l.columns.list[s.column].id)
 			distinct := map[string]bool{}
 			for _, w := range s.written {
 				total++
@@ -111,11 +111,18 @@ func moves(spans []span) bool {
 // bursts finds sudden increases, or a load that comes in equal intervals.
 func (l *load) bursts() (out []Finding) {
 	for _, g := range l.groups {
+		if !slices.ContainsFunc(g.columns, func(s slice) bool { return s.samples >= minSamples }) {
+			continue // nothing to say, and there may be a great many such groups
+		}
 		rates := make([]float64, 0, len(g.columns))
 		at := make([]time.Time, 0, len(g.columns))
 		crowded := make([]bool, 0, len(g.columns))
-		next := int64(0)
+		next, left := int64(0), g.columns
 		for n, col := range l.columns.list {
+			var part slice
+			if len(left) > 0 && left[0].column == n {
+				part, left = left[0], left[1:]
+			}
 			covered := l.covered(col)
 			if covered*4 < l.columns.width {
 				continue // too little to say
@@ -124,9 +131,9 @@ func (l *load) bursts() (out []Finding) {
 				rates, at, crowded = append(rates, 0), append(at, l.columns.start(next)), append(crowded, false)
 			}
 			next = col.id + 1
-			rates = append(rates, g.columns[n].rows/covered.Seconds())
+			rates = append(rates, part.rows/covered.Seconds())
 			at = append(at, l.columns.start(col.id))
-			crowded = append(crowded, g.columns[n].samples >= minSamples)
+			crowded = append(crowded, part.samples >= minSamples)
 		}
 		peaks := peaksOf(rates, crowded)
 		if period, ok := regular(peaks); ok {
@@ -154,8 +161,7 @@ func (l *load) bursts() (out []Finding) {
 
 // distinct returns how many entities wrote in the column of a time, of those that were sampled.
 func (g *group) distinct(list []*column, at time.Time, c *columns) int {
-	id := c.id(at)
-	i, ok := slices.BinarySearchFunc(list, id, func(col *column, id int64) int { return cmp.Compare(col.id, id) })
+	i, ok := slices.BinarySearchFunc(g.columns, c.id(at), func(s slice, id int64) int { return cmp.Compare(list[s.column].id, id) })
 	if !ok {
 		return 0
 	}

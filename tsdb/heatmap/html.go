@@ -74,7 +74,10 @@ func (r *Recording) WriteHTML(w io.Writer, o PictureOptions) error {
 				d.Columns = append(d.Columns, pageColumn{col.id, g.seconds[n], g.columns[n].flat()})
 			}
 		}
-		d.Findings = append(d.Findings, r.Findings()...)
+		for _, f := range r.Findings() {
+			f.Key = readable(f.Key) // as the lines have it, which a click looks for
+			d.Findings = append(d.Findings, f)
+		}
 	}
 	text, err := json.Marshal(d) // which escapes < and >
 	if err != nil {
@@ -116,9 +119,6 @@ func (g *grid) page() pageView {
 	}
 	return v
 }
-
-// readable returns a key as text, since keys hold any bytes.
-func readable(s string) string { return strings.Map(printable, strings.ToValidUTF8(s, "?")) }
 
 // ServeHTTP serves the picture of what was recorded until now, as HTML; with ?format=recording the recording itself, for
 // Load and for "tidectl heatmap"; with ?format=text text. The parameters by and metric select as PictureOptions does.

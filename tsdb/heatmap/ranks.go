@@ -9,7 +9,7 @@ import (
 
 // Ranked returns the recording with ranks in place of the names in row keys: of tenants, datasets and key fields, each among those
 // that it is stored with. The ranks sort as the names do, so pictures and findings stay the same except for the names.
-// Times at the end of keys, and fields that are times close to that of their request, stay. Which keys exist, how many, and when
+// Times at the end of keys, and fields that are nothing but times close to that of their request, stay. Which keys exist, how many, and when
 // they were used can still be seen.
 func (r *Recording) Ranked() *Recording {
 	if len(r.list()) == 0 || r.ranked {
@@ -65,7 +65,7 @@ func split(key string, at time.Time) []field {
 	offset := 0
 	for i, text := range texts {
 		timed := p.tenant != "" && offset == len(p.entity) && len(p.entity) < len(key)
-		out[i] = field{text, timed || isTime(text, at) || text == ""}
+		out[i] = field{text, timed || isTime(text, at) && isOnlyTime(text) || text == ""}
 		offset += len(text) + len(delim)
 	}
 	return out

@@ -82,7 +82,7 @@ func (r *Recorder) column(began time.Duration) *column {
 	at := r.began.Add(began)
 	id := c.id(at)
 	if len(c.list) > 0 {
-		for id-c.list[0].id >= maxColumns && c.width*maxColumns < r.keep {
+		for id-c.list[0].id >= maxColumns && c.width*(maxColumns-1) < r.keep { // the last one has only begun
 			c.widen(r.rnd)
 			id = c.id(at)
 		}

@@ -120,6 +120,21 @@ func TestColumns(t *testing.T) {
 	})
 }
 
+// TestKeep: a recording reaches back as far as asked, also where as many columns would just be as long.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keep = maxColumns * time.Second
+		r := newTestRecorder(t, Options{Keep: keep})
+		for range 500 {
+			r.note(writes, "a", 1)
+			if from, to := r.Recording().Interval(); to.Sub(from) < min(keep, r.now()) {
+				t.Fatalf("after %v the recording reaches back %v, want %v", r.now(), to.Sub(from), keep)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // TestWidening loses no row, and the shares of samples stay.
 func TestWidening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

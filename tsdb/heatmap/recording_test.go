@@ -22,7 +22,8 @@ func TestMerge(t *testing.T) {
 	for i := range 100_000 {
 		large.note(writes, fmt.Sprintf("large#%06d", i), 1)
 	}
-	merged, err := Merge(small.Recording(), nil, large.Recording(), &Recording{})
+	a, b := small.Recording(), large.Recording()
+	merged, err := Merge(a, nil, b, &Recording{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +43,8 @@ func TestMerge(t *testing.T) {
 			t.Errorf("samples say %.0f rows of the small process, want about %.0f", got, want)
 		}
 	}
-	again, err := Merge(small.Recording(), large.Recording())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if third, _ := Merge(small.Recording(), large.Recording()); !bytes.Equal(fileOf(t, again)[20:], fileOf(t, third)[20:]) && again.last.Equal(third.last) {
-		t.Error("a merge of the same recordings differs")
+	if again, err := Merge(a, b); err != nil || !bytes.Equal(fileOf(t, again), fileOf(t, merged)) {
+		t.Errorf("a merge of the same recordings differs: %v", err)
 	}
 }
 
@@ -113,6 +110,28 @@ func TestRanked(t *testing.T) {
 	}
 	if again := ranked.Ranked(); again != ranked {
 		t.Error("ranks are ranked again")
+	}
+}
+
+// TestRankedKeepsOnlyTimes: a name is not kept because a time is before it.
+func TestRankedKeepsOnlyTimes(t *testing.T) {
+	r := newTestRecorder(t, Options{})
+	today := time.Now().UTC()
+	for _, name := range []string{today.Format(time.DateOnly) + "-alice", today.Format(time.RFC3339) + " alice", today.Format("20060102") + "alice", "bob"} {
+		r.note(writes, name+"#x", 1)
+	}
+	stay := []string{today.Format(time.DateOnly), today.Format(time.RFC3339Nano), today.Format(time.DateTime), fmt.Sprint(today.UnixMilli())}
+	for _, text := range stay {
+		r.note(writes, text+"#x", 1)
+	}
+	keys := strings.Join(samplesOf(r.Recording().Ranked(), writes), " ")
+	if strings.Contains(keys, "alice") || strings.Contains(keys, "bob") {
+		t.Errorf("names are left: %s", keys)
+	}
+	for _, text := range stay {
+		if !strings.Contains(keys, text+"#") {
+			t.Errorf("the time %s is gone: %s", text, keys)
+		}
 	}
 }
 

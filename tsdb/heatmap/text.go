@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -52,20 +53,24 @@ func step(strength float64, n int) int {
 	return 1 + int(strength*float64(n-2)+0.5)
 }
 
-// fit cuts or pads text to a width in characters. Control characters become a question mark, since keys hold any bytes.
+// fit cuts or pads text to a width in characters.
 func fit(s string, width int) string {
-	out := []rune(strings.Map(printable, strings.ToValidUTF8(s, "?")))
+	out := []rune(readable(s))
 	if len(out) > width {
 		return string(out[:width-2]) + ".."
 	}
 	return string(out) + strings.Repeat(" ", width-len(out))
 }
 
-func printable(c rune) rune {
-	if c < ' ' || c == 0x7f || c == utf8.RuneError {
-		return '?'
-	}
-	return c
+// readable returns a key as text, since keys hold any bytes. What a terminal could obey, or what is not seen, becomes a
+// question mark.
+func readable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) || c == utf8.RuneError {
+			return '?'
+		}
+		return c
+	}, strings.ToValidUTF8(s, "?"))
 }
 
 // shown returns a value of a metric with its unit.
