@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -102,7 +104,10 @@ func writePrivate(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Chmod(0o600), write(file), file.Close())
+	if err = file.Chmod(0o600); err == nil { // the file may have been another's
+		err = write(file)
+	}
+	return errors.Join(err, file.Close())
 }
 
 func (a *app) findInHeatmap(c *cli.Command) error {
@@ -118,7 +123,8 @@ func (a *app) findInHeatmap(c *cli.Command) error {
 		t := r.Totals()
 		fmt.Fprintf(w, "%d reads, %d writes and %d failures: %d findings\n", t.Reads, t.Writes, t.Failures, len(found))
 		for _, f := range found {
-			fmt.Fprintf(w, "\n%s: %s\n  %s\n  What helps: %s\n", f.Rule, f.Key, f.Reason, f.Remedy)
+			key := strings.Trim(strconv.Quote(f.Key), `"`) // keys hold any bytes, and a terminal obeys some
+			fmt.Fprintf(w, "\n%s: %s\n  %s\n  What helps: %s\n", f.Rule, key, f.Reason, f.Remedy)
 		}
 	}); err != nil {
 		return err
