@@ -75,8 +75,8 @@ func (s *Sketch) Add(x float64) {
 		}
 		s.last = i
 	}
-	s.bins[s.last].n++
-	s.count++
+	s.bins[s.last].n = addCounts(s.bins[s.last].n, 1)
+	s.count = addCounts(s.count, 1)
 }
 
 // Merge adds the numbers of another sketch, which stays as it is. It costs time in proportion to the bins of both.
@@ -84,16 +84,29 @@ func (s *Sketch) Merge(o *Sketch) {
 	if s == nil || o == nil {
 		return
 	}
-	i := 0
+	fresh, i := 0, 0 // bins that only o has
 	for _, b := range o.bins {
 		for i < len(s.bins) && s.bins[i].key < b.key {
 			i++
 		}
 		if i == len(s.bins) || s.bins[i].key != b.key {
-			s.bins = slices.Insert(s.bins, i, b)
-		} else {
-			s.bins[i].n = addCounts(s.bins[i].n, b.n)
+			fresh++
 		}
+	}
+	// From the last bin on, each bin moves at most once.
+	i = len(s.bins) - 1
+	s.bins = slices.Grow(s.bins, fresh)[:len(s.bins)+fresh]
+	to := len(s.bins) - 1
+	for _, b := range slices.Backward(o.bins) {
+		for ; i >= 0 && s.bins[i].key > b.key; i, to = i-1, to-1 {
+			s.bins[to] = s.bins[i]
+		}
+		if i >= 0 && s.bins[i].key == b.key {
+			b.n = addCounts(s.bins[i].n, b.n)
+			i--
+		}
+		s.bins[to] = b
+		to--
 	}
 	s.count = addCounts(s.count, o.count)
 }

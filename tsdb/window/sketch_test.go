@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -445,4 +446,43 @@ func ExampleSketch() {
 	// Output:
 	// 2000 requests, median 668 ms, p99 1960 ms
 	// [15 135 1350 500] <nil>
+}
+
+// Bins that only one of two sketches has, before, between and behind those of the other, come to their places, and a sketch
+// can be merged with itself.
+func TestSketchMergesBinsOfOne(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(19, 5))
+	for range 500 {
+		var a, b, whole window.Sketch
+		for range rnd.IntN(12) {
+			x, to := float64(rnd.IntN(17)-8), &a
+			if rnd.IntN(2) == 0 {
+				to = &b
+			}
+			to.Add(x)
+			whole.Add(x)
+		}
+		other := encoded(t, &b)
+		a.Merge(&b)
+		if !bytes.Equal(encoded(t, &a), encoded(t, &whole)) || a.Count() != whole.Count() || !bytes.Equal(encoded(t, &b), other) {
+			t.Fatalf("merged %x, want %x; the other is %x, was %x", encoded(t, &a), encoded(t, &whole), encoded(t, &b), other)
+		}
+		a.Merge(&a)
+		if a.Count() != 2*whole.Count() {
+			t.Fatalf("merged with itself, %d numbers are %d", whole.Count(), a.Count())
+		}
+	}
+}
+
+// What is counted beyond 2^63-1 numbers is lost, and nothing becomes negative.
+func TestSketchOfTheMostNumbers(t *testing.T) {
+	var s window.Sketch
+	if err := s.UnmarshalBinary(append([]byte{1, 0}, binary.AppendUvarint(nil, math.MaxInt64-1)...)); err != nil {
+		t.Fatal(err)
+	}
+	s.Add(0)
+	s.Add(1)
+	if s.Count() != math.MaxInt64 || s.Quantile(0.5) != 0 {
+		t.Errorf("%d numbers with the median %v", s.Count(), s.Quantile(0.5))
+	}
 }
