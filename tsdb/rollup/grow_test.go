@@ -338,3 +338,35 @@ func TestStrangeGenerations(t *testing.T) {
 		}
 	})
 }
+
+// A bucket of before that lacks one measure does not end the search for the nearest number of another one.
+func TestNearestNumberBehindABucketOfBefore(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		kwh, load := kwhAfter, loadAfter
+		kwh.Added, load.Aggregates = false, window.Delta
+		_, before := grown(kwh)
+		rollups, after := grown(kwh, load)
+		l := newLife(t, before)
+		put := func(schema *tsdb.Schema[metered], hour int, v metered) {
+			t.Helper()
+			if err := schema.For(l.store, acme).Put(t.Context(), l.meter, start.Add(time.Duration(hour)*time.Hour), v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		five, nine := int64(5), int64(9)
+		put(before, 0, metered{WattHours: &five})
+		put(before, 1, metered{Load: &five})
+		l.work(t, before)
+		if err := l.store.Ensure(t.Context(), after); err != nil {
+			t.Fatal(err)
+		}
+		put(after, 2, metered{Load: &five})
+		put(after, 3, metered{Load: &nine, WattHours: &nine})
+		l.work(t, after)
+		in := tsdb.Since(start.Add(3 * time.Hour))
+		got := all(t, rollup.For(rollups[0], after.For(l.store, acme)).Buckets(t.Context(), l.meter, in))
+		if len(got) != 1 || got[0].Values[0].Exact.Increase.String() != "0.004" || !got[0].Values[0].Since.Equal(start) || got[0].Values[1].Exact.Delta.String() != "0.04" {
+			t.Errorf("the increase and the step into the last bucket are %+v, want 0.004 from three hours before and 0.04", got)
+		}
+	})
+}

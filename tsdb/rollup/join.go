@@ -113,7 +113,7 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 func take(out []inside.JoinNumber, needed []bool, b *bucket, last bool) (taken int) {
 	for i := range out {
 		v := &b.values[i]
-		if !needed[i] {
+		if !needed[i] || out[i].Found {
 			continue
 		}
 		if v.missing&(window.Count|window.Ends) != 0 { // the nearest number is not known
@@ -121,7 +121,7 @@ func take(out []inside.JoinNumber, needed []bool, b *bucket, last bool) (taken i
 			taken++
 			continue
 		}
-		if out[i].Found || v.count == 0 {
+		if v.count == 0 {
 			continue
 		}
 		units, at := v.first, v.firstAt
