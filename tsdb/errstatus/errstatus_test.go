@@ -28,6 +28,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -58,6 +59,9 @@ var sentinels = map[string]want{
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
 	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
 	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
+	"heatmap.ErrDamaged":              {heatmap.ErrDamaged, 500, codes.Internal},
+	"heatmap.ErrInvalid":              {heatmap.ErrInvalid, 400, codes.InvalidArgument},
+	"heatmap.ErrVersion":              {heatmap.ErrVersion, 500, codes.Internal},
 	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
 	"inspect.ErrInvalid":              {inspect.ErrInvalid, 400, codes.InvalidArgument},
 	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},
