@@ -132,8 +132,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opened closers
-	opened = append(opened, closeConn)
+	opened := closers{closeConn}
 	fail := func(err error) (*Store, error) {
 		_ = opened.close()
 		return nil, err

@@ -159,10 +159,9 @@ func (c closers) close() error {
 // closeOnce closes c, which a client that used it may have closed already.
 func closeOnce(c io.Closer) func() error {
 	return func() error {
-		err := c.Close()
-		if status.Code(err) == codes.Canceled {
-			return nil
+		if err := c.Close(); status.Code(err) != codes.Canceled {
+			return err
 		}
-		return err
+		return nil
 	}
 }

@@ -188,16 +188,15 @@ func (w *Writer) Stats() WriterStats {
 		return WriterStats{}
 	}
 	s := w.buffer.Stats()
-	oldest := s.Oldest
 	var j JournalStats
 	if w.journal != nil {
 		st := w.journal.Stats()
 		j = JournalStats{Stream: w.journal.Stream(), Points: st.Records, DeadLetters: st.DeadLetters, Bytes: st.Bytes, Limit: st.Limit, Erased: st.Erased}
-		oldest = max(oldest, st.OldestAge)
+		s.Oldest = max(s.Oldest, st.OldestAge)
 	}
 	return WriterStats{
 		Journal:        j,
-		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: oldest,
+		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
 		InFlight: s.InFlight, Slots: s.Slots,
 		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
 		Requests: s.Requests, Retries: s.Retries, Blocked: s.Blocked, Down: s.Down,
