@@ -14,7 +14,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -53,13 +52,7 @@ var (
 		Retention: d7,
 		MaxFuture: time.Hour,
 	})
-	// meters has a rollup by hours, from which charts of long times are read. The programs that write the points declare it, too,
-	// and run its worker (rollup.Worker); without a worker this program computes the hours from the points.
-	meters     = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[Meter](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{meterHours}})
-	meterHours = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[Meter]{
-		{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3, Max: 1e9, Aggregates: window.Min | window.Max | window.Increase},
-		{Name: "volts", Of: volts, Decimals: 1, Max: 1e6, Aggregates: window.Basic | window.Ends},
-	}, rollup.Options{})
+	meters  = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[Meter](), tsdb.SchemaOptions{})
 	schemas = []tsdb.Dataset{weather, positions, meters}
 )
 

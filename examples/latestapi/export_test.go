@@ -14,7 +14,9 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // TestCSV: each query answers with CSV, by Accept or by format.
@@ -168,15 +170,26 @@ func TestCSVIsCut(t *testing.T) {
 // TestMeters: a month of increase by days, and a chart that comes from a rollup.
 func TestMeters(t *testing.T) {
 	a := newAPI(t)
+	hours := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[Meter]{
+		{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3, Max: 1e9, Aggregates: window.Min | window.Max | window.Increase},
+		{Name: "volts", Of: volts, Decimals: 1, Max: 1e6, Aggregates: window.Basic | window.Ends},
+	}, rollup.Options{})
+	rolled := tsdb.MustDefine("rolled", tsdb.Key("street", "meter"), codec.JSON[Meter](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hours}})
+	if err := a.store.Ensure(t.Context(), rolled); err != nil {
+		t.Fatal(err)
+	}
+	a.server.datasets["rolled"] = show(a.store, rolled, []window.Measure[Meter]{
+		{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3}, {Name: "volts", Of: volts},
+	})
 	meter := tsdb.NewEntity("main-street", "m-17")
 	var points []tsdb.Point[Meter]
 	for h := -31 * 24; h < 0; h++ {
 		points = append(points, tsdb.Point[Meter]{Entity: meter, Time: noon.Add(time.Duration(h) * time.Hour), Value: Meter{WattHours: int64(1_000_000 + 500*h), Volts: 230}})
 	}
-	if err := put(t.Context(), meters.For(a.store, acme), points); err != nil {
+	if err := put(t.Context(), rolled.For(a.store, acme), points); err != nil {
 		t.Fatal(err)
 	}
-	const of = "/v1/meters/%s?street=main-street&meter=m-17&from=2026-05-02T00:00:00Z&to=2026-06-01T00:00:00Z"
+	const of = "/v1/rolled/%s?street=main-street&meter=m-17&from=2026-05-02T00:00:00Z&to=2026-06-01T00:00:00Z"
 	got := a.get(fmt.Sprintf(of, "windows") + "&every=1d&measures=kwh&aggregates=increase&format=csv").body
 	if rows := strings.Split(strings.TrimSpace(got), "\n"); len(rows) != 31 || rows[1] != "2026-05-02T00:00:00Z,2026-05-03T00:00:00Z,24,0,false,12," {
 		t.Errorf("the increase of a month by days is %s", got)

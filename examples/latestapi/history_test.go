@@ -161,14 +161,14 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = "/v1/weather/chart?site=berlin&device=roof-7&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z&measure=temp_c&max_gap=10m"
-	a.get(path+"&columns=2").want(t, 200, `{"samples":[`+
+	a.get(path+"&columns=2").want(t, 200, `{"source":{"exact":true},"samples":[`+
 		`{"time":"2026-06-01T11:00:00Z","value":0},{"time":"2026-06-01T11:06:00Z","value":6},{"time":"2026-06-01T11:19:00Z","value":5},`+
 		`{"time":"2026-06-01T11:50:00Z","value":1,"break":true},{"time":"2026-06-01T11:55:00Z","value":6},{"time":"2026-06-01T11:56:00Z","value":0},`+
 		`{"time":"2026-06-01T11:59:00Z","value":3}]}`)
-	a.get(path+"&columns=2&method=lttb").want(t, 200, `{"samples":[`+
+	a.get(path+"&columns=2&method=lttb").want(t, 200, `{"source":{"exact":true},"samples":[`+
 		`{"time":"2026-06-01T11:00:00Z","value":0},{"time":"2026-06-01T11:19:00Z","value":5},`+
 		`{"time":"2026-06-01T11:50:00Z","value":1,"break":true},{"time":"2026-06-01T11:59:00Z","value":3}]}`)
-	a.get("/v1/weather/chart?site=berlin&device=roof-8&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z").want(t, 200, `{"samples":[]}`)
+	a.get("/v1/weather/chart?site=berlin&device=roof-8&from=2026-06-01T11:00:00Z&to=2026-06-01T12:00:00Z").want(t, 200, `{"source":{"exact":true},"samples":[]}`)
 
 	a.server.datasets["weather"] = show(a.store, weather, []window.Measure[Reading]{})
 	p := a.get(path).wantProblem(t, invalidInput)
