@@ -1,8 +1,12 @@
 package codec
 
 import (
+	"encoding"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"sync"
+	"time"
 )
 
 // JSON returns a codec that stores values as JSON text, by the rules of [encoding/json]: struct tags, MarshalJSON and
@@ -12,15 +16,45 @@ import (
 // a T, too. On an error it returns no partial value. JSON has no NaN and no infinity: a value with one fails with
 // [ErrEncode]. In text that is not valid UTF-8, U+FFFD replaces the invalid bytes.
 //
-// A write allocates the payload; a read allocates what [json.Unmarshal] does, without the value itself. The codec is safe for
-// concurrent use.
-func JSON[T any]() Codec[T] { return new(jsonCodec[T]) }
+// A write allocates the payload; a read allocates what [json.Unmarshal] does, without the value itself. If a part of T has a
+// method of its own for JSON or text, each also allocates a T. The codec is safe for concurrent use.
+func JSON[T any]() Codec[T] { return &jsonCodec[T]{reuse: reusable(reflect.TypeFor[T]())} }
 
 const tagJSON = "json"
 
 type jsonCodec[T any] struct {
 	writers sync.Pool // of *jsonWriter[T]
 	values  sync.Pool // of *T, all zero
+	reuse   bool      // the memory of a T may be used again
+}
+
+// methods are the interfaces whose methods package json calls.
+var methods = []reflect.Type{
+	reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[interface{ IsZero() bool }](),
+}
+
+// reusable reports whether package json calls no method on the memory of a value of type t. A method may keep a pointer into it:
+// it must not find another value there later.
+func reusable(t reflect.Type) bool {
+	if t == reflect.TypeFor[time.Time]() { // keeps none
+		return true
+	}
+	p := reflect.PointerTo(t)
+	if slices.ContainsFunc(methods, p.Implements) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		return reusable(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !reusable(t.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true // what a value points to is made for each
 }
 
 func (*jsonCodec[T]) Tag() string { return tagJSON }
@@ -30,8 +64,13 @@ func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	if !ok {
 		w = newJSONWriter[T]()
 	}
-	w.buf, w.value = dst, v
-	err := w.enc.Encode(&w.value)
+	w.buf = dst
+	p := &w.value
+	if !c.reuse {
+		p = new(T)
+	}
+	*p = v
+	err := w.enc.Encode(p)
 	out := w.buf
 	*w = jsonWriter[T]{enc: w.enc}
 	if err != nil {
@@ -51,8 +90,10 @@ func (c *jsonCodec[T]) Decode(src []byte) (T, error) {
 		return zero, NewCorruptError(tagJSON, src, err)
 	}
 	v := *p
-	*p = zero
-	c.values.Put(p)
+	if c.reuse {
+		*p = zero
+		c.values.Put(p)
+	}
 	return v, nil
 }
 

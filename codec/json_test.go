@@ -88,3 +88,55 @@ func TestJSONIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// short keeps its text in an array of its own, and the values that its methods have seen.
+type short struct {
+	own  [8]byte
+	text []byte
+}
+
+var seenShorts []*short
+
+func (s *short) UnmarshalJSON(text []byte) error {
+	s.text = append(s.own[:0], text[1:len(text)-1]...)
+	return nil
+}
+
+func (s *short) MarshalJSON() ([]byte, error) {
+	seenShorts = append(seenShorts, s)
+	return json.Marshal(string(s.text))
+}
+
+// TestJSONLeavesValuesToTheirMethods: a method may keep a pointer to its value or into it. No later value shows there.
+func TestJSONLeavesValuesToTheirMethods(t *testing.T) {
+	type nested struct{ All [1]struct{ S short } }
+	plain, deep := codec.JSON[short](), codec.JSON[nested]()
+	for range 20 { // a pool may drop a value
+		a, err := plain.Decode([]byte(`"acme"`))
+		b, err2 := plain.Decode([]byte(`"other"`))
+		if string(a.text) != "acme" || string(b.text) != "other" || err != nil || err2 != nil {
+			t.Fatalf("got %q and %q, %v, %v", a.text, b.text, err, err2)
+		}
+		c, err := deep.Decode([]byte(`{"All":[{"S":"acme"}]}`))
+		d, err2 := deep.Decode([]byte(`{"All":[{"S":"other"}]}`))
+		if c, d := c.All[0].S.text, d.All[0].S.text; string(c) != "acme" || string(d) != "other" || err != nil || err2 != nil {
+			t.Fatalf("within a value: got %q and %q, %v, %v", c, d, err, err2)
+		}
+		seenShorts = nil
+		for _, v := range []short{a, b} {
+			if _, err := plain.Append(nil, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, v := range []nested{c, d} {
+			if _, err := deep.Append(nil, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, s := range seenShorts {
+			if want := []string{"acme", "other"}[i%2]; string(s.text) != want || len(seenShorts) != 4 {
+				t.Fatalf("method %d of %d kept %q, want %q", i, len(seenShorts), s.text, want)
+			}
+		}
+	}
+}
