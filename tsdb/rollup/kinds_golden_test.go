@@ -111,6 +111,7 @@ func TestKindsAreCheckedAtDefinition(t *testing.T) {
 	}{
 		"the increase of a gauge":     {rollup.Measure[metered]{Int: metered.load, Aggregates: window.Increase}, rollup.Derived},
 		"the sum of a counter":        {rollup.Measure[metered]{Int: metered.load, Kind: window.Counter, Aggregates: window.Sum}, rollup.Derived},
+		"the durations of a state":    {rollup.Measure[metered]{Int: metered.load, Kind: window.State, Aggregates: window.Durations}, rollup.Derived},
 		"the minimum of a state":      {rollup.Measure[metered]{Int: metered.load, Kind: window.State, Aggregates: window.Min}, rollup.Derived},
 		"an unknown kind":             {rollup.Measure[metered]{Int: metered.load, Kind: 9}, rollup.Derived},
 		"an unknown aggregate":        {rollup.Measure[metered]{Int: metered.load, Aggregates: 1 << 12}, rollup.Derived},

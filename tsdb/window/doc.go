@@ -56,5 +56,6 @@
 // # Cost
 //
 // A sequence reads points once and does not keep them. It reads only as far as the loop goes, and starts no
-// goroutine. [Fill] documents which buckets it holds back for gaps.
+// goroutine. [Fill] documents which buckets it holds back for gaps. Only [Aggregator.ReadGroup] reads entities in parallel, and
+// only aligned series have several reads open.
 package window
