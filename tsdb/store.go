@@ -139,6 +139,7 @@ func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil
 	}
+	s.core.Feed.Close()
 	s.core.Cache.Close()
 	s.core.Tenancy.Close()
 	s.core.Watch.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -105,6 +106,8 @@ type dataset interface {
 	// columns and row are those of points in CSV.
 	columns() []string
 	row(p point) []string
+	// follow follows an entity if there are parts for all fields, and else a group.
+	follow(ctx context.Context, id tenant.ID, parts []string, opts follow.Options) (stream, error)
 }
 
 // key is the key fields with the text of their values. As JSON it is an object with the fields in their order.

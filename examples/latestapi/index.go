@@ -25,6 +25,7 @@ type query struct {
 const (
 	wholeKey = "all fields"
 	someKey  = "the first fields, or none"
+	anyKey   = "all fields, the first ones, or none"
 )
 
 // queries returns all endpoints, for the router and for the index.
@@ -36,6 +37,7 @@ func (s *server) queries() []query {
 		{http.MethodPost, "/v1/{dataset}/latest", `the latest points of {"keys":[…]}, up to 1000`, "", []string{"max_stale"}, s.latestMany},
 		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page, or all as lines or CSV", someKey, []string{"limit", "cursor", "format"}, s.group},
 		{http.MethodGet, "/v1/{dataset}/silent", "the entities of a group that have sent nothing since a time, the longest silence first", someKey, []string{"since", "limit", "format"}, s.silent},
+		{http.MethodGet, livePath, "new points of an entity or of a group as they arrive, as server-sent events", anyKey, []string{"since"}, s.live},
 		{
 			http.MethodGet, "/v1/{dataset}/history", "the points of an entity, page by page, or all as lines or CSV", wholeKey,
 			[]string{"from", "to", "order", "size", "cursor", "format"},

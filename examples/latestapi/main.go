@@ -6,7 +6,7 @@
 //
 // README.md has a curl command and its response for each query. In this folder main.go opens and closes everything and
 // flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go, group.go,
-// history.go, windows.go, chart.go and index.go, on what server.go, params.go and problem.go do for all of them.
+// history.go, windows.go, chart.go, live.go and index.go, on what server.go, params.go and problem.go do for all of them.
 package main
 
 import (
@@ -113,6 +113,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return serve(ctx, o, store, lis, stdout, log)
 }
 
+// errStopping ends the streams of a server that stops.
+var errStopping = errors.New("the server stops")
+
 // serve answers requests until ctx ends, and waits for running ones.
 func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout io.Writer, log *slog.Logger) error {
 	s, err := newServer(store, o.tokens, o.limits, log)
@@ -126,6 +129,7 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 	stop := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(stdout, "Stopping  requests under way may finish; Ctrl-C again ends at once")
 		s.stopping.Store(true)
+		s.stop(errStopping)
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 		defer cancel()
 		stopped <- srv.Shutdown(bounded)

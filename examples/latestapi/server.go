@@ -40,6 +40,8 @@ type server struct {
 	slots    *edge.Shares // one for each request that may read at once
 	ready    *edge.Ready
 	stopping atomic.Bool // readyz then fails, so that load balancers send no more requests
+	streams  context.Context
+	stop     context.CancelCauseFunc // ends all streams
 }
 
 func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *server, err error) {
@@ -47,6 +49,7 @@ func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *se
 		store: store, datasets: datasetsOf(store), limits: l, log: log,
 		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(store.Ping),
 	}
+	s.streams, s.stop = context.WithCancelCause(context.Background())
 	s.edge, err = httptenant.New(ts, httptenant.Options{Answer: s.turnAway})
 	return s, err
 }
@@ -66,7 +69,11 @@ func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
 	for _, q := range s.queries() {
-		mux.Handle(q.Method+" "+q.Path, s.guarded(q.answer))
+		if q.Path == livePath {
+			mux.Handle(q.Method+" "+q.Path, s.streamed(q.answer))
+		} else {
+			mux.Handle(q.Method+" "+q.Path, s.guarded(q.answer))
+		}
 		if allowed[q.Path] = append(allowed[q.Path], q.Method); q.Method == http.MethodGet { // GET includes HEAD
 			allowed[q.Path] = append(allowed[q.Path], http.MethodHead)
 		}
@@ -87,8 +94,8 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// guarded passes only requests of a known tenant for a known dataset to a handler, and bounds their number and time.
-func (s *server) guarded(h handler) http.Handler {
+// known passes only requests of a known tenant for a known dataset on.
+func (s *server) known(next func(http.ResponseWriter, request)) http.Handler {
 	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := tenant.FromContext(r.Context())
 		ds, ok := s.datasets[r.PathValue("dataset")]
@@ -96,27 +103,35 @@ func (s *server) guarded(h handler) http.Handler {
 			s.fail(w, r, noDataset.problem())
 			return
 		}
+		next(w, request{r, id, ds, paramsOf(r)})
+	}))
+}
+
+// guarded passes only requests of a known tenant for a known dataset to a handler, and bounds their number and time.
+func (s *server) guarded(h handler) http.Handler {
+	return s.known(func(w http.ResponseWriter, r request) {
+		whole, id := r.Request, r.tenant
 		if r.Method == http.MethodPost { // before the slot is taken, so that slow clients do not block others
 			body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
 			defer release()
 			if err != nil {
-				s.fail(w, r, err)
+				s.fail(w, whole, err)
 				return
 			}
 			r.Body = io.NopCloser(body)
 		}
 		if !s.slots.Take(id, 1) {
-			s.fail(w, r, busy.problem())
+			s.fail(w, whole, busy.problem())
 			return
 		}
 		defer s.slots.Return(id, 1)
-		p := paramsOf(r)
-		ctx, cancel := context.WithTimeout(r.Context(), p.timeout(s.limits.timeout))
+		ctx, cancel := context.WithTimeout(r.Context(), r.params.timeout(s.limits.timeout))
 		defer cancel()
-		if err := h(w, request{r.WithContext(ctx), id, ds, p}); err != nil {
-			s.fail(w, r, err)
+		r.Request = whole.WithContext(ctx)
+		if err := h(w, r); err != nil {
+			s.fail(w, whole, err)
 		}
-	}))
+	})
 }
 
 // otherMethod answers methods that an address does not support.

@@ -16,6 +16,8 @@ const (
 	Events Kind = 4
 	// Below are the points of the entities below a prefix. The place is a path, a time and an ID.
 	Below Kind = 5
+	// Followed are the points that a follower of an entity or of a prefix delivers. The place is described by package follow.
+	Followed Kind = 6
 )
 
 // Scope is the query that a cursor belongs to. Scopes that differ in anything have different encodings.

@@ -5,6 +5,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -97,6 +98,11 @@ var List = []Call{
 	{Func: under.LatestN[int], Tenants: One, Operation: "under.LatestN"},
 	{Func: under.Silent[int], Tenants: One, Operation: "under.Silent"},
 	{Func: under.Windows[int], Tenants: One, Operation: "under.Windows"},
+	{Func: follow.Entity[int], Tenants: One, Operation: "follow.Open"},
+	{Func: follow.Under[int], Tenants: One, Operation: "follow.Open"},
+	{Func: (*follow.Follower[int]).Points, Tenants: One, Operation: "follow.Poll"},
+	{Func: (*follow.Follower[int]).Cursor, Free: "returns a position in memory"},
+	{Func: (*follow.Follower[int]).Close, Free: "ends a poll"},
 	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},

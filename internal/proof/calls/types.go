@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -112,6 +113,9 @@ var Types = []reflect.Type{
 	reflect.TypeFor[chart.Options](),
 	reflect.TypeFor[chart.Sample](),
 	reflect.TypeFor[chart.Source](),
+	reflect.TypeFor[follow.Follower[int]](),
+	reflect.TypeFor[follow.MissedError](),
+	reflect.TypeFor[follow.Options](),
 	reflect.TypeFor[embedded.Options](),
 	reflect.TypeFor[embedded.Server](),
 	reflect.TypeFor[errstatus.Response](),

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -175,6 +176,14 @@ func (h Visibility) unknownTag(row *readrows.Row) (*readrows.Cell, int, error) {
 
 func (d *Dataset) unknownTag(tag string) error {
 	return invalid.New(codec.ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(d.Tags, ", "))
+}
+
+// TagOf returns the index of a tag, or 0 and an error that names it if the schema does not read it.
+func (d *Dataset) TagOf(tag string) (int, error) {
+	if i := slices.Index(d.Tags, tag); i >= 0 {
+		return i, nil
+	}
+	return 0, d.unknownTag(tag)
 }
 
 // Mutation writes the payload in the current class and tag, and clears every other column that may hold an older

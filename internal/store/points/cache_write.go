@@ -5,9 +5,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheWrite keeps the last-value cache correct during one call that writes points. The call reports each point before
-// its first request, and its result before the call returns an outcome.
+// CacheWrite keeps the last-value cache correct during one call that writes points, and passes stored points to followers. The
+// call reports each point before its first request, and its result before the call returns an outcome.
 type CacheWrite struct {
+	feed  *Feed
 	cache *lastvalue.Cache // nil for none
 	mark  *lastvalue.Mark
 }
@@ -15,9 +16,9 @@ type CacheWrite struct {
 // NewCacheWrite begins a call that writes points.
 func (s *Table) NewCacheWrite() CacheWrite {
 	if s.Cache == nil {
-		return CacheWrite{}
+		return CacheWrite{feed: &s.Feed}
 	}
-	return CacheWrite{cache: s.Cache, mark: new(lastvalue.Mark)}
+	return CacheWrite{feed: &s.Feed, cache: s.Cache, mark: new(lastvalue.Mark)}
 }
 
 // Begin records that a write is about to be sent.
@@ -30,6 +31,9 @@ func (n CacheWrite) Begin(w *Write) {
 
 // End records the result of a write, or of one attempt at it.
 func (n CacheWrite) End(w *Write, state bt.State) {
+	if state == bt.Stored {
+		n.feed.stored(w)
+	}
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}
@@ -42,6 +46,9 @@ func (n CacheWrite) End(w *Write, state bt.State) {
 
 // Inserted records the result of a write of PutIfAbsent.
 func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
+	if state == bt.Stored && found != bt.Other {
+		n.feed.stored(w)
+	}
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
 	}

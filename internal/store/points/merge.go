@@ -27,6 +27,7 @@ func (s *Table) merging(w *Write) bt.Merging {
 		Fresh: fresh,
 		At: func() (bigtable.Filter, func(*bt.Row) bt.Merge) {
 			h := w.D.Visibility(s.Clock())
+			w.merged = nil
 			return h.Filter(), func(row *bt.Row) bt.Merge { return w.into(h, row) }
 		},
 	}
@@ -57,8 +58,10 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	case len(merged) > dataset.MaxMerged:
 		return bt.Merge{Err: invalid.New(dataset.ErrInvalid, "merged payload", fmt.Sprintf("%d bytes", len(merged)), fmt.Sprintf("at most %d bytes", dataset.MaxMerged))}
 	case bytes.Equal(merged, item.Value) && item.Column == w.D.Columns[0].Name:
+		w.merged = merged
 		return bt.Merge{}
 	}
+	w.merged = merged
 	m, _ := w.D.Mutation(w.Cell, merged)
 	return bt.Merge{Same: unchanged(item), Mutation: m}
 }

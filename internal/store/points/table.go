@@ -15,4 +15,5 @@ type Table struct {
 	Recent  Recent
 	Cache   *lastvalue.Cache // nil for none
 	Cursors cursor.Box
+	Feed    Feed
 }

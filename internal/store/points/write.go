@@ -28,6 +28,8 @@ type Write struct {
 	Cell         bigtable.Timestamp
 	Payload      []byte
 	MaybeApplied bool // a writer has lost the response to an earlier attempt
+
+	merged []byte // what the row holds once the write is stored, if that is not Payload
 }
 
 // NewWrite returns the write of a point whose path, time and ID have been checked.

@@ -26,6 +26,9 @@ func (id ID) Tenant() string {
 	return name
 }
 
+// Dataset returns the ID that all entities of the same tenant, dataset and number of salts share.
+func (id ID) Dataset() ID { return ID{prefix: id.prefix, salts: id.salts} }
+
 // Len returns the length of the ID's text in bytes.
 func (id ID) Len() int { return len(id.prefix) + len(id.path) }
 

@@ -1,0 +1,197 @@
+package follow_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
+)
+
+var steps = flag.Int("steps", 60, "steps of TestModel for each schema")
+
+type key struct {
+	entity tsdb.Entity
+	at     time.Time
+	id     string
+}
+
+// model knows which points a follower still has to deliver.
+type model struct {
+	*world
+	rnd     *rand.Rand
+	f       *follow.Follower[int64]
+	next    int64
+	stored  map[key]int64
+	arrived map[key]int64 // the last delivered value
+	pending map[key]int64
+	late    map[key]bool // of pending: found only while the follower lives
+	trace   []string
+}
+
+func (m *model) note(format string, args ...any) {
+	m.trace = append(m.trace, time.Since(m.start).String()+" "+fmt.Sprintf(format, args...))
+}
+
+// TestModel: through random writes, deletions and repetitions by two stores, late points, new entities, neighbours with the same
+// keys, pauses, and kills at any point, each point that is not too late arrives, once, and nothing else does.
+func TestModel(t *testing.T) {
+	for name, opts := range map[string]tsdb.SchemaOptions{
+		"plain": {}, "salted identity": {Identity: true, Salts: 3},
+		"heads": {Head: tsdb.Head{Points: 5}, Precision: tsdb.Milliseconds}, "heads only": {Head: tsdb.Head{Points: 100, Only: true}, Precision: tsdb.Milliseconds, Salts: 2},
+	} {
+		if testkit.Raced && name != "salted identity" {
+			continue // under the race detector each takes ten times as long
+		}
+		t.Run(name, func(t *testing.T) {
+			bubble(t, opts, func(w *world) {
+				m := &model{
+					world: w, rnd: rand.New(rand.NewPCG(uint64(len(name)), 7)),
+					stored: map[key]int64{}, arrived: map[key]int64{}, pending: map[key]int64{}, late: map[key]bool{},
+				}
+				m.f = w.under(follow.Options{})
+				for range *steps {
+					m.step(opts.Identity)
+				}
+			})
+		})
+	}
+}
+
+func (m *model) step(identity bool) {
+	touched := map[key]bool{}
+	for range m.rnd.IntN(6) {
+		k := key{entity: tsdb.NewEntity("berlin", fmt.Sprint("d", m.rnd.IntN(9))), at: time.Now().Add(-time.Duration(m.rnd.IntN(30_000)) * time.Millisecond).Truncate(time.Millisecond)}
+		if identity {
+			k.id = fmt.Sprint("id", m.rnd.IntN(3))
+		}
+		late := m.rnd.IntN(6) == 0
+		if late {
+			k.at = k.at.Add(-10 * time.Minute)
+		}
+		for old := range m.stored { // any
+			if m.rnd.IntN(3) == 0 && time.Since(old.at) < 45*time.Second {
+				k, late = old, false
+			}
+			break
+		}
+		if touched[k] {
+			continue
+		}
+		touched[k] = true
+		repo := m.a
+		if m.rnd.IntN(2) == 0 {
+			repo = m.b
+		}
+		if identity {
+			repo = repo.WithID(k.id)
+		}
+		m.write(repo, k, late)
+	}
+	switch m.rnd.IntN(5) {
+	case 0:
+		m.kill(m.rnd.IntN(4))
+	case 1:
+		time.Sleep(time.Duration(m.rnd.IntN(90)) * time.Second) // a slow loop
+	}
+	m.drain()
+}
+
+func (m *model) write(repo *tsdb.Repository[int64], k key, late bool) {
+	own := repo.Store() == m.own
+	value, stored := m.stored[k]
+	switch last, ok := m.arrived[k]; {
+	case stored && m.rnd.IntN(4) == 0:
+		m.ok(repo.Delete(m.Context(), k.entity, k.at))
+		m.note("delete %v", k)
+		delete(m.stored, k)
+		return
+	case stored && ok && last == value && m.rnd.IntN(3) == 0:
+		m.ok(repo.Put(m.Context(), k.entity, k.at, value)) // again
+		m.note("repeat %v", k)
+		return
+	}
+	m.next++
+	m.note("put %v = %d, own %v, late %v", k, m.next, own, late)
+	m.ok(repo.Put(m.Context(), k.entity, k.at, m.next))
+	neighbour := m.schema.For(repo.Store(), tenant.MustParse("acme2"))
+	m.ok(neighbour.WithID(k.id).Put(m.Context(), k.entity, k.at, -1))
+	m.stored[k] = m.next
+	if late && !own {
+		return
+	}
+	m.pending[k] = m.next
+	if late {
+		m.late[k] = true
+	}
+}
+
+// deliver takes in a point.
+func (m *model) deliver(p tsdb.Point[int64]) {
+	k := key{p.Entity, p.Time, p.ID}
+	k.at = k.at.Local()
+	for pending := range m.pending {
+		if pending.entity == k.entity && pending.at.Equal(k.at) && pending.id == k.id {
+			k = pending
+		}
+	}
+	if want, ok := m.pending[k]; !ok || want != p.Value {
+		m.fail("%v = %d arrives, but is not pending", k, p.Value)
+	}
+	m.note("arrived %v = %d", k, p.Value)
+	delete(m.pending, k)
+	delete(m.late, k)
+	m.arrived[k] = p.Value
+}
+
+// kill ends the follower after some more points, and continues in a new one.
+func (m *model) kill(after int) {
+	for range min(after, len(m.pending)) {
+		ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+		for p, err := range m.f.Points(ctx) {
+			m.ok(err)
+			m.deliver(p)
+			break
+		}
+		cancel()
+	}
+	position := m.f.Cursor()
+	m.ok(m.f.Close())
+	m.note("killed")
+	for k := range m.late {
+		delete(m.pending, k)
+	}
+	clear(m.late)
+	m.f = m.under(follow.Options{After: position})
+}
+
+// drain takes all points that arrive within two polls, and expects none to be left.
+func (m *model) drain() {
+	ctx, cancel := context.WithTimeout(m.Context(), 5*time.Second)
+	defer cancel()
+	for p, err := range m.f.Points(ctx) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		m.ok(err)
+		m.deliver(p)
+	}
+	if len(m.pending) > 0 {
+		m.fail("%v did not arrive", m.pending)
+	}
+}
+
+func (m *model) fail(format string, args ...any) {
+	m.Helper()
+	for _, line := range m.trace[max(0, len(m.trace)-60):] {
+		m.Log(line)
+	}
+	m.Fatalf(format, args...)
+}
