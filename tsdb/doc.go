@@ -44,6 +44,7 @@
 //     entities below a [Prefix], [Repository.PageUnder] for the latter page by page. [Repository.Entities] and
 //     [Repository.PageEntities] return only the entities.
 //   - All points of many entities between two times: package tsdb/under, which also finds silent entities.
+//   - New points as they arrive: package tsdb/follow.
 //
 // Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and
 // Range a [Limit].

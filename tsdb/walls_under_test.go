@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,11 +13,15 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-func init() { maps.Copy(attacks, underAttacks) }
+func init() {
+	maps.Copy(attacks, underAttacks)
+	maps.Copy(attacks, followAttacks)
+}
 
 // underAttacks are the attacks on package under.
 var underAttacks = map[string]func(h *walls, a attack) error{
@@ -132,6 +137,72 @@ func (h *walls) windowsAttack(a attack) error {
 		return fmt.Errorf("under.Windows counts %d points, want %d", points, wantPoints)
 	}
 	return nil
+// followAttacks are the attacks on package follow.
+var followAttacks = map[string]func(h *walls, a attack) error{
+	"follow.Entity": func(h *walls, a attack) error {
+		f, err := follow.Entity(a.ctx, a.repo, a.entity, follow.Options{Since: time.Unix(0, 0)})
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		want := h.want(a.place, far)
+		got, err := arrivals(f, a.ctx, len(want))
+		slices.Sort(got)
+		slices.Sort(want)
+		h.same("follow.Entity", got, want)
+		return err
+	},
+	"follow.Under": func(h *walls, a attack) error { return h.followed(a.ctx, a) },
+	"follow.Follower.Points": func(h *walls, a attack) error {
+		return h.followed(h.t.Context(), a)
+	},
+}
+
+// followed compares all that a follower delivers, opened in one context and read in another, with what the tenant has stored.
+func (h *walls) followed(ctx context.Context, a attack) error {
+	prefix, part := a.prefix(h)
+	f, err := follow.Under(ctx, a.repo, prefix, follow.Options{Since: time.Unix(0, 0)})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n := 0
+	for _, p := range h.of(a.id, a.dataset, part) {
+		n += len(h.want(p, far))
+	}
+	got, err := arrivals(f, a.ctx, n)
+	if err != nil {
+		return err
+	}
+	return h.histories("follow.Under", a, part, func(yield func(tsdb.Point[string], error) bool) {
+		for _, v := range got {
+			if !yield(tsdb.Point[string]{Value: v}, nil) {
+				return
+			}
+		}
+	})
+}
+
+// arrivals returns the values of the next n points. With n = 0 it looks only whether the loop is refused.
+func arrivals(f *follow.Follower[string], ctx context.Context, n int) (got []string, err error) {
+	if n == 0 {
+		over, cancel := context.WithCancel(ctx)
+		defer cancel()
+		time.AfterFunc(time.Millisecond, cancel)
+		ctx = over
+	}
+	for p, err := range f.Points(ctx) {
+		if n == 0 && errors.Is(err, context.Canceled) {
+			return nil, nil
+		}
+		if err != nil {
+			return got, err
+		}
+		if got = append(got, p.Value); len(got) >= n {
+			break
+		}
+	}
+	return got, nil
 }
 
 // histories compares points with all that the tenant has stored below a first part.

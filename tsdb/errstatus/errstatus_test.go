@@ -28,6 +28,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
@@ -56,6 +57,8 @@ var sentinels = map[string]want{
 	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
 	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
 	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
+	"follow.ErrInvalid":               {follow.ErrInvalid, 400, codes.InvalidArgument},
+	"follow.ErrTooMany":               {follow.ErrTooMany, 503, codes.Unavailable},
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
 	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
 	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},

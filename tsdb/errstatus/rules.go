@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -68,7 +69,7 @@ var faults = []rule{
 	{
 		[]error{
 			tsdb.ErrUnknown, tsdb.ErrUndelivered, tsdb.ErrBufferFull,
-			rollup.ErrTooManyMessages, rollup.ErrTooManyStreams,
+			rollup.ErrTooManyMessages, rollup.ErrTooManyStreams, points.ErrTooManyFollowers,
 		},
 		unavailable(),
 	},

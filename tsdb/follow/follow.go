@@ -99,6 +99,7 @@ func Under[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, 
 }
 
 func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, prefix, all bool, opts Options) (_ *Follower[T], err error) {
+	base := ctxerr.Given(ctx)
 	ctx, op := inside.Begin(ctx, repo, telemetry.FollowOpen, 0, false)
 	defer func() { op.End(err) }()
 	opts, err = opts.resolve()
@@ -121,7 +122,7 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 		return nil, err
 	}
 	core, err := follow.Open(ctx, follow.Options{
-		Rows: in.Rows, Path: path, Prefix: prefix, Lateness: opts.Lateness, Interval: opts.Interval, Since: opts.Since, Allow: in.Allow,
+		Rows: in.Rows, Path: path, Prefix: prefix, Lateness: opts.Lateness, Interval: opts.Interval, Since: opts.Since, Base: base, Allow: in.Allow,
 		Poll: func(ctx context.Context) (context.Context, func(int, error)) {
 			ctx, op := inside.Begin(ctx, repo, telemetry.FollowPoll, 0, false)
 			return ctx, func(n int, err error) {

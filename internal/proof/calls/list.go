@@ -101,8 +101,6 @@ var List = []Call{
 	{Func: follow.Entity[int], Tenants: One, Operation: "follow.Open"},
 	{Func: follow.Under[int], Tenants: One, Operation: "follow.Open"},
 	{Func: (*follow.Follower[int]).Points, Tenants: One, Operation: "follow.Poll"},
-	{Func: (*follow.Follower[int]).Cursor, Free: "returns a position in memory"},
-	{Func: (*follow.Follower[int]).Close, Free: "ends a poll"},
 	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},

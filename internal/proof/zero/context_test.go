@@ -21,6 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -109,6 +110,11 @@ func TestNilContextIsNamed(t *testing.T) {
 		}
 		return err
 	}
+	follower, err := follow.Entity(t.Context(), l.repo, roof, follow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
 	for name, f := range map[string]func() error{
 		"Put":          func() error { return l.repo.Put(none, roof, noon, 1) },
 		"PutMany":      func() error { _, err := l.repo.PutMany(none, point); return err },
@@ -143,6 +149,21 @@ func TestNilContextIsNamed(t *testing.T) {
 			}
 			return err
 		},
+		"Put":              func() error { return l.repo.Put(none, roof, noon, 1) },
+		"PutMany":          func() error { _, err := l.repo.PutMany(none, point); return err },
+		"PutIfAbsent":      func() error { _, err := l.repo.PutIfAbsent(none, roof, noon, 1); return err },
+		"Get":              func() error { _, err := l.repo.Get(none, roof, noon); return err },
+		"Latest":           func() error { _, err := l.repo.Latest(none, roof); return err },
+		"LatestMany":       func() error { _, err := l.repo.LatestMany(none, []tsdb.Entity{roof}); return err },
+		"Range":            func() error { return last(l.repo.Range(none, roof, tsdb.AllTime())) },
+		"Page":             func() error { _, err := l.repo.Page(none, roof, tsdb.AllTime(), 10, ""); return err },
+		"PageUnder":        func() error { _, err := l.repo.PageUnder(none, tsdb.AllEntities(), 10, ""); return err },
+		"PageEntities":     func() error { _, err := l.repo.PageEntities(none, tsdb.AllEntities(), 10, ""); return err },
+		"under.Range":      func() error { return last(under.Range(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Merged":     func() error { return last(under.Merged(none, l.repo, tsdb.AllEntities(), tsdb.AllTime())) },
+		"under.Silent":     func() error { _, err := under.Silent(none, l.repo, tsdb.AllEntities(), noon, 1); return err },
+		"follow.Entity":    func() error { _, err := follow.Entity(none, l.repo, roof, follow.Options{}); return err },
+		"follow.Points":    func() error { return last(follower.Points(none)) },
 		"Delete":           func() error { return l.repo.Delete(none, roof, noon) },
 		"DeleteEntity":     func() error { _, err := l.repo.DeleteEntity(none, roof); return err },
 		"Sink.Enqueue":     func() error { return l.sink.Enqueue(none, roof, noon, 1) },

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -37,6 +37,8 @@ type Options struct {
 	Lateness time.Duration
 	Interval time.Duration
 	Since    time.Time // the zero time is now
+	// Base is the context of polls. Its end does not end the follower.
+	Base context.Context
 	// Allow admits a poll, or the delivery of points.
 	Allow func(context.Context) error
 	// Poll observes a poll that returned some points.
@@ -60,7 +62,7 @@ type Follower struct {
 	due      time.Time // of the next poll
 	timer    *time.Timer
 
-	batch    []item // what the last poll has found
+	batch []item // what the last poll has found
 
 	mu     sync.Mutex // guards the rest, which polls, Cursor and Close use too
 	seen   seen
@@ -117,7 +119,7 @@ func Open(ctx context.Context, o Options, text string) (*Follower, error) {
 	if f.sub, err = o.Rows.Feed.Subscribe(o.Rows.Space, takes, func(units int64) bool { return units < f.lateUnits() }); err != nil {
 		return nil, err
 	}
-	f.base, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	f.base, f.stop = context.WithCancel(context.WithoutCancel(o.Base))
 	if err := f.begin(ctx, text != "", place); err != nil {
 		f.Close()
 		return nil, err
@@ -184,7 +186,10 @@ func (f *Follower) Next(ctx context.Context) (dataset.Hit, error) {
 		if err := ctxerr.Of(ctx); err != nil {
 			return dataset.Hit{}, err
 		}
-		if h, ok, err := f.take(ctx); ok || err != nil {
+		if err := f.Allow(ctx); err != nil { // the tenant may have been erased since
+			return dataset.Hit{}, err
+		}
+		if h, ok, err := f.take(); ok || err != nil {
 			return h, err
 		}
 		if err := f.wait(ctx); err != nil {
@@ -194,7 +199,7 @@ func (f *Follower) Next(ctx context.Context) (dataset.Hit, error) {
 }
 
 // take returns a point that is there: one of this store's own first.
-func (f *Follower) take(ctx context.Context) (h dataset.Hit, ok bool, err error) {
+func (f *Follower) take() (h dataset.Hit, ok bool, err error) {
 	if len(f.own) == 0 {
 		own, full, lost, open := f.sub.Take()
 		if !open {
@@ -206,11 +211,6 @@ func (f *Follower) take(ctx context.Context) (h dataset.Hit, ok bool, err error)
 		}
 		if lost.Points > 0 {
 			return h, false, (*Missed)(&lost)
-		}
-	}
-	if len(f.own) > 0 || len(f.batch) > 0 {
-		if err := f.Allow(ctx); err != nil { // the tenant may have been erased since
-			return h, false, err
 		}
 	}
 	visible := f.Rows.Visibility().Oldest()

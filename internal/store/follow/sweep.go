@@ -23,7 +23,7 @@ const (
 	pollRequests = 16
 	pollPoints   = 1000    // new ones
 	pollBytes    = 4 << 20 // of their payloads
-	mostRanges   = 250     // of a request
+	mostRanges   = 251     // of a request: 125 entities and the gaps around them
 	maxRowSet    = 500_000 // bytes of the keys of its ranges
 )
 

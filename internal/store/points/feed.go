@@ -2,7 +2,6 @@ package points
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // ErrTooManyFollowers: a store or a tenant has as many followers as it may have.
-var ErrTooManyFollowers = errors.New("tsdb: too many followers")
+var ErrTooManyFollowers = errtype.New("follow.ErrTooMany", "tsdb: too many followers")
 
 // Feed passes the points that a store's calls and writers store to followers. The zero value has no followers, and costs a
 // write one atomic load.
