@@ -59,7 +59,7 @@
 //
 // A poll of n entities costs one request per 125 entities, at most 16, and reads the rows of the last Lateness. With more than 2,000
 // entities a sweep takes several polls. Open finds the entities at the cost of Repository.Entities and reads the window
-// once; each new entity costs one more request. A poll counts as a read against the tenant's limits, and the window as the length
+// once; each new entity costs one more request. In a schema with Head.Only a poll is one request for the heads of all entities. A poll counts as a read against the tenant's limits, and the window as the length
 // of its range. Requests that the limits or the service refuse are repeated later, up to five times in a row.
 //
 // Memory: up to 1 MiB of queue, 4 MiB of points that a poll found, and about 50 bytes per remembered point. A prefix has at most
