@@ -110,7 +110,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		return inside.Repository{}, err
 	}
 	d := &r.schema.d
-	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups)), Decode: r.decode}
+	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups))}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
 		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}

@@ -17,7 +17,6 @@ type Repository struct {
 	// Allow refuses a call for another tenant in ctx, for an erased one, or on a closed store. Each call uses it.
 	Allow   func(ctx context.Context) error
 	Rollups []Rollup // in the schema's order
-	Decode  any      // a func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError)
 }
 
 // Rollup is a rollup of a dataset, and the spaces of its rows. Times in their keys are in milliseconds.

@@ -106,6 +106,11 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 	if err != nil {
 		return nil, err
 	}
+	admitted, err := inside.Below(ctx, repo, tsdb.AllEntities(), tsdb.AllTime(), []tsdb.ReadOption(nil), true)
+	if err != nil {
+		return nil, err
+	}
+	admitted.Done() // each poll is a read of its own
 	in, err := inside.OfRepository(repo)
 	if err != nil {
 		return nil, err
@@ -134,7 +139,7 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 	if err != nil {
 		return nil, err
 	}
-	decode := in.Decode.(func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError))
+	decode := admitted.Decode.(func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError))
 	return &Follower[T]{core: core, decode: decode, time: in.D.Precision.Time}, nil
 }
 
