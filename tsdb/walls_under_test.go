@@ -162,6 +162,9 @@ var followAttacks = map[string]func(h *walls, a attack) error{
 func (h *walls) followed(ctx context.Context, a attack) error {
 	prefix, part := a.prefix(h)
 	f, err := follow.Under(ctx, a.repo, prefix, follow.Options{Since: time.Unix(0, 0)})
+	if err != nil { // erased: there is no loop, so the other context must be refused here
+		f, err = follow.Under(a.ctx, a.repo, prefix, follow.Options{Since: time.Unix(0, 0)})
+	}
 	if err != nil {
 		return err
 	}

@@ -163,6 +163,10 @@ func (f *Follower[T]) Points(ctx context.Context) iter.Seq2[tsdb.Point[T], error
 			return
 		}
 		defer f.running.Store(false)
+		if err := f.core.Allow(ctx); err != nil {
+			yield(tsdb.Point[T]{}, err)
+			return
+		}
 		for {
 			h, err := f.core.Next(ctx)
 			if err == nil {
