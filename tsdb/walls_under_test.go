@@ -137,6 +137,8 @@ func (h *walls) windowsAttack(a attack) error {
 		return fmt.Errorf("under.Windows counts %d points, want %d", points, wantPoints)
 	}
 	return nil
+}
+
 // followAttacks are the attacks on package follow.
 var followAttacks = map[string]func(h *walls, a attack) error{
 	"follow.Entity": func(h *walls, a attack) error {
@@ -147,10 +149,13 @@ var followAttacks = map[string]func(h *walls, a attack) error{
 		defer f.Close()
 		want := h.want(a.place, far)
 		got, err := arrivals(f, a.ctx, len(want))
+		if err != nil {
+			return err
+		}
 		slices.Sort(got)
 		slices.Sort(want)
 		h.same("follow.Entity", got, want)
-		return err
+		return nil
 	},
 	"follow.Under": func(h *walls, a attack) error { return h.followed(a.ctx, a) },
 	"follow.Follower.Points": func(h *walls, a attack) error {

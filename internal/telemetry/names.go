@@ -176,7 +176,7 @@ var operations = [names]struct {
 	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
 	UnderWindows: {"under.Windows", true},
-	FollowOpen: {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
+	FollowOpen:   {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
 }
 
 // String returns the name of the operation on one item, as in db.operation.name.
