@@ -79,7 +79,7 @@ func (e *MissedError) Error() string {
 // called while a loop over Points runs. The zero Follower delivers nothing.
 type Follower[T any] struct {
 	core    *follow.Follower
-	decode  func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError)
+	decode  func(dataset.Hit) (tsdb.Point[T], error)
 	time    func(units int64) time.Time
 	running atomic.Bool
 }
@@ -139,7 +139,7 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 	if err != nil {
 		return nil, err
 	}
-	decode := admitted.Decode.(func(dataset.Hit) (tsdb.Point[T], *tsdb.PointError))
+	decode := admitted.Decode.(func(dataset.Hit) (tsdb.Point[T], error))
 	return &Follower[T]{core: core, decode: decode, time: in.D.Precision.Time}, nil
 }
 
@@ -170,11 +170,7 @@ func (f *Follower[T]) Points(ctx context.Context) iter.Seq2[tsdb.Point[T], error
 		for {
 			h, err := f.core.Next(ctx)
 			if err == nil {
-				point, bad := f.decode(h)
-				if bad != nil {
-					err = bad
-				}
-				if !yield(point, err) {
+				if !yield(f.decode(h)) {
 					return
 				}
 				continue
