@@ -191,7 +191,7 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 // Whatever is new uses Rows, or is listed here because it reads rows of no tenant.
 func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 	var files []string
-	for _, dir := range []string{".", "../internal/store/points", "../internal/store/skipscan"} {
+	for _, dir := range []string{".", "../internal/store/points", "../internal/store/skipscan", "../internal/store/below", "../internal/store/follow"} {
 		files = append(files, must[[]string](t)(filepath.Glob(dir+"/*.go"))...)
 	}
 	uses := map[string]int{}
@@ -201,7 +201,7 @@ func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 			uses[name] = n
 		}
 	}
-	if want := map[string]int{"ensure.go": 1, "inside.go": 1, "store.go": 1, "writer.go": 1, "writer_event.go": 1}; !maps.Equal(uses, want) {
+	if want := map[string]int{"ensure.go": 1, "inside.go": 1, "sink.go": 1, "store.go": 1, "writer.go": 1}; !maps.Equal(uses, want) {
 		t.Errorf("files that reach past the views: %v, want %v", uses, want)
 	}
 }
