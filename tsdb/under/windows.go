@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -40,7 +41,8 @@ type Group struct {
 //
 // It finds the entities at the cost of Repository.Entities. Each entity with points since the interval began costs as much as
 // window.Aggregator.Read; others cost nothing more, unless a measure has window.Durations: their state may last into the interval.
-// 16 entities of a group are read at the same time, or as many as a tsdb.Concurrency says.
+// 16 entities of a group are read at the same time, or as many as a tsdb.Concurrency says. The tenant's FanOut bounds these reads and the
+// search for entities together.
 //
 // It holds one group in memory: its entities, up to 100,000 of them, and its buckets, up to the aggregator's MaxFilled. A group
 // with more entities is refused with ErrInvalid, and one with more buckets with window.ErrTooManyFilled. There is no limit on
@@ -67,8 +69,9 @@ func Windows[T any](
 		g := grouping[T]{
 			call: c, yield: yield, by: by, in: in, of: len(p.Parts()) + fields,
 			repo: inside.Unlimited(repo, false), // this call has been counted
-			opts: append(opts, tsdb.Concurrency(c.read.Options.Width)),
+			opts: opts,
 		}
+		c.read.Slots = make(chan struct{}, c.read.Options.Width)
 		carries := inside.CarriesStates(by)
 		err = c.read.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
 			return h.Units < c.read.Oldest && !carries || g.take(ctx, inside.EntityAt(h.Path).(tsdb.Entity))
@@ -141,16 +144,38 @@ func (g *grouping[T]) flush(ctx context.Context) bool {
 	if len(g.members) == 0 {
 		return true
 	}
+	width, leave := g.enter(ctx)
+	defer leave()
 	group := Group{Prefix: g.prefix, Entities: len(g.members), Buckets: []window.Bucket{}} // not null in JSON
-	for b, err := range g.by.ReadGroup(ctx, g.repo, g.members, g.in, g.opts...) {
+	for b, err := range g.by.ReadGroup(ctx, g.repo, g.members, g.in, append(slices.Clip(g.opts), tsdb.Concurrency(width))...) {
 		if err != nil {
 			g.err = err
 			return false
 		}
 		group.Buckets = append(group.Buckets, b)
 	}
+	leave() // the scan reads on during the loop body
 	g.op.Returned(len(group.Buckets))
 	g.members = g.members[:0]
 	g.stopped = !g.yield(group, nil)
 	return !g.stopped
+}
+
+// enter waits until the group may have requests under way, which the scan reading ahead then cannot send. It returns how many they
+// are, up to one for each entity, and the function that gives them back. If the context ends first, the group's reads say so.
+func (g *grouping[T]) enter(ctx context.Context) (width int, leave func()) {
+	width = min(cap(g.read.Slots), len(g.members))
+	held := 0
+	for held < width && ctx.Err() == nil {
+		select {
+		case g.read.Slots <- struct{}{}:
+			held++
+		case <-ctx.Done():
+		}
+	}
+	return width, func() {
+		for ; held > 0; held-- {
+			<-g.read.Slots
+		}
+	}
 }

@@ -8,10 +8,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/under"
@@ -111,6 +115,48 @@ func TestWindowsCarryStates(t *testing.T) {
 	}
 	if reads := conn.Counts().Calls[tsdbtest.ReadRows]; reads > 3 {
 		t.Errorf("ten silent entities cost %d reads, want no read for each", reads)
+	}
+}
+
+// TestWindowsKeepFanOut: the reads of a group and the search for more entities together have no more requests under way than the tenant may.
+func TestWindowsKeepFanOut(t *testing.T) {
+	const fanOut = 3
+	var now, most atomic.Int32
+	count := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		return streamer(ctx, desc, cc, method, opts...)
+	})
+	l, err := limit.New(limit.Table{Defaults: limit.Limits{FanOut: fanOut}}, limit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := tsdb.MustDefine("meters", tsdb.Key("site", "meter"), codec.Int64(), tsdb.SchemaOptions{Salts: 16})
+	options := tsdb.StoreOptions{Limits: l, Clock: func() time.Time { return start.Add(24 * time.Hour) }}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: options, DialOptions: []grpc.DialOption{count}}, schema)
+	repo := schema.For(store, acme)
+	const sites, each, live = 40, 40, 4 // most entities are only found, so that the search goes on beside the reads
+	var points []point
+	for i := range sites * each {
+		p := point{Entity: tsdb.NewEntity(fmt.Sprintf("s%03d", i/each), fmt.Sprint(i%each)), Time: start.Add(-time.Hour)}
+		if i%each < live {
+			p.Time = start
+		}
+		points = append(points, p)
+	}
+	if _, err := repo.PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	conn.Inject(tsdbtest.Delay(time.Millisecond).On(tsdbtest.ReadRows))
+	most.Store(0)
+	groups := collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{}), tsdb.AllEntities(), 1, tsdb.Between(start, start.Add(time.Hour)), tsdb.Concurrency(9)))
+	if got := most.Load(); got != fanOut {
+		t.Errorf("%d requests at once, want the tenant's %d", got, fanOut)
+	}
+	if len(groups) != sites || slices.ContainsFunc(groups, func(g under.Group) bool { return g.Entities != live }) {
+		t.Errorf("%d groups, want %d of %d entities each", len(groups), sites, live)
 	}
 }
 

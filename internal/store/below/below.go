@@ -19,6 +19,8 @@ type Read struct {
 	Most           int    // how many points the caller takes at most; 0 is all
 	After          *Place // ByEntity starts behind it; nil is the first point
 	Options        points.Options
+	// Slots holds an element for each request of NewestOfEach under way, if visit sends requests of its own; nil for none.
+	Slots chan struct{}
 
 	slice int64 // how many points ByTime holds at most; 0 is sliceRows
 }
@@ -33,7 +35,7 @@ type Place struct {
 // NewestOfEach yields the n newest visible points of each entity, in the order of entities and newest first, until visit returns
 // false. Without values the points have no payloads.
 func (r *Read) NewestOfEach(ctx context.Context, n int, values bool, visit func(dataset.Hit) bool) error {
-	return skipscan.Scan(ctx, r.Rows, skipscan.Query{Prefix: r.Prefix, Each: n, Values: values, Options: r.Options}, visit)
+	return skipscan.Scan(ctx, r.Rows, skipscan.Query{Prefix: r.Prefix, Each: n, Values: values, Slots: r.Slots, Options: r.Options}, visit)
 }
 
 // entities calls visit with the newest point, without its payload, of each entity that may have points in the interval. The
