@@ -112,6 +112,12 @@ func TestColumns(t *testing.T) {
 				t.Errorf("a row of a request that took long: in column %d, want %d", col.id, id)
 			}
 		}
+		r.add(writes, 0, time.Hour, []byte("later"), 1)
+		for i, col := range r.Recording().list() {
+			if has := strings.Contains(string(col.cells[writes].keys), "later"); has != (i == 0) {
+				t.Errorf("a row of a request from before all columns: in column %d, want the oldest", i)
+			}
+		}
 		time.Sleep(1000 * time.Hour)
 		r.note(writes, "again", 1)
 		if rec := r.Recording(); len(rec.list()) != 1 || rec.Totals().Writes != 1 {

@@ -23,28 +23,30 @@ func TestMerge(t *testing.T) {
 		large.note(writes, fmt.Sprintf("large#%06d", i), 1)
 	}
 	a, b := small.Recording(), large.Recording()
-	merged, err := Merge(a, nil, b, &Recording{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if total := merged.Totals(); total.Writes != 101_000 || merged.columns.width != 4*time.Second {
-		t.Errorf("%+v in columns of %v", total, merged.columns.width)
-	}
-	for _, col := range merged.list() {
-		c := &col.cells[writes]
-		n := 0
-		for i := range c.samples {
-			if strings.HasPrefix(string(c.at(i).key), "small") {
-				n++
+	for _, order := range [][2]*Recording{{a, b}, {b, a}} {
+		merged, err := Merge(order[0], nil, order[1], &Recording{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := merged.Totals(); total.Writes != 101_000 || merged.columns.width != 4*time.Second {
+			t.Errorf("%+v in columns of %v", total, merged.columns.width)
+		}
+		for _, col := range merged.list() {
+			c := &col.cells[writes]
+			n := 0
+			for i := range c.samples {
+				if strings.HasPrefix(string(c.at(i).key), "small") {
+					n++
+				}
+			}
+			// The share of a process in the samples is that in the rows. A column may hold the small one's alone.
+			if got, want := float64(n)*c.weight(), 1000.0; n > 0 && c.rows > 50_000 && math.Abs(got-want) > 6*math.Sqrt(want*c.weight()) {
+				t.Errorf("samples say %.0f rows of the small process, want about %.0f", got, want)
 			}
 		}
-		// The share of a process in the samples is that in the rows. A column may hold the small one's alone.
-		if got, want := float64(n)*c.weight(), 1000.0; n > 0 && c.rows > 50_000 && math.Abs(got-want) > 6*math.Sqrt(want*c.weight()) {
-			t.Errorf("samples say %.0f rows of the small process, want about %.0f", got, want)
+		if again, err := Merge(order[0], order[1]); err != nil || !bytes.Equal(fileOf(t, again), fileOf(t, merged)) {
+			t.Errorf("a merge of the same recordings differs: %v", err)
 		}
-	}
-	if again, err := Merge(a, b); err != nil || !bytes.Equal(fileOf(t, again), fileOf(t, merged)) {
-		t.Errorf("a merge of the same recordings differs: %v", err)
 	}
 }
 
