@@ -113,7 +113,7 @@ func (c columns) of(t time.Time, parts int) (int, bool) {
 
 // line calls take with each number of the points, and yields their errors. A *tsdb.PointError does not end it.
 func line[T any](
-	points iter.Seq2[tsdb.Point[T], error], of func(*tsdb.Point[T]) (Sample, bool), yield func(Sample, error) bool, take func(Sample) (bool, error),
+	points iter.Seq2[tsdb.Point[T], error], of func(tsdb.Point[T]) (Sample, bool), yield func(Sample, error) bool, take func(Sample) (bool, error),
 ) (stopped bool, err error) {
 	switch {
 	case points == nil:
@@ -138,7 +138,7 @@ func line[T any](
 				p.Time.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano), window.ErrOrder)
 		}
 		some, last = true, p.Time
-		s, ok := of(&p)
+		s, ok := of(p)
 		if !ok {
 			continue
 		}
@@ -150,11 +150,11 @@ func line[T any](
 }
 
 // samplesOf returns a function that returns the sample of a point, and false for a point without a finite number.
-func samplesOf[T any](of func(T) (float64, bool)) func(*tsdb.Point[T]) (Sample, bool) {
+func samplesOf[T any](of func(T) (float64, bool)) func(tsdb.Point[T]) (Sample, bool) {
 	if of == nil {
 		return nil
 	}
-	return func(p *tsdb.Point[T]) (Sample, bool) {
+	return func(p tsdb.Point[T]) (Sample, bool) {
 		v, ok := of(p.Value)
 		return Sample{Time: p.Time, Value: v}, ok && v-v == 0 // not for NaN and infinities
 	}

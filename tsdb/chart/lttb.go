@@ -21,7 +21,7 @@ func LTTB[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of fu
 	return lttbOf(points, in, samplesOf(of), opts)
 }
 
-func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(*tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
+func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		cols, err := newColumns(in, opts)
 		if err != nil {

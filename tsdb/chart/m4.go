@@ -19,7 +19,7 @@ func M4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func
 	return m4(points, in, samplesOf(of), opts)
 }
 
-func m4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(*tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
+func m4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(tsdb.Point[T]) (Sample, bool), opts Options) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		cols, err := newColumns(in, opts)
 		if err != nil {

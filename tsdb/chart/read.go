@@ -63,14 +63,14 @@ func ReadLTTB[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entit
 	return Line{p.source, lttbOf(p.samples(ctx), in, sampleOf, opts)}, nil
 }
 
-func sampleOf(p *tsdb.Point[Sample]) (Sample, bool) { return p.Value, true }
+func sampleOf(p tsdb.Point[Sample]) (Sample, bool) { return p.Value, true }
 
 // plan is what a line is read from.
 type plan[T any] struct {
 	repo    *tsdb.Repository[T]
 	entity  tsdb.Entity
 	in      tsdb.Interval
-	of      func(*tsdb.Point[T]) (Sample, bool)
+	of      func(tsdb.Point[T]) (Sample, bool)
 	source  Source
 	rollup  *rollup.Rollup[T] // nil for points alone
 	measure int               // its number in the rollup
@@ -212,7 +212,7 @@ func (p *plan[T]) points(ctx context.Context, in tsdb.Interval, yield func(tsdb.
 			}
 			continue
 		}
-		if s, ok := p.of(&point); ok && !yield(tsdb.Point[Sample]{Time: s.Time, Value: s}, nil) {
+		if s, ok := p.of(point); ok && !yield(tsdb.Point[Sample]{Time: s.Time, Value: s}, nil) {
 			return false
 		}
 	}
