@@ -77,7 +77,7 @@ func TestControlCharacters(t *testing.T) {
 	r := newTestRecorder(t, Options{})
 	r.note(writes, "a\x1b[31m\r\n\x00\xff", 1)
 	var out strings.Builder
-	if err := r.Recording().WriteText(&out, PictureOptions{}); err != nil || strings.ContainsAny(out.String(), "\x1b\r\x00\xff") || strings.Count(out.String(), "\n") != 3 {
+	if err := r.Recording().WriteText(&out, PictureOptions{}); err != nil || strings.ContainsAny(out.String(), "\x1b\r\x00") || strings.Contains(out.String(), "\xff") || strings.Count(out.String(), "\n") != 3 {
 		t.Errorf("%v %q", err, out.String())
 	}
 }

@@ -24,10 +24,9 @@ import (
 
 // postgres is a Postgres server that only this test reaches: it listens on a socket in a temporary folder.
 type postgres struct {
-	t    *testing.T
-	bin  func(name string, args ...string) *exec.Cmd
-	dir  string
-	psql string
+	t   *testing.T
+	bin func(name string, args ...string) *exec.Cmd
+	dir string
 }
 
 // startPostgres starts a server, or skips the test if this machine has none.
