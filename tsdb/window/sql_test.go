@@ -220,7 +220,7 @@ func TestHoursAreThoseOfSQL(t *testing.T) {
 					used[k] = want != nil
 					for n, x := range got {
 						if want == nil && x != 0 && !math.IsNaN(x) || want != nil && !(math.Abs(x-want[n]) <= within*math.Abs(want[n])+1e-9) {
-							t.Errorf("%v: %s of series %d in the hour of %v is %v, SQL says %v", order, name, i, b.Start, got, want)
+							t.Errorf("order %v: %s of series %d in the hour of %v is %v, SQL says %v", order, name, i, b.Start, got, want)
 							return
 						}
 					}
@@ -240,7 +240,7 @@ func TestHoursAreThoseOfSQL(t *testing.T) {
 		}
 		for k := range truth {
 			if !used[k] {
-				t.Errorf("%v: SQL has %v, which is not in a bucket", order, k)
+				t.Errorf("order %v: SQL has %v, which is not in a bucket", order, k)
 			}
 		}
 	}
