@@ -2,8 +2,7 @@
 //
 // # Store, schema, repository
 //
-// A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder. The rest of the
-// API is the same on both.
+// A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder. The rest is the same on both.
 //
 // A [Schema] describes one kind of measurement: the dataset's name, the key fields of its entities, a codec for its Go
 // type, and a retention class. It is usually a package variable:
@@ -38,8 +37,7 @@
 // # Reading
 //
 //   - One point: [Repository.Latest], [Repository.AsOf], and [Repository.Get] for an exact time.
-//   - Several points of one entity: [Repository.LatestN], [Repository.Range] for an [Interval] as a sequence, and
-//     [Repository.Page] for an interval page by page.
+//   - Several points of one entity: [Repository.LatestN], [Repository.Range] for an [Interval], [Repository.Page] for one page by page.
 //   - The newest point of many entities: [Repository.LatestMany] for a list of entities, [Repository.LatestUnder] for all
 //     entities below a [Prefix], [Repository.PageUnder] for the latter page by page. [Repository.Entities] and
 //     [Repository.PageEntities] return only the entities.
