@@ -370,3 +370,26 @@ func TestNearestNumberBehindABucketOfBefore(t *testing.T) {
 		}
 	})
 }
+
+// A bucket of before that lacks a measure may hide its nearest number: nothing is joined across it.
+func TestNothingIsJoinedAcrossABucketOfBefore(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		kwh, load := kwhAfter, loadAfter
+		kwh.Added, load.Aggregates = false, window.Delta
+		_, before := grown(kwh)
+		rollups, after := grown(kwh, load)
+		l := newLife(t, before)
+		l.put(t, before, start.Add(time.Hour), 500)
+		l.work(t, before)
+		if err := l.store.Ensure(t.Context(), after); err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, after, start, 300)
+		l.put(t, after, start.Add(2*time.Hour), 900)
+		l.work(t, after)
+		got := all(t, rollup.For(rollups[0], after.For(l.store, acme)).Buckets(t.Context(), l.meter, tsdb.Since(start.Add(2*time.Hour))))
+		if len(got) != 1 || got[0].Values[1].Delta != 0 || !got[0].Values[1].Since.Equal(start.Add(2*time.Hour)) {
+			t.Errorf("the last bucket is %+v, want no step into it", got)
+		}
+	})
+}
