@@ -78,14 +78,15 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "serving the tables of the folder %s as project %s, instance %s; Ctrl-C stops\n"+
 		"export BIGTABLE_EMULATOR_HOST=%s\nexport TIDEMARK_PROJECT=%[2]s TIDEMARK_INSTANCE=%[3]s TIDEMARK_TABLE=tidemark\n",
 		o.dir, o.project, o.instance, lis.Addr())
-	if err := server.Serve(ctx, lis); err != nil {
-		return err
-	}
-	if recorder != nil {
-		if err := recorder.Recording().Save(o.heatmap); err != nil {
-			return fmt.Errorf("write the heatmap: %w", err)
+	err = server.Serve(ctx, lis)
+	if recorder != nil { // also if Serve failed
+		if bad := recorder.Recording().Save(o.heatmap); bad != nil {
+			return errors.Join(err, fmt.Errorf("write the heatmap: %w", bad))
 		}
 		fmt.Fprintf(stdout, "wrote %s; tidectl heatmap shows it\n", o.heatmap)
+	}
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(stdout, "stopped")
 	return nil
