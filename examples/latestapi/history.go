@@ -33,10 +33,15 @@ func (s *server) history(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	return writePage(w, r, page)
+}
+
+// writePage writes a page of points and the address of the next one.
+func writePage(w http.ResponseWriter, r request, p page) error {
 	return write(w, struct {
 		Points []point `json:"points"`
 		Next   string  `json:"next,omitempty"`
-	}{page.points, link(w, r, page.next)})
+	}{p.points, link(w, r, p.next)})
 }
 
 // link returns the address of the next page, with the other parameters of this request, and puts it into the Link header. It

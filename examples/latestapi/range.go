@@ -34,10 +34,7 @@ func (s *server) rangeUnder(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	return write(w, struct {
-		Points []point `json:"points"`
-		Next   string  `json:"next,omitempty"`
-	}{page.points, link(w, r, page.next)})
+	return writePage(w, r, page)
 }
 
 // size reads the size of a page and its cursor; for lines and CSV, how many points to send, where 0 stands for all.
