@@ -72,7 +72,7 @@ func TestOwnWritesArriveAtOnce(t *testing.T) {
 	}
 }
 
-// TestMergedPoints: a merged point arrives with the fields of all writes, whoever wrote the others.
+// TestMergedPoints: a merged point arrives with the fields of all writes, also those of another store.
 func TestMergedPoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := tsdb.MustDefine("states", tsdb.Key("device"), codec.Records(), tsdb.SchemaOptions{Merge: true})
@@ -342,7 +342,7 @@ func TestCursorsAreBound(t *testing.T) {
 	})
 }
 
-// TestTenants never see each other's points, whoever writes them and however their names and keys resemble.
+// TestTenants: a follower never gets the points of another tenant, also if names and keys are alike.
 func TestTenants(t *testing.T) {
 	bubble(t, tsdb.SchemaOptions{}, func(w *world) {
 		mine, all := w.under(follow.Options{}), must(follow.Under(w.Context(), w.a, tsdb.AllEntities(), follow.Options{}))

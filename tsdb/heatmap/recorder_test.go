@@ -47,7 +47,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSamples: a cell keeps a bounded number of samples, and each row has the same chance, whoever wrote it and when. Rows that come in turns
+// TestSamples: a cell keeps a bounded number of samples, and each row has the same chance, from any writer at any time. Rows that come in turns
 // are no exception: with equal gaps, every sample could be of one of the 64.
 func TestSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

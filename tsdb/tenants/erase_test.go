@@ -32,7 +32,7 @@ type work struct {
 	run func(context.Context, *tsdb.Store) (report string, err error)
 	// removed and others select the rows that it deletes and those that it must not change.
 	removed, others func(key string) bool
-	requests        int // it makes at least so many
+	requests        int // the least number that it makes
 }
 
 var erasure = work{

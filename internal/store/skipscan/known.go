@@ -19,7 +19,7 @@ const (
 	mostKnown  = 250 // entities of a request, so that it ends well within the timeout of reads
 	crowd      = 8   // more rows of an entity cost about as much as another request
 	mostMisses = 8   // entities of a scan whose newest point is gone, until it asks for no more known ones
-	manyNew    = 64  // entities in such a request that were not known: so many have short histories
+	manyNew    = 64  // unknown entities in such a request; if it has this many, their histories are short
 )
 
 // over returns the scan of a range, with nothing read.
