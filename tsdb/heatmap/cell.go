@@ -8,7 +8,6 @@ import (
 const (
 	maxSamples = 1024 // of a cell
 	maxKey     = 256  // bytes of a key that a sample keeps
-	keyStep    = 4096 // bytes by which the memory of keys grows
 	maxShift   = 62
 )
 
@@ -84,11 +83,7 @@ func (c *cell) add(key []byte, bytes int, micros uint32, rnd *rand.Rand) {
 
 // keep appends a sample.
 func (c *cell) keep(r row) {
-	key := cut(r.key)
-	if n := len(c.keys) + len(key); n > cap(c.keys) { // in small steps, so that little of a full cell is unused
-		c.keys = append(make([]byte, 0, (n+keyStep-1)/keyStep*keyStep), c.keys...)
-	}
-	c.keys = append(c.keys, key...)
+	c.keys = append(c.keys, cut(r.key)...)
 	c.samples = append(c.samples, sample{uint32(len(c.keys)), r.bytes, r.micros})
 }
 
