@@ -41,7 +41,7 @@ func (o Options) check() error {
 
 // Recorder records the keys of requests. It is safe for concurrent use, and one recorder can serve several connections.
 //
-// Its memory is bounded, whatever the load: by about 120 KiB a column for keys of 40 bytes, which is 7 MiB an hour, and by
+// Its memory is bounded, whatever the load: by about 130 KiB a column for keys of 40 bytes, which is 8 MiB an hour, and by
 // 800 KiB a column if every key has 256 bytes, of which longer keys are cut. The zero Recorder and nil record nothing.
 type Recorder struct {
 	began time.Time

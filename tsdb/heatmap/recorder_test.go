@@ -190,7 +190,7 @@ func TestMemory(t *testing.T) {
 	}
 	for name, size := range map[string]int{"40 bytes": 40, "4 KiB": 4096} {
 		t.Run(name, func(t *testing.T) {
-			most := map[int]int{40: 120 << 10, 4096: 800 << 10}[size]
+			most := map[int]int{40: 130 << 10, 4096: 800 << 10}[size]
 			synctest.Test(t, func(t *testing.T) {
 				r := newTestRecorder(t, Options{})
 				pad, peak := bytes.Repeat([]byte("x"), size-12), 0
