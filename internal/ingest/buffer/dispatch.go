@@ -347,14 +347,24 @@ func (q *Buffer) attempt(b *batch) {
 	}
 	report := q.sender.Send(ctx, b.items)
 	now := time.Now()
-	if changed, after, err := q.finishAttempt(b, begin, now, bytes, report); changed && q.opts.HealthChanged != nil {
+	// Callers of Enqueue wait for the lock, so what can be done before it is.
+	over := make([]ending, 0, len(b.items))
+	var again []*Item
+	for _, it := range b.items {
+		if it.Retry {
+			again = append(again, it)
+		} else {
+			over = append(over, ending{it, it.Track.Outcome()})
+		}
+	}
+	if changed, after, err := q.finishAttempt(b, begin, now, bytes, over, again, report); changed && q.opts.HealthChanged != nil {
 		q.opts.HealthChanged(err, after)
 	}
 }
 
 // finishAttempt ends the items of an attempt, or lets them wait for the next one. It reports whether the attempt showed
 // that the service went down or came back, the reason, and how long it was down.
-func (q *Buffer) finishAttempt(b *batch, begin, now time.Time, bytes int, report Report) (changed bool, after time.Duration, down error) {
+func (q *Buffer) finishAttempt(b *batch, begin, now time.Time, bytes int, over []ending, again []*Item, report Report) (changed bool, after time.Duration, down error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	was := q.gov.down
@@ -370,19 +380,11 @@ func (q *Buffer) finishAttempt(b *batch, begin, now time.Time, bytes int, report
 		q.throttled--
 	}
 	q.gov.note(begin, now, sizeOf(bytes, b.items[0].Alone), report, busy)
-	over := make([]ending, 0, len(b.items))
-	var again []*Item
-	for _, it := range b.items {
-		if it.Retry {
-			again = append(again, it)
-			continue
+	for _, e := range over {
+		e.it.lane.failed = 0
+		if e.out.State == bt.Rejected && !e.it.Merge { // merged items are refused together
+			q.splitCoalesced(e.it)
 		}
-		it.lane.failed = 0
-		out := it.Track.Outcome()
-		if out.State == bt.Rejected && !it.Merge { // merged items are refused together
-			q.splitCoalesced(it)
-		}
-		over = append(over, ending{it, out})
 	}
 	for _, l := range b.lanes {
 		switch {
