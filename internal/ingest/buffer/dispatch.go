@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -368,7 +369,7 @@ func (q *Buffer) finishAttempt(b *batch, begin, now time.Time, bytes int, over [
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	was := q.gov.down
-	busy := len(q.inFlight) >= q.gov.slots()
+	busy := slices.ContainsFunc(b.lanes, func(l *lane) bool { return !q.hasSlot(l) })
 	delete(q.inFlight, b)
 	for _, l := range b.lanes {
 		l.inflight--

@@ -89,8 +89,8 @@ func (g *governor) slots() int {
 	return int(g.limit)
 }
 
-// note learns from an attempt at a batch of the given size. busy means that all slots were in use when the attempt
-// ended.
+// note learns from an attempt at a batch of the given size. busy means that one of its tenants used all slots that it may
+// use when the attempt ended.
 func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 	if r.Wait > 0 {
 		g.askedUntil = later(g.askedUntil, now.Add(min(r.Wait, longestWait)))

@@ -102,3 +102,25 @@ func TestBackFromAnOutage(t *testing.T) {
 		}
 	})
 }
+
+// TestSlotsGrowForOneTenant checks that the limit of requests grows if a single tenant could use more of them, although a slot
+// stays free for other tenants all the time.
+func TestSlotsGrowForOneTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, takes: 20 * time.Millisecond}
+		opts := options()
+		opts.InFlight = 16
+		q := New(s, opts)
+		for n := range 30_000 {
+			if err := q.Enqueue(t.Context(), item("a", fmt.Sprint(n))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := q.Stats().Slots; got < 12 {
+			t.Errorf("got %d slots after 30,000 items of one tenant, want nearly 16", got)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
