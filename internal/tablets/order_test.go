@@ -1,6 +1,7 @@
 package tablets_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -35,16 +36,20 @@ func designs(devices int) []tablets.Candidate {
 
 // TestDocumentedOrder: entity first is better than salted time, and that better than time first; a whale breaks tenant#time.
 func TestDocumentedOrder(t *testing.T) {
-	c, err := tablets.Compare(t.Context(), designs(100_000), tablets.Cluster{Nodes: 20}, tablets.CompareOptions{
+	c, err := tablets.Compare(t.Context(), designs(400_000), tablets.Cluster{Nodes: 60}, tablets.CompareOptions{
 		Options: tablets.Options{Warm: 20 * time.Minute, Step: 20 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range c.Results {
-		t.Logf("%s: served %.3f, hottest %.2f asked %.2f, balanced %v, tablets %d splits %d moves %d, need %+v", designs(100)[i].Name, r.ServedShare, r.HottestNode.CPU, r.HottestNode.Asked, r.Balanced, r.Tablets, r.Splits, r.Moves, r.Need)
+	if want := []int{3, 2, 1, 0}; !slices.Equal(c.Order, want) || c.Draws != 40 || c.Held != 40 {
+		t.Errorf("the order is %v, held in %d of %d draws; want %v in all: %v", c.Order, c.Held, c.Draws, want, c.Before)
 	}
-	t.Log(c.Order, c.Held, c.Draws, c.Before)
+	for i, r := range c.Results {
+		if entityFirst := i == 3; entityFirst != (r.Need.Nodes > 0) {
+			t.Errorf("%s needs %d nodes (%q): only entity first gains by nodes", designs(100)[i].Name, r.Need.Nodes, r.Need.Why)
+		}
+	}
 }
 
 func BenchmarkMillionFronts(b *testing.B) {
