@@ -104,6 +104,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	if err != nil {
 		return nil, storageError(err)
 	}
+	r.scan.borrow()
 	e.readers.add(r)
 	r.table, r.writes = at.table.id, e.inFlight.dependency()
 	r.await = r.writes.onRemoval(spans)
@@ -296,6 +297,7 @@ func (r *Reader) finish(err error) error {
 	if it := r.scan.it; it != nil {
 		r.leaveSpan()
 		r.scan.it = nil
+		r.scan.giveBack()
 		if cerr := it.Close(); cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}

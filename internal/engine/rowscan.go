@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/grpc/codes"
@@ -39,14 +40,40 @@ type rowScanner struct {
 	column []byte // of the current column, after the row's prefix
 	seek   []byte // scratch
 
-	// rowKey and cells belong to the current row. Their memory is in slab.
+	// rowKey and cells belong to the current row. What cells refer to is in slab, their array in a pool.
 	rowKey []byte
 	cells  []rowfilter.Cell
-	seen   int // cells read
-	size   int // bytes of cells
+	array  *[]rowfilter.Cell // from the pool
+	most   int               // cells of the longest row before
+	seen   int               // cells read
+	size   int               // bytes of cells
 
 	// unordered means that the row's families are not in the order of their names, which a response requires.
 	unordered bool
+}
+
+// cellArrays holds arrays of cells. Rollups and wide rows have thousands of cells.
+var cellArrays = sync.Pool{New: func() any { return new([]rowfilter.Cell) }}
+
+// pooledCells is the longest array that is kept, 0.8 MB.
+const pooledCells = 8192
+
+// borrow takes an array for cells from the pool.
+func (s *rowScanner) borrow() {
+	s.array = cellArrays.Get().(*[]rowfilter.Cell)
+	s.cells = *s.array
+}
+
+// giveBack returns the array to the pool, without what its cells refer to.
+func (s *rowScanner) giveBack() {
+	cells := s.cells[:max(s.most, len(s.cells))]
+	s.cells = nil
+	if cap(cells) > pooledCells {
+		return
+	}
+	clear(cells)
+	*s.array = cells[:0]
+	cellArrays.Put(s.array)
 }
 
 // begin records the iterator's current row.
@@ -56,6 +83,7 @@ func (s *rowScanner) begin() error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	s.prefix = append(s.prefix[:0], prefix...)
+	s.most = max(s.most, len(s.cells))
 	s.cells, s.seen, s.size, s.unordered = s.cells[:0], 0, 0, false
 	s.column = s.column[:0]
 	escaped := prefix[tablePrefixLen : len(prefix)-2]
