@@ -212,19 +212,30 @@ func follow[T any](m *Measure[T]) func(*sums) {
 
 // starts returns the starts of the buckets in a row, without their numbers, oldest first.
 func (l *layout) starts(row *bt.Row, measures int) []bucket {
-	most := 0
-	for family, items := range row.Families() {
-		if family != l.control {
-			most += len(items)
-		}
-	}
-	at := make([]int64, 0, most)
+	var at []int64
+	first := -1 // cells of the first column, which most columns have the times of
 	for family, items := range row.Families() {
 		if family == l.control {
 			continue
 		}
+		column, next := "", 0
 		for i := range items {
-			at = append(at, int64(items[i].Timestamp)/1000)
+			start := int64(items[i].Timestamp) / 1000
+			if items[i].Column != column {
+				if column != "" && first < 0 {
+					first = len(at)
+				}
+				column, next = items[i].Column, 0
+			}
+			for next < first && at[next] > start { // cells of a column come newest first
+				next++
+			}
+			if next >= first || at[next] != start {
+				at = append(at, start)
+			}
+		}
+		if first < 0 {
+			first = len(at)
 		}
 	}
 	slices.Sort(at)

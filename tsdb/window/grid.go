@@ -128,12 +128,12 @@ func (g Grid) Bucket(t time.Time) (start, next time.Time) {
 		return t, t
 	}
 	t = t.In(g.location())
-	switch g.unit {
-	case clock:
-		return g.clockStart(t), g.clockNext(t)
-	case elapsed:
+	switch {
+	case g.unit == elapsed, g.unit == clock && g.zone == nil: // the clock of UTC never changes
 		start = t.Add(-sinceEpoch(t, time.Duration(g.n)))
 		return start, start.Add(time.Duration(g.n))
+	case g.unit == clock:
+		return g.clockStart(t), g.clockNext(t)
 	}
 	return g.dates(t)
 }
