@@ -61,6 +61,7 @@ func (s *simulation) splitOne(t *tablet, hot bool, count *int, to []*tablet) []*
 			weight = s.costAt
 		}
 		at, ok := cut(t.first, t.last, weight)
+		ok = ok && (hot || t.left < t.bytes/2)
 		switch {
 		case ok:
 			right := s.split(t, at)
@@ -101,6 +102,7 @@ func (s *simulation) merge(list []*tablet) []*tablet {
 		if len(kept) > 0 {
 			if last := kept[len(kept)-1]; s.mergeable(last, t, after) {
 				last.bytes += t.bytes
+				last.left += t.left
 				last.load += t.load
 				last.wanted += t.wanted
 				last.oldReads = append(last.oldReads, t.oldReads...)

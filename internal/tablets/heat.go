@@ -60,16 +60,15 @@ func (h *Heat) end(line int) int {
 
 // refuse counts requests of a tablet that were refused in some seconds, for all lines that it has fronts of.
 func (h *Heat) refuse(column int, t *tablet, seconds float64) {
-	before := h.s.requestsBefore
-	all := before[t.last] - before[t.first]
-	if all <= 0 {
-		return
+	before := func(front int) float64 { return h.s.requestsBefore[front] }
+	if before(t.last) <= before(t.first) { // it has only reads of what others wrote before
+		before = func(front int) float64 { return float64(front) }
 	}
-	n := (t.reads + t.writes) * seconds
+	n := (t.reads + t.writes) * seconds / (before(t.last) - before(t.first))
 	line := sort.SearchInts(h.Lines, t.first+1) - 1
 	for first := t.first; first < t.last; line++ {
 		last := min(h.end(line), t.last)
-		h.Cells[column][line].Refused += n * (before[last] - before[first]) / all
+		h.Cells[column][line].Refused += n * (before(last) - before(first))
 		first = last
 	}
 }
@@ -112,14 +111,12 @@ func (h *Heat) Total(column int, k Kind) (sum float64) {
 	return sum
 }
 
-// Samples returns n requests of a column, or none if it has none: the front of each, in order, and when it was made. Each stands
+// Samples returns n requests of a column, or all if they are fewer: the front of each, in order, and when it was made. Each stands
 // for the same number of requests. The same seed gives the same samples.
 func (h *Heat) Samples(column int, k Kind, n int, seed uint64) iter.Seq2[int, time.Duration] {
 	return func(yield func(int, time.Duration) bool) {
 		total := h.Total(column, k)
-		if total <= 0 || n <= 0 {
-			return
-		}
+		n := int(min(float64(n), total))
 		rnd := rand.New(rand.NewPCG(seed, uint64(column)<<8|uint64(k)))
 		s := h.s
 		steps := len(s.factors) - s.warmSteps

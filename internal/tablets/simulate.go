@@ -212,9 +212,20 @@ func (s *simulation) setSplitBytes(stored float64) {
 
 // step serves one step and then, if it is time, splits, merges and moves.
 func (s *simulation) step(n int) {
-	factors := s.factors[n]
-	s.now = factors
+	s.now = s.factors[n]
 	s.jump(n)
+	s.serve(n)
+	for c, f := range s.now {
+		s.elapsed[c] += f * s.dt
+	}
+	if s.sinceRound += s.dt; s.sinceRound >= s.assume.BalanceEvery.Seconds()-slack {
+		s.round(n)
+		s.sinceRound = 0
+	}
+}
+
+// serve does the work of a step.
+func (s *simulation) serve(n int) {
 	for i := range s.servers {
 		s.servers[i].demand = 0
 	}
@@ -223,7 +234,7 @@ func (s *simulation) step(n int) {
 			if t.idle() {
 				continue
 			}
-			t.plan(factors)
+			t.plan(s.now)
 			s.servers[t.server].demand += t.demand
 		}
 	}
@@ -249,13 +260,6 @@ func (s *simulation) step(n int) {
 		}
 	}
 	s.record.end(n)
-	for c, f := range factors {
-		s.elapsed[c] += f * s.dt
-	}
-	if s.sinceRound += s.dt; s.sinceRound >= s.assume.BalanceEvery.Seconds()-1e-9 {
-		s.round(n)
-		s.sinceRound = 0
-	}
 }
 
 // jump moves the ranges of fronts whose time has come. The tablet at the end of a range takes all its fronts, and the tablets
@@ -276,10 +280,14 @@ func (s *simulation) jump(n int) {
 func (s *simulation) jumpRange(first, last int) {
 	from := s.tabletOf(first)
 	to := s.tabletOf(last - 1)
+	end := s.live[to]
+	end.hot, end.cold = 0, 0
+	if end.first >= first && end.last <= last {
+		end.left = end.bytes
+	}
 	if from == to {
 		return
 	}
-	end := s.live[to]
 	kept := s.live[:from]
 	if t := s.live[from]; t.first < first { // it begins before the range
 		t.last = first
@@ -296,7 +304,6 @@ func (s *simulation) jumpRange(first, last int) {
 	}
 	end.first = first
 	end.rates = s.ratesOf(end.first, end.last)
-	end.hot, end.cold = 0, 0
 	s.live = append(kept, s.live[to:]...)
 }
 

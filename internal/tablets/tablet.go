@@ -17,7 +17,8 @@ type tablet struct {
 	old         bool // it has rows that no write reaches any more
 	server      int
 	bytes       float64
-	rates       []rate // of writes and of reads of the newest rows
+	left        float64 // of bytes: those that its fronts left behind when they jumped, all before what they write now
+	rates       []rate  // of writes and of reads of the newest rows
 	oldReads    []rate
 
 	demand, writes, reads, written float64 // of the step, a second
@@ -142,7 +143,7 @@ func cut(first, last int, weight func(front int) float64) (at int, ok bool) {
 }
 
 // split divides a live tablet at a front, and returns the right half. Bytes and reads of old rows go with the part of the bytes that the halves
-// are expected to have.
+// are expected to have. What the fronts left behind stays in the left half.
 func (s *simulation) split(t *tablet, at int) *tablet {
 	left, right := 0.0, 0.0
 	for i := t.first; i < t.last; i++ {
@@ -156,7 +157,7 @@ func (s *simulation) split(t *tablet, at int) *tablet {
 	if left+right > 0 {
 		part = right / (left + right)
 	}
-	o := &tablet{first: at, last: t.last, server: t.server, bytes: t.bytes * part, rates: s.ratesOf(at, t.last)}
+	o := &tablet{first: at, last: t.last, server: t.server, bytes: (t.bytes - t.left) * part, rates: s.ratesOf(at, t.last)}
 	t.oldReads, o.oldReads = share(t.oldReads, part)
 	t.last, t.rates, t.bytes = at, s.ratesOf(t.first, at), t.bytes-o.bytes
 	t.hot, t.cold, t.load, t.wanted = 0, 0, t.load/2, t.wanted/2
@@ -169,6 +170,7 @@ func (s *simulation) split(t *tablet, at int) *tablet {
 func (s *simulation) splitOld(t *tablet) *tablet {
 	o := &tablet{first: t.first, last: t.last, old: true, server: t.server, bytes: t.bytes / 2}
 	t.bytes -= o.bytes
+	t.left = max(t.left-o.bytes, 0)
 	before := t.oldLoad()
 	t.oldReads, o.oldReads = share(t.oldReads, 0.5)
 	if before > 0 {

@@ -109,6 +109,7 @@ var Functions = []any{
 	embedded.NewServer,
 	errstatus.GRPC,
 	errstatus.HTTP,
+	heatmap.FromCounts,
 	heatmap.Load,
 	heatmap.Merge,
 	heatmap.NewRecorder,

@@ -206,6 +206,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[window.StateTime](),
 	reflect.TypeFor[window.States](),
 	reflect.TypeFor[window.Summary](),
+	reflect.TypeFor[heatmap.Count](),
 	reflect.TypeFor[heatmap.Finding](),
 	reflect.TypeFor[heatmap.Metric](),
 	reflect.TypeFor[heatmap.Options](),
