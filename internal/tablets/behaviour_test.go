@@ -114,8 +114,8 @@ func TestNeed(t *testing.T) {
 		{"two nodes' work", tablets.Load{Fronts: fronts(1000, 28_000)}, tablets.Cluster{}, 4, ""},
 		{"to be used fully", tablets.Load{Fronts: fronts(1000, 28_000)}, tablets.Cluster{TargetCPU: 1}, 2, ""},
 		{"a burst", tablets.Load{Fronts: with(1, fronts(1000, 28_000)), Curves: burst}, tablets.Cluster{}, 14, ""},
-		// Fronts of half a node do not share one.
-		{"three large fronts", tablets.Load{Fronts: fronts(3, 21_000)}, tablets.Cluster{}, 3, ""},
+		// Together they need 4.1 nodes, but two of them do not share one.
+		{"seven large fronts", tablets.Load{Fronts: fronts(7, 7*4_900)}, tablets.Cluster{}, 7, ""},
 		{"one too large", tablets.Load{Fronts: fronts(1, 21_000)}, tablets.Cluster{}, 0, "one front needs 150% of a node, and no split divides it"},
 		{"one above the target", tablets.Load{Fronts: fronts(1, 10_500)}, tablets.Cluster{}, 0, "one front needs 75% of a node, above the target of 60%, and no split divides it"},
 		{"one on two nodes", tablets.Load{Fronts: fronts(1, 16_000)}, tablets.Cluster{Double: true}, 2, ""},
