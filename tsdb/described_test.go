@@ -1,4 +1,4 @@
-package tsdb
+package tsdb_test
 
 import (
 	"reflect"
@@ -7,26 +7,32 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // describedSchemas returns a schema of every shape that a journal may deliver without the program's schema.
 func describedSchemas(t testing.TB) []*dataset.Dataset {
 	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	var out []*dataset.Dataset
-	for _, opts := range []SchemaOptions{
+	for _, opts := range []tsdb.SchemaOptions{
 		{},
-		{Retention: d7, FormerClasses: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: Microseconds},
-		{FirstWins: true, Precision: Milliseconds},
+		{Retention: d7, FormerClasses: []gc.Class{d30, {Name: "keep", Policy: gc.Never()}}, Salts: 16, Precision: tsdb.Microseconds},
+		{FirstWins: true, Precision: tsdb.Milliseconds},
 		{Merge: true, Immutable: "#"},
-		{Identity: true, Precision: Microseconds, FirstWins: true, Salts: 3},
+		{Identity: true, Precision: tsdb.Microseconds, FirstWins: true, Salts: 3},
 	} {
-		s, err := Define("readings", Key("site", "device"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),
+		s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.Fallback(codec.Records(), codec.Convert(codec.Int64(),
 			func(int64) (codec.Record, error) { return codec.Record{}, nil }, nil)), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, s.shape())
+		d, err := inside.OfDataset(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, d)
 	}
 	return out
 }

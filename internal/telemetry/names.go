@@ -150,11 +150,11 @@ const (
 
 	AdviseSample
 
-	names // the number of names
+	Operations // the number of operations
 )
 
 // operations holds the names of the operations; reads means that the operation returns rows.
-var operations = [names]struct {
+var operations = [Operations]struct {
 	name  string
 	reads bool
 }{
@@ -181,6 +181,9 @@ var operations = [names]struct {
 
 // String returns the name of the operation on one item, as in db.operation.name.
 func (n Name) String() string { return operations[n].name }
+
+// Reads reports whether the operation returns rows.
+func (n Name) Reads() bool { return operations[n].reads }
 
 // batched returns the name of the operation on several items.
 func (n Name) batched() string { return "BATCH " + operations[n].name }

@@ -95,7 +95,7 @@ func (c *opContext) Value(key any) any {
 
 // measured reports whether a histogram records the operation: views may drop each of them.
 func (p *Probe) measured(ctx context.Context, name Name) bool {
-	return p.duration.Enabled(ctx) || p.attempts.Enabled(ctx) || operations[name].reads && p.rows.Enabled(ctx)
+	return p.duration.Enabled(ctx) || p.attempts.Enabled(ctx) || name.Reads() && p.rows.Enabled(ctx)
 }
 
 // begin starts the span.

@@ -28,7 +28,7 @@ func add[K comparable, V any](to *atomic.Pointer[map[K]V], key K, value V) {
 type subject struct{ dataset, tenant string }
 
 // family holds the series of one subject, by operation; batches have their own.
-type family [2][names]atomic.Pointer[series]
+type family [2][Operations]atomic.Pointer[series]
 
 // series holds the cached attributes of an operation.
 type series struct {
@@ -134,7 +134,7 @@ func (p *Probe) newSeries(name Name, batched bool, of subject) *series {
 	}
 	return &series{
 		name:      name,
-		reads:     operations[name].reads,
+		reads:     name.Reads(),
 		operation: operation,
 		spanName:  operation + " " + p.conf.Table,
 		attrs:     attrs,

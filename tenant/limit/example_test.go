@@ -8,33 +8,17 @@ import (
 	"log"
 	"time"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
-	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 func ExampleLimiter() {
-	ctx := context.Background()
 	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1, PointsBurst: 2}}, limit.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
-	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
-	if err := store.Ensure(ctx, temps); err != nil {
-		log.Fatal(err)
-	}
-
-	repo := temps.For(store, tenant.MustParse("acme"))
-	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	for i := range 3 {
-		err := repo.Put(ctx, tsdb.NewEntity("roof-7"), now.Add(time.Duration(i)), 21.5)
+	for range 3 {
+		err := limiter.Write(tenant.MustParse("acme"), "temps", "roof-7", 8) // a store with StoreOptions.Limits calls it
 		if e, ok := errors.AsType[*limit.Error](err); ok {
 			fmt.Println(e.ID, "of", e.Tenant, "- try again within a second:", e.RetryAfter <= time.Second)
 		} else {
@@ -164,7 +148,7 @@ func ExampleLimiter_Wait() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	opts := tsdb.WriterOptions{Admit: rates.Wait}
-	fmt.Println(opts.Admit(context.Background(), tenant.MustParse("acme"), 500))
+	admit := rates.Wait // for tsdb.WriterOptions.Admit
+	fmt.Println(admit(context.Background(), tenant.MustParse("acme"), 500))
 	// Output: <nil>
 }

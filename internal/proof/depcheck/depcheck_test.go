@@ -2,6 +2,7 @@
 package depcheck
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,6 +108,36 @@ func rerunOnChange(root, pkg string) {
 	if below(pkg, module) {
 		_, _ = os.ReadDir(filepath.Join(root, strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")))
 	}
+}
+
+// TestModulesAgree checks that both modules of the workspace select the same versions. Where they differ, go compiles every package
+// that depends on the difference again for the examples: plainly, under the race detector and for go vet.
+func TestModulesAgree(t *testing.T) {
+	root, examples := versions(t, "go.mod"), versions(t, "examples/go.mod")
+	for path, version := range root {
+		if have := examples[path]; have != version {
+			t.Errorf("go.mod selects %s %s and examples/go.mod %s: go get the newer one in the other module, then go mod tidy", path, version, cmp.Or(have, "none"))
+		}
+	}
+	if len(root) < 10 || len(examples) < 10 {
+		t.Errorf("go.mod lists %d modules and examples/go.mod %d", len(root), len(examples))
+	}
+}
+
+// versions returns the versions of the modules that a go.mod lists in its blocks, by path.
+func versions(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "\t") && len(fields) > 1 {
+			out[fields[0]] = fields[1]
+		}
+	}
+	return out
 }
 
 // TestNotice checks that NOTICE lists exactly the modules that programs link.

@@ -22,7 +22,7 @@ type Read struct {
 	// Slots holds an element for each request of NewestOfEach under way, if visit sends requests of its own; nil for none.
 	Slots chan struct{}
 
-	slice int64 // how many points ByTime holds at most; 0 is sliceRows
+	Slice int64 // how many points ByTime holds at most; 0 is sliceRows
 }
 
 // Place is the place of a point in the order of ByEntity.

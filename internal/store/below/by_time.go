@@ -82,7 +82,7 @@ type found struct {
 // dense the points are.
 func (m *merge) run() error {
 	low, high := max(m.Oldest, m.Rows.Visibility().Oldest()), min(m.Newest, m.newest)
-	most := m.slice
+	most := m.Slice
 	if most == 0 {
 		most = sliceRows
 	}

@@ -85,7 +85,7 @@ func read(t *testing.T, repo *tsdb.Repository[int64], opts []tsdb.ReadOption, sl
 	}
 	defer in.Done()
 	r := in.Read.(*below.Read)
-	r.SetSlice(slice)
+	r.Slice = slice
 	if err := scan(r, t.Context(), func(h dataset.Hit) bool {
 		hits = append(hits, h)
 		return true
