@@ -120,9 +120,13 @@ func (g *grid) page() pageView {
 	return v
 }
 
+// mostPages is how many pictures a recorder makes at once.
+const mostPages = 2
+
 // ServeHTTP serves the picture of what was recorded until now, as HTML; with ?format=recording the recording itself, for
 // Load and for "tidectl heatmap"; with ?format=text text. The parameters by and metric select as PictureOptions does.
-// Pictures contain the keys of all tenants: serve them to operators only. It answers only GET and HEAD.
+// Pictures contain the keys of all tenants: serve them to operators only. It answers only GET and HEAD, and at most two
+// requests at once: each takes the memory of a recording. Others get status 503.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if w == nil || req == nil {
 		return
@@ -143,6 +147,14 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if metric := query.Get("metric"); metric != "" {
 		if err := o.Metric.UnmarshalText([]byte(metric)); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	if !r.off() {
+		defer r.serving.Add(-1)
+		if r.serving.Add(1) > mostPages {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d pictures are being made; try again", mostPages), http.StatusServiceUnavailable)
 			return
 		}
 	}

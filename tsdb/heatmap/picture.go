@@ -26,8 +26,8 @@ var viewNames = []string{"key", "dataset", "tenant"}
 // String returns "key", "dataset" or "tenant".
 func (v View) String() string { return nameOf(viewNames, int(v)) }
 
-// MarshalText implements encoding.TextMarshaler.
-func (v View) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+// MarshalText returns the view's name. It fails with ErrInvalid for a value that is none of the views.
+func (v View) MarshalText() ([]byte, error) { return textOf("view", viewNames, int(v)) }
 
 // UnmarshalText sets v to the view of a name. It fails with ErrInvalid.
 func (v *View) UnmarshalText(text []byte) error {
@@ -53,8 +53,8 @@ var metricNames = []string{"rows", "reads", "writes", "bytes", "latency", "failu
 // String returns the name in small letters: "rows", "reads", and so on.
 func (m Metric) String() string { return nameOf(metricNames, int(m)) }
 
-// MarshalText implements encoding.TextMarshaler.
-func (m Metric) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+// MarshalText returns the metric's name. It fails with ErrInvalid for a value that is none of the metrics.
+func (m Metric) MarshalText() ([]byte, error) { return textOf("metric", metricNames, int(m)) }
 
 // UnmarshalText sets m to the metric of a name. It fails with ErrInvalid.
 func (m *Metric) UnmarshalText(text []byte) error {
@@ -66,6 +66,13 @@ func nameOf(names []string, i int) string {
 		return fmt.Sprint(i)
 	}
 	return names[i]
+}
+
+func textOf(what string, names []string, i int) ([]byte, error) {
+	if i >= len(names) {
+		return nil, invalid.New(ErrInvalid, what, fmt.Sprint(i), fmt.Sprintf("0 to %d", len(names)-1))
+	}
+	return []byte(names[i]), nil
 }
 
 func parseName(what string, names []string, text []byte, to *uint8) error {

@@ -2,6 +2,7 @@ package heatmap
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,6 +206,11 @@ func TestPictureOptionsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v %v", name, m, err)
 		}
 	}
+	for _, unknown := range []encoding.TextMarshaler{View(len(viewNames)), Metric(255)} {
+		if text, err := unknown.MarshalText(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%T %v: %q, %v; want ErrInvalid", unknown, unknown, text, err)
+		}
+	}
 	if err := new(View).UnmarshalText([]byte("colour")); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "dataset") {
 		t.Errorf("an unknown view: %v", err)
 	}
@@ -236,5 +243,46 @@ func TestServe(t *testing.T) {
 				t.Errorf("the served file: %v", err)
 			}
 		}
+	}
+}
+
+// heldWriter is a client that takes its first bytes, then waits.
+type heldWriter struct {
+	http.ResponseWriter // hides other methods that write
+	begun, end          chan struct{}
+	once                sync.Once
+}
+
+func (w *heldWriter) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.begun); <-w.end })
+	return w.ResponseWriter.Write(p)
+}
+
+// TestServeIsBounded: a recorder makes two pictures at once, also for clients that read slowly, and others when these have ended.
+func TestServeIsBounded(t *testing.T) {
+	r := newTestRecorder(t, Options{})
+	r.note(writes, "acme#readings#device-1#7443056836731319018", 1)
+	get := httptest.NewRequest("GET", "/heatmap", http.NoBody)
+	end := make(chan struct{})
+	var slow sync.WaitGroup
+	for range 2 {
+		w := &heldWriter{ResponseWriter: httptest.NewRecorder(), begun: make(chan struct{}), end: end}
+		slow.Go(func() { r.ServeHTTP(w, get) })
+		<-w.begun
+	}
+	third := httptest.NewRecorder()
+	r.ServeHTTP(third, get)
+	if third.Code != http.StatusServiceUnavailable || third.Header().Get("Retry-After") == "" {
+		t.Errorf("the third picture at once: status %d, Retry-After %q", third.Code, third.Header().Get("Retry-After"))
+	}
+	close(end)
+	slow.Wait()
+	later := httptest.NewRecorder()
+	if r.ServeHTTP(later, get); later.Code != http.StatusOK {
+		t.Errorf("a picture after the others: status %d", later.Code)
+	}
+	off := httptest.NewRecorder()
+	if (*Recorder)(nil).ServeHTTP(off, get); off.Code != http.StatusOK {
+		t.Errorf("a nil recorder: status %d", off.Code)
 	}
 }

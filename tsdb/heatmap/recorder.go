@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -44,8 +45,9 @@ func (o Options) check() error {
 // Its memory is bounded, whatever the load: by about 130 KiB a column for keys of 40 bytes, which is 8 MiB an hour, and by
 // 800 KiB a column if every key has 256 bytes, of which longer keys are cut. The zero Recorder and nil record nothing.
 type Recorder struct {
-	began time.Time
-	keep  time.Duration
+	began   time.Time
+	keep    time.Duration
+	serving atomic.Int32 // pictures that ServeHTTP makes
 
 	mu      sync.Mutex
 	columns columns
