@@ -32,7 +32,7 @@ type described interface {
 
 // describe implements inside.FromCatalog.
 func (s *Schema[T]) describe(d *dataset.Dataset, of any) {
-	s.d, s.codec = *d, of.(codec.Codec[T])
+	s.d, s.codec, s.d.ReadOnly = *d, of.(codec.Codec[T]), true
 	for _, r := range codec.Readers(s.codec) {
 		s.decoders = append(s.decoders, r.Decode)
 	}
@@ -60,9 +60,6 @@ func init() {
 	inside.Add = func(ctx context.Context, writer any, ev inside.Event, done any) error {
 		f, _ := done.(func(Outcome))
 		return writer.(*Writer).add(ctx, ev, f)
-	}
-	inside.Sizes = func(ctx context.Context, store any, dataset string, id tenant.ID) (inside.Stored, error) {
-		return store.(*Store).sizes(ctx, dataset, id)
 	}
 	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
 	inside.ReadOptions = bucketOptions
@@ -131,37 +128,6 @@ func (r *Repository[T]) asUnlimited(single bool) any {
 		free.rows.View = r.rows.View.SingleCluster()
 	}
 	return &free
-}
-
-// sizes implements inside.Sizes.
-func (s *Store) sizes(ctx context.Context, name string, id tenant.ID) (inside.Stored, error) {
-	var found *dataset.Dataset
-	var out inside.Stored
-	for e, err := range catalog.Each(ctx, s.core.Whole) {
-		if err != nil {
-			return inside.Stored{}, fmt.Errorf("tsdb: read the catalogue: %w", s.core.Explain(err))
-		}
-		d, err := dataset.FromCatalog(e.Dataset)
-		switch {
-		case e.Name == name && err != nil:
-			return inside.Stored{}, err
-		case e.Name == name:
-			found = d
-		case err == nil: // other datasets are optional: skip unreadable ones
-			out.Others = append(out.Others, &Schema[int]{d: *d})
-		}
-	}
-	if found == nil {
-		return inside.Stored{}, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset in the catalogue")
-	}
-	schema := &Schema[int]{d: *found, plain: true}
-	for range found.Tags {
-		schema.decoders = append(schema.decoders, func(payload []byte) (int, error) { return len(payload), nil })
-	}
-	r := schema.For(s, id)
-	r.rows.Unlimited = true
-	out.Dataset, out.Repository = schema, r
-	return out, nil
 }
 
 // ensureDescribed is Ensure for catalogue entries.

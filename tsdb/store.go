@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -122,6 +126,36 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 	}
 	_, err = s.core.Whole.Row(ctx, rowkey.FormatRow, bigtable.StripValueFilter())
 	return s.core.Explain(err)
+}
+
+// Datasets returns the datasets in the table's catalogue, of all programs, as a sequence in the order of their names. Package
+// dynamic describes them, and makes schemas that read their points. Each iteration costs a request per 1,000 datasets.
+// An entry that is damaged, or that a newer program wrote, is yielded as a nil Dataset with an error that names it, and the
+// sequence continues. Any other error is the last pair.
+func (s *Store) Datasets(ctx context.Context) iter.Seq2[Dataset, error] {
+	return func(yield func(Dataset, error) bool) {
+		ctx, op := s.begin(ctx, telemetry.Datasets)
+		err, stopped := s.admit(), false
+		defer func() { op.End(err) }()
+		if err == nil {
+			err = s.core.Explain(catalog.Walk(ctx, s.core.Whole, func(e catalog.Entry, err error) bool {
+				var d *dataset.Dataset
+				if err == nil {
+					d, err = dataset.FromCatalog(e.Dataset)
+				}
+				if err != nil {
+					stopped = !yield(nil, fmt.Errorf("tsdb: read the catalogue: %w", err))
+				} else {
+					op.Returned(1)
+					stopped = !yield(struct{ Dataset }{&Schema[int]{d: *d}}, nil) // no *Schema, whose values would be unknown
+				}
+				return !stopped
+			}))
+		}
+		if err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
 }
 
 // admit returns an error if the store is closed or was never opened.

@@ -14,13 +14,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// datasets is the group of commands that delete datasets and their unused parts.
+// datasets is the group of commands that show datasets, and delete them and their unused parts.
 func (a *app) datasets() *cli.Command {
 	return &cli.Command{
 		Name:  "datasets",
-		Usage: "delete datasets, and remove unused classes, tags and rollups",
+		Usage: "list and delete datasets, and remove unused classes, tags and rollups",
 		Commands: []*cli.Command{
-			a.datasetsPlan(), a.datasetsRetire(), a.datasetsRemove(), a.datasetsRelease(),
+			a.datasetsList(), a.datasetsShow(), a.datasetsPlan(), a.datasetsRetire(), a.datasetsRemove(), a.datasetsRelease(),
 		},
 	}
 }

@@ -169,3 +169,46 @@ func TestDatasets(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDatasetsList: an operator sees what is stored without the programs that store it, and which entry is damaged.
+func TestDatasetsList(t *testing.T) {
+	dir, _ := stations(t)
+	run := func(args ...string) (string, error) {
+		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, args...)...)
+		return out, err
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		out, err := run(args...)
+		if err != nil {
+			t.Fatal(args, err)
+		}
+		return out
+	}
+	got := must("datasets", "list")
+	for _, want := range []string{"DATASET", "power    meter  ns         f64   d90 d7     -", "weather  site"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("datasets list prints\n%s\nwant %q in it", got, want)
+		}
+	}
+	if got := must("-o", "json", "datasets", "list"); strings.Count(got, "\n") != 3 || !strings.Contains(got, `{"name":"power","key":[{"name":"meter","kind":"text"}],`) {
+		t.Errorf("datasets list -o json prints\n%s", got)
+	}
+	if got := must("datasets", "show", "--dataset", "power"); !strings.Contains(got, "Class d7   maxage=7d") {
+		t.Errorf("datasets show prints\n%s", got)
+	}
+	if _, err := run("datasets", "show", "--dataset", "winds"); err == nil || !strings.Contains(err.Error(), `dataset "winds" is not in the catalogue`) {
+		t.Errorf("a dataset that is not there: %v", err)
+	}
+	table(t, dir, func(of *bigtable.Table) {
+		m := bigtable.NewMutation()
+		m.Set("_sys", "json", 0, []byte("{"))
+		if err := of.Apply(t.Context(), "!dataset#power", m); err != nil {
+			t.Fatal(err)
+		}
+	})
+	got, err := run("datasets", "list")
+	if err == nil || !strings.Contains(err.Error(), "!dataset#power") || !strings.Contains(got, "weather") {
+		t.Errorf("with a damaged entry it prints\n%s\nand %v", got, err)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
-	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Package tsdb sets these functions when a program starts. Arguments of type any are values of tsdb, which imports this
@@ -29,11 +28,8 @@ var (
 	// Add puts an event into the journal of a *tsdb.Writer. done is a func(tsdb.Outcome). If it is nil, Add waits for
 	// the journal; otherwise it calls done with the event's outcome.
 	Add func(ctx context.Context, writer any, ev Event, done any) error
-	// Sizes reads the catalogue of a *tsdb.Store, and returns one of its datasets for reading the sizes of a tenant's
-	// payloads.
-	Sizes func(ctx context.Context, store any, dataset string, id tenant.ID) (Stored, error)
-	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue. of is a codec.Codec[T] that reads the tags of
-	// the dataset in their order.
+	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue, which refuses deletions. of is a codec.Codec[T]
+	// that reads the tags of the dataset in their order, and whose Append fails with codec.ErrReadOnly.
 	FromCatalog func(schema any, d *dataset.Dataset, of any)
 	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
 	ReadOptions func(opts any) (BucketOptions, error)
@@ -47,13 +43,6 @@ var (
 
 	unlimited func(repo any, single bool) any
 )
-
-// Stored is a dataset from the catalogue.
-type Stored struct {
-	Dataset    any   // its tsdb.Dataset
-	Others     []any // the other datasets, each a tsdb.Dataset
-	Repository any   // a *tsdb.Repository[int] whose values are the sizes of payloads, without limits
-}
 
 // BucketOptions are the options of a call that reads buckets.
 type BucketOptions struct {

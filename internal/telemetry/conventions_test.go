@@ -121,6 +121,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.Ensure:     func(ctx context.Context, w *world) error { return w.store.Ensure(ctx, schema) },
 	telemetry.EnsureView: func(ctx context.Context, w *world) error { return w.store.EnsureView(ctx, acme, schema) },
 	telemetry.Verify:     func(ctx context.Context, w *world) error { return w.store.Verify(ctx, schema) },
+	telemetry.Datasets:   func(ctx context.Context, w *world) error { return last(w.store.Datasets(ctx)) },
 	telemetry.AdviseSample: func(ctx context.Context, w *world) error {
 		_, _, err := advise.TakeSample(ctx, w.store, "readings", acme, advise.SampleOptions{})
 		return err
@@ -221,7 +222,7 @@ var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
 	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.UnderWindows: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
-	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.TransferExport: 10,
+	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.Datasets: 1, telemetry.TransferExport: 10,
 }
 
 // TestEveryCallIsObserved checks that each public call that reads or writes data reports an operation with an example

@@ -123,6 +123,7 @@ const (
 	Ensure
 	EnsureView
 	Verify
+	Datasets
 	Upkeep // a store's background reads: erasure marks, retention classes
 
 	RollupAdd
@@ -164,7 +165,7 @@ var operations = [Operations]struct {
 	LatestUnder: {"LatestUnder", true}, Entities: {"Entities", true},
 	PageUnder: {"PageUnder", true}, PageEntities: {"PageEntities", true},
 	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
-	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false},
+	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false}, Datasets: {"Datasets", true},
 	Upkeep:    {"Upkeep", false},
 	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},
 	RollupMany: {"rollup.Many", true}, RollupTotal: {"rollup.Total", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},

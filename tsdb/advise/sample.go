@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -38,7 +42,7 @@ const (
 //
 // Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
 // tenant, and tsdb.ErrErased if the tenant is erased.
-func TakeSample(ctx context.Context, store *tsdb.Store, dataset string, id tenant.ID, opts SampleOptions) (_ tsdb.Dataset, sample Sample, err error) {
+func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.ID, opts SampleOptions) (_ tsdb.Dataset, sample Sample, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdviseSample, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	limit := opts.Entities
@@ -58,14 +62,11 @@ func TakeSample(ctx context.Context, store *tsdb.Store, dataset string, id tenan
 	if err := in.Admit(ctx, id); err != nil {
 		return nil, Sample{}, err
 	}
-	stored, err := inside.Sizes(ctx, store, dataset, id)
+	sampled, err := datasets(ctx, in, name, &sample)
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	for _, other := range stored.Others {
-		sample.OtherDatasets = append(sample.OtherDatasets, other.(tsdb.Dataset))
-	}
-	r := stored.Repository.(*tsdb.Repository[int])
+	r := inside.Unlimited(sampled.For(store, id), false)
 	picked, all, err := pick(ctx, r, limit)
 	if err != nil {
 		return nil, Sample{}, err
@@ -76,7 +77,54 @@ func TakeSample(ctx context.Context, store *tsdb.Store, dataset string, id tenan
 	if sample.Entities, err = measure(ctx, r, id, picked, in.Clock); err != nil {
 		return nil, Sample{}, err
 	}
-	return stored.Dataset.(tsdb.Dataset), sample, nil
+	return sampled, sample, nil
+}
+
+// datasets returns a dataset of the catalogue, with the sizes of payloads as its values, and adds the others to a sample.
+func datasets(ctx context.Context, in inside.Store, name string, sample *Sample) (sampled *tsdb.Schema[int], err error) {
+	walked := catalog.Walk(ctx, in.Whole, func(e catalog.Entry, damage error) bool {
+		d, bad := dataset.FromCatalog(e.Dataset)
+		if bad = cmp.Or(damage, bad); bad != nil { // the others are optional
+			if e.Name == name {
+				err = bad
+			}
+			return true
+		}
+		schema := new(tsdb.Schema[int])
+		inside.FromCatalog(schema, d, sizes{d.Tags})
+		if e.Name == name {
+			sampled = schema
+		} else {
+			sample.OtherDatasets = append(sample.OtherDatasets, schema)
+		}
+		return true
+	})
+	switch {
+	case walked != nil:
+		err = fmt.Errorf("tsdb: read the catalogue: %w", in.Explain(walked))
+	case sampled == nil && err == nil:
+		err = invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(name), "a dataset in the catalogue")
+	}
+	return sampled, err
+}
+
+// sizes is a codec that reads the sizes of payloads.
+type sizes struct{ tags []string }
+
+func (s sizes) Tag() string { return s.tags[0] }
+
+func (s sizes) Readers() []codec.Reader[int] {
+	out := make([]codec.Reader[int], len(s.tags))
+	for i, tag := range s.tags {
+		out[i] = codec.Reader[int]{Tag: tag, Decode: s.Decode}
+	}
+	return out
+}
+
+func (sizes) Decode(src []byte) (int, error) { return len(src), nil }
+
+func (s sizes) Append(dst []byte, _ int) ([]byte, error) {
+	return dst, codec.NewEncodeError(s.Tag(), codec.ErrReadOnly)
 }
 
 // pick returns up to limit random entities of the repository, each with the same probability, and the number of all

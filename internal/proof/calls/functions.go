@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
@@ -106,6 +107,7 @@ var Functions = []any{
 	tsdb.ViewID,
 	chart.LTTB[int],
 	chart.M4[int],
+	dynamic.Describe,
 	embedded.NewServer,
 	errstatus.GRPC,
 	errstatus.HTTP,

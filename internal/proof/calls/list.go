@@ -63,6 +63,7 @@ var List = []Call{
 	{Func: (*tsdb.Store).Ping, Operation: "Ping"},
 	{Func: (*tsdb.Store).Ensure, Operation: "Ensure"},
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
+	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
 	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections"},

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
@@ -116,6 +117,12 @@ var Types = []reflect.Type{
 	reflect.TypeFor[follow.Follower[int]](),
 	reflect.TypeFor[follow.MissedError](),
 	reflect.TypeFor[follow.Options](),
+	reflect.TypeFor[dynamic.Class](),
+	reflect.TypeFor[dynamic.Description](),
+	reflect.TypeFor[dynamic.Head](),
+	reflect.TypeFor[dynamic.KeyField](),
+	reflect.TypeFor[dynamic.Measure](),
+	reflect.TypeFor[dynamic.Rollup](),
 	reflect.TypeFor[embedded.Options](),
 	reflect.TypeFor[embedded.Server](),
 	reflect.TypeFor[errstatus.Response](),

@@ -49,6 +49,13 @@ var stores = group{title: "The store, and retention", calls: []call{
 		},
 	},
 	{
+		covers: []string{"Store.Datasets"}, of: "datasets", sizes: []int{1, 5}, empty: true, requests: only("read", always(1)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.ok(w.store.Ensure(w.ctx, datasets(n)...))
+			return func() { w.wantN(drain(w, w.store.Datasets(w.ctx)), n) }
+		},
+	},
+	{
 		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, of a new tenant", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(3)},
 		run: func(w *world, _ int) func() {
 			return func() { w.ok(w.store.EnsureView(w.ctx, tenant.MustParse("beta"), w.schema)) }

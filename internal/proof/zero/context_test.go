@@ -161,8 +161,13 @@ func TestNilContextIsNamed(t *testing.T) {
 		"Ping":             func() error { return l.store.Ping(none) },
 		"Ensure":           func() error { return l.store.Ensure(none, l.schema) },
 		"Verify":           func() error { return l.store.Verify(none, l.schema) },
-		"Pass":             func() error { _, err := l.worker.Pass(none); return err },
-		"Run":              func() error { return l.worker.Run(none) },
+		"Datasets": func() (err error) {
+			for _, err = range l.store.Datasets(none) { //nolint:revive // the loop keeps the last error
+			}
+			return err
+		},
+		"Pass": func() error { _, err := l.worker.Pass(none); return err },
+		"Run":  func() error { return l.worker.Run(none) },
 		"Rebuild": func() error {
 			_, err := rollup.For(l.hours, l.repo).Rebuild(none, tsdb.AllTime(), rollup.RebuildOptions{})
 			return err

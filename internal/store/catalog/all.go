@@ -17,38 +17,50 @@ import (
 const page = 1000
 
 // Each returns every entry of the catalogue, ordered by name. It reads page by page, so it works for any number of
-// entries. An error is the last pair. It also fails if an entry names another dataset than its row, because callers
-// that need all entries must not continue with some.
+// entries. An error is the last pair. It also fails if an entry is damaged, or names another dataset than its row, because
+// callers that need all entries must not continue with some.
 func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
-		for !rng.Empty() {
-			n := 0
-			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: page, Long: true}
-			for row, err := range t.Rows(ctx, read) {
-				var e Entry
-				if err == nil {
-					e, err = entryIn(row, rng)
-				}
-				if !yield(e, err) || err != nil {
-					return
-				}
-				n++
-				rng.Start = row.Key() + "\x00"
-			}
-			if n < page {
-				return
-			}
+		stopped := false
+		err := Walk(ctx, t, func(e Entry, damage error) bool {
+			stopped = !yield(e, damage) || damage != nil
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(Entry{}, err)
 		}
 	}
 }
 
-// entryIn returns the entry in a row that was read from a range.
-func entryIn(row *bt.Row, rng rowkey.Range) (Entry, error) {
-	if row.Key() < rng.Start || row.Key() >= rng.Limit {
-		return Entry{}, bt.ErrForeignRow
+// Walk is Each for callers that can do without the entries that are damaged: it calls visit with the name and the error of
+// such an entry, and continues until visit returns false.
+func Walk(ctx context.Context, t *bt.Table, visit func(e Entry, damage error) bool) error {
+	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
+	for !rng.Empty() {
+		n := 0
+		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: page, Long: true}
+		for row, err := range t.Rows(ctx, read) {
+			if err != nil {
+				return err
+			}
+			if row.Key() < rng.Start || row.Key() >= rng.Limit {
+				return bt.ErrForeignRow
+			}
+			n++
+			rng.Start = row.Key() + "\x00"
+			e, err := namedEntry(row)
+			if err != nil {
+				e = Entry{Dataset: Dataset{Name: strings.TrimPrefix(row.Key(), rowkey.DatasetRows)}}
+			}
+			if !visit(e, err) {
+				return nil
+			}
+		}
+		if n < page {
+			return nil
+		}
 	}
-	return namedEntry(row)
+	return nil
 }
 
 // namedEntry returns the entry in a row. It is an error if the entry names another dataset than its row.

@@ -36,6 +36,7 @@ type Dataset struct {
 	MaxLate     time.Duration
 	MaxFuture   time.Duration
 	KeyCheck    func(field, part string) error // nil for none
+	ReadOnly    bool                           // refuses deletions; the codec refuses writes
 
 	Head        Head
 	HeadClasses []Class  // the families of heads, by class

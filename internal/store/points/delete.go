@@ -2,10 +2,13 @@ package points
 
 import (
 	"context"
+	"fmt"
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -17,6 +20,9 @@ const (
 
 // DeletePoint deletes one point. The ID is empty in a dataset without identity.
 func (r *Rows) DeletePoint(ctx context.Context, path string, units int64, id string) (out bt.Outcome) {
+	if err := r.admitDelete(); err != nil {
+		return bt.Outcome{State: bt.Rejected, Err: err}
+	}
 	if r.D.Head.Points > 0 {
 		out = r.deletePoint(ctx, path, units)
 	} else {
@@ -30,6 +36,9 @@ func (r *Rows) DeletePoint(ctx context.Context, path string, units int64, id str
 
 // DeleteSpan deletes the points of an entity between two times, both included.
 func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64) Deletions {
+	if err := r.admitDelete(); err != nil {
+		return Deletions{Err: err}
+	}
 	defer r.Cache.Drop(r.Space.ID(path))
 	if r.D.Head.Points > 0 {
 		return r.deleteSpan(ctx, path, oldest, newest)
@@ -39,11 +48,22 @@ func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64
 
 // DeleteUnder deletes the points of all entities below a prefix.
 func (r *Rows) DeleteUnder(ctx context.Context, path string) Deletions {
+	if err := r.admitDelete(); err != nil {
+		return Deletions{Err: err}
+	}
 	defer r.Cache.DropBelow(r.Space, path)
 	if r.D.Head.Points > 0 {
 		return r.deleteUnder(ctx, path)
 	}
 	return r.deleteRows(ctx, r.Space.Under(path)...)
+}
+
+// admitDelete refuses a deletion with a schema that only reads.
+func (r *Rows) admitDelete() error {
+	if r.D.ReadOnly {
+		return fmt.Errorf("tsdb: delete points of dataset %s: %w", invalid.Quote(r.D.Name), codec.ErrReadOnly)
+	}
+	return nil
 }
 
 // removalOf returns the removal of a point, by the key of its row.

@@ -1,0 +1,6 @@
+// Package dynamic reads datasets that a program was not compiled with. tsdb.Store.Datasets lists them from the table's catalogue;
+// this package shows what each one declares, and makes schemas that read its points. Use it in tools and gateways that serve
+// any dataset. A program that knows its datasets defines schemas with tsdb.Define, which decodes into Go types.
+//
+//   - [Describe] returns a dataset as data: key fields, precision, codec tags, retention classes, heads, rollups.
+package dynamic
