@@ -56,11 +56,11 @@ func (s *simulation) splitAll(hot func(t *tablet) bool) {
 // splitOne splits a live tablet and appends its parts.
 func (s *simulation) splitOne(t *tablet, hot bool, count *int, to []*tablet) []*tablet {
 	for (hot || t.bytes > s.splitBytes) && *count < maxTablets {
-		weight := s.storedAt
+		w := s.storing()
 		if hot {
-			weight = s.costAt
+			w = s.working()
 		}
-		at, ok := cut(t.first, t.last, weight)
+		at, ok := s.cut(w, t.first, t.last)
 		ok = ok && (hot || t.left < t.bytes/2)
 		switch {
 		case ok:
@@ -82,16 +82,6 @@ func (s *simulation) splitOne(t *tablet, hot bool, count *int, to []*tablet) []*
 		hot = false
 	}
 	return append(to, t)
-}
-
-// costAt returns what a front costs now.
-func (s *simulation) costAt(front int) float64 {
-	f := &s.load.Fronts[front]
-	v := f.Writes * s.cost.ofWrite(orKilobyte(f.RowBytes)) * s.now[f.Curve]
-	if s.readCost != nil {
-		v += s.readCost[front]
-	}
-	return v
 }
 
 // merge joins neighbours that have been cold for long.

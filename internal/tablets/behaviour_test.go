@@ -114,6 +114,7 @@ func TestNeed(t *testing.T) {
 		{"two nodes' work", tablets.Load{Fronts: fronts(1000, 28_000)}, tablets.Cluster{}, 4, ""},
 		{"to be used fully", tablets.Load{Fronts: fronts(1000, 28_000)}, tablets.Cluster{TargetCPU: 1}, 2, ""},
 		{"a burst", tablets.Load{Fronts: with(1, fronts(1000, 28_000)), Curves: burst}, tablets.Cluster{}, 14, ""},
+		{"a burst of reads", tablets.Load{Fronts: fronts(1000, 0), Reads: []tablets.Read{{Last: 1000, Rate: 17_000, Curve: 1}}, Curves: burst}, tablets.Cluster{}, 7, ""},
 		// Together they need 4.1 nodes, but two of them do not share one.
 		{"seven large fronts", tablets.Load{Fronts: fronts(7, 7*4_900)}, tablets.Cluster{}, 7, ""},
 		{"one too large", tablets.Load{Fronts: fronts(1, 21_000)}, tablets.Cluster{}, 0, "one front needs 150% of a node, and no split divides it"},

@@ -60,7 +60,7 @@ func (h *Heat) end(line int) int {
 
 // refuse counts requests of a tablet that were refused in some seconds, for all lines that it has fronts of.
 func (h *Heat) refuse(column int, t *tablet, seconds float64) {
-	before := func(front int) float64 { return h.s.requestsBefore[front] }
+	before := func(front int) float64 { return h.s.before.requests[front] }
 	if before(t.last) <= before(t.first) { // it has only reads of what others wrote before
 		before = func(front int) float64 { return float64(front) }
 	}
@@ -143,11 +143,11 @@ func (h *Heat) frontAt(line int, k Kind, part float64) int {
 	before := func(front int) float64 {
 		switch k {
 		case Reads:
-			return s.requestsBefore[front] - s.writesBefore[front]
+			return s.before.requests[front] - s.before.writes[front]
 		case Writes:
-			return s.writesBefore[front]
+			return s.before.writes[front]
 		}
-		return s.requestsBefore[front]
+		return s.before.requests[front]
 	}
 	first, last := h.Lines[line], h.end(line)
 	want := before(first) + min(part, 1)*(before(last)-before(first))

@@ -216,7 +216,15 @@ func TestCut(t *testing.T) {
 		{[]float64{1, 1, 10, 1, 1}, 3, true},
 		{[]float64{0, 0, 0, 5}, 3, true},
 	} {
-		at, ok := cut(0, len(test.weights), func(i int) float64 { return test.weights[i] })
+		load := Load{Curves: []Curve{func(time.Duration) float64 { return 1 }}}
+		for i, w := range test.weights { // of which parts have another curve
+			load.Fronts = append(load.Fronts, Front{Stored: w, Curve: i / 2 % 2})
+		}
+		s, err := newSimulation(load, Cluster{Nodes: 1}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, ok := s.cut(s.storing(), 0, len(test.weights))
 		best := math.Inf(1)
 		for i := 1; i < len(test.weights); i++ {
 			best = min(best, imbalance(test.weights, i))

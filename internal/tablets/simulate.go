@@ -19,15 +19,14 @@ type simulation struct {
 	cost    costs
 	rnd     *rand.Rand
 
-	factors        [][]float64 // by step, then by curve
-	now            []float64   // those of this step
-	warmSteps      int
-	dt             float64   // of a step, in seconds
-	writesBefore   []float64 // by front: the writes a second of all fronts before it
-	requestsBefore []float64 // the same of writes and reads
-	readCost       []float64 // by front, a second; nil if nothing is read
-	elapsed        []float64 // by curve: its integral until now, in seconds
-	sums           []rate    // by curve, for ratesOf
+	factors   [][]float64 // by step, then by curve
+	now       []float64   // those of this step
+	warmSteps int
+	dt        float64   // of a step, in seconds
+	before    sums      // of all fronts before one
+	runs      []int     // where fronts begin that have another curve than the one before
+	elapsed   []float64 // by curve: its integral until now, in seconds
+	byCurve   []rate    // for ratesOf
 
 	live       []*tablet // in the order of the fronts, all of which they cover
 	old        []*tablet
@@ -78,7 +77,7 @@ func newSimulation(load Load, cluster Cluster, options Options) (*simulation, er
 	s.cost = s.assume.costs(nodes[cluster.Storage]).of(cluster.size())
 	s.rnd = rand.New(rand.NewPCG(options.Seed, 20))
 	s.elapsed = make([]float64, len(load.Curves)+1)
-	s.sums = make([]rate, len(load.Curves)+1)
+	s.byCurve = make([]rate, len(load.Curves)+1)
 	s.servers = make([]server, cluster.Nodes/cluster.size())
 	if err := s.evaluateCurves(); err != nil {
 		return nil, err
@@ -125,19 +124,36 @@ func (s *simulation) evaluateCurves() error {
 	return nil
 }
 
+// sums are those of all fronts before one, where the curve is 1. They are one longer than the fronts.
+type sums struct {
+	writes, bytes, cpu []float64 // of the rows that are written, a second
+	stored             []float64
+	requests           []float64 // writes and reads, a second
+	reading            []float64 // the cost of reads of the newest rows, a second
+}
+
 // addUp computes what is looked up later by front.
 func (s *simulation) addUp() {
 	n := len(s.load.Fronts)
-	s.writesBefore = make([]float64, n+1)
-	for i := range s.load.Fronts {
-		s.writesBefore[i+1] = s.writesBefore[i] + s.load.Fronts[i].Writes
+	b := &s.before
+	for _, list := range []*[]float64{&b.writes, &b.bytes, &b.cpu, &b.stored, &b.requests, &b.reading} {
+		*list = make([]float64, n+1)
 	}
-	s.requestsBefore = s.writesBefore
+	for i := range s.load.Fronts {
+		f := &s.load.Fronts[i]
+		bytes := orKilobyte(f.RowBytes)
+		b.writes[i+1] = b.writes[i] + f.Writes
+		b.bytes[i+1] = b.bytes[i] + f.Writes*bytes
+		b.cpu[i+1] = b.cpu[i] + f.Writes*s.cost.ofWrite(bytes)
+		b.stored[i+1] = b.stored[i] + f.Stored
+		if i == 0 || f.Curve != s.load.Fronts[i-1].Curve {
+			s.runs = append(s.runs, i)
+		}
+	}
 	if len(s.load.Reads) == 0 {
+		b.requests = b.writes
 		return
 	}
-	s.requestsBefore = make([]float64, n+1)
-	s.readCost = make([]float64, n)
 	requests := s.spread(func(q *Read) float64 { return q.Rate })
 	cpu := s.spread(func(q *Read) float64 {
 		if q.Old {
@@ -146,8 +162,8 @@ func (s *simulation) addUp() {
 		return s.readRate(q, 1).cpu
 	})
 	for i := range n {
-		s.requestsBefore[i+1] = s.requestsBefore[i] + s.load.Fronts[i].Writes + requests(i)
-		s.readCost[i] = cpu(i)
+		b.requests[i+1] = b.requests[i] + s.load.Fronts[i].Writes + requests(i)
+		b.reading[i+1] = b.reading[i] + cpu(i)
 	}
 }
 
@@ -159,7 +175,7 @@ func (s *simulation) spread(of func(q *Read) float64) func(front int) float64 {
 		q := &s.load.Reads[i]
 		v := of(q)
 		to, v := alike, v/float64(q.Last-q.First)
-		if all := s.writesBefore[q.Last] - s.writesBefore[q.First]; q.ByWrites && all > 0 {
+		if all := s.before.writes[q.Last] - s.before.writes[q.First]; q.ByWrites && all > 0 {
 			to, v = byWrites, of(q)/all
 		}
 		to[q.First] += v
@@ -175,22 +191,14 @@ func (s *simulation) spread(of func(q *Read) float64) func(front int) float64 {
 
 // place makes the first tablets: those of Splits, divided further if more is stored, one after another on all servers.
 func (s *simulation) place() {
-	stored := 0.0
-	for i := range s.load.Fronts {
-		stored += s.load.Fronts[i].Stored
-	}
-	s.setSplitBytes(stored)
+	s.setSplitBytes(s.before.stored[len(s.load.Fronts)])
 	bounds := append([]int{0}, s.load.Splits...)
 	for i, first := range bounds {
 		last := len(s.load.Fronts)
 		if i+1 < len(bounds) {
 			last = bounds[i+1]
 		}
-		t := &tablet{first: first, last: last, rates: s.ratesOf(first, last)}
-		for i := first; i < last; i++ {
-			t.bytes += s.load.Fronts[i].Stored
-		}
-		s.live = append(s.live, t)
+		s.live = append(s.live, &tablet{first: first, last: last, rates: s.ratesOf(first, last), bytes: s.before.stored[last] - s.before.stored[first]})
 	}
 	s.splitAll(func(t *tablet) bool { return false })
 	s.splits = 0
@@ -207,7 +215,7 @@ func (s *simulation) all() []*tablet {
 }
 
 func (s *simulation) setSplitBytes(stored float64) {
-	s.splitBytes = max(s.assume.SplitBytes, stored/(maxTablets/4))
+	s.splitBytes = max(s.assume.SplitBytes, stored/usualTablets)
 }
 
 // step serves one step and then, if it is time, splits, merges and moves.

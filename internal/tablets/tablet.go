@@ -1,7 +1,16 @@
 package tablets
 
-// maxTablets bounds the tablets of a table. Where more bytes are stored, tablets are split at a greater size.
-const maxTablets = 20_000
+import (
+	"iter"
+	"sort"
+)
+
+// maxTablets bounds the tablets of a table. Where more bytes are stored than usualTablets have at SplitBytes, tablets are split at a
+// greater size, because many tablets without load add nothing to the answer.
+const (
+	maxTablets   = 20_000
+	usualTablets = 2_000
+)
 
 // rate is the load of a tablet that follows one curve, a second, where the curve is 1.
 type rate struct {
@@ -57,18 +66,11 @@ func share(rates []rate, f float64) (kept, given []rate) {
 
 // ratesOf returns the load of a range of fronts, without the reads of old rows.
 func (s *simulation) ratesOf(first, last int) []rate {
-	sums := s.sums
+	sums := s.byCurve
 	clear(sums)
-	for i := first; i < last; i++ {
-		f := &s.load.Fronts[i]
-		if f.Writes == 0 {
-			continue
-		}
-		bytes := orKilobyte(f.RowBytes)
-		r := &sums[f.Curve]
-		r.cpu += f.Writes * s.cost.ofWrite(bytes)
-		r.writes += f.Writes
-		r.bytes += f.Writes * bytes
+	b := &s.before
+	for from, to := range s.runsOf(first, last) {
+		sums[s.load.Fronts[from].Curve].add(rate{cpu: b.cpu[to] - b.cpu[from], writes: b.writes[to] - b.writes[from], bytes: b.bytes[to] - b.bytes[from]})
 	}
 	for i := range s.load.Reads {
 		q := &s.load.Reads[i]
@@ -102,8 +104,8 @@ func (s *simulation) partOf(q *Read, first, last int) float64 {
 	if first >= last {
 		return 0
 	}
-	if all := s.writesBefore[q.Last] - s.writesBefore[q.First]; q.ByWrites && all > 0 {
-		return (s.writesBefore[last] - s.writesBefore[first]) / all
+	if all := s.before.writes[q.Last] - s.before.writes[q.First]; q.ByWrites && all > 0 {
+		return (s.before.writes[last] - s.before.writes[first]) / all
 	}
 	return float64(last-first) / float64(q.Last-q.First)
 }
@@ -119,43 +121,80 @@ func (s *simulation) readRate(q *Read, part float64) rate {
 	return rate{curve: q.Curve, cpu: cpu, reads: requests}
 }
 
-// cut returns the front at which a tablet is split, so that the weights of both halves differ least, or false if all weight 0 or there is
-// one front.
-func cut(first, last int, weight func(front int) float64) (at int, ok bool) {
-	total := 0.0
-	for i := first; i < last; i++ {
-		total += weight(i)
+// runsOf returns the parts of a range of fronts that have one curve.
+func (s *simulation) runsOf(first, last int) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		run := sort.SearchInts(s.runs, first+1)
+		for from := first; from < last; run++ {
+			to := last
+			if run < len(s.runs) {
+				to = min(to, s.runs[run])
+			}
+			if !yield(from, to) {
+				return
+			}
+			from = to
+		}
 	}
-	if last-first < 2 || total <= 0 {
+}
+
+// weight is a number of each front: a times factor of its curve, plus b. Both are given as sums of all fronts before.
+type weight struct {
+	fronts        []Front
+	a, factors, b []float64
+}
+
+// storing is what fronts have stored until now, if none of their writes was refused, and working what they cost now.
+func (s *simulation) storing() weight {
+	return weight{s.load.Fronts, s.before.bytes, s.elapsed, s.before.stored}
+}
+
+func (s *simulation) working() weight {
+	return weight{s.load.Fronts, s.before.cpu, s.now, s.before.reading}
+}
+
+// between returns the weight of fronts that have one curve.
+func (w *weight) between(from, to int) float64 {
+	return (w.a[to]-w.a[from])*w.factors[w.fronts[from].Curve] + w.b[to] - w.b[from]
+}
+
+// sum returns the weight of a range.
+func (s *simulation) sum(w weight, first, last int) (sum float64) {
+	for from, to := range s.runsOf(first, last) {
+		sum += w.between(from, to)
+	}
+	return sum
+}
+
+// cut returns the front at which a range is split, so that the weights of both halves differ least, or false if all weigh nothing or there
+// is one front.
+func (s *simulation) cut(w weight, first, last int) (at int, ok bool) {
+	half := s.sum(w, first, last) / 2
+	if last-first < 2 || half <= 0 {
 		return 0, false
 	}
-	sum := weight(first)
-	at = first + 1
-	for at < last-1 {
-		w := weight(at)
-		if sum+w/2 > total/2 {
-			break
+	left := 0.0
+	for from, to := range s.runsOf(first, last) {
+		if run := w.between(from, to); left+run < half {
+			left += run
+			continue
 		}
-		sum += w
-		at++
+		n := sort.Search(to-from, func(n int) bool { return left+w.between(from, from+n) >= half })
+		at = from + n
+		if n > 0 && half-left-w.between(from, at-1) < left+w.between(from, at)-half {
+			at--
+		}
+		break
 	}
-	return at, true
+	return min(max(at, first+1), last-1), true
 }
 
 // split divides a live tablet at a front, and returns the right half. Bytes and reads of old rows go with the part of the bytes that the halves
 // are expected to have. What the fronts left behind stays in the left half.
 func (s *simulation) split(t *tablet, at int) *tablet {
-	left, right := 0.0, 0.0
-	for i := t.first; i < t.last; i++ {
-		if b := s.storedAt(i); i < at {
-			left += b
-		} else {
-			right += b
-		}
-	}
 	part := float64(t.last-at) / float64(t.last-t.first)
-	if left+right > 0 {
-		part = right / (left + right)
+	if all := s.sum(s.storing(), t.first, t.last); all > 0 {
+		part = s.sum(s.storing(), at, t.last) / all
 	}
 	o := &tablet{first: at, last: t.last, server: t.server, bytes: (t.bytes - t.left) * part, rates: s.ratesOf(at, t.last)}
 	t.oldReads, o.oldReads = share(t.oldReads, part)
@@ -195,10 +234,4 @@ func (t *tablet) oldLoad() float64 {
 		return 0
 	}
 	return old / (old + all)
-}
-
-// storedAt returns how many bytes a front has stored, if none of its writes was refused.
-func (s *simulation) storedAt(front int) float64 {
-	f := &s.load.Fronts[front]
-	return f.Stored + f.Writes*orKilobyte(f.RowBytes)*s.elapsed[f.Curve]
 }
