@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
+)
+
+// options are the parsed command line and environment.
+type options struct {
+	cloud   bool
+	dir     string
+	ensure  bool
+	keep    time.Duration
+	journal string
+
+	addr        string
+	tokens      *tokens
+	behindProxy bool
+	table       string // the file of tenants' limits
+	profiles    bool   // take limits from profiles, too
+	limits      limits
+	drain       time.Duration
+}
+
+// where describes where the points are stored.
+func (o options) where() string {
+	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
+	switch {
+	case !o.cloud:
+		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
+	case emulator != "":
+		return "the Bigtable emulator at " + emulator
+	}
+	return "Cloud Bigtable"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+func parse(args []string, stdout io.Writer) (options, error) {
+	o := options{tokens: new(tokens)}
+	var remote bool
+	var tokenFile string
+	flags := flag.NewFlagSet("promapi", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.cloud, "cloud", false,
+		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, created if missing")
+	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
+	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
+	flags.StringVar(&o.journal, "journal", "", "acknowledge remote writes when they are in a journal in this `folder`, so that they outlast an outage of the store; queries find them a little later")
+
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:9099", "listen on this `host:port`; port 0 chooses a free one")
+	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
+	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.tokens.Add)
+	flags.StringVar(&tokenFile, "tokens", "",
+		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	flags.BoolVar(&o.behindProxy, "behind-proxy", false,
+		"take the tenant from the header "+orgHeader+". Whoever reaches this program can then be any tenant: only for a proxy that authenticates callers and sets the header itself")
+	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
+	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
+
+	flags.IntVar(&o.limits.samples, "max-samples", 20_000_000, "how many samples a query may read, and hold at once; a sample takes 16 bytes")
+	flags.IntVar(&o.limits.series, "max-series", 100_000, "how many series a request may select")
+	flags.Int64Var(&o.limits.body, "max-body", 16<<20, "the most `bytes` in a remote write or remote read request, compressed or not")
+	flags.DurationVar(&o.limits.timeout, "timeout", 2*time.Minute, "how long a request may take")
+	flags.IntVar(&o.limits.requests, "max-requests", 64, "how many requests may be under way; others get 429 with Retry-After")
+	flags.IntVar(&o.limits.perTenant, "max-requests-per-tenant", 20, "how many of them may be of one tenant")
+	flags.DurationVar(&o.limits.lookback, "lookback", 5*time.Minute, "how old the newest sample of a series may be to count as its value; more than the interval of the slowest device. A request can choose another one with lookback_delta")
+	flags.DurationVar(&o.limits.slow, "slow", 10*time.Second, "log queries that take longer, without the values of labels; 0 logs none")
+	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests in progress may take after Ctrl-C")
+
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Serves a store to Grafana and to Prometheus: PromQL, remote write and remote read.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if given["tokens"] {
+		if err := o.tokens.ReadFile(tokenFile); err != nil {
+			return o, usageError{fmt.Errorf("-tokens: %w", err)}
+		}
+	}
+	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check()} {
+		if err != nil {
+			return o, usageError{err}
+		}
+	}
+	return o, nil
+}
+
+func (o *options) checkStore(given map[string]bool) error {
+	switch {
+	case o.cloud && given["dir"]:
+		return errors.New("-cloud and -dir exclude each other")
+	case o.dir == "":
+		return errors.New("-dir is empty; want a folder")
+	case given["ensure"] && !o.cloud:
+		return errors.New("-ensure is for -cloud; a folder is always prepared")
+	case o.keep < 0 || o.keep%time.Second != 0:
+		return fmt.Errorf("-keep is %v; want whole seconds, or 0 for ever", o.keep)
+	}
+	o.ensure = o.ensure || !o.cloud
+	return nil
+}
+
+func (o *options) checkServer(remote bool) error {
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case o.tokens.Len() == 0 && !o.behindProxy:
+		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token are acme's")
+	case err != nil:
+		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
+	case !remote && !edge.Loopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
+			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
+	case o.drain <= 0:
+		return fmt.Errorf("-drain is %v; want above 0", o.drain)
+	}
+	return nil
+}
+
+func (l limits) check() error {
+	for name, n := range map[string]int64{
+		"-max-samples": int64(l.samples), "-max-series": int64(l.series), "-max-body": l.body,
+		"-max-requests": int64(l.requests), "-max-requests-per-tenant": int64(l.perTenant),
+	} {
+		if n < 1 || n > 1<<40 {
+			return fmt.Errorf("%s is %d; want above 0", name, n)
+		}
+	}
+	for name, d := range map[string]time.Duration{"-timeout": l.timeout, "-lookback": l.lookback} {
+		if d <= 0 {
+			return fmt.Errorf("%s is %v; want above 0", name, d)
+		}
+	}
+	if l.slow < 0 {
+		return fmt.Errorf("-slow is %v; want 0 for none, or more", l.slow)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+// promSource is the series that remote write stores. It implements source.
+type promSource struct {
+	store  *tsdb.Store
+	schema *tsdb.Schema[sample]
+	series *cache[map[string]*series] // of one metric, by the text of their labels
+	metric *cache[[]string]
+}
+
+func newPromSource(store *tsdb.Store, schema *tsdb.Schema[sample]) *promSource {
+	return &promSource{store, schema, newCache[map[string]*series](listedFor), newCache[[]string](listedFor)}
+}
+
+// listedFor is how long lists of series are used before they are read again.
+const listedFor = 30 * time.Second
+
+// atOnce is how many requests of a query read series at the same time.
+const atOnce = 16
+
+// names returns the first parts of the keys, one seek for each.
+func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
+	return p.metric.get(ctx, id, "", func(ctx context.Context) ([]string, int, error) {
+		var names []string
+		for e, err := range p.schema.For(p.store, id).Entities(ctx, tsdb.NewPrefix(samplesKind)) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if parts := e.Parts(); len(names) == 0 || names[len(names)-1] != parts[1] {
+				names = append(names, parts[1])
+			}
+		}
+		return names, len(names), nil
+	})
+}
+
+func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []*labels.Matcher) ([]*series, error) {
+	all, err := p.series.get(ctx, id, metric, func(ctx context.Context) (map[string]*series, int, error) {
+		all := map[string]*series{}
+		for e, err := range p.schema.For(p.store, id).Entities(ctx, tsdb.NewPrefix(samplesKind, metric)) {
+			if err != nil {
+				return nil, 0, err
+			}
+			s, err := seriesOf(e)
+			if err != nil {
+				return nil, 0, fmt.Errorf("metric %.100q: %w", metric, err)
+			}
+			all[s.from.(string)] = s
+		}
+		return all, len(all), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*series, 0, len(all))
+	for _, s := range all {
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// seriesOf returns the series of an entity.
+func seriesOf(e tsdb.Entity) (*series, error) {
+	parts := e.Parts()
+	ls, err := parseLabels(parts[1], parts[2])
+	return &series{labels: ls, entity: e, from: parts[2]}, err
+}
+
+// noteWritten drops the lists that lack a series which was just written, so that a client finds it at once.
+func (p *promSource) noteWritten(id tenant.ID, ls labels.Labels) {
+	name := ls.Get(model.MetricNameLabel)
+	if names, ok := p.metric.peek(id, ""); ok {
+		if _, found := slices.BinarySearchFunc(names, name, strings.Compare); !found {
+			p.metric.drop(id, "")
+		}
+	}
+	if all, ok := p.series.peek(id, name); ok {
+		var text [256]byte
+		if all[string(appendLabels(text[:0], ls))] == nil {
+			p.series.drop(id, name)
+		}
+	}
+}
+
+// forget drops all that is cached of a tenant.
+func (p *promSource) forget(id tenant.ID) {
+	p.series.forget(id)
+	p.metric.forget(id)
+}
+
+// wholeFrom is the number of series from which a metric's series are read together.
+const wholeFrom = 8
+
+func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error) {
+	repo := p.schema.For(p.store, id)
+	if whole && len(of) >= wholeFrom {
+		return p.readWhole(ctx, repo, of, in, b)
+	}
+	all := make([]*selected, len(of))
+	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
+		all[i] = &selected{series: of[i]}
+		for pt, err := range repo.Range(ctx, of[i].entity, in) {
+			if err != nil {
+				return err
+			}
+			if err := b.takeSamples(1); err != nil {
+				return err
+			}
+			all[i].points.add(pt.Time.UnixMilli(), pt.Value)
+		}
+		all[i].points.reverse()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, p.hint(ctx, repo, all, in)
+}
+
+// readWhole reads all series of a metric together. One that was written after the list was read is left out.
+func (p *promSource) readWhole(ctx context.Context, repo *tsdb.Repository[sample], of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
+	byEntity := make(map[tsdb.Entity]*selected, len(of))
+	all := make([]*selected, len(of))
+	for i, s := range of {
+		all[i] = &selected{series: s}
+		byEntity[s.entity] = all[i]
+	}
+	prefix := tsdb.NewPrefix(of[0].entity.Parts()[:2]...)
+	for pt, err := range under.Range(ctx, repo, prefix, in) {
+		if err != nil {
+			return nil, err
+		}
+		if err := b.takeSamples(1); err != nil {
+			return nil, err
+		}
+		if s := byEntity[pt.Entity]; s != nil {
+			s.points.add(pt.Time.UnixMilli(), pt.Value)
+		}
+	}
+	for _, s := range all {
+		s.points.reverse()
+	}
+	return all, p.hint(ctx, repo, all, in)
+}
+
+// parallel calls do for 0 to n-1, several at a time, and returns the first error after all have ended.
+func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	if n == 1 {
+		return do(ctx, 0)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// source is a kind of series: those of remote write, or those of the other datasets. A source reads only what belongs to the tenant
+// of the call.
+type source interface {
+	// names returns the names of the tenant's metrics, in any order.
+	names(ctx context.Context, id tenant.ID) ([]string, error)
+	// list returns the series of a metric that may match. The caller filters them, and does not change them.
+	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
+	// read returns the samples of series of one metric in an interval, in the order of the series. Whole reports that they are all
+	// series of the metric.
+	read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error)
+}
+
+// series is one series. It is immutable.
+type series struct {
+	labels labels.Labels
+	entity tsdb.Entity
+	from   any // what its source keeps of it
+}
+
+// budget bounds what one request may read. It is safe for concurrent use.
+type budget struct {
+	series, samples atomic.Int64 // left
+}
+
+func newBudget(series, samples int64) *budget {
+	b := new(budget)
+	b.series.Store(series)
+	b.samples.Store(samples)
+	return b
+}
+
+// tooManySeriesError says that a request selects more series than it may.
+type tooManySeriesError struct{}
+
+func (tooManySeriesError) Error() string {
+	return "the request selects more series than -max-series allows; add matchers"
+}
+
+func (b *budget) takeSeries(n int) error {
+	if b.series.Add(-int64(n)) < 0 {
+		return tooManySeriesError{}
+	}
+	return nil
+}
+
+func (b *budget) takeSamples(n int) error {
+	if b.samples.Add(-int64(n)) < 0 {
+		return promql.ErrTooManySamples("the store; -max-samples is the limit")
+	}
+	return nil
+}
+
+// queryable is the series of one tenant, for one request. It implements storage.Queryable.
+type queryable struct {
+	tenant  tenant.ID
+	sources []source
+	budget  *budget
+}
+
+func (q *queryable) Querier(from, to int64) (storage.Querier, error) {
+	return &querier{q, from, to}, nil
+}
+
+// querier implements storage.Querier.
+type querier struct {
+	*queryable
+	from, to int64 // in ms, both included
+}
+
+func (q *querier) Close() error { return nil }
+
+// Select reads the samples of all series that match. It reads them before it returns, so that nothing keeps running after it.
+func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	from, to := q.from, q.to
+	if hints != nil {
+		from, to = hints.Start, hints.End
+	}
+	found, err := q.samples(ctx, from, to, matchers)
+	if err != nil {
+		return storage.ErrSeriesSet(err)
+	}
+	return &seriesList{left: found}
+}
+
+// samples returns the series that match and have samples from one time to another, both included, in the order of their labels.
+func (q *querier) samples(ctx context.Context, from, to int64, matchers []*labels.Matcher) ([]*selected, error) {
+	if to < 0 || to < from {
+		return nil, nil
+	}
+	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(to)).ClosedEnd()
+	var all []*selected
+	err := q.each(ctx, matchers, func(src source, matching []*series, whole bool) error {
+		if err := q.budget.takeSeries(len(matching)); err != nil {
+			return err
+		}
+		found, err := src.read(ctx, q.tenant, matching, whole, in, q.budget)
+		for _, s := range found {
+			if len(s.points.times) > 0 {
+				all = append(all, s)
+			}
+		}
+		return stored(err)
+	})
+	slices.SortFunc(all, func(a, b *selected) int { return labels.Compare(a.labels, b.labels) })
+	return all, err
+}
+
+// each calls visit with the matching series of each metric.
+func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, whole bool) error) error {
+	for _, src := range q.sources {
+		names, err := q.metrics(ctx, src, matchers)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			listed, err := src.list(ctx, q.tenant, name, matchers)
+			if err != nil {
+				return stored(err)
+			}
+			matching := listed
+			if others := withoutName(matchers); len(others) > 0 {
+				matching = nil
+				for _, s := range listed {
+					if matches(s.labels, others) {
+						matching = append(matching, s)
+					}
+				}
+			}
+			if len(matching) == 0 {
+				continue
+			}
+			if err := visit(src, matching, len(matching) == len(listed)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// metrics returns the names of the metrics that match. Names that matchers list are not looked up.
+func (q *querier) metrics(ctx context.Context, src source, matchers []*labels.Matcher) ([]string, error) {
+	var candidates []string
+	listed := false
+	for _, m := range matchers {
+		if m.Name != model.MetricNameLabel {
+			continue
+		}
+		if set := setOf(m); set != nil {
+			candidates, listed = set, true
+			break
+		}
+	}
+	if !listed {
+		var err error
+		if candidates, err = src.names(ctx, q.tenant); err != nil {
+			return nil, stored(err)
+		}
+	}
+	names := map[string]bool{}
+	for _, name := range candidates {
+		fits := name != ""
+		for _, m := range matchers {
+			fits = fits && (m.Name != model.MetricNameLabel || m.Matches(name))
+		}
+		if fits {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// setOf returns the values of a matcher that allows only these, or nil.
+func setOf(m *labels.Matcher) []string {
+	switch m.Type {
+	case labels.MatchEqual:
+		return []string{m.Value}
+	case labels.MatchRegexp:
+		return m.SetMatches()
+	}
+	return nil
+}
+
+func withoutName(matchers []*labels.Matcher) []*labels.Matcher {
+	return slices.DeleteFunc(slices.Clone(matchers), func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })
+}
+
+func matches(ls labels.Labels, matchers []*labels.Matcher) bool {
+	for _, m := range matchers {
+		if !m.Matches(ls.Get(m.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// LabelValues returns the values of a label of the series that match.
+func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	values := map[string]bool{}
+	if name == model.MetricNameLabel && len(withoutName(matchers)) == 0 {
+		for _, src := range q.sources {
+			names, err := q.metrics(ctx, src, matchers)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, name := range names {
+				values[name] = true
+			}
+		}
+	} else if err := q.each(ctx, matchers, func(_ source, matching []*series, _ bool) error {
+		for _, s := range matching {
+			if v := s.labels.Get(name); v != "" {
+				values[v] = true
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, nil, err
+	}
+	return limited(slices.Sorted(maps.Keys(values)), hints), nil, nil
+}
+
+// LabelNames returns the names of the labels of the series that match.
+func (q *querier) LabelNames(ctx context.Context, hints *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	names := map[string]bool{}
+	err := q.each(ctx, matchers, func(_ source, matching []*series, _ bool) error {
+		for _, s := range matching {
+			s.labels.Range(func(l labels.Label) { names[l.Name] = true })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return limited(slices.Sorted(maps.Keys(names)), hints), nil, nil
+}
+
+func limited(list []string, hints *storage.LabelHints) []string {
+	if hints != nil && hints.Limit > 0 && len(list) > hints.Limit {
+		list = list[:hints.Limit]
+	}
+	return list
+}
+
+// errStored marks the errors of the store, which PromQL passes on.
+var errStored = errors.New("read the store")
+
+func stored(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errStored, err)
+}

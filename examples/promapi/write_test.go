@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/prompb"
+	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// message marshals a message, which cannot fail.
+func message(m interface{ Marshal() ([]byte, error) }) []byte {
+	data, err := m.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func one(ts prompb.TimeSeries) []byte {
+	return message(&prompb.WriteRequest{Timeseries: []prompb.TimeSeries{ts}})
+}
+
+// TestWriteAnswers: each status tells the sender whether to try again. The type is checked before the body is decompressed, and the
+// stated length before anything is.
+func TestWriteAnswers(t *testing.T) {
+	s := plain(t)
+	good := one(line("m", nil, 1))
+	bomb := append(binary.AppendUvarint(nil, 1<<31), bytes.Repeat([]byte{0xfe, 1, 0}, 1000)...)
+	huge := one(line("m", []string{"a", strings.Repeat("x", 10<<20)}, 1))
+	for _, tt := range []struct {
+		name, kind, encoding string
+		body                 []byte
+		status               int
+	}{
+		{"version 1", "application/x-protobuf;proto=prometheus.WriteRequest", "snappy", snappy.Encode(nil, good), 204},
+		{"without parameters", "application/x-protobuf", "snappy", snappy.Encode(nil, good), 204},
+		{"without headers", "", "", snappy.Encode(nil, good), 204},
+		{"other case", "Application/X-Protobuf", "Snappy", snappy.Encode(nil, good), 204},
+		{"empty request", "application/x-protobuf", "snappy", snappy.Encode(nil, nil), 204},
+		{"JSON, not snappy", "application/json", "snappy", []byte("{}"), 415},
+		{"unknown message", "application/x-protobuf;proto=io.prometheus.write.v3.Request", "snappy", []byte("junk"), 415},
+		{"bad parameter", "application/x-protobuf;proto", "snappy", []byte("junk"), 415},
+		{"gzip", "application/x-protobuf", "gzip", []byte("junk"), 415},
+		{"not snappy", "application/x-protobuf", "snappy", []byte("\xff\xff\xff\xff\xff\xff"), 400},
+		{"empty body", "application/x-protobuf", "snappy", nil, 400},
+		{"not protobuf", "application/x-protobuf", "snappy", snappy.Encode(nil, []byte("junk")), 400},
+		{"not protobuf, version 2", "application/x-protobuf;proto=io.prometheus.write.v2.Request", "snappy", snappy.Encode(nil, []byte("junk")), 400},
+		{"a snappy bomb", "application/x-protobuf", "snappy", bomb, 413},
+		{"a label of 10 MB", "application/x-protobuf", "snappy", snappy.Encode(nil, huge), 413},
+		{"a body over the limit", "application/x-protobuf", "snappy", make([]byte, 5<<20), 413},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/write", bytes.NewReader(tt.body))
+		if tt.kind != "" {
+			r.Header.Set("Content-Type", tt.kind)
+		}
+		if tt.encoding != "" {
+			r.Header.Set("Content-Encoding", tt.encoding)
+		}
+		if w := s.send(r, "a"); w.Code != tt.status {
+			t.Errorf("%s: %d %s, want %d", tt.name, w.Code, w.Body, tt.status)
+		}
+	}
+	if w := s.write("wrong", writeV1, good); w.Code != http.StatusUnauthorized {
+		t.Errorf("without a tenant: %d, want 401", w.Code)
+	}
+	if w := s.send(httptest.NewRequest(http.MethodGet, "/api/v1/write", nil), "a"); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("GET: %d, want 405", w.Code)
+	}
+}
+
+// TestRefusedSeries: a bad series is refused with 400, and the good one next to it is stored.
+func TestRefusedSeries(t *testing.T) {
+	for name, bad := range map[string]prompb.TimeSeries{
+		"no name":             {Labels: []prompb.Label{{Name: "a", Value: "b"}}, Samples: []prompb.Sample{{Timestamp: start0}}},
+		"no labels":           {Samples: []prompb.Sample{{Timestamp: start0}}},
+		"a label twice":       line("m", []string{"a", "1", "a", "2"}, 1),
+		"a name that is bad":  line("m\xff", nil, 1),
+		"a label that is bad": line("m", []string{"\xff", "1"}, 1),
+		"no label name":       line("m", []string{"", "1"}, 1),
+		"a value that is bad": line("m", []string{"a", "\xff"}, 1),
+		"too long":            line("m", []string{"a", strings.Repeat("x", 5000)}, 1),
+		"before 1970":         {Labels: line("m", nil).Labels, Samples: []prompb.Sample{{Timestamp: -1}}},
+		"the last time":       {Labels: line("m", nil).Labels, Samples: []prompb.Sample{{Timestamp: math.MaxInt64}}},
+		"a bad histogram": {Labels: line("m", nil).Labels, Histograms: []prompb.Histogram{
+			prompb.FromIntHistogram(start0, &histogram.Histogram{Count: 5, PositiveSpans: []histogram.Span{{Length: 2}}, PositiveBuckets: []int64{1}}),
+		}},
+		"a bad exemplar": {Labels: line("m", nil).Labels, Exemplars: []prompb.Exemplar{{Labels: []prompb.Label{{Name: "\xff"}}}}},
+	} {
+		s := plain(t)
+		w := s.write("a", writeV1, message(&prompb.WriteRequest{Timeseries: []prompb.TimeSeries{bad, line("good", nil, 7)}}))
+		if w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), "xxx") {
+			t.Errorf("%s: %d %s, want 400 without the value", name, w.Code, w.Body)
+		}
+		if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["good"]}` {
+			t.Errorf("%s: stored %s, want the good series only", name, got)
+		}
+	}
+}
+
+// v2 is a request of version 2 with a float, a histogram and what belongs to them.
+func v2() *writev2.Request {
+	h := histogram.Histogram{Schema: 0, Count: 3, Sum: 4.5, PositiveSpans: []histogram.Span{{Length: 2}}, PositiveBuckets: []int64{1, 1}}
+	return &writev2.Request{
+		Symbols: []string{"", "__name__", "reqs", "job", "api", "help", "unit", "trace_id", "t1", "lat"},
+		Timeseries: []writev2.TimeSeries{
+			{
+				LabelsRefs: []uint32{1, 2, 3, 4},
+				Samples:    []writev2.Sample{{Value: 5, Timestamp: start0, StartTimestamp: start0 - 1000}},
+				Exemplars:  []writev2.Exemplar{{LabelsRefs: []uint32{7, 8}, Value: 2}},
+				Metadata:   writev2.Metadata{Type: writev2.Metadata_METRIC_TYPE_COUNTER, HelpRef: 5, UnitRef: 6},
+			},
+			{LabelsRefs: []uint32{1, 9}, Histograms: []writev2.Histogram{writev2.FromIntHistogram(start0-1000, start0, &h)}},
+		},
+	}
+}
+
+func TestVersion2(t *testing.T) {
+	headers := func(w *httptest.ResponseRecorder) string {
+		h := w.Header()
+		const prefix = "X-Prometheus-Remote-Write-"
+		return fmt.Sprint(w.Code, h[prefix+"Samples-Written"], h[prefix+"Histograms-Written"], h[prefix+"Exemplars-Written"])
+	}
+	s := plain(t)
+	if got := headers(s.write("a", writeV2, message(v2()))); got != "204 [1] [1] [1]" {
+		t.Fatalf("%s, want 204 and one of each", got)
+	}
+	for _, tt := range []struct {
+		path string
+		want string
+	}{
+		{"query?query=reqs&time=" + at(0), `[{"metric":{"__name__":"reqs","job":"api"},"value":[1767225600,"5"]}]}`},
+		{"query?query=lat&time=" + at(0), `[{"metric":{"__name__":"lat"},"histogram":[1767225600,{"count":"3","sum":"4.5","buckets":[[0,"0.5","1","1"],[0,"1","2","2"]]}]}]}`},
+		{"metadata", `{"reqs":[{"type":"counter","unit":"unit","help":"help"}]}`},
+		{"metadata?metric=reqs", `{"reqs":[{"type":"counter","unit":"unit","help":"help"}]}`},
+		{"metadata?metric=lat", `{}`},
+		{"query_exemplars?query=reqs", `"exemplars":[{"labels":{"trace_id":"t1"},"value":"2","timestamp":1767225600}]}]`},
+	} {
+		w := s.send(httptest.NewRequest(http.MethodGet, "/api/v1/"+tt.path, nil), "a")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s, want %s", tt.path, w.Code, w.Body, tt.want)
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*writev2.Request)
+		want   string
+	}{
+		"a reference beyond the symbols": {func(r *writev2.Request) { r.Timeseries[0].LabelsRefs[1] = 99 }, "400 [0] [1] [0]"},
+		"an odd number of references":    {func(r *writev2.Request) { r.Timeseries[0].LabelsRefs = []uint32{1} }, "400 [0] [1] [0]"},
+		"no samples":                     {func(r *writev2.Request) { r.Timeseries[0].Samples = nil }, "400 [0] [1] [0]"},
+		"both":                           {func(r *writev2.Request) { r.Timeseries[1].Samples = r.Timeseries[0].Samples }, "400 [1] [0] [1]"},
+		"no empty symbol":                {func(r *writev2.Request) { r.Symbols[0] = "x" }, "400 [] [] []"},
+		"help beyond the symbols":        {func(r *writev2.Request) { r.Timeseries[0].Metadata.HelpRef = 99 }, "400 [1] [1] [1]"},
+		"a bad exemplar":                 {func(r *writev2.Request) { r.Timeseries[0].Exemplars[0].LabelsRefs = []uint32{7} }, "400 [1] [1] [0]"},
+	} {
+		req := v2()
+		tt.change(req)
+		if got := headers(s.write("a", writeV2, message(req))); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestOrder: samples may come in any order. Of two with one time, the last one stays.
+func TestOrder(t *testing.T) {
+	s := plain(t)
+	ts := line("m", nil)
+	for _, p := range []prompb.Sample{{Timestamp: start0 + 2000, Value: 3}, {Timestamp: start0, Value: 1}, {Timestamp: start0 + 1000, Value: 9}, {Timestamp: start0 + 1000, Value: 2}} {
+		ts.Samples = append(ts.Samples, p)
+	}
+	s.put("a", ts)
+	ts.Samples = []prompb.Sample{{Timestamp: start0, Value: 7}}
+	s.put("a", ts)
+	s.put("a", line("n", nil, math.NaN(), math.Inf(-1), math.Float64frombits(value.StaleNaN)))
+	for query, want := range map[string]string{
+		"m[1m]": `"values":[[1767225600,"7"],[1767225601,"2"],[1767225602,"3"]]`,
+		"n[1m]": `"values":[[1767225600,"NaN"],[1767225615,"-Inf"]]`,
+		"n":     `"result":[]`,
+	} {
+		if _, got := s.get("query", "query", query, "time", at(30)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestTryAgain: a failure that may pass is 5xx or 429 with Retry-After, so that the sender tries again, and nothing is lost.
+func TestTryAgain(t *testing.T) {
+	t.Run("limit", func(t *testing.T) {
+		table, err := limit.Parse([]byte(`{"defaults": {"entities": 1}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, err := limit.New(table, limit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, someLimits, embedded.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}}, tsdb.WriterOptions{})
+		s.put("a", line("m", nil, 1))
+		if w := s.write("a", writeV1, one(line("n", nil, 1))); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%d %s, want 429 with Retry-After", w.Code, w.Body)
+		}
+	})
+	t.Run("outage", func(t *testing.T) {
+		schema, err := defineProm(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		s := over(t, store, schema, tsdb.WriterOptions{}, someLimits)
+		conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(string) bool { return true }))
+		w := s.write("a", writeV2, message(v2()))
+		if w.Code < 500 || w.Header().Get("X-Prometheus-Remote-Write-Samples-Written") != "0" {
+			t.Errorf("%d with %s samples, want 5xx with 0", w.Code, w.Header().Get("X-Prometheus-Remote-Write-Samples-Written"))
+		}
+		conn.Clear()
+		if w := s.write("a", writeV2, message(v2())); w.Code != http.StatusNoContent {
+			t.Errorf("the second time: %d %s", w.Code, w.Body)
+		}
+		if _, got := s.get("metadata"); !strings.Contains(got, "reqs") {
+			t.Errorf("metadata %s, want that of the second request", got)
+		}
+	})
+}
+
+// TestJournal: with a journal, a write is acknowledged while the store is away, and found afterwards.
+func TestJournal(t *testing.T) {
+	schema, err := defineProm(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+	s := over(t, store, schema, tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: t.TempDir()}}, someLimits)
+	end := conn.Outage()
+	s.put("a", line("m", nil, 1))
+	if status, _ := s.get("query", "query", "m", "time", at(0), "timeout", "50ms"); status < 500 {
+		t.Errorf("a query in the outage: %d, want 5xx", status)
+	}
+	end()
+	if err := s.writer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := s.get("query", "query", "m", "time", at(0)); !strings.Contains(got, `"1"`) {
+		t.Error(got)
+	}
+}

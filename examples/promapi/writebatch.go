@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/prompb"
+	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// writeBatch is the points of a remote write request, and what is wrong with the others.
+type writeBatch struct {
+	points  []tsdb.Point[sample]
+	written []labels.Labels // of the series of samples
+	refused int             // series, samples, histograms and exemplars
+	why     error           // why the first one was refused
+	symbols labels.ScratchBuilder
+	entity  tsdb.Entity // of the series at hand
+}
+
+func newWriteBatch() *writeBatch { return &writeBatch{symbols: labels.NewScratchBuilder(16)} }
+
+func (b *writeBatch) refuse(n int, err error) {
+	b.refused += n
+	if b.why == nil {
+		b.why = err
+	}
+}
+
+// begin begins a series, and reports whether its points can be stored.
+func (b *writeBatch) begin(ls labels.Labels, n int) bool {
+	if err := checkSeries(ls); err != nil {
+		b.refuse(n, err)
+		return false
+	}
+	b.entity = seriesEntity(samplesKind, ls)
+	return true
+}
+
+// add adds a sample of the series. If its time is that of the sample before it, it replaces that one: of two points with one key in
+// one request, either might win.
+func (b *writeBatch) add(t int64, s sample) {
+	if n := len(b.points); n > 0 && b.points[n-1].Entity == b.entity && b.points[n-1].Time.UnixMilli() == t {
+		b.points[n-1].Value = s
+		return
+	}
+	b.points = append(b.points, tsdb.Point[sample]{Entity: b.entity, Time: time.UnixMilli(t), Value: s})
+}
+
+func (b *writeBatch) addFloat(t, start int64, value float64) {
+	b.add(t, sample{float: value, start: start})
+}
+
+func (b *writeBatch) addHistogram(t, start int64, whole *histogram.Histogram, fraction *histogram.FloatHistogram) {
+	s := sample{start: start, whole: whole, fraction: fraction}
+	var err error
+	if whole != nil {
+		err = whole.Validate()
+		s.whole.CounterResetHint = storedHint(whole.CounterResetHint)
+	} else {
+		err = fraction.Validate()
+		s.fraction.CounterResetHint = storedHint(fraction.CounterResetHint)
+	}
+	if err != nil {
+		b.refuse(1, fmt.Errorf("a histogram is invalid: %w", err))
+		return
+	}
+	b.add(t, s)
+}
+
+// storedHint drops the hint that a histogram continues the one before it. Which one that is can change later, when samples arrive
+// out of order or expire, and PromQL would believe the hint. Without it, PromQL compares the two.
+func storedHint(h histogram.CounterResetHint) histogram.CounterResetHint {
+	if h == histogram.NotCounterReset {
+		return histogram.UnknownCounterReset
+	}
+	return h
+}
+
+// mostExemplarLabels is the length in bytes of an exemplar's labels.
+const mostExemplarLabels = 4096
+
+func (b *writeBatch) addExemplar(series labels.Labels, t int64, value float64, own labels.Labels) {
+	err := checkLabels(own)
+	if name, twice := own.HasDuplicateLabelNames(); err == nil && twice {
+		err = fmt.Errorf("an exemplar has the label %.100q twice", name)
+	}
+	if err == nil && own.ByteSize() > mostExemplarLabels {
+		err = fmt.Errorf("the labels of an exemplar have %d bytes; want at most %d", own.ByteSize(), mostExemplarLabels)
+	}
+	if err != nil {
+		b.refuse(1, err)
+		return
+	}
+	b.points = append(b.points, tsdb.Point[sample]{
+		Entity: seriesEntity(exemplarsKind, series), Time: time.UnixMilli(t),
+		Value: sample{exemplar: &storedExemplar{value, own}},
+	})
+}
+
+func (b *writeBatch) addMetadata(now time.Time, metric string, m storedMetadata) {
+	b.points = append(b.points, tsdb.Point[sample]{
+		Entity: seriesEntity(metadataKind, labels.FromStrings(model.MetricNameLabel, metric)), Time: now, Value: sample{metadata: &m},
+	})
+}
+
+// fromV1 adds a request of version 1.
+func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *metadataCache) {
+	for _, ts := range req.Timeseries {
+		ls := ts.ToLabels(&b.symbols, nil)
+		if !b.begin(ls, len(ts.Samples)+len(ts.Histograms)+len(ts.Exemplars)) {
+			continue
+		}
+		before := len(b.points)
+		for _, s := range ts.Samples {
+			b.addFloat(s.Timestamp, 0, s.Value)
+		}
+		for _, h := range ts.Histograms {
+			if h.IsFloatHistogram() {
+				b.addHistogram(h.Timestamp, 0, nil, h.ToFloatHistogram())
+			} else {
+				b.addHistogram(h.Timestamp, 0, h.ToIntHistogram(), nil)
+			}
+		}
+		if len(b.points) > before {
+			b.written = append(b.written, ls)
+		}
+		for _, e := range ts.Exemplars {
+			own := e.ToExemplar(&b.symbols, nil)
+			b.addExemplar(ls, b.exemplarTime(own.Ts, before, now), own.Value, own.Labels)
+		}
+	}
+	for _, m := range req.Metadata {
+		stored := storedMetadata{model.MetricType(metadataTypes[m.Type]), m.Help, m.Unit}
+		if m.MetricFamilyName != "" && known.isNew(m.MetricFamilyName, stored, now) {
+			b.addMetadata(now, m.MetricFamilyName, stored)
+		}
+	}
+}
+
+// exemplarTime returns the time of an exemplar, or of the series' newest sample in the request if it has none.
+func (b *writeBatch) exemplarTime(t int64, first int, now time.Time) int64 {
+	switch {
+	case t != 0:
+		return t
+	case len(b.points) > first:
+		return b.points[len(b.points)-1].Time.UnixMilli()
+	}
+	return now.UnixMilli()
+}
+
+var metadataTypes = map[prompb.MetricMetadata_MetricType]model.MetricType{
+	prompb.MetricMetadata_UNKNOWN:        model.MetricTypeUnknown,
+	prompb.MetricMetadata_COUNTER:        model.MetricTypeCounter,
+	prompb.MetricMetadata_GAUGE:          model.MetricTypeGauge,
+	prompb.MetricMetadata_HISTOGRAM:      model.MetricTypeHistogram,
+	prompb.MetricMetadata_GAUGEHISTOGRAM: model.MetricTypeGaugeHistogram,
+	prompb.MetricMetadata_SUMMARY:        model.MetricTypeSummary,
+	prompb.MetricMetadata_INFO:           model.MetricTypeInfo,
+	prompb.MetricMetadata_STATESET:       model.MetricTypeStateset,
+}
+
+var (
+	errNoSamples = errors.New("a series has neither samples nor histograms")
+	errBoth      = errors.New("a series has samples and histograms; want one of the two")
+	errSymbols   = errors.New("the symbols do not begin with an empty one")
+)
+
+// fromV2 adds a request of version 2. It returns an error for a request that is wrong as a whole.
+func (b *writeBatch) fromV2(req *writev2.Request, now time.Time, known *metadataCache) error {
+	if len(req.Timeseries) > 0 && (len(req.Symbols) == 0 || req.Symbols[0] != "") {
+		return errSymbols
+	}
+	for _, ts := range req.Timeseries {
+		n := len(ts.Samples) + len(ts.Histograms) + len(ts.Exemplars)
+		ls, err := ts.ToLabels(&b.symbols, req.Symbols)
+		if err != nil {
+			b.refuse(n, fmt.Errorf("the labels of a series: %w", err))
+			continue
+		}
+		switch {
+		case len(ts.Samples)+len(ts.Histograms) == 0:
+			b.refuse(n+1, errNoSamples)
+			continue
+		case len(ts.Samples) > 0 && len(ts.Histograms) > 0:
+			b.refuse(n, errBoth)
+			continue
+		case !b.begin(ls, n):
+			continue
+		}
+		b.addV2(&ts, ls, req.Symbols, now)
+		if m, err := ts.ToMetadata(req.Symbols); err != nil {
+			b.refuse(1, fmt.Errorf("the metadata of a series: %w", err))
+		} else if stored := (storedMetadata{m.Type, m.Help, m.Unit}); !m.IsEmpty() {
+			if metric := ls.Get(model.MetricNameLabel); known.isNew(metric, stored, now) {
+				b.addMetadata(now, metric, stored)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *writeBatch) addV2(ts *writev2.TimeSeries, ls labels.Labels, symbols []string, now time.Time) {
+	before := len(b.points)
+	for _, s := range ts.Samples {
+		b.addFloat(s.Timestamp, s.StartTimestamp, s.Value)
+	}
+	for _, h := range ts.Histograms {
+		if h.IsFloatHistogram() {
+			b.addHistogram(h.Timestamp, h.StartTimestamp, nil, h.ToFloatHistogram())
+		} else {
+			b.addHistogram(h.Timestamp, h.StartTimestamp, h.ToIntHistogram(), nil)
+		}
+	}
+	if len(b.points) > before {
+		b.written = append(b.written, ls)
+	}
+	for _, e := range ts.Exemplars {
+		own, err := e.ToExemplar(&b.symbols, symbols)
+		if err != nil {
+			b.refuse(1, fmt.Errorf("the labels of an exemplar: %w", err))
+			continue
+		}
+		b.addExemplar(ls, b.exemplarTime(own.Ts, before, now), own.Value, own.Labels)
+	}
+}
