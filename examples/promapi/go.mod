@@ -8,7 +8,9 @@ require (
 	github.com/prometheus/prometheus v0.315.0
 	github.com/tidemark-go/tidemark v0.0.0
 	github.com/tidemark-go/tidemark/examples v0.0.0
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.22.0
+	google.golang.org/grpc v1.83.2
 )
 
 require (
@@ -116,7 +118,6 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.46.0 // indirect
 	go.opentelemetry.io/otel/trace v1.46.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.56.0 // indirect
@@ -131,7 +132,6 @@ require (
 	google.golang.org/genproto v0.0.0-20260715232425-e75dac1f907d // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260904194346-d0f1323225a4 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260825221802-da73d73af1c5 // indirect
-	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/apimachinery v0.37.0 // indirect
@@ -148,4 +148,35 @@ require (
 replace (
 	github.com/tidemark-go/tidemark => ../..
 	github.com/tidemark-go/tidemark/examples => ..
+)
+
+// Prometheus asks for newer versions. With those of the store's module, go compiles what both need once.
+replace (
+	cloud.google.com/go/auth => cloud.google.com/go/auth v0.20.0
+	cloud.google.com/go/iam => cloud.google.com/go/iam v1.11.0
+	cloud.google.com/go/monitoring => cloud.google.com/go/monitoring v1.29.0
+	github.com/envoyproxy/go-control-plane/envoy => github.com/envoyproxy/go-control-plane/envoy v1.37.0
+	github.com/felixge/httpsnoop => github.com/felixge/httpsnoop v1.0.4
+	github.com/go-logr/logr => github.com/go-logr/logr v1.4.3
+	github.com/golang/snappy => github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e
+	github.com/googleapis/enterprise-certificate-proxy => github.com/googleapis/enterprise-certificate-proxy v0.3.17
+	github.com/googleapis/gax-go/v2 => github.com/googleapis/gax-go/v2 v2.23.0
+	github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.23.2
+	github.com/prometheus/client_model => github.com/prometheus/client_model v0.6.2
+	github.com/prometheus/common => github.com/prometheus/common v0.67.5
+	github.com/prometheus/procfs => github.com/prometheus/procfs v0.20.1
+	go.opentelemetry.io/contrib/instrumentation/net/http/httptrace/otelhttptrace => go.opentelemetry.io/contrib/instrumentation/net/http/httptrace/otelhttptrace v0.68.0
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp => go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.67.0
+	go.opentelemetry.io/otel => go.opentelemetry.io/otel v1.44.0
+	go.opentelemetry.io/otel/metric => go.opentelemetry.io/otel/metric v1.44.0
+	go.opentelemetry.io/otel/sdk => go.opentelemetry.io/otel/sdk v1.44.0
+	go.opentelemetry.io/otel/sdk/metric => go.opentelemetry.io/otel/sdk/metric v1.44.0
+	go.opentelemetry.io/otel/trace => go.opentelemetry.io/otel/trace v1.44.0
+	golang.org/x/crypto => golang.org/x/crypto v0.55.0
+	golang.org/x/exp => golang.org/x/exp v0.0.0-20240119083558-1b970713d09a
+	google.golang.org/api => google.golang.org/api v0.287.1
+	google.golang.org/genproto => google.golang.org/genproto v0.0.0-20260519071638-aa98bba5eb94
+	google.golang.org/genproto/googleapis/api => google.golang.org/genproto/googleapis/api v0.0.0-20260630182238-925bb5da69e7
+	google.golang.org/genproto/googleapis/rpc => google.golang.org/genproto/googleapis/rpc v0.0.0-20260630182238-925bb5da69e7
+	google.golang.org/protobuf => google.golang.org/protobuf v1.36.11
 )

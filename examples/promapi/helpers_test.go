@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -29,8 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const start0 = 1_767_225_600_000
 
 var (
-	acme, globex = tenant.MustParse("acme"), tenant.MustParse("globex")
-	someLimits   = limits{
+	acme       = tenant.MustParse("acme")
+	someLimits = limits{
 		body: 4 << 20, samples: 1_000_000, series: 100_000, timeout: time.Minute, lookback: 5 * time.Minute, requests: 64, perTenant: 32,
 	}
 )
@@ -160,12 +159,3 @@ func line(name string, pairs []string, values ...float64) prompb.TimeSeries {
 }
 
 func at(seconds int) string { return fmt.Sprint(start0/1000 + seconds) }
-
-func body(t testing.TB, r io.Reader) string {
-	t.Helper()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}

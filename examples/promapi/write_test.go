@@ -180,9 +180,7 @@ func TestVersion2(t *testing.T) {
 func TestOrder(t *testing.T) {
 	s := plain(t)
 	ts := line("m", nil)
-	for _, p := range []prompb.Sample{{Timestamp: start0 + 2000, Value: 3}, {Timestamp: start0, Value: 1}, {Timestamp: start0 + 1000, Value: 9}, {Timestamp: start0 + 1000, Value: 2}} {
-		ts.Samples = append(ts.Samples, p)
-	}
+	ts.Samples = []prompb.Sample{{Timestamp: start0 + 2000, Value: 3}, {Timestamp: start0, Value: 1}, {Timestamp: start0 + 1000, Value: 9}, {Timestamp: start0 + 1000, Value: 2}}
 	s.put("a", ts)
 	ts.Samples = []prompb.Sample{{Timestamp: start0, Value: 7}}
 	s.put("a", ts)

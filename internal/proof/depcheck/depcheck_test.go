@@ -110,17 +110,20 @@ func rerunOnChange(root, pkg string) {
 	}
 }
 
-// TestModulesAgree checks that both modules of the workspace select the same versions. Where they differ, go compiles every package
-// that depends on the difference again for the examples: plainly, under the race detector and for go vet.
+// TestModulesAgree checks that the modules select the same versions. Where they differ, go compiles every package that depends on
+// the difference again for the examples: plainly, under the race detector and for go vet.
 func TestModulesAgree(t *testing.T) {
-	root, examples := versions(t, "go.mod"), versions(t, "examples/go.mod")
+	root, examples, promapi := versions(t, "go.mod"), versions(t, "examples/go.mod"), versions(t, "examples/promapi/go.mod")
 	for path, version := range root {
 		if have := examples[path]; have != version {
 			t.Errorf("go.mod selects %s %s and examples/go.mod %s: go get the newer one in the other module, then go mod tidy", path, version, cmp.Or(have, "none"))
 		}
+		if have := promapi[path]; have != version && have != "" {
+			t.Errorf("go.mod selects %s %s and examples/promapi/go.mod %s: change its last replace", path, version, have)
+		}
 	}
-	if len(root) < 10 || len(examples) < 10 {
-		t.Errorf("go.mod lists %d modules and examples/go.mod %d", len(root), len(examples))
+	if len(root) < 10 || len(examples) < 10 || len(promapi) < 10 {
+		t.Errorf("go.mod lists %d modules, examples/go.mod %d and examples/promapi/go.mod %d", len(root), len(examples), len(promapi))
 	}
 }
 
@@ -133,8 +136,12 @@ func versions(t *testing.T, file string) map[string]string {
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); strings.HasPrefix(line, "\t") && len(fields) > 1 {
+		switch fields := strings.Fields(line); {
+		case !strings.HasPrefix(line, "\t") || len(fields) < 2:
+		case fields[1] != "=>":
 			out[fields[0]] = fields[1]
+		case len(fields) == 4:
+			out[fields[0]] = fields[3] // a replacement comes after what is required
 		}
 	}
 	return out
