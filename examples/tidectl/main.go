@@ -36,7 +36,7 @@ const (
 	exitUsage       = 2
 	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
 	exitDamaged     = 4 // a file that is not a complete export or recording
-	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding
+	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding; a lab that is not as expected
 	exitInterrupted = 130
 )
 
@@ -63,7 +63,7 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errChanges), errors.Is(err, errFound):
+	case errors.Is(err, errChanges), errors.Is(err, errFound), errors.Is(err, errUnexpected):
 		return exitChanges
 	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heatmap.ErrDamaged), errors.Is(err, heatmap.ErrVersion):
 		return exitDamaged

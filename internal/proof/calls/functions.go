@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -116,6 +117,11 @@ var Functions = []any{
 	heatmap.Merge,
 	heatmap.NewRecorder,
 	heatmap.Read,
+	lab.Describe,
+	lab.Parse,
+	lab.Template,
+	lab.Workload,
+	lab.Workloads,
 	privacy.Check,
 	privacy.NewHasher,
 	retention.ReadPlan,

@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -121,6 +122,7 @@ var List = []Call{
 	// Files.
 	{Func: transfer.Export, Tenants: One, Operation: "transfer.Export"},
 	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
+	{Func: (*lab.Plan).Run, Free: "opens stores and tables of its own, whose calls have their own costs"},
 	{Func: transfer.Check, Free: "reads a file"},
 	{Func: transfer.Recover, Free: "reads a file"},
 

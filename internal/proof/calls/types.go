@@ -19,6 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -223,5 +224,14 @@ var Types = []reflect.Type{
 	reflect.TypeFor[heatmap.Rule](),
 	reflect.TypeFor[heatmap.Totals](),
 	reflect.TypeFor[heatmap.View](),
+	reflect.TypeFor[lab.CandidateReport](),
+	reflect.TypeFor[lab.FileError](),
+	reflect.TypeFor[lab.Measured](),
+	reflect.TypeFor[lab.Mistake](),
+	reflect.TypeFor[lab.Plan](),
+	reflect.TypeFor[lab.Progress](),
+	reflect.TypeFor[lab.QueryReport](),
+	reflect.TypeFor[lab.Report](),
+	reflect.TypeFor[lab.RunOptions](),
 	reflect.TypeFor[window.Uptime](),
 }

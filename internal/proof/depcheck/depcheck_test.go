@@ -22,11 +22,11 @@ var linkRules = []struct {
 	{"tsdb", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
-		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap",
+		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap", module + "/tsdb/lab", "go.yaml.in",
 	}},
-	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image"}},
+	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image", "go.yaml.in"}},
 	{"tsdb/heatmap", []string{
-		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
+		"go.yaml.in", "github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine", module + "/internal/bt",
 	}},
 	{"tsdb/chart", []string{
@@ -161,15 +161,15 @@ func TestNotice(t *testing.T) {
 	if !ok {
 		t.Fatal("NOTICE has no list for every program")
 	}
-	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd or by tsdb/heatmap:\n")
+	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd, by tsdb/heatmap or by tsdb/lab:\n")
 	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
-	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/heatmap")
+	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/heatmap", "./tsdb/lab")
 	for _, list := range []struct {
 		name, text string
 		want       func(module string) bool
 	}{
 		{"every program", every, func(m string) bool { return cloud[m] }},
-		{"the embedded engine, codec/zstd or tsdb/heatmap", more, func(m string) bool { return engine[m] && !cloud[m] }},
+		{"the embedded engine, codec/zstd, tsdb/heatmap or tsdb/lab", more, func(m string) bool { return engine[m] && !cloud[m] }},
 	} {
 		listed := map[string]bool{}
 		for line := range strings.Lines(list.text) {

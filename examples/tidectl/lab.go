@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/lab"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+)
+
+var errUnexpected = errors.New("not as expected")
+
+// lab compares row keys before a table exists.
+func (a *app) lab() *cli.Command {
+	run := []cli.Flag{
+		&cli.StringSliceFlag{Name: "candidate", Usage: "only the candidate of this `name`; may be repeated"},
+		&cli.FloatFlag{Name: "scale", Usage: "the `part` of entities and queries that is executed", Value: 0.01},
+		&cli.FloatFlag{Name: "speed", Usage: "how many `times` as fast the load is executed", Value: 60},
+		&cli.IntFlag{Name: "concurrency", Usage: "how many `requests` are under way", Value: 16},
+		&cli.DurationFlag{Name: "max-time", Usage: "end each candidate after this `time`, and report what was done; 10m by default"},
+		&cli.BoolFlag{Name: "cloud", Usage: "run on scratch tables of --project and --instance, which are made and removed"},
+		&cli.StringFlag{Name: "heatmaps", Usage: "write a recording for each candidate to this `folder`, for tidectl heatmap"},
+	}
+	return &cli.Command{
+		Name: "lab", Usage: "compare row keys before a table exists", HideHelpCommand: true,
+		Commands: []*cli.Command{
+			{
+				Name: "init", Usage: "write a file to begin with", ArgsUsage: "FILE", HideHelpCommand: true,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "workload", Usage: "a shipped workload: " + fmt.Sprint(lab.Workloads())},
+					&cli.StringFlag{Name: "from", Usage: "describe what the store has in this `dataset`"},
+					&cli.StringSliceFlag{Name: "tenant", Usage: "with --from: of this `tenant`; may be repeated. By default of the first 100"},
+				},
+				Action: a.initLab,
+			},
+			{
+				Name: "check", Usage: "explain each mistake of a file", ArgsUsage: "FILE", HideHelpCommand: true,
+				Action: func(_ context.Context, c *cli.Command) error {
+					plan, err := labPlan(c)
+					if err == nil {
+						fmt.Fprintf(a.std.out, "%s has no mistakes: %d candidates\n", c.Args().First(), len(plan.Candidates()))
+					}
+					return err
+				},
+			},
+			{
+				Name: "run", Usage: "execute the load for each candidate, and count", ArgsUsage: "FILE", HideHelpCommand: true,
+				Flags: run, Action: a.runLab,
+			},
+		},
+	}
+}
+
+// labPlan reads the file that is the only argument.
+func labPlan(c *cli.Command) (*lab.Plan, error) {
+	if c.Args().Len() != 1 {
+		return nil, usageError{fmt.Errorf("%s has %d arguments, and takes a file", c.FullName(), c.Args().Len())}
+	}
+	name := c.Args().First()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := lab.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s has mistakes:\n%w", name, err)
+	}
+	return plan, nil
+}
+
+func (a *app) initLab(ctx context.Context, c *cli.Command) (err error) {
+	if c.Args().Len() != 1 {
+		return usageError{fmt.Errorf("%s has %d arguments, and takes the name of the new file", c.FullName(), c.Args().Len())}
+	}
+	text := lab.Template()
+	switch {
+	case c.IsSet("workload") && c.IsSet("from"):
+		return usageError{errors.New("--workload and --from exclude each other")}
+	case c.IsSet("workload"):
+		if text, err = lab.Workload(c.String("workload")); err != nil {
+			return usageError{err}
+		}
+	case c.IsSet("from"):
+		if text, err = a.describe(ctx, c); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(c.Args().First(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err // also where there is a file, which may be a user's work
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+// The bounds of what init --from reads.
+const (
+	mostDescribed   = 100 // tenants
+	sampledEntities = 200 // of a tenant
+)
+
+func (a *app) describe(ctx context.Context, c *cli.Command) (text []byte, err error) {
+	store, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	var ids []tenant.ID
+	for _, name := range c.StringSlice("tenant") {
+		id, err := tenant.Parse(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		for listed, err := range tenants.List(ctx, store, tenants.ListOptions{}) {
+			if err != nil {
+				return nil, err
+			}
+			if len(ids) == mostDescribed {
+				a.say("the file describes the first %d tenants; --tenant chooses others", mostDescribed)
+				break
+			}
+			if listed.Rows && listed.Erased == "" {
+				ids = append(ids, listed.ID)
+			}
+		}
+	}
+	var dataset tsdb.Dataset
+	var samples []advise.Sample
+	for _, id := range ids {
+		d, sample, err := advise.TakeSample(ctx, store, c.String("from"), id, advise.SampleOptions{Entities: sampledEntities})
+		if err != nil {
+			return nil, err
+		}
+		dataset, samples = d, append(samples, sample)
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("no tenant has rows in this store")
+	}
+	return lab.Describe(dataset, samples)
+}
+
+// runOptions are those of a command line.
+func (a *app) runOptions(c *cli.Command) (lab.RunOptions, func(), error) {
+	o := lab.RunOptions{
+		Candidates: c.StringSlice("candidate"), Scale: c.Float("scale"), Speed: c.Float("speed"), Concurrency: c.Int("concurrency"), MaxTime: c.Duration("max-time"),
+	}
+	if c.Bool("cloud") {
+		if a.project == "" || a.instance == "" {
+			return o, nil, usageError{errors.New("--cloud needs --project and --instance")}
+		}
+		o.Cloud = &tsdb.Config{Project: a.project, Instance: a.instance, AppProfile: a.profile}
+	}
+	shown := a.bar("", 1000)
+	o.Progress = func(p lab.Progress) {
+		shown.describe(fmt.Sprintf("%s: %s, %d points, %d queries", p.Candidate, p.Part, p.Points, p.Queries))
+		shown.set(int64(p.Done * 1000))
+	}
+	return o, shown.end, nil
+}
+
+func (a *app) runLab(ctx context.Context, c *cli.Command) error {
+	plan, err := labPlan(c)
+	if err != nil {
+		return err
+	}
+	o, done, err := a.runOptions(c)
+	if err != nil {
+		return err
+	}
+	report, err := plan.Run(ctx, o)
+	done()
+	return a.finishLab(c, report, err)
+}
+
+// finishLab prints what there is of a report, also after an error.
+func (a *app) finishLab(c *cli.Command, report *lab.Report, failed error) error {
+	if report == nil {
+		return failed
+	}
+	unmet := report.Unmet()
+	err := a.print(struct {
+		*lab.Report
+		Unmet []string `json:"unmet"`
+	}{report, unmet}, func(w *tabwriter.Writer) {
+		_ = report.WriteText(w)
+		for _, u := range unmet {
+			fmt.Fprintln(w, "not as expected: "+u)
+		}
+	})
+	if dir := c.String("heatmaps"); dir != "" {
+		err = errors.Join(err, saveHeatmaps(dir, report))
+	}
+	if failed != nil || err != nil {
+		return errors.Join(failed, err)
+	}
+	if len(unmet) > 0 {
+		return errUnexpected
+	}
+	return nil
+}
+
+func saveHeatmaps(dir string, report *lab.Report) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for i, c := range report.Candidates {
+		if c.Measured == nil {
+			continue
+		}
+		if err := c.Measured.Heatmap.Save(filepath.Join(dir, fmt.Sprintf("%d.heat", i+1))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
