@@ -139,11 +139,6 @@ func (d *dataset) fieldNames() string {
 // isTime reports whether an element holds the time.
 func (e element) isTime() bool { return e.kind == timeElement || e.kind == reverseElement }
 
-// before returns the elements before the time.
-func (l layout) before() []element {
-	return l.elements[:slices.IndexFunc(l.elements, element.isTime)]
-}
-
 // salt returns the salt of an entity.
 func (l layout) salt(entity int) int {
 	h := fnv.New64a()

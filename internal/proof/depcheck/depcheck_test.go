@@ -22,11 +22,11 @@ var linkRules = []struct {
 	{"tsdb", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
-		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap", module + "/tsdb/lab", "go.yaml.in",
+		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap", module + "/tsdb/lab", "go.yaml.in/yaml/v3",
 	}},
-	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image", "go.yaml.in"}},
+	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image", "go.yaml.in/yaml/v3"}},
 	{"tsdb/heatmap", []string{
-		"go.yaml.in", "github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
+		"go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine", module + "/internal/bt",
 	}},
 	{"tsdb/chart", []string{
