@@ -16,6 +16,8 @@
 // Package codec/zstd compresses the payloads of any of them. A codec for your own format needs three methods: see the
 // example of [Codec].
 //
+// [Number] reads one number of a payload without decoding the rest.
+//
 // # Changing a format
 //
 // List the new format first and the old one after it; stored data does not change:

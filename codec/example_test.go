@@ -130,3 +130,13 @@ func ExampleEncodeError() {
 	// str
 	// codec: value cannot be encoded as "str": not valid UTF-8
 }
+
+// A chart of one field decodes nothing else.
+func ExampleNumber() {
+	payload := []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1"}`)
+	fmt.Println(codec.Number("json", payload, "motor", "temp_c"))
+	fmt.Println(codec.Number("json", payload, "name"))
+	// Output:
+	// 81.5 true <nil>
+	// 0 false <nil>
+}

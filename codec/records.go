@@ -1,9 +1,9 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -136,43 +136,63 @@ func (recordCodec) Decode(src []byte) (Record, error) {
 
 func decodeFields(src []byte) ([]Field, error) {
 	d := recordDecoder{src: src}
-	n, err := d.uvarint()
-	if err != nil {
+	n, err := d.count()
+	if err != nil || n == 0 {
 		return nil, err
 	}
-	if n > MaxFields || n > uint64(len(src)-d.at)/minField {
-		return nil, errCount
-	}
-	if n == 0 {
-		if len(src) > d.at {
-			return nil, errLeftOver
-		}
-		return nil, nil
-	}
-	d.text = string(src)
+	text := string(src)
 	fields := make([]Field, n)
+	var f rawField
 	for i := range fields {
-		if err := d.field(&fields[i]); err != nil {
+		if err := d.next(&f); err != nil {
 			return nil, err
 		}
-		if i > 0 && fields[i-1].Name >= fields[i].Name {
-			return nil, errOrder
-		}
+		fields[i] = Field{text[f.name.from:f.name.to], Value{kind: f.kind, bits: f.bits, str: text[f.text.from:f.text.to]}}
 	}
-	if d.at < len(src) {
-		return nil, errLeftOver
-	}
-	return fields, nil
+	return fields, d.end()
 }
 
-// recordDecoder decodes src from at on. text is a copy of src; all decoded strings are parts of it.
+// recordDecoder decodes src from at on. It allocates nothing.
 type recordDecoder struct {
 	src  []byte
-	text string
 	at   int
+	last span // the name of the last field
 }
 
-func (d *recordDecoder) field(f *Field) error {
+// span is a part of the payload.
+type span struct{ from, to int }
+
+// rawField is a field in the payload.
+type rawField struct {
+	name, text span // text is that of a KindStr
+	kind       Kind
+	bits       uint64
+}
+
+// count reads how many fields follow. If there are none, it checks that the payload ends.
+func (d *recordDecoder) count() (int, error) {
+	n, err := d.uvarint()
+	switch {
+	case err != nil:
+		return 0, err
+	case n > MaxFields || n > uint64(len(d.src)-d.at)/minField:
+		return 0, errCount
+	case n == 0:
+		return 0, d.end()
+	}
+	return int(n), nil
+}
+
+// end checks that nothing follows.
+func (d *recordDecoder) end() error {
+	if d.at < len(d.src) {
+		return errLeftOver
+	}
+	return nil
+}
+
+// next reads a field, whose name must be behind that of the last one.
+func (d *recordDecoder) next(f *rawField) error {
 	n, err := d.byte()
 	if err != nil {
 		return err
@@ -180,41 +200,46 @@ func (d *recordDecoder) field(f *Field) error {
 	if n == 0 {
 		return errNoName
 	}
-	if f.Name, err = d.string(uint64(n)); err != nil {
+	if f.name, err = d.string(uint64(n)); err != nil {
 		return err
 	}
 	mark, err := d.byte()
 	if err != nil {
 		return err
 	}
+	f.text, f.bits = span{}, 0
 	switch mark {
 	case markFloat:
 		if len(d.src)-d.at < 8 {
 			return errCut
 		}
-		f.Value = Float(math.Float64frombits(binary.BigEndian.Uint64(d.src[d.at:])))
+		f.kind, f.bits = KindFloat, binary.BigEndian.Uint64(d.src[d.at:])
 		d.at += 8
 	case markInt:
 		var u uint64
 		u, err = d.uvarint()
-		f.Value = Int(int64(u>>1) ^ -int64(u&1))
+		f.kind, f.bits = KindInt, u>>1^-(u&1)
 	case markUint:
-		var u uint64
-		u, err = d.uvarint()
-		f.Value = Uint(u)
+		f.kind = KindUint
+		f.bits, err = d.uvarint()
 	case markStr:
-		var s string
-		if u, e := d.uvarint(); e != nil {
+		f.kind = KindStr
+		if n, e := d.uvarint(); e != nil {
 			err = e
 		} else {
-			s, err = d.string(u)
+			f.text, err = d.string(n)
 		}
-		f.Value = Str(s)
-	case markTrue, markFalse:
-		f.Value = Bool(mark == markTrue)
+	case markTrue:
+		f.kind, f.bits = KindBool, 1
+	case markFalse:
+		f.kind = KindBool
 	default:
 		return errMark
 	}
+	if err == nil && d.last.to > 0 && bytes.Compare(d.src[d.last.from:d.last.to], d.src[f.name.from:f.name.to]) >= 0 {
+		err = errOrder
+	}
+	d.last = f.name
 	return err
 }
 
@@ -226,16 +251,16 @@ func (d *recordDecoder) byte() (byte, error) {
 	return d.src[d.at-1], nil
 }
 
-func (d *recordDecoder) string(n uint64) (string, error) {
+func (d *recordDecoder) string(n uint64) (span, error) {
 	if n > uint64(len(d.src)-d.at) {
-		return "", errCut
+		return span{}, errCut
 	}
-	s := d.text[d.at : d.at+int(n)]
-	d.at += int(n)
-	if !utf8.ValidString(s) {
-		return "", errNotUTF8
+	at := span{d.at, d.at + int(n)}
+	d.at = at.to
+	if !utf8.Valid(d.src[at.from:at.to]) {
+		return span{}, errNotUTF8
 	}
-	return s, nil
+	return at, nil
 }
 
 // uvarint rejects a number with a redundant last byte of zero, so that each number has one encoding.

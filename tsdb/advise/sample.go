@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -91,7 +90,9 @@ func datasets(ctx context.Context, in inside.Store, name string, sample *Sample)
 			return true
 		}
 		schema := new(tsdb.Schema[int])
-		inside.FromCatalog(schema, d, sizes{d.Tags})
+		inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(string) func([]byte) (int, error) {
+			return func(payload []byte) (int, error) { return len(payload), nil }
+		}))
 		if e.Name == name {
 			sampled = schema
 		} else {
@@ -106,25 +107,6 @@ func datasets(ctx context.Context, in inside.Store, name string, sample *Sample)
 		err = invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(name), "a dataset in the catalogue")
 	}
 	return sampled, err
-}
-
-// sizes is a codec that reads the sizes of payloads.
-type sizes struct{ tags []string }
-
-func (s sizes) Tag() string { return s.tags[0] }
-
-func (s sizes) Readers() []codec.Reader[int] {
-	out := make([]codec.Reader[int], len(s.tags))
-	for i, tag := range s.tags {
-		out[i] = codec.Reader[int]{Tag: tag, Decode: s.Decode}
-	}
-	return out
-}
-
-func (sizes) Decode(src []byte) (int, error) { return len(src), nil }
-
-func (s sizes) Append(dst []byte, _ int) ([]byte, error) {
-	return dst, codec.NewEncodeError(s.Tag(), codec.ErrReadOnly)
 }
 
 // pick returns up to limit random entities of the repository, each with the same probability, and the number of all

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // A tool lists what is stored in a table.
@@ -41,4 +44,80 @@ func stored(ctx context.Context, store *tsdb.Store) {
 	if err := store.Ensure(ctx, readings, doors); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// A gateway reads datasets of other programs: all fields of the newest points, and one number by the hour.
+func Example() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	storedPoints(ctx, store) // another program has stored readings
+
+	temperature, err := dynamic.NewField([]string{"motor", "temp_c"}, dynamic.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	acme := tenant.MustParse("acme")
+	for d, err := range store.Datasets(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		values, err := dynamic.Schema(d, dynamic.Options{})
+		if err != nil {
+			log.Fatal(err) // it has payloads of a tag that nothing decodes
+		}
+		for p, err := range values.For(store, acme).LatestUnder(ctx, tsdb.AllEntities()) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(d.Name(), p.Entity, p.Time.Format("15:04"), p.Value)
+		}
+
+		numbers, err := dynamic.Numbers(d, temperature)
+		if err != nil {
+			log.Fatal(err)
+		}
+		hourly, err := window.New(window.Every(time.Hour), []window.Measure[dynamic.Number]{{Name: temperature.String(), Of: dynamic.Number.Of}}, window.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		noon := tsdb.Between(start, start.Add(time.Hour))
+		for b, err := range hourly.Read(ctx, numbers.For(store, acme), tsdb.NewEntity("berlin", "press-1"), noon) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println("mean", b.Values[0].Mean, "of", b.Values[0].Count)
+		}
+	}
+	// Output:
+	// readings berlin/press-1 12:10 map[motor:map[temp_c:82] on:true]
+	// mean 81 of 2
+}
+
+// storedPoints is what another program has done.
+func storedPoints(ctx context.Context, store *tsdb.Store) {
+	readings := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
+	if err := store.Ensure(ctx, readings); err != nil {
+		log.Fatal(err)
+	}
+	for i, temperature := range []float64{80, 82} {
+		v := map[string]any{"motor": map[string]any{"temp_c": temperature}, "on": true}
+		if err := readings.For(store, tenant.MustParse("acme")).Put(ctx, tsdb.NewEntity("berlin", "press-1"), start.Add(time.Duration(i)*10*time.Minute), v); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// One number of a payload, wherever the payload comes from.
+func ExampleField_Number() {
+	temperature, err := dynamic.NewField([]string{"motor", "temp_c"}, dynamic.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, ok, err := temperature.Number("json", []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1"}`))
+	fmt.Println(x, ok, err)
+	// Output: 81.5 true <nil>
 }

@@ -2,9 +2,7 @@ package inspect
 
 import (
 	"bytes"
-	"slices"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -19,7 +17,7 @@ type Payload struct {
 // Repository returns a repository of the points of the view, whose values are payloads. With it the queries of the packages
 // window, under and chart read a dataset without its Go type. It does no I/O.
 //
-// Its calls that write values fail with codec.ErrReadOnly; View.Put writes. Rollups of the dataset cannot be read with it,
+// Its calls that write or delete fail with codec.ErrReadOnly; View.Put writes. Rollups of the dataset cannot be read with it,
 // since a rollup needs the functions of its measures. A repository of the zero View fails each call with ErrInvalid.
 func (v *View) Repository() *tsdb.Repository[Payload] {
 	if v.check() != nil {
@@ -30,25 +28,8 @@ func (v *View) Repository() *tsdb.Repository[Payload] {
 		return nil // Open has read the same entry
 	}
 	schema := new(tsdb.Schema[Payload])
-	inside.FromCatalog(schema, d, payloads{slices.Clone(d.Tags)})
+	inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(tag string) func([]byte) (Payload, error) {
+		return func(src []byte) (Payload, error) { return Payload{tag, bytes.Clone(src)}, nil }
+	}))
 	return schema.For(v.store, v.tenant)
-}
-
-// payloads is a codec that keeps payloads as they are.
-type payloads struct{ tags []string }
-
-func (p payloads) Tag() string { return p.tags[0] }
-
-func (p payloads) Readers() []codec.Reader[Payload] {
-	out := make([]codec.Reader[Payload], len(p.tags))
-	for i, tag := range p.tags {
-		out[i] = codec.Reader[Payload]{Tag: tag, Decode: func(src []byte) (Payload, error) { return Payload{tag, bytes.Clone(src)}, nil }}
-	}
-	return out
-}
-
-func (p payloads) Decode(src []byte) (Payload, error) { return p.Readers()[0].Decode(src) }
-
-func (p payloads) Append(dst []byte, _ Payload) ([]byte, error) {
-	return dst, codec.NewEncodeError(p.Tag(), codec.ErrReadOnly)
 }

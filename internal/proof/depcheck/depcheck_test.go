@@ -163,7 +163,7 @@ func TestNotice(t *testing.T) {
 	}
 	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd, by tsdb/heatmap or by tsdb/lab:\n")
 	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
-	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/heatmap", "./tsdb/lab")
+	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/dynamic", "./tsdb/heatmap", "./tsdb/lab")
 	for _, list := range []struct {
 		name, text string
 		want       func(module string) bool

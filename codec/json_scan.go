@@ -1,0 +1,317 @@
+package codec
+
+import (
+	"errors"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// deepest is how many arrays and objects may be within each other, as in encoding/json.
+const deepest = 10_000
+
+var (
+	errSyntax       = errors.New("not JSON")
+	errDeep         = errors.New("more than 10,000 arrays and objects within each other")
+	errLeftOverJSON = errors.New("bytes after the JSON value")
+	errTooLarge     = errors.New("number is too large for a float64")
+)
+
+// jsonScanner reads JSON text without decoding it. It accepts what encoding/json accepts.
+type jsonScanner struct {
+	src   []byte
+	at    int
+	depth int
+}
+
+// value reads a value. If it is wanted, value returns where the number, true or false at the path is; nowhere if there is none.
+func (s *jsonScanner) value(path []string, wanted bool) (found span, err error) {
+	s.space()
+	if s.at == len(s.src) {
+		return span{}, errSyntax
+	}
+	from := s.at
+	scalar := true
+	switch c := s.src[s.at]; c {
+	case '{':
+		return s.object(path, wanted && len(path) > 0)
+	case '[':
+		return span{}, s.array()
+	case '"':
+		_, err = s.string()
+		scalar = false
+	case 't':
+		err = s.literal("true")
+	case 'f':
+		err = s.literal("false")
+	case 'n':
+		err = s.literal("null")
+		scalar = false
+	default:
+		err = s.number()
+	}
+	if err == nil && wanted && scalar && len(path) == 0 {
+		found = span{from, s.at}
+	}
+	return found, err
+}
+
+// object reads an object. The last field with a name counts.
+func (s *jsonScanner) object(path []string, wanted bool) (found span, err error) {
+	if err := s.enter(); err != nil {
+		return span{}, err
+	}
+	if s.next('}') {
+		return span{}, nil
+	}
+	for {
+		s.space()
+		key, err := s.string()
+		if err != nil {
+			return span{}, err
+		}
+		if !s.next(':') {
+			return span{}, errSyntax
+		}
+		if wanted && key.is(s.src, path[0]) {
+			found, err = s.value(path[1:], true)
+		} else {
+			_, err = s.value(nil, false)
+		}
+		switch {
+		case err != nil:
+			return span{}, err
+		case s.next('}'):
+			return found, nil
+		case !s.next(','):
+			return span{}, errSyntax
+		}
+	}
+}
+
+func (s *jsonScanner) array() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	if s.next(']') {
+		return nil
+	}
+	for {
+		if _, err := s.value(nil, false); err != nil {
+			return err
+		}
+		switch {
+		case s.next(']'):
+			return nil
+		case !s.next(','):
+			return errSyntax
+		}
+	}
+}
+
+// enter passes the bracket of an object or an array.
+func (s *jsonScanner) enter() error {
+	s.at++
+	if s.depth++; s.depth > deepest {
+		return errDeep
+	}
+	return nil
+}
+
+// next passes c, if it is the next byte behind spaces. A closing bracket ends an object or an array.
+func (s *jsonScanner) next(c byte) bool {
+	s.space()
+	if s.at == len(s.src) || s.src[s.at] != c {
+		return false
+	}
+	s.at++
+	if c == '}' || c == ']' {
+		s.depth--
+	}
+	return true
+}
+
+func (s *jsonScanner) space() {
+	for s.at < len(s.src) {
+		switch s.src[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+func (s *jsonScanner) literal(text string) error {
+	if len(s.src)-s.at < len(text) || string(s.src[s.at:s.at+len(text)]) != text {
+		return errSyntax
+	}
+	s.at += len(text)
+	return nil
+}
+
+func (s *jsonScanner) number() error {
+	if s.peek() == '-' {
+		s.at++
+	}
+	switch c := s.peek(); {
+	case c == '0':
+		s.at++
+	case !s.digits():
+		return errSyntax
+	}
+	if s.peek() == '.' {
+		s.at++
+		if !s.digits() {
+			return errSyntax
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.at++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.at++
+		}
+		if !s.digits() {
+			return errSyntax
+		}
+	}
+	return nil
+}
+
+// peek returns the next byte, or 0 at the end.
+func (s *jsonScanner) peek() byte {
+	if s.at < len(s.src) {
+		return s.src[s.at]
+	}
+	return 0
+}
+
+// digits passes digits, and reports whether there were any.
+func (s *jsonScanner) digits() bool {
+	from := s.at
+	for s.at < len(s.src) && s.src[s.at]-'0' <= 9 {
+		s.at++
+	}
+	return s.at > from
+}
+
+// jsonString is the inside of a string.
+type jsonString struct {
+	span
+	plain bool // ASCII without escapes
+}
+
+func (s *jsonScanner) string() (text jsonString, err error) {
+	if s.peek() != '"' {
+		return text, errSyntax
+	}
+	s.at++
+	text.from, text.plain = s.at, true
+	for s.at < len(s.src) {
+		c := s.src[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			text.to = s.at - 1
+			return text, nil
+		case c == '\\':
+			text.plain = false
+			if err := s.escape(); err != nil {
+				return text, err
+			}
+		case c < ' ':
+			return text, errSyntax
+		case c >= utf8.RuneSelf:
+			text.plain = false
+		}
+	}
+	return text, errSyntax
+}
+
+// escape passes what follows a backslash.
+func (s *jsonScanner) escape() error {
+	c := s.peek()
+	s.at++
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return nil
+	case 'u':
+		if _, ok := hex4(s.src[s.at:]); ok {
+			s.at += 4
+			return nil
+		}
+	}
+	return errSyntax
+}
+
+// hex4 returns the number of the four hexadecimal digits at the start of text.
+func hex4(text []byte) (r rune, ok bool) {
+	if len(text) < 4 {
+		return 0, false
+	}
+	for _, c := range text[:4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// is reports whether the string, which was read without an error, is a name. As in encoding/json, U+FFFD stands for what is not
+// UTF-8, and for half of a surrogate pair.
+func (t jsonString) is(src []byte, name string) bool {
+	text := src[t.from:t.to]
+	if t.plain {
+		return string(text) == name
+	}
+	for len(text) > 0 {
+		var r rune
+		r, text = firstRune(text)
+		want, n := utf8.DecodeRuneInString(name)
+		if n == 0 || r != want || want == utf8.RuneError && n == 1 {
+			return false
+		}
+		name = name[n:]
+	}
+	return name == ""
+}
+
+// firstRune returns the first rune of the inside of a string, and the rest.
+func firstRune(text []byte) (rune, []byte) {
+	if text[0] != '\\' {
+		r, n := utf8.DecodeRune(text)
+		return r, text[n:]
+	}
+	switch c := text[1]; c {
+	case 'b':
+		return '\b', text[2:]
+	case 'f':
+		return '\f', text[2:]
+	case 'n':
+		return '\n', text[2:]
+	case 'r':
+		return '\r', text[2:]
+	case 't':
+		return '\t', text[2:]
+	case 'u':
+	default:
+		return rune(c), text[2:]
+	}
+	r, _ := hex4(text[2:])
+	text = text[6:]
+	if !utf16.IsSurrogate(r) {
+		return r, text
+	}
+	if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
+		low, _ := hex4(text[2:])
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			return pair, text[6:]
+		}
+	}
+	return utf8.RuneError, text
+}

@@ -1,0 +1,29 @@
+package inside
+
+import (
+	"slices"
+
+	"github.com/tidemark-go/tidemark/codec"
+)
+
+// ReadOnly returns a codec that reads the tags of a dataset and refuses to write, for FromCatalog. decoder returns the function
+// that decodes payloads with a tag.
+func ReadOnly[T any](tags []string, decoder func(tag string) func(src []byte) (T, error)) codec.Codec[T] {
+	c := make(readOnly[T], len(tags))
+	for i, tag := range tags {
+		c[i] = codec.Reader[T]{Tag: tag, Decode: decoder(tag)}
+	}
+	return c
+}
+
+type readOnly[T any] []codec.Reader[T]
+
+func (c readOnly[T]) Tag() string { return c[0].Tag }
+
+func (c readOnly[T]) Readers() []codec.Reader[T] { return slices.Clone(c) }
+
+func (c readOnly[T]) Decode(src []byte) (T, error) { return c[0].Decode(src) }
+
+func (c readOnly[T]) Append(dst []byte, _ T) ([]byte, error) {
+	return dst, codec.NewEncodeError(c.Tag(), codec.ErrReadOnly)
+}
