@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -12,7 +13,6 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // BenchmarkRemoteWrite sends requests of 2,000 samples, as Prometheus does, one per series.
@@ -51,23 +51,33 @@ func reportRSS(b *testing.B) {
 	}
 }
 
-// BenchmarkRate queries rate[5m] of 100 series for an hour, in steps of 15 seconds.
+// BenchmarkRate queries rate[5m] of 100 trucks for an hour, in steps of 15 seconds, from a point every ten seconds: of series that
+// remote write stored, and of a field of a JSON dataset.
 func BenchmarkRate(b *testing.B) {
-	s := open(b, someLimits, embedded.Options{}, tsdb.WriterOptions{})
+	const perTruck = 430
+	s := mappedOver(b, someLimits, truckData)
 	for i := range 100 {
-		values := make([]float64, 280)
-		for j := range values {
-			values[j] = float64(j * i)
+		ts := line("distance_total", []string{"fleet", []string{"East", "West"}[i%2], "truck", fmt.Sprint(i)})
+		var points []tsdb.Point[reading]
+		for j := range perTruck {
+			at := start0 + int64(j)*10_000
+			ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: at, Value: float64(j * i)})
+			points = append(points, truckPoint([]string{"East", "West"}[i%2], fmt.Sprint("truck_", i), at, "Andy", 50))
 		}
-		s.put("a", line("distance_total", []string{"truck", fmt.Sprint(i)}, values...))
+		s.put("a", ts)
+		putPoints(b, s, truckData, acme, points...)
 	}
-	path := "/api/v1/query_range?query=rate(distance_total[5m])&start=" + at(600) + "&end=" + at(4200) + "&step=15"
-	for b.Loop() {
-		if w := s.send(httptest.NewRequest(http.MethodGet, path, nil), "a"); w.Code != http.StatusOK || w.Body.Len() < 100_000 {
-			b.Fatal(w.Code, w.Body)
-		}
+	for _, metric := range []string{"distance_total", "trucks_odometer", `trucks_odometer{fleet="East"}`} {
+		b.Run(metric, func(b *testing.B) {
+			path := "/api/v1/query_range?query=" + url.QueryEscape("rate("+metric+"[5m])") + "&start=" + at(600) + "&end=" + at(4200) + "&step=15"
+			for b.Loop() {
+				if w := s.send(httptest.NewRequest(http.MethodGet, path, nil), "a"); w.Code != http.StatusOK || w.Body.Len() < 100_000 {
+					b.Fatal(w.Code, w.Body)
+				}
+			}
+			reportRSS(b)
+		})
 	}
-	reportRSS(b)
 }
 
 // BenchmarkSeries lists 10,000 series that are in the cache.

@@ -32,7 +32,7 @@ func (s *server) exemplars(ctx context.Context, r request) (answer, error) {
 	q.sources = []source{s.prom} // other series have no exemplars
 	found := map[string]*series{}
 	for _, matchers := range parser.ExtractSelectors(expr) {
-		err := q.each(ctx, matchers, func(_ source, matching []*series, _ bool) error {
+		err := q.each(ctx, matchers, func(matching []*series) error {
 			for _, one := range matching {
 				found[one.entity.String()] = one
 			}

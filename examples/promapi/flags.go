@@ -17,6 +17,7 @@ type options struct {
 	cloud   bool
 	dir     string
 	ensure  bool
+	demo    bool
 	keep    time.Duration
 	journal string
 
@@ -57,6 +58,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, created if missing")
 	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
+	flags.BoolVar(&o.demo, "demo", false, "store an hour of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
 	flags.StringVar(&o.journal, "journal", "", "acknowledge remote writes when they are in a journal in this `folder`, so that they outlast an outage of the store; queries find them a little later")
 
@@ -98,6 +100,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 			return o, usageError{fmt.Errorf("-tokens: %w", err)}
 		}
 	}
+	if o.demo {
+		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
+			return o, usageError{fmt.Errorf("-demo: its token %s: %w", demoToken, err)}
+		}
+	}
 	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check()} {
 		if err != nil {
 			return o, usageError{err}
@@ -131,6 +138,8 @@ func (o *options) checkServer(remote bool) error {
 	case !remote && !edge.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
 			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
+	case o.demo && !edge.Loopback(host):
+		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
 	case o.drain <= 0:
 		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}

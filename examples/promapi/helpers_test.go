@@ -52,7 +52,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// stand is a server over a store in memory. The tokens a and g are those of acme and globex.
+// stand is a server over a store in memory. The tokens a, g and demo are those of acme, globex and demo.
 type stand struct {
 	testing.TB
 	*server
@@ -78,7 +78,7 @@ func open(t testing.TB, l limits, opts embedded.Options, w tsdb.WriterOptions) *
 }
 
 // over is a server over a store.
-func over(t testing.TB, store *tsdb.Store, schema *tsdb.Schema[sample], w tsdb.WriterOptions, l limits) *stand {
+func over(t testing.TB, store *tsdb.Store, schema *tsdb.Schema[sample], w tsdb.WriterOptions, l limits, others ...source) *stand {
 	t.Helper()
 	writer, err := store.NewWriter(w)
 	if err != nil {
@@ -86,13 +86,13 @@ func over(t testing.TB, store *tsdb.Store, schema *tsdb.Schema[sample], w tsdb.W
 	}
 	t.Cleanup(func() { _ = writer.Close(context.Background()) })
 	ts := new(tokens)
-	for _, text := range []string{"a=acme", "g=globex"} {
+	for _, text := range []string{"a=acme", "g=globex", "demo=demo"} {
 		if err := ts.Add(text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	logged := new(log)
-	s, err := newServer(store, writer, schema, resolver(ts, false), l, slog.New(slog.NewTextHandler(logged, nil)))
+	s, err := newServer(store, writer, schema, resolver(ts, false), l, slog.New(slog.NewTextHandler(logged, nil)), others...)
 	if err != nil {
 		t.Fatal(err)
 	}

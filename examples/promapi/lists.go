@@ -30,7 +30,7 @@ func (s *server) series(ctx context.Context, r request) (answer, error) {
 	q := &querier{queryable: s.queryable(r)}
 	found, seen := []labels.Labels{}, map[*series]bool{}
 	for _, set := range sets {
-		err := q.each(ctx, set, func(_ source, matching []*series, _ bool) error {
+		err := q.each(ctx, set, func(matching []*series) error {
 			for _, one := range matching {
 				if !seen[one] {
 					seen[one] = true

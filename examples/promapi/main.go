@@ -1,12 +1,13 @@
 // Promapi serves the datasets of a store to Grafana and to Prometheus: PromQL queries, remote write and remote read. The credentials
 // of a request select the tenant.
 //
-//	go run . -token secret=acme       # in this folder
-//	curl -H 'Authorization: Bearer secret' 'http://127.0.0.1:9099/api/v1/query?query=1%2B1'
+//	go run . -demo       # in this folder, with GOWORK=off; made-up data for the token "demo"
+//	curl -H 'Authorization: Bearer demo' 'http://127.0.0.1:9099/api/v1/query?query=trucks_speed_kmh'
 //
 // README.md has a command for each use. main.go opens and closes everything and flags.go is the command line. Requests come in through
-// auth.go and server.go. The query API is in query.go, lists.go and exemplars.go, and reads through querier.go. Remote write is in
-// write.go and writebatch.go, remote read in read.go; sample.go and seriesname.go say how both are stored.
+// auth.go and server.go. The query API is in query.go, lists.go and exemplars.go, and reads through querier.go: the datasets of other
+// programs with mapped.go and fields.go, the series of remote write with promseries.go. Remote write is in write.go and writebatch.go,
+// remote read in read.go; sample.go and seriesname.go say how their series are stored.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -101,7 +103,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		defer cancel()
 		err = errors.Join(err, writer.Close(bounded))
 	}()
-	s, err := newServer(store, writer, schema, resolver(o.tokens, o.behindProxy), o.limits, log)
+	if o.demo {
+		n, err := fill(ctx, store, time.Now())
+		if err != nil {
+			return fmt.Errorf("store the demo data: %w", err)
+		}
+		fmt.Fprintf(stdout, "Demo      %d points of tenant %s, for the token %s\n", n, demoTenant, demoToken)
+	}
+	others, err := newMappedSource(ctx, store, log)
+	if err != nil {
+		return fmt.Errorf("map the datasets to metrics: %w", err)
+	}
+	s, err := newServer(store, writer, schema, resolver(o.tokens, o.behindProxy), o.limits, log, others)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,11 @@ func (p *promSource) forget(id tenant.ID) {
 	p.metric.forget(id)
 }
 
+// complete does nothing: the labels of these series are in their keys.
+func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series) ([]*series, error) {
+	return of, nil
+}
+
 // wholeFrom is the number of series from which a metric's series are read together.
 const wholeFrom = 8
 

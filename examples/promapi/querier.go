@@ -29,13 +29,18 @@ type source interface {
 	// read returns the samples of series of one metric in an interval, in the order of the series. Whole reports that they are all
 	// series of the metric.
 	read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error)
+	// complete returns open series with the labels that they have now.
+	complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error)
+	// forget drops what is cached of a tenant.
+	forget(id tenant.ID)
 }
 
 // series is one series. It is immutable.
 type series struct {
 	labels labels.Labels
 	entity tsdb.Entity
-	from   any // what its source keeps of it
+	from   any  // what its source keeps of it
+	open   bool // its points have more labels
 }
 
 // budget bounds what one request may read. It is safe for concurrent use.
@@ -108,15 +113,15 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	if to < 0 || to < from {
 		return nil, nil
 	}
-	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(to)).ClosedEnd()
+	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(min(to, lastTime.UnixMilli())+1)) // the whole last millisecond
 	var all []*selected
-	err := q.each(ctx, matchers, func(src source, matching []*series, whole bool) error {
+	err := q.candidates(ctx, matchers, func(src source, matching []*series, whole bool) error {
 		if err := q.budget.takeSeries(len(matching)); err != nil {
 			return err
 		}
 		found, err := src.read(ctx, q.tenant, matching, whole, in, q.budget)
 		for _, s := range found {
-			if len(s.points.times) > 0 {
+			if len(s.points.times) > 0 && (!matching[0].open || matches(s.labels, matchers)) {
 				all = append(all, s)
 			}
 		}
@@ -126,8 +131,22 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	return all, err
 }
 
-// each calls visit with the matching series of each metric.
-func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, whole bool) error) error {
+// each calls visit with the matching series of each metric, with all their labels.
+func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
+	return q.candidates(ctx, matchers, func(src source, matching []*series, _ bool) error {
+		if !matching[0].open {
+			return visit(matching)
+		}
+		all, err := src.complete(ctx, q.tenant, matching)
+		if err != nil {
+			return stored(err)
+		}
+		return visit(slices.DeleteFunc(all, func(s *series) bool { return !matches(s.labels, matchers) }))
+	})
+}
+
+// candidates calls visit with the series of each metric that match, as far as their labels are known, and whether they are all of it.
+func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, whole bool) error) error {
 	for _, src := range q.sources {
 		names, err := q.metrics(ctx, src, matchers)
 		if err != nil {
@@ -145,7 +164,7 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 			if others := withoutName(matchers); len(others) > 0 {
 				matching = nil
 				for _, s := range listed {
-					if matches(s.labels, others) {
+					if s.matches(others) {
 						matching = append(matching, s)
 					}
 				}
@@ -208,6 +227,19 @@ func withoutName(matchers []*labels.Matcher) []*labels.Matcher {
 	return slices.DeleteFunc(slices.Clone(matchers), func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })
 }
 
+// matches reports whether the series may match. Labels that an open one lacks are not compared.
+func (s *series) matches(matchers []*labels.Matcher) bool {
+	if !s.open {
+		return matches(s.labels, matchers)
+	}
+	for _, m := range matchers {
+		if v := s.labels.Get(m.Name); v != "" && !m.Matches(v) {
+			return false
+		}
+	}
+	return true
+}
+
 func matches(ls labels.Labels, matchers []*labels.Matcher) bool {
 	for _, m := range matchers {
 		if !m.Matches(ls.Get(m.Name)) {
@@ -230,7 +262,7 @@ func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.L
 				values[name] = true
 			}
 		}
-	} else if err := q.each(ctx, matchers, func(_ source, matching []*series, _ bool) error {
+	} else if err := q.each(ctx, matchers, func(matching []*series) error {
 		for _, s := range matching {
 			if v := s.labels.Get(name); v != "" {
 				values[v] = true
@@ -246,7 +278,7 @@ func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.L
 // LabelNames returns the names of the labels of the series that match.
 func (q *querier) LabelNames(ctx context.Context, hints *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	names := map[string]bool{}
-	err := q.each(ctx, matchers, func(_ source, matching []*series, _ bool) error {
+	err := q.each(ctx, matchers, func(matching []*series) error {
 		for _, s := range matching {
 			s.labels.Range(func(l labels.Label) { names[l.Name] = true })
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// promName is the dataset that stores what remote write sends.
-const promName = "prom"
+// promDataset is the dataset that stores what remote write sends.
+const promDataset = "prom"
 
 // The first key field of the dataset: what the points of a series are.
 const (
@@ -50,13 +50,13 @@ type storedMetadata struct {
 	Unit string           `json:"unit"`
 }
 
-// definePROM returns the schema of remote write: one row per sample. The age is how long samples are kept, 0 for ever.
+// defineProm returns the schema of remote write: one row per sample. The age is how long samples are kept, 0 for ever.
 func defineProm(age time.Duration) (*tsdb.Schema[sample], error) {
 	class := gc.Class{}
 	if age > 0 {
-		class = gc.Class{Name: promName, Policy: gc.MaxAge(age)}
+		class = gc.Class{Name: promDataset, Policy: gc.MaxAge(age)}
 	}
-	return tsdb.Define(promName, tsdb.Key("kind", "metric", "labels"), codec.Codec[sample](sampleCodec{}), tsdb.SchemaOptions{
+	return tsdb.Define(promDataset, tsdb.Key("kind", "metric", "labels"), codec.Codec[sample](sampleCodec{}), tsdb.SchemaOptions{
 		Precision: tsdb.Milliseconds,
 		Retention: class,
 	})

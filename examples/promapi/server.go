@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -54,13 +56,13 @@ type server struct {
 	now      func() time.Time
 }
 
-func newServer(store *tsdb.Store, writer *tsdb.Writer, schema *tsdb.Schema[sample], who tenant.Resolver, l limits, log *slog.Logger) (*server, error) {
+func newServer(store *tsdb.Store, writer *tsdb.Writer, schema *tsdb.Schema[sample], who tenant.Resolver, l limits, log *slog.Logger, others ...source) (*server, error) {
 	s := &server{
 		store: store, writer: writer, prom: newPromSource(store, schema), limits: l, log: log, now: time.Now,
 		parser: parser.NewParser(parserOptions), memory: edge.NewShares(bodies * l.body),
 		gate: newGate(l.requests, l.perTenant), ready: edge.NewReady(store.Ping),
 	}
-	s.sources = []source{s.prom}
+	s.sources = append([]source{s.prom}, others...)
 	s.engine = promql.NewEngine(promql.EngineOpts{
 		Logger:                   promslog.NewNopLogger(),
 		MaxSamples:               l.samples,
@@ -83,7 +85,9 @@ var parserOptions = parser.Options{}
 
 // forget drops what is cached of a tenant.
 func (s *server) forget(id tenant.ID) {
-	s.prom.forget(id)
+	for _, src := range s.sources {
+		src.forget(id)
+	}
 	s.metadata.forget(id)
 }
 
@@ -171,6 +175,10 @@ func (s *server) guarded(h handler) http.Handler {
 			return
 		}
 		defer s.gate.leave(id)
+		if err := s.admit(r.Context(), id); err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		p := newParams(r.Form, s.now())
 		ctx, cancel := context.WithTimeout(r.Context(), min(s.limits.timeout, p.duration("timeout", s.limits.timeout)))
 		defer cancel()
@@ -186,7 +194,13 @@ func (s *server) guarded(h handler) http.Handler {
 	})
 }
 
-// querier returns the series of the request's tenant.
+// admit refuses a tenant that is erased, whose series may still be in a cache. It knows the store's marks, and sends no request.
+func (s *server) admit(ctx context.Context, id tenant.ID) error {
+	_, err := s.prom.schema.For(s.store, id).LatestN(ctx, seriesEntity(samplesKind, labels.FromStrings(model.MetricNameLabel, "up")), 0)
+	return stored(err)
+}
+
+// queryable returns the series of the request's tenant.
 func (s *server) queryable(r request) *queryable {
 	return &queryable{r.tenant, s.sources, r.budget}
 }

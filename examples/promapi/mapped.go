@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+)
+
+// mapped is a dataset of another program as metrics: trucks_speed for the field speed of the dataset trucks. Its key fields are labels.
+type mapped struct {
+	dataset tsdb.Dataset
+	of      string   // its name
+	name    string   // of its metrics
+	labels  []string // of the key fields
+	whole   *tsdb.Schema[any]
+}
+
+// mappedSource is all datasets of the catalogue but that of remote write. It implements source.
+type mappedSource struct {
+	store    *tsdb.Store
+	datasets []*mapped
+	fields   *cache[*fields]   // by the name of the dataset
+	entities *cache[[]*series] // by dataset and prefix; the labels are those of the key
+	series   *cache[[]*series] // by metric and prefix
+}
+
+// sampledFor is how long the fields of a tenant's payloads are used before they are sampled again.
+const sampledFor = time.Minute
+
+// newMappedSource reads the catalogue. Datasets that cannot be shown are logged and left out. Two that would make metrics of one name
+// are an error with both names.
+func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger) (*mappedSource, error) {
+	s := &mappedSource{
+		store: store, fields: newCache[*fields](sampledFor), entities: newCache[[]*series](listedFor), series: newCache[[]*series](listedFor),
+	}
+	byName := map[string]string{}
+	for d, err := range store.Datasets(ctx) {
+		if d == nil && err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			log.Warn("a dataset is not shown", "error", err)
+			continue
+		}
+		of := dynamic.Describe(d)
+		if of.Name == promDataset {
+			continue
+		}
+		whole, err := dynamic.Schema(d, dynamic.Options{})
+		if errors.Is(err, codec.ErrUnknownTag) {
+			log.Warn("a dataset is not shown", "error", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m := &mapped{dataset: d, of: of.Name, name: labelName(of.Name), whole: whole}
+		if other, taken := byName[m.name]; taken {
+			return nil, fmt.Errorf("the datasets %s and %s would both make metrics of the name %s", other, m.of, m.name)
+		}
+		byName[m.name] = m.of
+		for _, field := range of.Key {
+			label := labelName(field.Name)
+			if slices.Contains(m.labels, label) || label == model.MetricNameLabel {
+				return nil, fmt.Errorf("two key fields of the dataset %s would make the label %s: %s and another", m.of, label, field.Name)
+			}
+			m.labels = append(m.labels, label)
+		}
+		s.datasets = append(s.datasets, m)
+	}
+	return s, nil
+}
+
+// forget drops all that is cached of a tenant.
+func (s *mappedSource) forget(id tenant.ID) {
+	s.fields.forget(id)
+	s.entities.forget(id)
+	s.series.forget(id)
+}
+
+func (s *mappedSource) fieldsOf(ctx context.Context, id tenant.ID, m *mapped) (*fields, error) {
+	return s.fields.get(ctx, id, m.of, func(ctx context.Context) (*fields, int, error) {
+		f, err := m.fieldsOf(ctx, s.store, id)
+		return f, sampled, err
+	})
+}
+
+func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
+	var names []string
+	for _, m := range s.datasets {
+		f, err := s.fieldsOf(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		for name := range f.numbers {
+			names = append(names, name)
+		}
+		if len(f.texts) > 0 {
+			names = append(names, m.name+infoSuffix)
+		}
+	}
+	return names, nil
+}
+
+// metric is what a name stands for: a number, or texts.
+type metric struct {
+	*mapped
+	name   string
+	number *number
+	texts  []text
+}
+
+// find returns the metric of a name, or nil. A name that stands for two things is an error.
+func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (*metric, error) {
+	var found *metric
+	for _, m := range s.datasets {
+		if name != m.name && !strings.HasPrefix(name, m.name+"_") {
+			continue
+		}
+		f, err := s.fieldsOf(ctx, id, m)
+		if err != nil {
+			return nil, err
+		}
+		if both := f.clash[name]; both != "" {
+			return nil, clashError(name, both)
+		}
+		one := &metric{mapped: m, name: name, number: f.numbers[name]}
+		if one.number == nil && name == m.name+infoSuffix {
+			one.texts = f.texts
+		}
+		if one.number == nil && one.texts == nil {
+			continue
+		}
+		if found != nil {
+			return nil, clashError(name, fmt.Sprintf("a field of dataset %s and one of dataset %s", found.of, m.of))
+		}
+		found = one
+	}
+	return found, nil
+}
+
+// from is what the source keeps of a series.
+type from struct {
+	*metric
+	prefix tsdb.Prefix // under which it was listed
+}
+
+func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher) ([]*series, error) {
+	m, err := s.find(ctx, id, name)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	var all []*series
+	for _, p := range m.prefixes(matchers) {
+		part, err := s.series.get(ctx, id, name+"\x00"+p.String(), func(ctx context.Context) ([]*series, int, error) {
+			entities, err := s.entitiesUnder(ctx, id, m.mapped, p)
+			if err != nil {
+				return nil, 0, err
+			}
+			own := from{m, p}
+			b := labels.NewBuilder(labels.EmptyLabels())
+			part := make([]*series, len(entities))
+			for i, e := range entities {
+				b.Reset(e.labels)
+				part[i] = &series{labels: b.Set(model.MetricNameLabel, name).Labels(), entity: e.entity, from: &own, open: m.texts != nil}
+			}
+			return part, len(part), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// entitiesUnder returns the entities under a prefix, with the labels of their keys.
+func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, p tsdb.Prefix) ([]*series, error) {
+	return s.entities.get(ctx, id, m.of+"\x00"+p.String(), func(ctx context.Context) ([]*series, int, error) {
+		var all []*series
+		parts, into := make([]string, len(m.labels)), make([]any, len(m.labels))
+		for i := range parts {
+			into[i] = &parts[i]
+		}
+		b := labels.NewScratchBuilder(len(parts))
+		for e, err := range m.whole.For(s.store, id).Entities(ctx, p) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if m.whole.Scan(e, into...) != nil {
+				copy(parts, e.Parts()) // parts that do not fit are shown as stored
+			}
+			b.Reset()
+			for i, part := range parts {
+				b.Add(m.labels[i], part)
+			}
+			b.Sort()
+			all = append(all, &series{labels: b.Labels(), entity: e})
+		}
+		return all, len(all), nil
+	})
+}
+
+// mostPrefixes is into how many prefixes matchers are turned.
+const mostPrefixes = 64
+
+// prefixes returns the prefixes under which all matching entities are. Matchers that list the values of the first key fields decide.
+func (m *mapped) prefixes(matchers []*labels.Matcher) []tsdb.Prefix {
+	all := [][]any{nil}
+	for _, label := range m.labels[:len(m.labels)-1] {
+		values := valuesOf(label, matchers)
+		if values == nil || len(all)*len(values) > mostPrefixes {
+			break
+		}
+		var longer [][]any
+		for _, parts := range all {
+			for _, v := range values {
+				longer = append(longer, append(slices.Clone(parts), v))
+			}
+		}
+		all = longer
+	}
+	if len(all[0]) == 0 {
+		return []tsdb.Prefix{tsdb.AllEntities()}
+	}
+	var out []tsdb.Prefix
+	for _, parts := range all {
+		if p, err := m.whole.Prefix(parts...); err == nil && !slices.Contains(out, p) { // a value that the field cannot have matches nothing
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// valuesOf returns the values that matchers allow for a label, or nil for any.
+func valuesOf(label string, matchers []*labels.Matcher) []string {
+	for _, m := range matchers {
+		if m.Name != label || m.Matches("") {
+			continue
+		}
+		if set := setOf(m); set != nil {
+			slices.Sort(set)
+			return slices.Compact(set)
+		}
+	}
+	return nil
+}
+
+func asPointError(err error) (*tsdb.PointError, bool) { return errors.AsType[*tsdb.PointError](err) }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error) {
+	own := of[0].from.(*from)
+	if own.texts != nil {
+		return s.readTexts(ctx, id, own.metric, of, in, b)
+	}
+	repo := own.number.schema.For(s.store, id)
+	all, byEntity := make([]*selected, len(of)), make(map[tsdb.Entity]*selected, len(of))
+	for i, one := range of {
+		all[i] = &selected{series: one}
+		byEntity[one.entity] = all[i]
+		whole = whole && one.from.(*from).prefix == own.prefix
+	}
+	add := func(to *selected, points iter.Seq2[tsdb.Point[dynamic.Number], error]) error {
+		for p, err := range points {
+			if _, bad := asPointError(err); bad {
+				continue // a payload that cannot be read has no number
+			}
+			if err != nil {
+				return err
+			}
+			if err := b.takeSamples(1); err != nil {
+				return err
+			}
+			one := to
+			if one == nil {
+				one = byEntity[p.Entity]
+			}
+			if one != nil && p.Value.OK {
+				one.points.add(p.Time.UnixMilli(), sample{float: p.Value.Value})
+			}
+		}
+		return nil
+	}
+	var err error
+	if whole && len(of) >= wholeFrom {
+		err = add(nil, under.Range(ctx, repo, own.prefix, in))
+	} else {
+		err = parallel(ctx, len(of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, of[i].entity, in)) })
+	}
+	for _, one := range all {
+		one.points.reverse()
+	}
+	return all, err
+}
+
+// readTexts returns a series with the value 1 for each set of texts that the points of an entity have.
+func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
+	parts := make([][]*selected, len(of))
+	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
+		byTexts := map[string]*selected{}
+		for p, err := range m.whole.For(s.store, id).Range(ctx, of[i].entity, in) {
+			if _, bad := asPointError(err); bad {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := b.takeSamples(1); err != nil {
+				return err
+			}
+			ls := m.withTexts(of[i].labels, p.Value)
+			key := string(ls.Bytes(nil))
+			one := byTexts[key]
+			if one == nil {
+				if err := b.takeSeries(1); err != nil {
+					return err
+				}
+				one = &selected{series: &series{labels: ls, entity: of[i].entity}}
+				byTexts[key] = one
+				parts[i] = append(parts[i], one)
+			}
+			one.points.add(p.Time.UnixMilli(), sample{float: 1})
+		}
+		for _, one := range parts[i] {
+			one.points.reverse()
+		}
+		return nil
+	})
+	var all []*selected
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all, err
+}
+
+// withTexts adds the texts of a payload to labels.
+func (m *metric) withTexts(ls labels.Labels, v any) labels.Labels {
+	b := labels.NewBuilder(ls)
+	for _, t := range m.texts {
+		if value, ok := textAt(v, t.path); ok {
+			b.Set(t.label, value)
+		}
+	}
+	return b.Labels()
+}
+
+func textAt(v any, path []string) (string, bool) {
+	for _, name := range path {
+		fields, ok := v.(map[string]any)
+		if !ok {
+			return "", false
+		}
+		v = fields[name]
+	}
+	value, ok := v.(string)
+	return value, ok
+}
+
+// complete returns the series of texts as they are now: with the texts of each entity's newest point.
+func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error) {
+	m := of[0].from.(*from).metric
+	entities := make([]tsdb.Entity, len(of))
+	for i, one := range of {
+		entities[i] = one.entity
+	}
+	found, err := m.whole.For(s.store, id).LatestMany(ctx, entities)
+	if found == nil {
+		return nil, err
+	}
+	out := make([]*series, len(of))
+	for i, one := range of {
+		out[i] = one
+		if found[i].Err == nil {
+			out[i] = &series{labels: m.withTexts(one.labels, found[i].Point.Value), entity: one.entity, from: one.from}
+		}
+	}
+	return out, nil
+}
