@@ -103,6 +103,7 @@ func TestRefusedQueries(t *testing.T) {
 		{"query_range", []string{"query", "up", "start", "1", "end", "0", "step", "1"}, 400, "end"},
 		{"query_range", []string{"query", "up", "start", "0", "end", "1", "step", "0"}, 400, "step"},
 		{"query_range", []string{"query", "up", "start", "0", "end", "1"}, 400, "step"},
+		{"query_range", []string{"query", "up", "start", "0", "end", "0", "step", "1e-6"}, 400, "millisecond"},
 		{"series", nil, 400, "match[]"},
 		{"series", []string{"match[]", `{a=""}`}, 400, "non-empty"},
 		{"labels", []string{"match[]", "{"}, 400, "match[]"},

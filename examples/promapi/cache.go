@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// mostCached is how many elements of lists a cache holds. Beyond it, the cache forgets all other lists.
+// mostCached is how many elements of lists a cache holds, and a list has. Beyond it, the cache forgets all other lists.
 const mostCached = 1_000_000
 
 // cache keeps lists of each tenant for a time. Callers that ask for the same list share one load. The lists must not be changed.

@@ -208,6 +208,9 @@ func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mappe
 			}
 			b.Sort()
 			all = append(all, &series{labels: b.Labels(), entity: e})
+			if len(all) > mostCached {
+				return nil, 0, tooManySeriesError{}
+			}
 		}
 		return all, len(all), nil
 	})

@@ -86,6 +86,13 @@ func TestMapping(t *testing.T) {
 	putPoints(t, s, recorded, acme, tsdb.Point[codec.Record]{Entity: tsdb.NewEntity("a"), Time: time.UnixMilli(start0), Value: record})
 	putPoints(t, s, truckData, tenant.MustParse("globex"), truckPoint("secret", "t", start0, "Eve", 99))
 
+	if status, got := s.get("query_range", "query", "trucks_speed[1d]", "start", "0", "end", "1", "step", "1"); status != http.StatusBadRequest {
+		t.Errorf("a range vector in a range query: %d %s", status, got)
+	}
+	if status, got := s.get("query", "query", `{__name__=~".+"}[100y]`, "time", "9000000000000"); status != http.StatusOK {
+		t.Errorf("in the far future: %d %s", status, got)
+	}
+
 	const east1 = `"fleet":"East","truck":"truck_1"`
 	for _, tt := range []struct{ path, query, data string }{
 		{"label/__name__/values", "", `["fuel_state","rec_info","rec_n","rec_ok","rec_temp","trucks_gps_lat","trucks_info","trucks_moving","trucks_odometer","trucks_speed"]`},

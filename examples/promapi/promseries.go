@@ -45,6 +45,9 @@ func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) 
 			if parts := e.Parts(); len(names) == 0 || names[len(names)-1] != parts[1] {
 				names = append(names, parts[1])
 			}
+			if len(names) > mostCached {
+				return nil, 0, tooManySeriesError{}
+			}
 		}
 		return names, len(names), nil
 	})
@@ -62,6 +65,9 @@ func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []
 				return nil, 0, fmt.Errorf("metric %.100q: %w", metric, err)
 			}
 			all[s.from.(string)] = s
+			if len(all) > mostCached {
+				return nil, 0, tooManySeriesError{}
+			}
 		}
 		return all, len(all), nil
 	})

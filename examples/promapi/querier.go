@@ -59,7 +59,7 @@ func newBudget(series, samples int64) *budget {
 type tooManySeriesError struct{}
 
 func (tooManySeriesError) Error() string {
-	return "the request selects more series than -max-series allows; add matchers"
+	return "the request selects more series than -max-series allows, or a metric has too many to list; add matchers"
 }
 
 func (b *budget) takeSeries(n int) error {

@@ -40,6 +40,9 @@ func (s *server) queryRange(ctx context.Context, r request) (answer, error) {
 	switch {
 	case r.params.err != nil:
 		return answer{}, nil
+	case step < time.Millisecond:
+		r.params.refuse("step", errors.New("it is less than a millisecond"))
+		return answer{}, nil
 	case to.Before(from):
 		r.params.refuse("end", errors.New("end timestamp must not be before start time"))
 		return answer{}, nil

@@ -33,6 +33,11 @@ func (s *server) remoteRead(w http.ResponseWriter, r *http.Request) {
 		s.failWrite(w, r, err)
 		return
 	}
+	if !s.gate.enter(id) {
+		s.failWrite(w, r, errBusyWrite)
+		return
+	}
+	defer s.gate.leave(id)
 	var req prompb.ReadRequest
 	if err := req.Unmarshal(message); err != nil {
 		s.failWrite(w, r, &writeError{status: http.StatusBadRequest, text: "the body is not a prometheus.ReadRequest"})

@@ -33,7 +33,7 @@ func TestReadme(t *testing.T) {
 	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
 		for line := range strings.Lines(m[1]) {
 			if flags, ok := strings.CutPrefix(line, start); ok {
-				command = strings.TrimSpace(flags)
+				command, _, _ = strings.Cut(flags, " #")
 			} else {
 				script += line
 			}
@@ -46,7 +46,7 @@ func TestReadme(t *testing.T) {
 	addr, stop := startProgram(t, append(args, "-addr", "127.0.0.1:0")...)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script, "127.0.0.1:9099", addr))
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Contains(string(out), `"status":"error"`) || !strings.Contains(string(out), `"result":[4,"2"]`) {
+	if err != nil || strings.Contains(string(out), `"status":"error"`) || !strings.Contains(string(out), `"result":[4,"2"]`) || !strings.Contains(string(out), `{"fleet":"West"}`) {
 		t.Errorf("the commands of the README: %v\n%s", err, out)
 	}
 	stop()

@@ -53,6 +53,11 @@ func (s *server) remoteWrite(w http.ResponseWriter, r *http.Request) {
 		s.failWrite(w, r, err)
 		return
 	}
+	if !s.gate.enter(id) { // after the body is read, so that slow clients do not hold a place
+		s.failWrite(w, r, errBusyWrite)
+		return
+	}
+	defer s.gate.leave(id)
 	batch, err := s.parseWrite(version, message, id)
 	if err != nil {
 		s.failWrite(w, r, &writeError{status: http.StatusBadRequest, text: err.Error()})
@@ -100,6 +105,8 @@ func checkEncoding(h http.Header) error {
 func unsupported(format string, values ...any) error {
 	return &writeError{status: http.StatusUnsupportedMediaType, text: fmt.Sprintf(format, values...)}
 }
+
+var errBusyWrite = &writeError{status: http.StatusTooManyRequests, text: errBusy.text, wait: time.Second}
 
 var errNoMemory = &writeError{status: http.StatusTooManyRequests, text: "too many bytes of requests at once", wait: time.Second}
 
