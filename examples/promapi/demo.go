@@ -10,6 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 const (
@@ -32,9 +34,17 @@ type truckState struct {
 var demoTrucks = tsdb.MustDefine("trucks", tsdb.Key("fleet", "truck"), codec.JSON[truckState](), tsdb.SchemaOptions{
 	Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)},
 	Precision: tsdb.Milliseconds,
+	Rollups:   []tsdb.Rollup{demoHours},
 })
 
-// fill stores an hour of made-up data of twelve trucks up to now, a point every ten seconds. Values depend only on their time, so
+var everyHour = window.Every(time.Hour)
+
+var demoHours = rollup.MustDefine("hours", everyHour, []rollup.Measure[truckState]{
+	{Name: "speed_kmh", Of: func(s truckState) (float64, bool) { return s.SpeedKmh, true }, Decimals: 1, Max: 1000},
+	{Name: "fuel_l", Of: func(s truckState) (float64, bool) { return s.FuelL, true }, Decimals: 1, Max: 100_000},
+}, rollup.Options{})
+
+// fill stores two hours of made-up data of twelve trucks up to now, a point every ten seconds. Values depend only on their time, so
 // storing them again changes nothing.
 func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	if err := store.Ensure(ctx, demoTrucks); err != nil {
@@ -49,7 +59,7 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	for n := range 12 {
 		e := tsdb.NewEntity([]string{"East", "North", "South", "West"}[n%4], fmt.Sprintf("truck_%02d", n))
 		var points []tsdb.Point[truckState]
-		for t := now.Truncate(10 * time.Second); t.After(now.Add(-time.Hour)); t = t.Add(-10 * time.Second) {
+		for t := now.Truncate(10 * time.Second); t.After(now.Add(-2 * time.Hour)); t = t.Add(-10 * time.Second) {
 			points = append(points, tsdb.Point[truckState]{Entity: e, Time: t, Value: truckAt(n, t)})
 		}
 		if _, err := repo.PutMany(ctx, points); err != nil {

@@ -58,7 +58,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, created if missing")
 	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
-	flags.BoolVar(&o.demo, "demo", false, "store an hour of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
+	flags.BoolVar(&o.demo, "demo", false, "store two hours of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
 	flags.StringVar(&o.journal, "journal", "", "acknowledge remote writes when they are in a journal in this `folder`, so that they outlast an outage of the store; queries find them a little later")
 

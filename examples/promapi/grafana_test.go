@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +23,7 @@ func demo(t *testing.T) (ask func(method, path string, pairs ...string) (int, st
 	if _, err := fill(t.Context(), s.store, now); err != nil {
 		t.Fatal(err)
 	}
-	others, err := newMappedSource(t.Context(), s.store, s.server.log)
+	others, err := newMappedSource(t.Context(), s.store, s.server.log, shownRollups()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,5 +131,44 @@ func TestDashboard(t *testing.T) {
 				t.Errorf("panel %s, %s: %d %.300s, want series with the label %s", panel.Title, target.Expr, status, got, label)
 			}
 		}
+	}
+}
+
+// TestRollups: the buckets of a rollup are at the time of their end, and equal what its reader returns. A bucket that has not ended is not
+// shown.
+func TestRollups(t *testing.T) {
+	ask, now := demo(t)
+	hour := now.Truncate(time.Hour) // the end of the newest whole bucket
+	_, names := ask(http.MethodGet, "label/__name__/values")
+	for _, name := range []string{"trucks:speed_kmh:avg_1h", "trucks:speed_kmh:count_1h", "trucks:fuel_l:max_1h"} {
+		if !strings.Contains(names, `"`+name+`"`) {
+			t.Errorf("the names %s lack %s", names, name)
+		}
+	}
+	sum, n := 0.0, 0
+	for at := hour.Add(-time.Hour); at.Before(hour); at = at.Add(10 * time.Second) {
+		if at.After(now.Add(-2 * time.Hour)) {
+			sum, n = sum+truckAt(3, at).SpeedKmh, n+1
+		}
+	}
+	value := func(query string, at time.Time) (v float64, text string) {
+		_, text = ask(http.MethodGet, "query", "query", query, "time", fmt.Sprint(at.Unix()))
+		if _, number, ok := strings.Cut(text, `"value":[`+fmt.Sprint(at.Unix())+`,"`); ok {
+			_, _ = fmt.Sscanf(number, `%g"`, &v)
+		}
+		return v, text
+	}
+	const truck = `{fleet="West",truck="truck_03"}`
+	if got, text := value("trucks:speed_kmh:count_1h"+truck, hour); got != float64(n) {
+		t.Errorf("the count is %v in %s, want %d", got, text, n)
+	}
+	if got, text := value("trucks:speed_kmh:avg_1h"+truck, hour); math.Abs(got-sum/float64(n)) > 0.01 {
+		t.Errorf("the mean is %v in %s, want %v", got, text, sum/float64(n))
+	}
+	if _, text := value("count_over_time(trucks:speed_kmh:avg_1h"+truck+"[3h])", now); !strings.Contains(text, `"2"`) && !strings.Contains(text, `"1"`) {
+		t.Errorf("the ended buckets are %s, want one or two", text)
+	}
+	if _, text := value("trucks:speed_kmh:avg_1h"+truck, hour.Add(-time.Second)); !strings.Contains(text, `"result":[]`) {
+		t.Errorf("before its end a bucket is shown: %s", text)
 	}
 }

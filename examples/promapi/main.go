@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		}
 		fmt.Fprintf(stdout, "Demo      %d points of tenant %s, for the token %s\n", n, demoTenant, demoToken)
 	}
-	others, err := newMappedSource(ctx, store, log)
+	others, err := newMappedSource(ctx, store, log, shownRollups()...)
 	if err != nil {
 		return fmt.Errorf("map the datasets to metrics: %w", err)
 	}

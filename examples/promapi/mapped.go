@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type mapped struct {
 	name    string   // of its metrics
 	labels  []string // of the key fields
 	whole   *tsdb.Schema[any]
+	rollups map[string]*aggregate // by the name of the metric
 }
 
 // mappedSource is all datasets of the catalogue but that of remote write. It implements source.
@@ -41,7 +43,7 @@ const sampledFor = time.Minute
 
 // newMappedSource reads the catalogue. Datasets that cannot be shown are logged and left out. Two that would make metrics of one name
 // are an error with both names.
-func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger) (*mappedSource, error) {
+func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger, shown ...rolledUp) (*mappedSource, error) {
 	s := &mappedSource{
 		store: store, fields: newCache[*fields](sampledFor), entities: newCache[[]*series](listedFor), series: newCache[[]*series](listedFor),
 	}
@@ -78,6 +80,14 @@ func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger) (
 			}
 			m.labels = append(m.labels, label)
 		}
+		if err := m.addRollups(shown); err != nil {
+			return nil, err
+		}
+		for _, r := range of.Rollups {
+			if !slices.ContainsFunc(shown, func(one rolledUp) bool { return one.dataset == m.of && one.name == r.Name }) {
+				log.Warn("a rollup is not shown; its definition can be added to rollups.go", "dataset", m.of, "rollup", r.Name)
+			}
+		}
 		s.datasets = append(s.datasets, m)
 	}
 	return s, nil
@@ -110,22 +120,29 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 		if len(f.texts) > 0 {
 			names = append(names, m.name+infoSuffix)
 		}
+		if len(f.numbers) > 0 {
+			names = slices.AppendSeq(names, maps.Keys(m.rollups))
+		}
 	}
 	return names, nil
 }
 
-// metric is what a name stands for: a number, or texts.
+// metric is what a name stands for: a number, texts, or an aggregate of a rollup.
 type metric struct {
 	*mapped
-	name   string
-	number *number
-	texts  []text
+	name      string
+	number    *number
+	texts     []text
+	aggregate *aggregate
 }
 
 // find returns the metric of a name, or nil. A name that stands for two things is an error.
 func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (*metric, error) {
 	var found *metric
 	for _, m := range s.datasets {
+		if a := m.rollups[name]; a != nil {
+			return &metric{mapped: m, name: name, aggregate: a}, nil // no field has a colon in its metric
+		}
 		if name != m.name && !strings.HasPrefix(name, m.name+"_") {
 			continue
 		}

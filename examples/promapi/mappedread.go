@@ -17,6 +17,9 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, who
 	if own.texts != nil {
 		return s.readTexts(ctx, id, own.metric, of, in, b)
 	}
+	if own.aggregate != nil {
+		return s.readBuckets(ctx, id, own.aggregate, of, in, b)
+	}
 	repo := own.number.schema.For(s.store, id)
 	all, byEntity := make([]*selected, len(of)), make(map[tsdb.Entity]*selected, len(of))
 	for i, one := range of {
