@@ -65,6 +65,7 @@ func TestMerges(t *testing.T) {
 	if r.Tablets != 1 || r.Merges != 99 || r.Splits != 0 {
 		t.Errorf("of 100 cold tablets %d are left after %d merges and %d splits, want 1", r.Tablets, r.Merges, r.Splits)
 	}
+	near(t, "the bytes stored", r.Stored, 10*1000*3*3600, 1)
 	if r.Columns[0].Tablets != 100 {
 		t.Errorf("there are %d tablets before MergeAfter, want 100", r.Columns[0].Tablets)
 	}
@@ -146,4 +147,34 @@ func TestOldReads(t *testing.T) {
 	if old := run(t, load(true), tablets.Cluster{Nodes: 10}, tablets.Options{}); old.ServedShare < 0.999 {
 		t.Errorf("%.3f of reads of 51 tablets are served", old.ServedShare)
 	}
+}
+
+// TestSamples: a front has the share of the samples that it has of the requests, in each column.
+func TestSamples(t *testing.T) {
+	load := tablets.Load{
+		Fronts: fronts(500, 5_000),
+		Reads:  []tablets.Read{{First: 100, Last: 200, Rate: 1000}, {First: 450, Last: 451, Rate: 3000}},
+		Curves: []tablets.Curve{func(at time.Duration) float64 { return float64(at / (30 * time.Minute)) }}, // only in the second half
+	}
+	load.Fronts[7].Writes = 5_000
+	load.Fronts[499] = tablets.Front{Writes: 10_000, Curve: 1}
+	r := run(t, load, tablets.Cluster{Nodes: 10}, tablets.Options{Columns: 2, Lines: 9})
+	share := func(column int, k tablets.Kind, first, last int) float64 {
+		n, all := 0.0, 0.0
+		for front, at := range r.Heat.Samples(column, k, 1000, 1) {
+			if int(at/(30*time.Minute)) != column {
+				t.Fatalf("a sample of column %d is from %v", column, at)
+			}
+			if all++; front >= first && front < last {
+				n++
+			}
+		}
+		return n / all
+	}
+	near(t, "the share of a front's writes", share(0, tablets.Writes, 7, 8), 5000./9980, 0.002)
+	near(t, "the share of the others", share(0, tablets.Writes, 100, 300), 2000./9980, 0.002)
+	near(t, "the share of a front that is not written yet", share(0, tablets.Writes, 499, 500), 0, 0)
+	near(t, "the share of a front that is written now", share(1, tablets.Writes, 499, 500), 10_000./19_980, 0.01)
+	near(t, "the share of a front that is read", share(0, tablets.Reads, 450, 451), 0.75, 0.002)
+	near(t, "the share of those that are read alike", share(0, tablets.Reads, 100, 150), 0.125, 0.002)
 }

@@ -14,8 +14,9 @@ type Heat struct {
 	// Cells has the requests of each column of the result, by line.
 	Cells [][]Cell
 
-	s     *simulation
-	rates [][]rate // by line
+	s      *simulation
+	rates  [][]rate    // by line
+	curves [][]float64 // by column: the integral of each curve, in seconds
 }
 
 // Cell is what was asked of a range of fronts within a column.
@@ -60,7 +61,7 @@ func (h *Heat) end(line int) int {
 
 // refuse counts requests of a tablet that were refused in some seconds, for all lines that it has fronts of.
 func (h *Heat) refuse(column int, t *tablet, seconds float64) {
-	before := func(front int) float64 { return h.s.before.requests[front] }
+	before := func(front int) float64 { return h.s.before.writes[front] + h.s.before.reads[front] }
 	if before(t.last) <= before(t.first) { // it has only reads of what others wrote before
 		before = func(front int) float64 { return float64(front) }
 	}
@@ -76,6 +77,7 @@ func (h *Heat) refuse(column int, t *tablet, seconds float64) {
 // fill computes what was offered, when the columns are complete.
 func (h *Heat) fill(columns []column) {
 	for i := range columns {
+		h.curves = append(h.curves, columns[i].curves)
 		for line, rates := range h.rates {
 			c := &h.Cells[i][line]
 			for _, r := range rates {
@@ -122,6 +124,7 @@ func (h *Heat) Samples(column int, k Kind, n int, seed uint64) iter.Seq2[int, ti
 		steps := len(s.factors) - s.warmSteps
 		from := time.Duration((column*steps+len(h.Cells)-1)/len(h.Cells)) * s.options.Step
 		to := time.Duration(((column+1)*steps+len(h.Cells)-1)/len(h.Cells)) * s.options.Step
+		w := h.weight(column, k)
 		line, before := 0, 0.0
 		for i := range n {
 			want := (float64(i) + rnd.Float64()) / float64(n) * total
@@ -130,26 +133,36 @@ func (h *Heat) Samples(column int, k Kind, n int, seed uint64) iter.Seq2[int, ti
 				line++
 			}
 			part := (want - before) / max(h.Cells[column][line].of(k), 1e-300)
-			if !yield(h.frontAt(line, k, part), from+time.Duration(rnd.Float64()*float64(to-from))) {
+			if !yield(h.frontAt(w, line, part), from+time.Duration(rnd.Float64()*float64(to-from))) {
 				return
 			}
 		}
 	}
 }
 
-// frontAt returns the front up to which a line has a part of its requests of a kind.
-func (h *Heat) frontAt(line int, k Kind, part float64) int {
-	s := h.s
-	before := func(front int) float64 {
-		switch k {
-		case Reads:
-			return s.before.requests[front] - s.before.writes[front]
-		case Writes:
-			return s.before.writes[front]
-		}
-		return s.before.requests[front]
+// weight returns how many requests of a kind the fronts have in a column.
+func (h *Heat) weight(column int, k Kind) weight {
+	b, curves := &h.s.before, h.curves[column]
+	w := weight{h.s.load.Fronts, b.writes, curves, b.reads, curves[0]}
+	switch k {
+	case Reads:
+		w.factors = make([]float64, len(curves))
+	case Writes:
+		w.scale = 0
 	}
+	return w
+}
+
+// frontAt returns the front up to which a line has a part of its weight.
+func (h *Heat) frontAt(w weight, line int, part float64) int {
 	first, last := h.Lines[line], h.end(line)
-	want := before(first) + min(part, 1)*(before(last)-before(first))
-	return min(first+sort.Search(last-first, func(i int) bool { return before(first+i+1) > want }), last-1)
+	want := min(part, 1) * h.s.sum(w, first, last)
+	for from, to := range h.s.runsOf(first, last) {
+		if run := w.between(from, to); run <= want && to < last {
+			want -= run
+			continue
+		}
+		return min(from+sort.Search(to-from, func(n int) bool { return w.between(from, from+n+1) > want }), last-1)
+	}
+	return first
 }

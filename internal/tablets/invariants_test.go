@@ -49,6 +49,9 @@ func randomCase(rnd *rand.Rand) (Load, Cluster, Options) {
 	}
 	cluster := Cluster{Nodes: 2 * (1 + rnd.IntN(10)), Storage: Storage(rnd.IntN(2)), Double: rnd.IntN(4) == 0}
 	o := Options{Duration: 10 * time.Minute, Warm: time.Duration(rnd.IntN(2)) * 3 * time.Minute, Seed: rnd.Uint64(), Assume: draw(rnd)}
+	if rnd.IntN(2) == 0 {
+		o.Assume.MergeAfter = time.Minute
+	}
 	return load, cluster, o
 }
 

@@ -128,7 +128,7 @@ func (s *simulation) evaluateCurves() error {
 type sums struct {
 	writes, bytes, cpu []float64 // of the rows that are written, a second
 	stored             []float64
-	requests           []float64 // writes and reads, a second
+	reads              []float64 // requests a second
 	reading            []float64 // the cost of reads of the newest rows, a second
 }
 
@@ -136,7 +136,7 @@ type sums struct {
 func (s *simulation) addUp() {
 	n := len(s.load.Fronts)
 	b := &s.before
-	for _, list := range []*[]float64{&b.writes, &b.bytes, &b.cpu, &b.stored, &b.requests, &b.reading} {
+	for _, list := range []*[]float64{&b.writes, &b.bytes, &b.cpu, &b.stored, &b.reads, &b.reading} {
 		*list = make([]float64, n+1)
 	}
 	for i := range s.load.Fronts {
@@ -151,10 +151,9 @@ func (s *simulation) addUp() {
 		}
 	}
 	if len(s.load.Reads) == 0 {
-		b.requests = b.writes
 		return
 	}
-	requests := s.spread(func(q *Read) float64 { return q.Rate })
+	reads := s.spread(func(q *Read) float64 { return q.Rate })
 	cpu := s.spread(func(q *Read) float64 {
 		if q.Old {
 			return 0
@@ -162,7 +161,7 @@ func (s *simulation) addUp() {
 		return s.readRate(q, 1).cpu
 	})
 	for i := range n {
-		b.requests[i+1] = b.requests[i] + s.load.Fronts[i].Writes + requests(i)
+		b.reads[i+1] = b.reads[i] + reads(i)
 		b.reading[i+1] = b.reading[i] + cpu(i)
 	}
 }

@@ -138,24 +138,25 @@ func (s *simulation) runsOf(first, last int) iter.Seq2[int, int] {
 	}
 }
 
-// weight is a number of each front: a times factor of its curve, plus b. Both are given as sums of all fronts before.
+// weight is a number of each front: a times the factor of its curve, plus b times scale. Both are given as sums of all fronts before.
 type weight struct {
 	fronts        []Front
 	a, factors, b []float64
+	scale         float64
 }
 
 // storing is what fronts have stored until now, if none of their writes was refused, and working what they cost now.
 func (s *simulation) storing() weight {
-	return weight{s.load.Fronts, s.before.bytes, s.elapsed, s.before.stored}
+	return weight{s.load.Fronts, s.before.bytes, s.elapsed, s.before.stored, 1}
 }
 
 func (s *simulation) working() weight {
-	return weight{s.load.Fronts, s.before.cpu, s.now, s.before.reading}
+	return weight{s.load.Fronts, s.before.cpu, s.now, s.before.reading, 1}
 }
 
 // between returns the weight of fronts that have one curve.
 func (w *weight) between(from, to int) float64 {
-	return (w.a[to]-w.a[from])*w.factors[w.fronts[from].Curve] + w.b[to] - w.b[from]
+	return (w.a[to]-w.a[from])*w.factors[w.fronts[from].Curve] + (w.b[to]-w.b[from])*w.scale
 }
 
 // sum returns the weight of a range.
