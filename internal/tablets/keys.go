@@ -11,8 +11,9 @@ import (
 // MaxEntities bounds the entities of Keys.
 const MaxEntities = 20_000_000
 
-// mostFronts is how many fronts Keys has at most: more are joined with their neighbours.
-const mostFronts = 1 << 20
+// mostFronts is how many fronts Keys has at most. More are joined with their neighbours: some of many more fronts than there are
+// tablets have too little load to change where tablets are split.
+const mostFronts = 1 << 17
 
 // Keys describe the row keys of one dataset, as far as it matters where writes arrive.
 type Keys struct {

@@ -68,10 +68,10 @@ func TestManyEntities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Joined != 5 || len(f.List) != 1_000_000 || f.Of(4_999_999) != 999_999 {
+	if f.Joined != 39 || len(f.List) != 128_206 || f.Of(4_999_999) != 128_205 {
 		t.Errorf("there are %d fronts of %d entities", len(f.List), f.Joined)
 	}
-	if first, last := f.Range(500, 1000); first != 100 || last != 200 {
+	if first, last := f.Range(500, 1000); first != 12 || last != 26 {
 		t.Errorf("entities 500 to 1000 have the fronts %d to %d", first, last)
 	}
 	r := run(t, tablets.Load{Fronts: f.List}, tablets.Cluster{Nodes: 3}, tablets.Options{})
