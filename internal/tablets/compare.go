@@ -47,19 +47,26 @@ type Comparison struct {
 	Broken []Assumptions
 }
 
-// Better orders results by the share that is served, in whole percents, then by the nodes that are needed, where "no number helps" is last,
-// then by the CPU of the hottest node in steps of 5%.
+// Better orders results by the share that is served, in whole percents (or below one percent in steps of a factor 1.8), then by the nodes that are
+// needed, where "no number helps" is last, and then by what is asked of the hottest node, in steps of 10%.
 func Better(a, b *Result) int {
+	served := func(r *Result) float64 {
+		if r.ServedShare >= 0.01 {
+			return math.Round(r.ServedShare * 100)
+		}
+		return math.Round(4*math.Log10(max(r.ServedShare, 1e-12))) + 8 // 0 at one percent
+	}
 	needed := func(r *Result) int {
 		if r.Need.Nodes == 0 {
 			return math.MaxInt
 		}
 		return r.Need.Nodes
 	}
+	asked := func(r *Result) float64 { return math.Round(math.Log(max(r.HottestNode.Asked, 1e-3)) / math.Log(1.1)) }
 	return cmp.Or(
-		-cmp.Compare(math.Round(a.ServedShare*100), math.Round(b.ServedShare*100)),
+		-cmp.Compare(served(a), served(b)),
 		cmp.Compare(needed(a), needed(b)),
-		cmp.Compare(math.Round(a.HottestNode.CPU*20), math.Round(b.HottestNode.CPU*20)),
+		cmp.Compare(asked(a), asked(b)),
 	)
 }
 

@@ -1,6 +1,7 @@
 package tablets_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -78,6 +79,27 @@ func TestOrderThatDependsOnAssumptions(t *testing.T) {
 	again, err := tablets.Compare(t.Context(), candidates, tablets.Cluster{Nodes: 3}, tablets.CompareOptions{Draws: 60})
 	if err != nil || again.Held != c.Held || !slices.Equal(again.Broken, c.Broken) {
 		t.Errorf("the same seed held in %d draws and then in %d: %v", c.Held, again.Held, err)
+	}
+}
+
+// TestBetter: results are told apart however bad they are.
+func TestBetter(t *testing.T) {
+	result := func(served float64, nodes int, asked float64) *tablets.Result {
+		return &tablets.Result{ServedShare: served, Need: tablets.Need{Nodes: nodes}, HottestNode: tablets.HotNode{Asked: asked}}
+	}
+	ordered := []*tablets.Result{
+		result(1, 5, 0.3), result(1, 5, 0.5), result(0.997, 9, 0.3), result(0.999, 0, 0.3), result(0.98, 5, 0.3), result(0.01, 0, 50),
+		result(0.001, 0, 700), result(0.0003, 0, 700), result(0, 0, 700), result(0, 0, 9000),
+	}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got, want := tablets.Better(a, b), cmp.Compare(i, j); got != want {
+				t.Errorf("the order of %d and %d is %d, want %d", i, j, got, want)
+			}
+		}
+	}
+	if tablets.Better(result(1, 5, 0.31), result(0.998, 5, 0.32)) != 0 {
+		t.Error("a difference of nothing makes a design better")
 	}
 }
 
