@@ -57,7 +57,11 @@ func randomCase(rnd *rand.Rand) (Load, Cluster, Options) {
 
 // TestRules checks in each step of random simulations that fronts, bytes and work neither appear nor disappear.
 func TestRules(t *testing.T) {
+	list := []uint64{741} // old rows are read of a table that has none when its fronts jump
 	for seed := range *seeds {
+		list = append(list, seed)
+	}
+	for _, seed := range list {
 		load, cluster, options := randomCase(rand.New(rand.NewPCG(seed, 1)))
 		s, err := newSimulation(load, cluster, options)
 		if err != nil {

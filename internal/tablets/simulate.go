@@ -305,7 +305,7 @@ func (s *simulation) jumpRange(first, last int) {
 	for _, t := range s.live[from:to] {
 		t.old, t.rates, t.first, t.last = true, nil, first, last
 		t.hot, t.cold = 0, 0
-		if t.bytes > 0 {
+		if t.bytes > 0 || len(t.oldReads) > 0 {
 			s.old = append(s.old, t)
 		}
 	}
