@@ -12,7 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
-func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error) {
+func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error) {
 	own := of[0].from.(*from)
 	if own.texts != nil {
 		return s.readTexts(ctx, id, own.metric, of, in, b)
@@ -25,7 +25,7 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, who
 	for i, one := range of {
 		all[i] = &selected{series: one}
 		byEntity[one.entity] = all[i]
-		whole = whole && one.from.(*from).prefix == own.prefix
+		most = most && one.from.(*from).prefix == own.prefix
 	}
 	add := func(to *selected, points iter.Seq2[tsdb.Point[dynamic.Number], error]) error {
 		for p, err := range points {
@@ -35,21 +35,22 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, who
 			if err != nil {
 				return err
 			}
-			if err := b.takeSamples(1); err != nil {
-				return err
-			}
 			one := to
 			if one == nil {
 				one = byEntity[p.Entity]
 			}
-			if one != nil && p.Value.OK {
-				one.points.add(p.Time.UnixMilli(), sample{float: p.Value.Value})
+			if one == nil || !p.Value.OK {
+				continue
 			}
+			if err := b.takeSamples(1); err != nil {
+				return err
+			}
+			one.points.add(p.Time.UnixMilli(), sample{float: p.Value.Value})
 		}
 		return nil
 	}
 	var err error
-	if whole && len(of) >= wholeFrom {
+	if most && len(of) >= togetherFrom {
 		err = add(nil, under.Range(ctx, repo, own.prefix, in))
 	} else {
 		err = parallel(ctx, len(of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, of[i].entity, in)) })

@@ -115,13 +115,13 @@ func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series) ([]*
 	return of, nil
 }
 
-// wholeFrom is the number of series from which a metric's series are read together.
-const wholeFrom = 8
+// togetherFrom is the number of series from which most series of a metric are read together.
+const togetherFrom = 8
 
-func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error) {
+func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error) {
 	repo := p.schema.For(p.store, id)
-	if whole && len(of) >= wholeFrom {
-		return p.readWhole(ctx, repo, of, in, b)
+	if most && len(of) >= togetherFrom {
+		return p.readTogether(ctx, repo, of, in, b)
 	}
 	all := make([]*selected, len(of))
 	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
@@ -144,8 +144,8 @@ func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, whole
 	return all, p.hint(ctx, repo, all, in)
 }
 
-// readWhole reads all series of a metric together. One that was written after the list was read is left out.
-func (p *promSource) readWhole(ctx context.Context, repo *tsdb.Repository[sample], of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
+// readTogether reads all series of a metric, and leaves those out that do not match.
+func (p *promSource) readTogether(ctx context.Context, repo *tsdb.Repository[sample], of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
 	byEntity := make(map[tsdb.Entity]*selected, len(of))
 	all := make([]*selected, len(of))
 	for i, s := range of {
@@ -157,12 +157,14 @@ func (p *promSource) readWhole(ctx context.Context, repo *tsdb.Repository[sample
 		if err != nil {
 			return nil, err
 		}
+		s := byEntity[pt.Entity]
+		if s == nil {
+			continue
+		}
 		if err := b.takeSamples(1); err != nil {
 			return nil, err
 		}
-		if s := byEntity[pt.Entity]; s != nil {
-			s.points.add(pt.Time.UnixMilli(), pt.Value)
-		}
+		s.points.add(pt.Time.UnixMilli(), pt.Value)
 	}
 	for _, s := range all {
 		s.points.reverse()

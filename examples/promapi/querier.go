@@ -26,9 +26,8 @@ type source interface {
 	names(ctx context.Context, id tenant.ID) ([]string, error)
 	// list returns the series of a metric that may match. The caller filters them, and does not change them.
 	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
-	// read returns the samples of series of one metric in an interval, in the order of the series. Whole reports that they are all
-	// series of the metric.
-	read(ctx context.Context, id tenant.ID, of []*series, whole bool, in tsdb.Interval, b *budget) ([]*selected, error)
+	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the metric.
+	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
 	// complete returns open series with the labels that they have now.
 	complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error)
 	// forget drops what is cached of a tenant.
@@ -115,11 +114,11 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	}
 	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(min(to, lastTime.UnixMilli())+1)) // the whole last millisecond
 	var all []*selected
-	err := q.candidates(ctx, matchers, func(src source, matching []*series, whole bool) error {
+	err := q.candidates(ctx, matchers, func(src source, matching []*series, most bool) error {
 		if err := q.budget.takeSeries(len(matching)); err != nil {
 			return err
 		}
-		found, err := src.read(ctx, q.tenant, matching, whole, in, q.budget)
+		found, err := src.read(ctx, q.tenant, matching, most, in, q.budget)
 		for _, s := range found {
 			if len(s.points.times) > 0 && (!matching[0].open || matches(s.labels, matchers)) {
 				all = append(all, s)
@@ -145,8 +144,8 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 	})
 }
 
-// candidates calls visit with the series of each metric that match, as far as their labels are known, and whether they are all of it.
-func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, whole bool) error) error {
+// candidates calls visit with the series of each metric that match, as far as their labels are known, and whether they are most of it.
+func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, most bool) error) error {
 	for _, src := range q.sources {
 		names, err := q.metrics(ctx, src, matchers)
 		if err != nil {
@@ -172,7 +171,7 @@ func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, vi
 			if len(matching) == 0 {
 				continue
 			}
-			if err := visit(src, matching, len(matching) == len(listed)); err != nil {
+			if err := visit(src, matching, 2*len(matching) > len(listed)); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-var tenantsFor = flag.Duration("tenants-for", 0, "how long two tenants query at once; 0 is 60 rounds")
+var tenantsFor = flag.Duration("tenants-for", 0, "how long two tenants query at once; 0 is 40 rounds")
 
 // TestTwoTenants: two tenants write and query at the same time. All values of one are below 1000, and those of the other are above,
 // so that a value which crosses is seen, also one from memory that a closed query gave back.
@@ -27,7 +27,7 @@ func TestTwoTenants(t *testing.T) {
 		if *tenantsFor > 0 {
 			return time.Now().Before(until)
 		}
-		return round < 60
+		return round < 40
 	}
 	var all sync.WaitGroup
 	for _, who := range []struct {
@@ -58,6 +58,9 @@ func TestTwoTenants(t *testing.T) {
 			all.Go(func() {
 				for round := 0; goes(round); round++ {
 					for path, want := range wanted {
+						if round%5 != 0 && !strings.HasPrefix(path, "query_range") { // range queries take memory from each other
+							continue
+						}
 						w := s.send(httptest.NewRequest(http.MethodGet, "/api/v1/"+path, nil), who.token)
 						if got := w.Body.String(); got != want {
 							t.Errorf("%s of %s:\n got %.300s\nwant %.300s", path, who.token, got, want)
