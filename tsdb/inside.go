@@ -28,6 +28,7 @@ type insider interface {
 // described is every *Schema[T], for those that only the catalogue describes.
 type described interface {
 	describe(d *dataset.Dataset, of any)
+	setRollups(of map[string]any)
 }
 
 // describe implements inside.FromCatalog.
@@ -37,6 +38,13 @@ func (s *Schema[T]) describe(d *dataset.Dataset, of any) {
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	s.listed = make([]Rollup, len(d.Rollups)) // their Go values are not known
+}
+
+// setRollups implements inside.SetRollups.
+func (s *Schema[T]) setRollups(of map[string]any) {
+	for i := range s.listed {
+		s.listed[i], _ = of[s.d.Rollups[i].Name].(Rollup)
+	}
 }
 
 func init() {
@@ -62,6 +70,7 @@ func init() {
 		return writer.(*Writer).add(ctx, ev, f)
 	}
 	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
+	inside.SetRollups = func(schema any, rollups map[string]any) { schema.(described).setRollups(rollups) }
 	inside.ReadOptions = bucketOptions
 	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
 		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)

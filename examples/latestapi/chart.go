@@ -19,9 +19,9 @@ const maxColumns = 10_000
 func (s *server) chart(w http.ResponseWriter, r request) error {
 	p := r.params
 	e, in := p.entity(r.dataset), p.bounded()
-	measures := r.dataset.measures()
+	measures := r.dataset.numbers()
 	if len(measures) == 0 {
-		p.refuse("dataset", "without measures", "one with a measure")
+		p.refuse("dataset", "without numbers", "one with a measure that is a number")
 		return p.check()
 	}
 	measure := p.one("measure", measures...)

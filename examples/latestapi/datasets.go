@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -31,14 +33,16 @@ type Position struct {
 	SpeedKmh float64 `json:"speed_kmh"`
 }
 
-// Meter is what an electricity meter sends: the energy since it was installed, and the voltage.
+// Meter is what an electricity meter sends: the energy since it was installed, the voltage, and whether its switch is on or off.
 type Meter struct {
 	WattHours int64   `json:"wh"`
 	Volts     float64 `json:"v"`
+	Switch    string  `json:"switch,omitempty"`
 }
 
 func wattHours(m Meter) (int64, bool) { return m.WattHours, true }
 func volts(m Meter) (float64, bool)   { return m.Volts, true }
+func switchOf(m Meter) (string, bool) { return m.Switch, m.Switch != "" }
 
 var (
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
@@ -75,6 +79,7 @@ func datasetsOf(store *tsdb.Store) map[string]dataset {
 		meters.Name(): show(store, meters, []window.Measure[Meter]{
 			{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3},
 			{Name: "volts", Of: volts},
+			{Name: "switch", Kind: window.State, Text: switchOf},
 		}),
 	}
 }
@@ -86,7 +91,7 @@ type dataset interface {
 	entity(values []string) (tsdb.Entity, error)
 	prefix(values []string) (tsdb.Prefix, error)
 	measures() []string
-	kind(measure string) window.Kind
+	numbers() []string // the measures that are numbers, and not texts
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
 	// latestMany returns an answer for each entity, even if some could not be read. An error applies to all of them.
 	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
@@ -97,7 +102,12 @@ type dataset interface {
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
 	// silent returns up to n entities without points since a time.
 	silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error)
-	windows(ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, kept window.Aggregates, opts window.Options) (iter.Seq2[window.Bucket, error], error)
+	// windows and groups also return the columns of the windows. Their errors are those of the definition.
+	windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (rollup.Windows, aggregate.Columns, error)
+	groups(ctx context.Context, id tenant.ID, p tsdb.Prefix, fields int, q windowQuery) (iter.Seq2[groupWindows, error], aggregate.Columns, error)
+	align(ctx context.Context, id tenant.ID, q alignQuery) iter.Seq2[window.Row[float64], error]
+	outages(ctx context.Context, id tenant.ID, q selection, longer time.Duration) iter.Seq2[window.Outage, error]
+	uptime(ctx context.Context, id tenant.ID, q selection, grid window.Grid, longer time.Duration) iter.Seq2[window.Uptime, error]
 	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) (chart.Line, error)
 	// history and rangeUnder yield all points, or one more than size, and errors as latestUnder does.
 	history(ctx context.Context, id tenant.ID, q selection, size int) iter.Seq2[point, error]
@@ -207,13 +217,13 @@ func (s served[T]) measures() (names []string) {
 	return names
 }
 
-func (s served[T]) kind(measure string) (k window.Kind) {
+func (s served[T]) numbers() (names []string) {
 	for _, m := range s.of {
-		if m.Name == measure {
-			k = m.Kind
+		if m.Text == nil {
+			names = append(names, m.Name)
 		}
 	}
-	return k
+	return names
 }
 
 func (s served[T]) point(p tsdb.Point[T]) point {
@@ -273,27 +283,6 @@ func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 		}
 	}
 	return out, nil
-}
-
-func (s served[T]) windows(
-	ctx context.Context, id tenant.ID, q selection, grid window.Grid, names []string, kept window.Aggregates, opts window.Options,
-) (iter.Seq2[window.Bucket, error], error) {
-	var measures []window.Measure[T]
-	for _, name := range names {
-		for _, m := range s.of {
-			if m.Name == name {
-				if kept != 0 {
-					m.Aggregates = kept | window.Count
-				}
-				measures = append(measures, m)
-			}
-		}
-	}
-	w, err := window.New(grid, measures, opts)
-	if err != nil {
-		return nil, err
-	}
-	return w.Read(ctx, s.schema.For(s.store, id), q.Entity, q.In, q.Order), nil
 }
 
 func (s served[T]) chart(

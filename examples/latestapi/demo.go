@@ -54,6 +54,7 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 		hour := t.UTC().Hour()
 		energy = append(energy, tsdb.Point[Meter]{Entity: tsdb.NewEntity("main-street", "m-17"), Time: t, Value: Meter{
 			WattHours: 10_000*(t.Unix()/86400) + int64(hour)*10_000/24, Volts: tenth(230 + 3*math.Sin(float64(hour))),
+			Switch: map[bool]string{true: "on", false: "off"}[hour >= 6 && hour < 22],
 		}})
 	}
 	if err := errors.Join(put(ctx, weather.For(store, id), readings), put(ctx, meters.For(store, id), energy)); err != nil {

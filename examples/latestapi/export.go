@@ -75,13 +75,20 @@ func (s *server) sendCSV(w http.ResponseWriter, r request, header []string, rows
 
 // sendPoints answers with points as CSV or as lines of JSON: with all, or with as many as the limit if it is not 0.
 func (s *server) sendPoints(w http.ResponseWriter, r request, as string, points iter.Seq2[point, error], limit int) error {
+	shown := func(yield func(point, error) bool) {
+		for p, err := range points {
+			if err = bad(&p, err); !yield(p, err) {
+				return
+			}
+		}
+	}
 	if as == asLines {
-		return s.sendLines(w, r, points, limit)
+		return sendLines(s, w, r, shown, limit)
 	}
 	return s.sendCSV(w, r, r.dataset.columns(), func(yield func([]string, error) bool) {
 		sent := 0
-		for p, err := range points {
-			if err := bad(&p, err); err != nil {
+		for p, err := range shown {
+			if err != nil {
 				yield(nil, err)
 				return
 			}
@@ -93,17 +100,17 @@ func (s *server) sendPoints(w http.ResponseWriter, r request, as string, points 
 	})
 }
 
-// sendLines sends each point as a line of JSON when it is found. Once a line is sent, an error can only be reported in the last
-// line: a response is complete if its last line is {"end":true}.
-func (s *server) sendLines(w http.ResponseWriter, r request, points iter.Seq2[point, error], limit int) error {
+// sendLines sends each value as a line of JSON when it is found: all, or as many as the limit if it is not 0. Once a line is sent, an
+// error can only be reported in the last line: a response is complete if its last line is {"end":true}.
+func sendLines[V any](s *server, w http.ResponseWriter, r request, values iter.Seq2[V, error], limit int) error {
 	w.Header().Set("Content-Type", asLines)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	out := json.NewEncoder(w)
 	sent := 0
-	for p, err := range points {
-		if err := bad(&p, err); err != nil {
+	for v, err := range values {
+		if err != nil {
 			if sent == 0 {
 				return err
 			}
@@ -116,7 +123,7 @@ func (s *server) sendLines(w http.ResponseWriter, r request, points iter.Seq2[po
 			_ = out.Encode(map[string]bool{"end": true, "more": true})
 			return nil
 		}
-		if err := out.Encode(p); err != nil {
+		if err := out.Encode(v); err != nil {
 			return nil // the client has gone
 		}
 		sent++
@@ -152,6 +159,8 @@ func (s served[T]) row(p point) []string {
 			if units, ok := m.Int(value); ok {
 				text = window.NewDecimal(units, m.Decimals).String()
 			}
+		case m.Text != nil:
+			text, _ = m.Text(value)
 		case m.Of != nil:
 			if x, ok := m.Of(value); ok {
 				text = decimal(&x)

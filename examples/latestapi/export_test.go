@@ -191,6 +191,16 @@ func TestMeters(t *testing.T) {
 	}
 	const of = "/v1/rolled/%s?street=main-street&meter=m-17&from=2026-05-02T00:00:00Z&to=2026-06-01T00:00:00Z"
 	got := a.get(fmt.Sprintf(of, "windows") + "&every=1d&measures=kwh&aggregates=increase&format=csv").body
+	for every, from := range map[string]string{"1d": "hour", "30m": ""} {
+		query := fmt.Sprintf(of, "windows") + "&measures=kwh&aggregates=increase&every=" + every
+		windows := decode[struct {
+			Rollup  string
+			Buckets []struct{ Points int }
+		}](t, a.get(query).body)
+		if windows.Rollup != from || len(windows.Buckets) < 30 {
+			t.Errorf("windows of %s: %d from rollup %q, want %q", every, len(windows.Buckets), windows.Rollup, from)
+		}
+	}
 	if rows := strings.Split(strings.TrimSpace(got), "\n"); len(rows) != 31 || rows[1] != "2026-05-02T00:00:00Z,2026-05-03T00:00:00Z,24,0,false,12," {
 		t.Errorf("the increase of a month by days is %s", got)
 	}

@@ -54,6 +54,26 @@ func (s *server) queries() []query {
 			s.windows,
 		},
 		{
+			http.MethodGet, "/v1/{dataset}/groups", "the windows of groups of entities, each adding up those of its entities", someKey,
+			[]string{"by", "from", "to", "every", "zone", "order", "measures", "aggregates", "gaps", "max_gap", "format"},
+			s.groups,
+		},
+		{
+			http.MethodPost, "/v1/{dataset}/align", `the values of {"keys":[…]} at the same times`, "",
+			[]string{"from", "to", "every", "zone", "order", "measures", "max_age", "format"},
+			s.align,
+		},
+		{
+			http.MethodGet, "/v1/{dataset}/outages", "the times in which an entity sent nothing", wholeKey,
+			[]string{"from", "to", "longer", "order", "limit", "format"},
+			s.outages,
+		},
+		{
+			http.MethodGet, "/v1/{dataset}/uptime", "how long an entity was reporting, by window of time", wholeKey,
+			[]string{"from", "to", "every", "zone", "longer", "order", "format"},
+			s.uptime,
+		},
+		{
 			http.MethodGet, "/v1/{dataset}/chart", "the samples of a line through the points of an entity, for a chart of some pixels", wholeKey,
 			[]string{"from", "to", "measure", "columns", "max_gap", "method", "format"},
 			s.chart,

@@ -44,6 +44,9 @@ func TestDiscovery(t *testing.T) {
 			if slices.Contains(q.Parameters, "every") {
 				good["every"] = []string{"1h"}
 			}
+			if slices.Contains(q.Parameters, "longer") {
+				good["longer"] = []string{"1h"}
+			}
 			if slices.Contains(q.Parameters, "since") {
 				good["since"] = []string{"2026-06-01T00:00:00Z"}
 			}

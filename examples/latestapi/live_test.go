@@ -130,8 +130,9 @@ func TestLiveRefuses(t *testing.T) {
 	for range 99 {
 		a.live("")
 	}
-	if busy := a.get("/v1/weather/live"); busy.StatusCode != 503 || busy.Header.Get("Retry-After") == "" {
-		t.Errorf("the 101st stream gets %d", busy.StatusCode)
+	over := a.get("/v1/weather/live")
+	if p := over.wantProblem(t, overLimit); p.Field != "followers" || over.Header.Get("Retry-After") != "1" {
+		t.Errorf("the 101st stream gets %+v, Retry-After %s", p, over.Header.Get("Retry-After"))
 	}
 	other := a.do(http.MethodGet, "/v1/weather/live?timeout=10ms", "", "Authorization: Bearer secret=2")
 	if other.StatusCode != 200 {

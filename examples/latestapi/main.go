@@ -6,7 +6,7 @@
 //
 // README.md has a curl command and its response for each query. In this folder main.go opens and closes everything and
 // flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go, group.go,
-// history.go, windows.go, chart.go, live.go and index.go, on what server.go, params.go and problem.go do for all of them.
+// history.go, range.go, windows.go, groups.go, align.go, outages.go, chart.go, live.go and index.go, on what server.go, params.go and problem.go do for all of them.
 package main
 
 import (

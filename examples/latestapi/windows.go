@@ -1,130 +1,137 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones, also on systems without them
 
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// maxBuckets is the largest number of windows of one response.
+// maxBuckets is the largest number of windows, or of aligned rows, of one response.
 const maxBuckets = 10_000
 
-// aggregates parses the aggregates to show. Without the parameter, each measure shows those of its kind, and kept is 0.
-func (p *params) aggregates() (shown []aggregate.Aggregate, kept window.Aggregates) {
+// windowQuery is the windows that a request asks for.
+type windowQuery struct {
+	In    tsdb.Interval
+	Order tsdb.Order
+	Grid  window.Grid
+	Names []string              // of the measures
+	Shown []aggregate.Aggregate // those to show
+	Kept  window.Aggregates     // those to compute; 0 for the default of each measure's kind
+	Opts  window.Options
+}
+
+// windowQuery reads the parameters of windows.
+func (p *params) windowQuery(of dataset) windowQuery {
+	q := windowQuery{In: p.bounded(), Order: p.order(tsdb.OldestFirst), Grid: p.grid(), Names: p.list("measures", of.measures())}
 	_, named := p.values["aggregates"]
-	shown, kept = aggregate.Named(p.list("aggregates", aggregate.Names()))
+	q.Shown, q.Kept = aggregate.Named(p.list("aggregates", aggregate.Names()))
 	if !named {
-		kept = 0
+		q.Kept = 0
 	}
-	return shown, kept
+	q.Opts = window.Options{Gaps: p.gaps(), MaxGap: p.duration("max_gap"), MaxFilled: maxBuckets}
+	return q
 }
 
-// bucket is a window as clients see it. Its values are by measure, then by aggregate; null where there is nothing.
-type bucket struct {
-	Start   time.Time                      `json:"start"`
-	End     time.Time                      `json:"end"`
-	Points  int64                          `json:"points"`
-	Bad     int64                          `json:"bad,omitempty"`
-	Partial bool                           `json:"partial,omitempty"`
-	Values  map[string]map[string]*float64 `json:"values"`
-	Filled  []string                       `json:"filled,omitempty"`
-}
-
-// windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone.
-func (s *server) windows(w http.ResponseWriter, r request) error {
-	p := r.params
-	q := selection{Entity: p.entity(r.dataset), In: p.bounded(), Order: p.order(tsdb.OldestFirst)}
-	grid := p.grid()
-	names := p.list("measures", r.dataset.measures())
-	shown, kept := p.aggregates()
-	opts := window.Options{Gaps: p.gaps(), MaxGap: p.duration("max_gap"), MaxFilled: maxBuckets}
-	as, err := r.accepted(asJSON, asCSV)
-	if err := errors.Join(p.check(), err); err != nil {
-		return err
-	}
-	seq, err := r.dataset.windows(r.Context(), r.tenant, q, grid, names, kept, opts)
+// explain names the parameter of which a definition of windows was refused.
+func (p *params) explain(err error) error {
 	if bad, ok := errors.AsType[*tsdb.InvalidError](err); ok && strings.HasPrefix(bad.Field, "Aggregates") {
 		p.refuse("aggregates", bad.Value, bad.Limit)
 		return p.check()
 	}
-	if err != nil {
+	return err
+}
+
+// windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone. They are read from a
+// rollup where one fits.
+func (s *server) windows(w http.ResponseWriter, r request) error {
+	p := r.params
+	e, q := p.entity(r.dataset), p.windowQuery(r.dataset)
+	as, err := r.accepted(asJSON, asCSV)
+	if err := errors.Join(p.check(), err); err != nil {
 		return err
 	}
+	found, columns, err := r.dataset.windows(r.Context(), r.tenant, e, q)
+	if err != nil {
+		return p.explain(err)
+	}
+	if as == asCSV {
+		return s.sendCSV(w, r, columns.Header(), func(yield func([]string, error) bool) {
+			for b, err := range readable(found.Buckets) {
+				if !yield(columns.Row(&b), err) {
+					return
+				}
+			}
+		})
+	}
 	answer := struct {
-		Buckets []bucket `json:"buckets"`
-	}{[]bucket{}}
-	for b, err := range seq {
-		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
-			continue // its bucket counts it as bad
+		Rollup  string             `json:"rollup,omitempty"`
+		Buckets []aggregate.Bucket `json:"buckets"`
+	}{found.Rollup, []aggregate.Bucket{}}
+	for b, err := range readable(found.Buckets) {
+		if err == nil && len(answer.Buckets) == maxBuckets {
+			err = window.ErrTooManyFilled
 		}
 		if err != nil {
 			return err
 		}
-		if len(answer.Buckets) == maxBuckets {
-			return window.ErrTooManyFilled
-		}
-		answer.Buckets = append(answer.Buckets, bucketOf(b, shown))
-	}
-	if as == asCSV {
-		columns, rows := table(r.dataset, names, shown, kept, answer.Buckets)
-		return s.sendCSV(w, r, columns, whole(rows))
+		answer.Buckets = append(answer.Buckets, columns.Bucket(&b))
 	}
 	return write(w, answer)
 }
 
-// table returns windows as rows: their times, their points, and each aggregate that a measure has.
-func table(of dataset, names []string, shown []aggregate.Aggregate, kept window.Aggregates, buckets []bucket) (columns []string, rows [][]string) {
-	columns = []string{"start", "end", "points", "bad", "partial"}
-	rows = make([][]string, len(buckets))
-	for i, b := range buckets {
-		rows[i] = []string{
-			b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), strconv.FormatInt(b.Points, 10), strconv.FormatInt(b.Bad, 10), strconv.FormatBool(b.Partial),
-		}
-	}
-	for _, name := range names {
-		for _, a := range shown {
-			if has, err := of.kind(name).Resolve(kept); err != nil || has&a.Kept == 0 {
-				continue
-			}
-			columns = append(columns, name+"."+a.Name)
-			for i, b := range buckets {
-				rows[i] = append(rows[i], decimal(b.Values[name][a.Name]))
+// readable leaves out the errors of single points, which their windows count as bad. A sequence ends with any other error, with an
+// empty window.
+func readable(seq iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
+		for b, err := range seq {
+			if _, bad := errors.AsType[*tsdb.PointError](err); !bad && !yield(b, err) {
+				return
 			}
 		}
 	}
-	for i, b := range buckets {
-		rows[i] = append(rows[i], strings.Join(b.Filled, " "))
-	}
-	return append(columns, "filled"), rows
 }
 
-func bucketOf(b window.Bucket, shown []aggregate.Aggregate) bucket {
-	out := bucket{Start: b.Start, End: b.End, Points: b.Points, Bad: b.Bad, Partial: b.Partial, Values: map[string]map[string]*float64{}}
-	for _, s := range b.Values {
-		values := map[string]*float64{}
-		for _, a := range shown {
-			if s.Aggregates&a.Kept == 0 {
-				continue
-			}
-			values[a.Name] = nil
-			if x, ok := a.Number(&s); ok {
-				values[a.Name] = &x
-			}
+// aggregator returns the aggregator of a query, and the columns of its windows.
+func (s served[T]) aggregator(q windowQuery) (*window.Aggregator[T], aggregate.Columns, error) {
+	var measures []window.Measure[T]
+	var columns aggregate.Columns
+	for _, m := range s.of {
+		if !slices.Contains(q.Names, m.Name) {
+			continue
 		}
-		out.Values[s.Name] = values
-		if s.Filled {
-			out.Filled = append(out.Filled, s.Name)
+		if m.Aggregates = q.Kept; q.Kept != 0 {
+			m.Aggregates |= window.Count
+		} else if m.Text != nil {
+			m.Aggregates = window.Count | window.Ends | window.Durations
 		}
+		kept, err := m.Kind.Resolve(m.Aggregates)
+		if err != nil {
+			return nil, nil, err
+		}
+		measures, columns = append(measures, m), columns.With(m.Name, kept, q.Shown)
 	}
-	return out
+	by, err := window.New(q.Grid, measures, q.Opts)
+	return by, columns, err
+}
+
+func (s served[T]) windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (rollup.Windows, aggregate.Columns, error) {
+	by, columns, err := s.aggregator(q)
+	if err != nil {
+		return rollup.Windows{}, nil, err
+	}
+	found, err := rollup.ReadWindows(ctx, s.schema.For(s.store, id), by, e, q.In, q.Order)
+	return found, columns, err
 }
 
 // grid reads every, which is required, and zone.

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/under"
-	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 const prefixArgs = "DATASET TENANT [FIELD=VALUE...]"
@@ -158,7 +155,7 @@ func (a *app) chart() *cli.Command {
 			default:
 				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", c.String("method"))}
 			}
-			m, err := measureOf(c.String("measure"))
+			m, err := numbersOf(c.String("measure"))
 			if err != nil {
 				return err
 			}
@@ -181,7 +178,7 @@ func (a *app) chart() *cli.Command {
 				if err != nil {
 					return out.end(err)
 				}
-				if err := out.add(s, instant(s.Time), decimal(s.Value), yes(s.Break)); err != nil {
+				if err := out.add(s, instant(s.Time), aggregate.Number(s.Value), yes(s.Break)); err != nil {
 					return err
 				}
 			}
@@ -190,140 +187,7 @@ func (a *app) chart() *cli.Command {
 	}
 }
 
-// windows prints aggregates by window of time.
-func (a *app) windows() *cli.Command {
-	return &cli.Command{
-		Name: "windows", Usage: "print aggregates of the numbers of an entity by hours, days or any other width", ArgsUsage: pointArgs, HideHelpCommand: true,
-		Flags: []cli.Flag{
-			requiredTime("from", "the `time` at which the first window begins"), requiredTime("to", "the `time` at which the last one ends"),
-			&cli.StringSliceFlag{Name: "measure", Usage: measureUsage(", with its kind unless it is a gauge, as kwh:counter; may be repeated")},
-			&cli.StringFlag{Name: "every", Usage: "the `width`: 15m, 1h, 1d, 1w, 1mo", Required: true},
-			&cli.StringFlag{Name: "zone", Usage: "the time `zone` of the days, as Europe/Berlin", Value: "UTC"},
-			&cli.StringSliceFlag{Name: "aggregate", Usage: "one of " + strings.Join(aggregate.Names(), ", ") + "; those of the kind by default"},
-			&cli.StringFlag{Name: "gaps", Usage: "how windows without a number are filled: leave-out, null, previous or linear", Value: "leave-out"},
-			&cli.DurationFlag{Name: "max-gap", Usage: "the longest `time` that is filled; 0 for any"},
-		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
-			q, err := queryOf(c)
-			if err != nil {
-				return err
-			}
-			out, err := a.rows(q.columns()...)
-			if err != nil {
-				return err
-			}
-			points := int64(0)
-			for b, err := range q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst) {
-				if _, one := errors.AsType[*tsdb.PointError](err); one {
-					a.say("%v", err)
-					continue
-				}
-				if err != nil {
-					return out.end(err)
-				}
-				points += b.Points
-				if err := out.add(b, q.row(&b)...); err != nil {
-					return err
-				}
-			}
-			missing := error(nil)
-			for i := range q.measures {
-				missing = errors.Join(missing, q.measures[i].missing(c, points))
-			}
-			return errors.Join(out.end(nil), missing)
-		}),
-	}
-}
-
-// windowQuery is what the flags of windows ask for.
-type windowQuery struct {
-	windows  *window.Aggregator[inspect.Payload]
-	measures []measure
-	shown    [][]aggregate.Aggregate // by measure
-}
-
-func queryOf(c *cli.Command) (*windowQuery, error) {
-	grid, err := window.Parse(c.String("every"))
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--every: %w", err)}
-	}
-	zone, err := time.LoadLocation(c.String("zone"))
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--zone: %w", err)}
-	}
-	opts := window.Options{MaxGap: c.Duration("max-gap")}
-	if err := opts.Gaps.UnmarshalText([]byte(c.String("gaps"))); err != nil {
-		return nil, usageError{fmt.Errorf("--gaps: %w", err)}
-	}
-	names := c.StringSlice("aggregate")
-	for _, name := range names {
-		if !slices.Contains(aggregate.Names(), name) {
-			return nil, usageError{fmt.Errorf("--aggregate is %q; want one of %s", name, strings.Join(aggregate.Names(), ", "))}
-		}
-	}
-	texts := c.StringSlice("measure")
-	if len(texts) == 0 {
-		texts = []string{""}
-	}
-	q := &windowQuery{}
-	var of []window.Measure[inspect.Payload]
-	for _, text := range texts {
-		m, err := measureOf(text)
-		if err != nil {
-			return nil, err
-		}
-		shown, kept := aggregate.Named(names)
-		if len(names) == 0 {
-			shown, kept = aggregate.All, 0
-		} else {
-			kept |= window.Count
-		}
-		if m.Aggregates, err = m.Kind.Resolve(kept); err != nil {
-			return nil, usageError{fmt.Errorf("--measure %s: %w", text, err)}
-		}
-		has := slices.DeleteFunc(slices.Clone(shown), func(a aggregate.Aggregate) bool { return a.Kept&m.Aggregates == 0 })
-		q.measures, q.shown, of = append(q.measures, m), append(q.shown, has), append(of, m.Measure)
-	}
-	if q.windows, err = window.New(grid.In(zone), of, opts); err != nil {
-		return nil, usageError{err}
-	}
-	return q, nil
-}
-
-func (q *windowQuery) columns() []string {
-	out := []string{"start", "end", "points", "partial"}
-	for i, m := range q.measures {
-		for _, a := range q.shown[i] {
-			out = append(out, m.Name+"."+a.Name)
-		}
-	}
-	return append(out, "filled")
-}
-
-func (q *windowQuery) row(b *window.Bucket) []string {
-	out := []string{b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), strconv.FormatInt(b.Points, 10), yes(b.Partial)}
-	var filled []string
-	for i := range b.Values {
-		for _, a := range q.shown[i] {
-			text := ""
-			if x, ok := a.Number(&b.Values[i]); ok {
-				text = decimal(x)
-			}
-			out = append(out, text)
-		}
-		if b.Values[i].Filled {
-			filled = append(filled, b.Values[i].Name)
-		}
-	}
-	return append(out, strings.Join(filled, " "))
-}
-
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-func decimal(x float64) string {
-	text, _ := json.Marshal(x)
-	return string(text)
-}
 
 func yes(b bool) string {
 	if b {
@@ -340,12 +204,23 @@ func requiredTime(name, usage string) *cli.TimestampFlag {
 
 // prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.
 func prefixOf(c *cli.Command, v *inspect.View) (tsdb.Prefix, error) {
-	values, err := fieldsOf(c, v)
+	parts, err := leadingOf(c, v)
 	if err != nil {
 		return tsdb.Prefix{}, err
 	}
+	if key := v.Describe().Key; len(parts) == len(key) {
+		return tsdb.Prefix{}, usageError{fmt.Errorf("all key fields are given, which is one entity: leave out %s, or ask with get", key[len(key)-1])}
+	}
+	return v.Repository().Schema().Prefix(parts...)
+}
+
+// leadingOf returns the values of the first key fields that the arguments name.
+func leadingOf(c *cli.Command, v *inspect.View) (parts []any, err error) {
+	values, err := fieldsOf(c, v)
+	if err != nil {
+		return nil, err
+	}
 	key := v.Describe().Key
-	var parts []any
 	for _, name := range key {
 		value, ok := values[name]
 		if !ok {
@@ -355,10 +230,7 @@ func prefixOf(c *cli.Command, v *inspect.View) (tsdb.Prefix, error) {
 		delete(values, name)
 	}
 	for name := range values {
-		return tsdb.Prefix{}, usageError{fmt.Errorf("%s is not one of the first key fields, which are %s", name, strings.Join(key, ", "))}
+		return nil, usageError{fmt.Errorf("%s is not one of the first key fields, which are %s", name, strings.Join(key, ", "))}
 	}
-	if len(parts) == len(key) {
-		return tsdb.Prefix{}, usageError{fmt.Errorf("all key fields are given, which is one entity: leave out %s, or ask with get", key[len(key)-1])}
-	}
-	return v.Repository().Schema().Prefix(parts...)
+	return parts, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // metered returns the folder of a store in which acme has two meters, with a reading each quarter of an hour from a Monday at noon on,
@@ -28,7 +30,14 @@ func metered(t *testing.T, readings int) string {
 	meters := tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
 	counts := tsdb.MustDefine("counts", tsdb.Key("door"), codec.Int64(), tsdb.SchemaOptions{})
 	records := tsdb.MustDefine("records", tsdb.Key("door"), codec.Records(), tsdb.SchemaOptions{})
-	err = store.Ensure(t.Context(), meters, counts, records)
+	type volts struct {
+		Volts float64 `json:"volts"`
+	}
+	hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[volts]{
+		{Name: "volts", Of: func(v volts) (float64, bool) { return v.Volts, true }, Decimals: 1, Max: 1000, Aggregates: window.Basic | window.Quantiles},
+	}, rollup.Options{})
+	rolled := tsdb.MustDefine("rolled", tsdb.Key("meter"), codec.JSON[volts](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+	err = store.Ensure(t.Context(), meters, counts, records, rolled)
 	acme := tenant.MustParse("acme")
 	var points []tsdb.Point[map[string]any]
 	for i := range readings {
@@ -43,6 +52,9 @@ func metered(t *testing.T, readings int) string {
 		at := monday.Add(time.Duration(i) * time.Minute)
 		err = errors.Join(err, counts.For(store, acme).Put(t.Context(), tsdb.NewEntity("north"), at, int64(5*i)),
 			records.For(store, acme).Put(t.Context(), tsdb.NewEntity("north"), at, codec.NewRecord(codec.Field{Name: "open", Value: codec.Bool(i > 0)})))
+	}
+	for i := range 8 {
+		err = errors.Join(err, rolled.For(store, acme).Put(t.Context(), tsdb.NewEntity("m1"), monday.Add(time.Duration(i)*15*time.Minute), volts{float64(230 + i)}))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -63,25 +75,61 @@ func TestQueries(t *testing.T) {
 		},
 		{
 			"-o csv windows --every 1h --measure energy.kwh:counter --aggregate increase --aggregate resets " + noon + two + " meters acme street=main meter=m,1",
-			"start,end,points,partial,energy.kwh.increase,energy.kwh.resets,filled\n" +
-				"2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,4,,3,0,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,4,,4,0,\n",
+			"start,end,points,bad,partial,energy.kwh.increase,energy.kwh.resets,filled\n" +
+				"2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,4,0,false,3,0,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,4,0,false,4,0,\n",
 		},
 		{
 			"windows --every 1d --zone Europe/Berlin --measure volts --aggregate mean,max " + noon + two + " meters acme street=main meter=m2",
-			"START                      END                        POINTS  PARTIAL  VOLTS.MEAN  VOLTS.MAX  FILLED\n" +
-				"2026-06-01T00:00:00+02:00  2026-06-02T00:00:00+02:00  8       true     230.5       231        -\n",
+			"START                      END                        POINTS  BAD  PARTIAL  VOLTS.MEAN  VOLTS.MAX  FILLED\n" +
+				"2026-06-01T00:00:00+02:00  2026-06-02T00:00:00+02:00  8       0    true     230.5       231        -\n",
 		},
 		{
 			"-o json windows --every 2h --measure volts --aggregate max " + noon + two + " meters acme street=main meter=m2",
-			`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":8,"values":{"volts":{"count":8,"max":231}}}` + "\n",
+			`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":8,"values":{"volts":{"max":231}}}` + "\n",
 		},
 		{
 			"-o csv windows --every 1h --gaps previous --aggregate last " + noon + two + " counts acme door=north",
-			"start,end,points,partial,value.last,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,3,,10,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,0,,10,value\n",
+			"start,end,points,bad,partial,value.last,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,3,0,false,10,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,0,0,false,10,value\n",
 		},
 		{
-			"-o csv windows --every 1h --measure open:state " + noon + two + " records acme door=north",
-			"start,end,points,partial,open.count,open.first,open.last,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,3,,3,0,1,\n",
+			"-o csv windows --every 2h --measure open:state --aggregate states --aggregate last " + noon + two + " records acme door=north",
+			"start,end,points,bad,partial,open.last,open.states,filled\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,3,0,false,true," +
+				`"{""times"":[{""state"":""false"",""time_s"":60,""entered"":0},{""state"":""true"",""time_s"":7140,""entered"":1}],` +
+				`""transitions"":1,""unknown_s"":0,""first"":""false"",""last"":""true""}",` + "\n",
+		},
+		{
+			"-o json windows --every 2h --measure on:state --aggregate states " + noon + "--to 2026-06-01T12:30 meters acme street=main meter=m2",
+			`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":2,"partial":true,"values":{"on":{"states":{"times":[{"state":"false","time_s":900,"entered":1},` +
+				`{"state":"true","time_s":900,"entered":0}],"transitions":1,"unknown_s":0,"first":"true","last":"false"}}}}` + "\n",
+		},
+		{
+			"-o csv windows --every 2h --measure volts --aggregate p50,p95 " + noon + two + " meters acme street=main meter=m2",
+			"start,end,points,bad,partial,volts.p50,volts.p95,filled\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,8,0,false,231,231,\n",
+		},
+		{
+			"-o csv groups --by street --every 2h --measure energy.kwh:counter --aggregate increase " + noon + two + " meters acme",
+			"street,start,end,entities,points,bad,partial,energy.kwh.increase,filled\nmain,2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,2,16,0,false,14,\n",
+		},
+		{
+			"-o json groups --every 2h --measure volts --aggregate max " + noon + two + " meters acme street=main",
+			`{"key":{"street":"main"},"entities":2,"buckets":[{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":16,"entities":2,"values":{"volts":{"max":231}}}]}` + "\n",
+		},
+		{
+			"-o csv align --every 1h --max-age 1h --entity meter=m%2C1 --entity meter=m2 --measure energy.kwh " + noon + two + " meters acme street=main",
+			"time,\"main/m,1 energy.kwh\",main/m2 energy.kwh\n2026-06-01T12:00:00Z,100,100\n2026-06-01T13:00:00Z,104,104\n",
+		},
+		{
+			"-o json align --entity meter=m2&street=main --entity street=side&meter=m3 --measure volts " + noon + "--to 2026-06-01T12:01 meters acme",
+			`{"time":"2026-06-01T12:00:00Z","values":[{"value":230,"time":"2026-06-01T12:00:00Z"},null]}` + "\n",
+		},
+		{
+			"-o csv outages --longer 15m --from 2026-06-01T11:00 " + two + " meters acme street=main meter=m2",
+			"from,to\n,2026-06-01T12:00:00Z\n",
+		},
+		{
+			"-o json uptime --every 2h --longer 15m --from 2026-06-01T11:30 " + two + " meters acme street=main meter=m2",
+			`{"start":"2026-06-01T10:00:00Z","end":"2026-06-01T12:00:00Z","partial":true,"up_s":0,"down_s":1800,"outages":1}` + "\n" +
+				`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","up_s":7200,"down_s":0,"outages":0}` + "\n",
 		},
 		{
 			"-o csv chart --columns 1 --measure energy.kwh --max-gap 20m " + noon + two + " meters acme street=main meter=m2",
@@ -128,6 +176,13 @@ func TestQueries(t *testing.T) {
 			t.Errorf("%s prints\n%s\nwant\n%s", tt.command, out, tt.want)
 		}
 	}
+	for name, from := range map[string]string{"--rollups": "Read from rollup hour", "": ""} {
+		command := strings.Fields("--dir " + dir + " -o csv windows " + name + " --every 2h --measure volts --aggregate mean,p50 " + noon + two + " rolled acme meter=m1")
+		out, remarks, err := tidectl(t, t.Context(), "", command...)
+		if err != nil || !strings.Contains(out, "\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,8,0,false,233.5,23") || strings.Contains(remarks, "rollup") != (from != "") || !strings.Contains(remarks, from) {
+			t.Errorf("windows %s prints %s, %s, %v", name, out, remarks, err)
+		}
+	}
 	if out, remarks, err := tidectl(t, t.Context(), "", "--dir", dir, "range", "--limit", "2", "meters", "acme"); err != nil || strings.Count(out, "\n") != 2 || !strings.Contains(remarks, "--limit") {
 		t.Errorf("range --limit 2 prints %s and %s, %v", out, remarks, err)
 	}
@@ -154,6 +209,22 @@ func TestQueriesRefuse(t *testing.T) {
 		"windows --every 1h --measure volts,volts" + day + meter:                        "unique",
 		"chart --measure volts --to 2026-06-02" + meter:                                 "from",
 		"chart --measure volts --method best" + day + meter:                             "--method",
+		"chart --measure volts:state" + day + meter:                                     "--measure volts:state",
+		"windows --every 1h --aggregate states --measure volts" + day + meter:           "State",
+		"windows --every 1h --aggregate mean --measure volts:state" + day + meter:       "name",
+		"groups --every 1h --by meter" + day + " meters acme":                           "--by",
+		"groups --every 1h --by house" + day + " meters acme":                           "--by",
+		"groups --every 1h" + day + meter:                                               "one entity",
+		"align --measure volts" + day + " meters acme":                                  "entity",
+		"align --entity meter=m2" + day + " meters acme":                                "street",
+		"align --entity m2" + day + " meters acme street=main":                          "--entity",
+		"align --entity meter=m2 --measure on:state" + day + " meters acme street=main": "--measure",
+		"align --entity meter=m2 --every 1y" + day + " meters acme street=main":         "--every",
+		"outages" + day + meter:                                                         "longer",
+		"outages --longer 0s" + day + meter:                                             "--longer",
+		"outages --longer 1m --limit -1" + day + meter:                                  "--limit",
+		"uptime --longer 1m" + day + meter:                                              "every",
+		"uptime --longer 1m --every 7m --zone Europe/Berlin" + day + meter:              "--every",
 		"silent meters acme":                               "--since",
 		"silent --since 2026-06-01 --for 1h meters acme":   "--since",
 		"silent --for -1h meters acme":                     "--for",

@@ -31,6 +31,8 @@ var (
 	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue, which refuses deletions. of is a codec.Codec[T]
 	// that reads the tags of the dataset in their order, and whose Append fails with codec.ErrReadOnly.
 	FromCatalog func(schema any, d *dataset.Dataset, of any)
+	// SetRollups gives a *tsdb.Schema[T] of FromCatalog values of its rollups, by name; those of others are not known.
+	SetRollups func(schema any, rollups map[string]any)
 	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
 	ReadOptions func(opts any) (BucketOptions, error)
 	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With

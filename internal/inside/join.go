@@ -26,3 +26,14 @@ var JoinBuckets func(buckets, frame, opts any, rules []JoinRule, ends func(befor
 // CarriesStates reports whether an entity without points in an interval may count there: whether a *window.Aggregator[T] has a
 // measure whose states last into it. Package window sets it when a program starts.
 var CarriesStates func(aggregator any) bool
+
+// Aggregation is what a *window.Aggregator[T] computes.
+type Aggregation struct {
+	Grid    any // a window.Grid
+	Names   []string
+	Rules   []JoinRule // one for each measure, without Decimals
+	Options any        // the window.Options
+}
+
+// OfAggregator returns what a *window.Aggregator[T] computes. Package window sets it when a program starts.
+var OfAggregator func(aggregator any) Aggregation

@@ -253,7 +253,7 @@ func TestEveryCallIsObserved(t *testing.T) {
 var unobserved = []string{
 	"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put",
 	"window.Aggregator.Read", "window.Aggregator.ReadGroup", "window.Outages", "window.ReadUptime", "window.AlignToGrid", "window.AlignToPoints",
-	"chart.ReadM4", "chart.ReadLTTB",
+	"rollup.ReadWindows", "chart.ReadM4", "chart.ReadLTTB",
 }
 
 // TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.

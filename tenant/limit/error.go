@@ -27,6 +27,7 @@ const (
 	PointBytes      ID = "point_bytes"       // a payload that is too large
 	RangeLength     ID = "range_length"      // a range or a page over too much time
 	ConcurrentReads ID = "concurrent_reads"  // too many reads at once: RetryAfter is a guess
+	Followers       ID = "followers"         // a follower more than a tenant may have in a store, which is 100: RetryAfter is a guess
 )
 
 // Error is the error of a call over a limit. It matches ErrExceeded. Nothing was sent.
@@ -34,7 +35,7 @@ type Error struct {
 	ID     ID
 	Tenant tenant.ID
 	// Limit is the tenant's limit in this process, after Table.Share. Its unit is points or bytes per second,
-	// entities, datasets, bytes, nanoseconds or reads.
+	// entities, datasets, bytes, nanoseconds, reads or followers.
 	Limit int64
 	// Burst is how many points or bytes are allowed at once, for the two rates; 0 for the others.
 	Burst int64
@@ -43,12 +44,15 @@ type Error struct {
 	Used int64
 	// RetryAfter is when the same call is within the limit, if the tenant makes no other call before. Zero means: not
 	// until the limit is raised or, for Entities, until other entities have not been written for a window. For
-	// ConcurrentReads it is a guess, RetryRead, because the end of a read is unknown.
+	// ConcurrentReads and Followers it is a guess, RetryRead or RetryFollow, because the end of a read or a follower is unknown.
 	RetryAfter time.Duration
 }
 
 // RetryRead is the RetryAfter of a call refused by ConcurrentReads.
 const RetryRead = 100 * time.Millisecond
+
+// RetryFollow is the RetryAfter of a call refused by Followers.
+const RetryFollow = time.Second
 
 // Error implements error.
 func (e *Error) Error() string {

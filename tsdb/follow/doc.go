@@ -22,7 +22,7 @@
 //
 // The table does not show when a point was written. So a poll reads the points of the last Options.Lateness again, and remembers
 // which of them it has delivered. A point of another process is found if its time is at most Lateness before the moment at which it
-// can be read. Later ones are missed: a device that sends a day's points at once, through another process, needs a Lateness of a day,
+// can be read, by the clock of the follower's store. Later ones are missed: a device that sends a day's points at once, through another process, needs a Lateness of a day,
 // or a read of the range. Lateness must also cover the difference between the clocks of devices and store and, with replication, the
 // replication delay: a point that the store's app profile cannot read yet arrives when it can. A point in the future is delivered when it
 // is found.
@@ -63,6 +63,6 @@
 // of its range. Requests that the limits or the service refuse are repeated later, up to five times in a row.
 //
 // Memory: up to 1 MiB of queue, 4 MiB of points that a poll found, and about 50 bytes per remembered point. A prefix has at most
-// 10,000 entities, a store at most 1,000 followers, and a tenant 100 of them ([ErrTooMany]). A write costs nothing more if
+// 10,000 entities, a store at most 1,000 followers ([ErrTooMany]), and a tenant 100 of them (limit.Followers). A write costs nothing more if
 // nobody follows, and else one comparison per follower of its tenant and dataset.
 package follow

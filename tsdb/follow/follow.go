@@ -22,7 +22,8 @@ import (
 var (
 	// ErrInvalid is tsdb.ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 	ErrInvalid = tsdb.ErrInvalid
-	// ErrTooMany means that the store has 1,000 followers, or the tenant 100 of them. Try again when one has been closed.
+	// ErrTooMany means that the store has 1,000 followers. Try again when one has been closed. A tenant that has 100 of them gets a
+	// *limit.Error with limit.Followers instead.
 	ErrTooMany = points.ErrTooManyFollowers
 )
 

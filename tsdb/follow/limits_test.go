@@ -30,8 +30,9 @@ func TestNumberOfFollowers(t *testing.T) {
 		for range 100 {
 			last = w.under(follow.Options{})
 		}
-		if _, err := follow.Under(w.Context(), w.a, berlin, follow.Options{}); !errors.Is(err, follow.ErrTooMany) {
-			t.Errorf("%v, want ErrTooMany", err)
+		_, err := follow.Under(w.Context(), w.a, berlin, follow.Options{})
+		if over, ok := errors.AsType[*limit.Error](err); !ok || over.ID != limit.Followers || over.Tenant != acme || over.RetryAfter <= 0 {
+			t.Errorf("%v, want the limit on followers of acme", err)
 		}
 		other := must(follow.Under(w.Context(), w.schema.For(w.own, tenant.MustParse("acme2")), berlin, follow.Options{}))
 		w.ok(other.Close())

@@ -74,6 +74,14 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	}
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
+	return l.withoutSketches().nearest(ctx, path, in, before, gaps, l.measures, nil)
+}
+
+// nearest returns the nearest number before or after the buckets of an interval, of each of some measures that needs it. pick
+// returns a bucket with these measures; nil stands for those of the rollup.
+func (l *level[T]) nearest(
+	ctx context.Context, path string, in tsdb.Interval, before bool, gaps window.Gaps, measures []Measure[T], pick func(bucket) bucket,
+) ([]inside.JoinNumber, error) {
 	s := l.spanOf(in)
 	width := nearBuckets * l.width().Milliseconds()
 	near, far := span{max(0, s.from-width), s.from}, span{0, max(0, s.from-width)}
@@ -84,10 +92,10 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 	if before {
 		joined, filled = joinedAggregates, gaps == window.Linear || gaps == window.Previous
 	}
-	out, needed := make([]inside.JoinNumber, len(l.measures)), make([]bool, len(l.measures))
+	out, needed := make([]inside.JoinNumber, len(measures)), make([]bool, len(measures))
 	missing, read := 0, 0
-	for i := range l.measures {
-		m := &l.measures[i]
+	for i := range measures {
+		m := &measures[i]
 		if needed[i] = m.has(joined) || filled && m.has(window.Ends); needed[i] {
 			missing++
 		}
@@ -97,6 +105,9 @@ func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, b
 			continue
 		}
 		err := l.read(ctx, path, s, before, func(b bucket) (bool, error) {
+			if pick != nil {
+				b = pick(b)
+			}
 			missing -= take(out, needed, &b, before)
 			read++
 			return missing > 0 && read < farBuckets, nil

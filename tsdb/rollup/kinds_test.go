@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func kindsOfRollups(t *testing.T, rnd *rand.Rand) {
 		}
 		return m
 	}
-	compared := 0
+	compared, merged := 0, 0
 	for step := range 40 {
 		switch rnd.IntN(6) {
 		case 0:
@@ -151,9 +152,10 @@ func kindsOfRollups(t *testing.T, rnd *rand.Rand) {
 			opts := window.Options{Gaps: window.Gaps(rnd.IntN(3)), MaxGap: time.Duration(rnd.IntN(2)) * 5 * time.Hour}
 			compared += sameAsPoints(t, fmt.Sprintf("step %d, %s, %v", step, r.Name(), opts), r, windows, repo, meter, in, opts)
 		}
+		merged += windowsAsPoints(t, rnd, windows, repo, meter, when)
 	}
-	if compared < 200 {
-		t.Errorf("%d buckets were compared: too few", compared)
+	if compared < 200 || merged < 50 {
+		t.Errorf("%d buckets, and %d that were merged, were compared: too few", compared, merged)
 	}
 }
 
@@ -200,6 +202,72 @@ func sameAsPoints(
 		}
 	}
 	return buckets
+}
+
+// windowsAsPoints compares what ReadWindows reads from rollups, in grids of any width and for any measures, with windows over the
+// points.
+func windowsAsPoints(
+	t *testing.T, rnd *rand.Rand, measures []window.Measure[metered], repo *tsdb.Repository[metered], e tsdb.Entity, when func() time.Time,
+) (fromRollups int) {
+	t.Helper()
+	for _, of := range []struct {
+		grid    window.Grid
+		rollups string // that may be read
+	}{
+		{window.Every(30 * time.Minute), "quarter"},
+		{window.Every(45 * time.Minute), "quarter"},
+		{window.Every(2 * time.Hour).In(berlin), "hour"},
+		{window.Days(1), "hour"},
+		{window.Weeks(1, time.Sunday).In(berlin), "hour day"},
+		{window.Months(10_000), "hour day"},
+		{window.Every(10 * time.Minute), ""},
+		{window.Every(time.Hour), "hour"},
+	} {
+		some := slices.Clone(measures)
+		rnd.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+		some = some[:1+rnd.IntN(len(some))]
+		opts := window.Options{Gaps: window.Gaps(rnd.IntN(4)), MaxGap: time.Duration(rnd.IntN(2)) * 5 * time.Hour}
+		if slices.ContainsFunc(some, func(m window.Measure[metered]) bool { return m.Kind == window.State }) && opts.Gaps == window.Linear {
+			opts.Gaps = window.Previous
+		}
+		by, err := window.New(of.grid, some, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := when().Truncate(time.Hour)
+		in := tsdb.Between(from, from.Add(time.Duration(1+rnd.IntN(60))*time.Hour))
+		if rnd.IntN(2) == 0 {
+			in = tsdb.Between(window.Days(1).In(berlin).Start(from), window.Days(1).In(berlin).Next(from.Add(30*time.Hour)))
+		}
+		for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+			w, err := rollup.ReadWindows(t.Context(), repo, by, e, in, order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := fmt.Sprintf("%v of %v from rollup %q, order %v, %+v", of.grid, in, w.Rollup, order, opts)
+			if w.Rollup == "" {
+				if of.rollups != "" && opts.Gaps < window.Previous {
+					t.Fatalf("%s: read from the points", name)
+				}
+				continue
+			}
+			if !strings.Contains(of.rollups, w.Rollup) {
+				t.Fatalf("%s: want one of %q", name, of.rollups)
+			}
+			got, want := all(t, w.Buckets), all(t, by.Read(t.Context(), repo, e, in, order))
+			if len(got) != len(want) {
+				t.Fatalf("%s: %d buckets, by the points %d", name, len(got), len(want))
+			}
+			for i := range got {
+				if !got[i].Start.Equal(want[i].Start) || !got[i].End.Equal(want[i].End) || got[i].Points != want[i].Points || got[i].Partial != want[i].Partial {
+					t.Fatalf("%s: bucket %d is %+v, by the points %+v", name, i, got[i], want[i])
+				}
+				sameValues(t, fmt.Sprintf("%s, bucket at %v", name, got[i].Start), got[i].Values, want[i].Values)
+			}
+			fromRollups += len(got)
+		}
+	}
+	return fromRollups
 }
 
 func all(t *testing.T, seq iter.Seq2[window.Bucket, error]) (out []window.Bucket) {

@@ -85,6 +85,7 @@ type Rollup[T any] struct {
 	layout   layout
 	added    *rollupadd.Shape // nil for a rollup that is derived
 	widest   func() time.Duration
+	bare     func() *Rollup[T] // without sketches
 }
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
@@ -193,6 +194,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
+	r.bare = sync.OnceValue(r.barely)
 	if opts.Mode != Derived {
 		var err error
 		if r.added, err = rollupadd.NewShape(&r.entry); err != nil {

@@ -10,6 +10,18 @@ func init() {
 	inside.JoinBuckets = func(buckets, frame, opts any, rules []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) any {
 		return joinBuckets(buckets.(iter.Seq2[Bucket, error]), frame.(Frame), opts.(Options), rules, ends)
 	}
+	inside.OfAggregator = func(aggregator any) inside.Aggregation {
+		return aggregator.(interface{ aggregation() inside.Aggregation }).aggregation()
+	}
+}
+
+// aggregation implements inside.OfAggregator.
+func (a *Aggregator[T]) aggregation() inside.Aggregation {
+	out := inside.Aggregation{Grid: a.grid, Names: a.names, Options: a.opts}
+	for _, r := range a.rules {
+		out.Rules = append(out.Rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, MaxGap: r.MaxGap})
+	}
+	return out
 }
 
 // joinBuckets joins the buckets of a rollup, and fills their gaps.

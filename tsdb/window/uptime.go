@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 
@@ -62,18 +63,28 @@ func Outages[T any](ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.
 	}
 }
 
-// Uptime is how long an entity was reporting in a bucket.
+// Uptime is how long an entity was reporting in a bucket. Its JSON is {"start":…,"end":…,"up_s":3500,"down_s":100,"outages":1}.
 type Uptime struct {
 	// Start and End are those of the bucket, in the grid's zone.
-	Start time.Time `json:"start"`
-	End   time.Time `json:"end"`
+	Start, End time.Time
 	// Partial says that the interval covers only part of the bucket.
-	Partial bool `json:"partial,omitempty"`
-	// Down is how much of the bucket is in an outage, and Up the rest of its part in the interval, in nanoseconds.
-	Up   time.Duration `json:"up_ns"`
-	Down time.Duration `json:"down_ns"`
+	Partial bool
+	// Down is how much of the bucket is in an outage, and Up the rest of its part in the interval.
+	Up, Down time.Duration
 	// Outages is how many outages the bucket has a part of.
-	Outages int64 `json:"outages"`
+	Outages int64
+}
+
+// MarshalJSON implements json.Marshaler. Up and Down are in seconds.
+func (u Uptime) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Start   time.Time `json:"start"`
+		End     time.Time `json:"end"`
+		Partial bool      `json:"partial,omitempty"`
+		Up      float64   `json:"up_s"`
+		Down    float64   `json:"down_s"`
+		Outages int64     `json:"outages"`
+	}{u.Start, u.End, u.Partial, u.Up.Seconds(), u.Down.Seconds(), u.Outages})
 }
 
 // ReadUptime returns how long an entity was reporting in each bucket of an interval: all of the time that is not in one of

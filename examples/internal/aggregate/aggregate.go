@@ -1,5 +1,5 @@
-// Package aggregate names the numbers of a measure in a window of time, as the parameters of latestapi and the flags of tidectl
-// do.
+// Package aggregate has the names of what a measure has in a window of time, and the form of windows, outages and aligned rows in
+// JSON and CSV. latestapi and tidectl share them.
 package aggregate
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Aggregate is one number of a measure in a window, and the aggregates of package window that it belongs to.
+// Aggregate is one number of a measure in a window, or its states, and the aggregates of package window that it belongs to.
 type Aggregate struct {
 	Name string
 	Kept window.Aggregates
-	of   func(*window.Summary) float64
+	of   func(*window.Summary) float64 // nil for states
 }
 
 // All are all of them. The kind of a measure decides which it has.
@@ -36,6 +36,7 @@ var All = []Aggregate{
 	{"p90", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.9) }},
 	{"p95", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.95) }},
 	{"p99", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.99) }},
+	{"states", window.Durations, nil},
 }
 
 // Names are the names of all.
@@ -58,9 +59,35 @@ func Named(names []string) (of []Aggregate, kept window.Aggregates) {
 	return of, kept
 }
 
-// Number returns the number of a summary, and false if it has none: its measure does not have the aggregate, or the window has no
-// number.
-func (a Aggregate) Number(s *window.Summary) (float64, bool) {
-	x := a.of(s)
-	return x, s.Aggregates&a.Kept != 0 && !math.IsNaN(x) && !math.IsInf(x, 0)
+// value returns what a summary has of the aggregate: a float64, the name of a state, or *window.States. It is nil if the summary has
+// nothing: its measure does not have the aggregate, or the window has no number.
+func (a Aggregate) value(s *window.Summary) any {
+	if s.Aggregates&a.Kept == 0 {
+		return nil
+	}
+	if s.States != nil {
+		switch a.Name {
+		case "states":
+			return s.States
+		case "first":
+			return state(s.States.First)
+		case "last":
+			return state(s.States.Last)
+		}
+	}
+	if a.of == nil {
+		return nil
+	}
+	if x := a.of(s); !math.IsNaN(x) && !math.IsInf(x, 0) {
+		return x
+	}
+	return nil
+}
+
+// state returns the name of a state; nil for none.
+func state(name string) any {
+	if name == "" {
+		return nil
+	}
+	return name
 }

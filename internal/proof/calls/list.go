@@ -143,6 +143,7 @@ var List = []Call{
 	{Func: window.ReadUptime[int], Tenants: One},
 	{Func: window.AlignToGrid[int], Tenants: One},
 	{Func: window.AlignToPoints[int], Tenants: One},
+	{Func: rollup.ReadWindows[int], Tenants: One},
 	{Func: chart.ReadM4[int], Tenants: One},
 	{Func: chart.ReadLTTB[int], Tenants: One},
 }

@@ -112,6 +112,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.WriterOptions](),
 	reflect.TypeFor[tsdb.WriterStats](),
 	reflect.TypeFor[chart.Line](),
+	reflect.TypeFor[rollup.Windows](),
 	reflect.TypeFor[chart.Options](),
 	reflect.TypeFor[chart.Sample](),
 	reflect.TypeFor[chart.Source](),

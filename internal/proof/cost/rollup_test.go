@@ -79,6 +79,19 @@ func chartOf(w *world, length, before time.Duration, columns int) func() {
 	}
 }
 
+// windowsOf returns a read of windows of n days up to noon, or of half hours, which no rollup has.
+func windowsOf(w *world, g window.Grid, length time.Duration, n int) func() {
+	by, err := window.New(g, []window.Measure[reading]{
+		{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }, Aggregates: window.Basic},
+	}, window.Options{})
+	w.ok(err)
+	return func() {
+		found, err := rollup.ReadWindows(w.ctx, w.repo, by, device(0), tsdb.Between(noon.Add(-length), noon))
+		w.ok(err)
+		w.wantN(drain(w, found.Buckets), n)
+	}
+}
+
 var rollups = group{title: "Rollups", calls: []call{
 	{
 		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
@@ -111,6 +124,20 @@ var rollups = group{title: "Rollups", calls: []call{
 			w.pass(worker)
 			w.put(points(noon, 1, n)) // marks the hour again
 			return buckets(w, hourly, noon.Add(-24*time.Hour), 24)
+		},
+	},
+	{
+		covers: []string{"rollup.ReadWindows"}, name: "`rollup.ReadWindows`, of two hours each, from hours", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(2)), seen: always(1),
+		run: func(w *world, n int) func() {
+			w.computedHours(1, 48)
+			return windowsOf(w, window.Every(2*time.Hour), time.Duration(2*n)*time.Hour, n)
+		},
+	},
+	{
+		covers: []string{"rollup.ReadWindows"}, name: "`rollup.ReadWindows`, of half hours, from points", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(1)), seen: each(30, 0),
+		run: func(w *world, n int) func() {
+			w.history(1, 1200)
+			return windowsOf(w, window.Every(30*time.Minute), time.Duration(30*n)*time.Minute, n)
 		},
 	},
 	{

@@ -67,6 +67,7 @@ type Follower struct {
 	mu     sync.Mutex // guards the rest, which polls, Cursor and Close use too
 	seen   seen
 	floor  int64  // of the sweep under way, or of the next one, in units
+	late   int64  // lateUnits at the beginning of the last sweep
 	sweep  *sweep // under way; nil for none
 	closed bool
 }
@@ -116,10 +117,11 @@ func Open(ctx context.Context, o Options, text string) (*Follower, error) {
 		}
 	}
 	var err error
-	if f.sub, err = o.Rows.Feed.Subscribe(o.Rows.Space, takes, func(units int64) bool { return units < f.lateUnits() }); err != nil {
+	if f.sub, err = o.Rows.Feed.Subscribe(o.Rows.Space, takes, o.Rows.Time.Earliest, f.oldestAt); err != nil {
 		return nil, err
 	}
 	f.base, f.stop = context.WithCancel(context.WithoutCancel(o.Base))
+	f.late = f.lateUnits()
 	if err := f.begin(ctx, text != "", place); err != nil {
 		f.Close()
 		return nil, err
@@ -162,8 +164,11 @@ func (f *Follower) begin(ctx context.Context, resumed bool, p place) error {
 }
 
 // lateUnits returns the time before which a point that arrives now is late.
-func (f *Follower) lateUnits() int64 {
-	units, ok := f.Rows.D.Precision.AtOrAfter(f.Rows.Time.Earliest().Add(-f.Lateness))
+func (f *Follower) lateUnits() int64 { return f.oldestAt(f.Rows.Time.Earliest()) }
+
+// oldestAt returns the time of the oldest point that arrives at a time and is not late.
+func (f *Follower) oldestAt(now time.Time) int64 {
+	units, ok := f.Rows.D.Precision.AtOrAfter(now.Add(-f.Lateness))
 	if !ok {
 		return f.Rows.D.Precision.Max()
 	}
@@ -298,6 +303,20 @@ func (f *Follower) wait(ctx context.Context) error {
 	return nil
 }
 
+// nextSweep returns the sweep after the last one. If the clock was set back since, it goes back, too: it would find nothing until
+// the clock has caught up. What it finds before the former floor counts as delivered, since most of it was, and is no longer known.
+func (f *Follower) nextSweep() *sweep {
+	late := f.lateUnits()
+	back := late < f.late && late < f.floor
+	f.late = late
+	if !back {
+		return newSweep(f, f.floor, late)
+	}
+	s := newSweep(f, late, late)
+	s.delivered = f.floor
+	return s
+}
+
 // start starts a poll in the background.
 func (f *Follower) start() {
 	f.mu.Lock()
@@ -306,7 +325,7 @@ func (f *Follower) start() {
 		return
 	}
 	if f.sweep == nil {
-		f.sweep = newSweep(f, f.floor, f.lateUnits())
+		f.sweep = f.nextSweep()
 	}
 	s := f.sweep
 	f.polling = true
@@ -350,7 +369,7 @@ func (f *Follower) Cursor() string {
 	defer f.mu.Unlock()
 	p := place{floor: f.floor}
 	if f.sweep != nil && f.sweep.place != "" {
-		p.row, p.next = f.sweep.place, f.sweep.next
+		p.row, p.next = f.sweep.place, max(f.sweep.next, f.floor) // less if the clock was set back
 	}
 	p.pairs = f.seen.recent(p.floor)
 	return f.Rows.Cursors.Write(f.scope(), p.append(nil))

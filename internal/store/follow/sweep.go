@@ -34,8 +34,10 @@ type sweep struct {
 	floor int64 // the oldest time that is read
 	next  int64 // the floor of the sweep after it
 	began int64 // the time when it began
-	rest  []part
-	place string // the row of the last point that was delivered; "" for none
+	// delivered is a time: older points count as delivered. It is 0 unless the clock was set back.
+	delivered int64
+	rest      []part
+	place     string // the row of the last point that was delivered; "" for none
 }
 
 // part is a range of keys that is still to be read.
@@ -286,7 +288,7 @@ func (r *request) point(h dataset.Hit, key string) bool {
 	if r.f.seen.has(k, h.Units) {
 		return true
 	}
-	if r.baseline {
+	if r.baseline || h.Units < r.delivered {
 		r.f.seen.record(k, h.Units, 0)
 		r.f.narrow()
 		return true

@@ -7,10 +7,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
 // The most followers of a store, and of one tenant.
@@ -25,7 +28,7 @@ const (
 	queueBytes  = 1 << 20
 )
 
-// ErrTooManyFollowers: a store or a tenant has as many followers as it may have.
+// ErrTooManyFollowers: a store has as many followers as it may have.
 var ErrTooManyFollowers = errtype.New("follow.ErrTooMany", "tsdb: too many followers")
 
 // Feed passes the points that a store's calls and writers store to followers. The zero value has no followers, and costs a
@@ -61,7 +64,8 @@ type Subscription struct {
 	of     rowkey.ID // of the dataset
 	tenant string
 	takes  func(path string) bool
-	late   func(units int64) bool // whether a point is too old to be found by reading
+	clock  func() time.Time          // of the store
+	oldest func(now time.Time) int64 // the time of the oldest point that is found by reading, in units
 
 	// Ready receives a value when there may be something to take, and is closed with the subscription.
 	Ready chan struct{}
@@ -74,17 +78,20 @@ type Subscription struct {
 	closed bool
 }
 
-// Subscribe adds a follower of the points in a space whose paths takes accepts. late reports whether a point is too old to be
-// found by reading.
-func (f *Feed) Subscribe(space rowkey.Space, takes func(path string) bool, late func(units int64) bool) (*Subscription, error) {
+// Subscribe adds a follower of the points in a space whose paths takes accepts. clock is that of the store, and oldest returns the
+// time of the oldest point that is found by reading, in units. It refuses one more than MaxTenantFollowers with a *limit.Error.
+func (f *Feed) Subscribe(space rowkey.Space, takes func(path string) bool, clock func() time.Time, oldest func(now time.Time) int64) (*Subscription, error) {
 	of := space.ID("")
-	s := &Subscription{feed: f, of: of, tenant: of.Tenant(), takes: takes, late: late, Ready: make(chan struct{}, 1)}
+	s := &Subscription{feed: f, of: of, tenant: of.Tenant(), takes: takes, clock: clock, oldest: oldest, Ready: make(chan struct{}, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
+	switch n := f.tenants[s.tenant]; {
 	case f.closed:
 		return nil, bt.ErrClosed
-	case f.n >= MaxFollowers || f.tenants[s.tenant] >= MaxTenantFollowers:
+	case n >= MaxTenantFollowers: // first: it also holds if others use the rest
+		id, _ := tenant.Parse(s.tenant)
+		return nil, &limit.Error{ID: limit.Followers, Tenant: id, Limit: MaxTenantFollowers, Used: int64(n) + 1, RetryAfter: limit.RetryFollow}
+	case f.n >= MaxFollowers:
 		return nil, ErrTooManyFollowers
 	}
 	if f.tenants == nil {
@@ -164,6 +171,7 @@ func (f *Feed) stored(w *Write) {
 
 func (f *Feed) pass(m map[rowkey.ID][]*Subscription, w *Write) {
 	var a Arrival
+	var now instant
 	path := w.Entity.Path()
 	for _, s := range m[w.Entity.Dataset()] {
 		if !s.takes(path) {
@@ -176,11 +184,21 @@ func (f *Feed) pass(m map[rowkey.ID][]*Subscription, w *Write) {
 			}
 			a = Arrival{Path: strings.Clone(path), Units: w.Units, ID: strings.Clone(w.ID), Tag: w.D.Tags[0], Payload: bytes.Clone(payload)}
 		}
-		s.add(a)
+		s.add(a, &now)
 	}
 }
 
-func (s *Subscription) add(a Arrival) {
+// instant is a time that is read when it is first needed: all followers of a write share one reading.
+type instant struct{ at time.Time }
+
+func (i *instant) of(clock func() time.Time) time.Time {
+	if i.at.IsZero() {
+		i.at = clock()
+	}
+	return i.at
+}
+
+func (s *Subscription) add(a Arrival, now *instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -188,13 +206,14 @@ func (s *Subscription) add(a Arrival) {
 	}
 	if !s.full && (len(s.queue) == queuePoints || s.bytes+len(a.Payload) > queueBytes && len(s.queue) > 0) {
 		s.full = true
+		oldest := s.oldest(now.of(s.clock))
 		for i := range s.queue {
-			s.drop(s.queue[i].Units)
+			s.drop(s.queue[i].Units, oldest)
 		}
 		s.queue, s.bytes = nil, 0
 	}
 	if s.full {
-		s.drop(a.Units)
+		s.drop(a.Units, s.oldest(now.of(s.clock)))
 	} else {
 		s.queue = append(s.queue, a)
 		s.bytes += len(a.Payload)
@@ -205,8 +224,9 @@ func (s *Subscription) add(a Arrival) {
 	}
 }
 
-func (s *Subscription) drop(units int64) {
-	if !s.late(units) {
+// drop notes a point that does not fit if a read does not find it.
+func (s *Subscription) drop(units, oldest int64) {
+	if units >= oldest {
 		return
 	}
 	if s.lost.Points == 0 {

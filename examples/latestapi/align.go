@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// series is a measure of an entity, one column of the aligned rows.
+type series struct {
+	Key     key    `json:"key"`
+	Measure string `json:"measure"`
+}
+
+// alignQuery is the aligned rows that a request asks for. Each entity has all measures.
+type alignQuery struct {
+	Entities []tsdb.Entity
+	Names    []string // of the measures
+	In       tsdb.Interval
+	Grid     *window.Grid // nil for a row at the time of each point
+	Opts     window.AlignOptions
+}
+
+// align answers POST: the values of several entities at the same times, those of a grid or of their points.
+func (s *server) align(w http.ResponseWriter, r request) error {
+	p := r.params
+	q := alignQuery{In: p.bounded(), Opts: window.AlignOptions{MaxAge: p.duration("max_age"), Order: p.order(tsdb.OldestFirst)}}
+	if _, ok := p.values["every"]; ok {
+		grid := p.grid()
+		q.Grid = &grid
+	}
+	if numbers := r.dataset.numbers(); len(numbers) == 0 {
+		p.refuse("dataset", "without numbers", "one with a measure that is a number")
+	} else {
+		q.Names = p.list("measures", numbers)
+	}
+	as, err := r.accepted(asJSON, asCSV)
+	if err := errors.Join(p.check(), err); err != nil {
+		return err
+	}
+	keys, err := readKeys(r.Request)
+	if err != nil {
+		return err
+	}
+	if n := len(keys) * len(q.Names); n > window.MaxSeries {
+		return refused("keys", fmt.Sprintf("%d keys with %d measures", len(keys), len(q.Names)), fmt.Sprintf("up to %d series: one for each measure of each key", window.MaxSeries))
+	}
+	answer := struct {
+		Series []series              `json:"series"`
+		Rows   []window.Row[float64] `json:"rows"`
+	}{nil, []window.Row[float64]{}}
+	header := []string{"time"}
+	for _, fields := range keys {
+		k, err := keyOf(r.dataset.fields(), fields)
+		if err != nil {
+			return err
+		}
+		e, err := r.dataset.entity(k.parts)
+		if err != nil {
+			return err
+		}
+		q.Entities = append(q.Entities, e)
+		for _, name := range q.Names {
+			answer.Series = append(answer.Series, series{k, name})
+			header = append(header, strings.Join(k.parts, "/")+" "+name)
+		}
+	}
+	rows := r.dataset.align(r.Context(), r.tenant, q)
+	if as == asCSV {
+		return s.sendCSV(w, r, header, func(yield func([]string, error) bool) {
+			for row, err := range rows {
+				if _, bad := errors.AsType[*tsdb.PointError](err); !bad && !yield(aggregate.AlignedRow(&row), err) {
+					return
+				}
+			}
+		})
+	}
+	for row, err := range rows {
+		if _, bad := errors.AsType[*tsdb.PointError](err); bad {
+			continue // it changes nothing
+		}
+		if err == nil && len(answer.Rows) == maxBuckets {
+			err = window.ErrTooManyFilled
+		}
+		if err != nil {
+			return err
+		}
+		answer.Rows = append(answer.Rows, row)
+	}
+	return write(w, answer)
+}
+
+func (s served[T]) align(ctx context.Context, id tenant.ID, q alignQuery) iter.Seq2[window.Row[float64], error] {
+	repo := s.schema.For(s.store, id)
+	var all []window.Series[float64]
+	for _, e := range q.Entities {
+		for _, name := range q.Names {
+			m := s.of[slices.IndexFunc(s.of, func(m window.Measure[T]) bool { return m.Name == name })]
+			all = append(all, window.NewSeries(repo, e, func(v T) (float64, bool) { return numberOf(&m, v) }))
+		}
+	}
+	if q.Grid == nil {
+		return window.AlignToPoints(ctx, q.In, all, q.Opts)
+	}
+	return window.AlignToGrid(ctx, *q.Grid, q.In, all, q.Opts)
+}
+
+// numberOf returns the number of a value for a measure.
+func numberOf[T any](m *window.Measure[T], v T) (float64, bool) {
+	if m.Int == nil {
+		return m.Of(v)
+	}
+	units, ok := m.Int(v)
+	return window.NewDecimal(units, m.Decimals).Float64(), ok
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+func windowFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		requiredTime("from", "the `time` at which the first window begins"), requiredTime("to", "the `time` at which the last one ends"),
+		&cli.StringSliceFlag{Name: "measure", Usage: measureUsage(", with its kind unless it is a gauge, as kwh:counter or relay:state; may be repeated")},
+		&cli.StringFlag{Name: "every", Usage: "the `width`: 15m, 1h, 1d, 1w, 1mo", Required: true},
+		zoneFlag(),
+		&cli.StringSliceFlag{Name: "aggregate", Usage: "one of " + strings.Join(aggregate.Names(), ", ") + "; those of the kind by default"},
+		&cli.StringFlag{Name: "gaps", Usage: "how windows without a number are filled: leave-out, null, previous or linear", Value: "leave-out"},
+		&cli.DurationFlag{Name: "max-gap", Usage: "the longest `time` that is filled; 0 for any"},
+	}, more...)
+}
+
+func zoneFlag() cli.Flag {
+	return &cli.StringFlag{Name: "zone", Usage: "the time `zone` of the days, as Europe/Berlin", Value: "UTC"}
+}
+
+// windows prints aggregates by window of time.
+func (a *app) windows() *cli.Command {
+	return &cli.Command{
+		Name: "windows", Usage: "print aggregates of the fields of an entity by hours, days or any other width", ArgsUsage: pointArgs, HideHelpCommand: true,
+		Flags: windowFlags(&cli.BoolFlag{
+			Name: "rollups", Usage: "read a rollup where one fits; its measures must be the fields of the same names",
+		}),
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+			q, err := queryOf(c)
+			if err != nil {
+				return err
+			}
+			found, err := q.read(ctx, c, v, e)
+			if err != nil {
+				return err
+			}
+			if found.Rollup != "" {
+				a.say("Read from rollup %s", found.Rollup)
+			}
+			out, err := a.rows(q.columns.Header()...)
+			if err != nil {
+				return err
+			}
+			for b, err := range found.Buckets {
+				if _, one := errors.AsType[*tsdb.PointError](err); one {
+					a.say("%v", err)
+					continue
+				}
+				if err != nil {
+					return out.end(err)
+				}
+				q.count(&b)
+				if err := out.add(q.columns.Bucket(&b), q.columns.Row(&b)...); err != nil {
+					return err
+				}
+			}
+			return errors.Join(out.end(nil), q.missing(c))
+		}),
+	}
+}
+
+// shownGroup is the windows of a group in JSON.
+type shownGroup struct {
+	Key      map[string]string  `json:"key"`
+	Entities int                `json:"entities"`
+	Buckets  []aggregate.Bucket `json:"buckets"`
+}
+
+// groups prints the windows of groups of entities.
+func (a *app) groups() *cli.Command {
+	return &cli.Command{
+		Name: "groups", Usage: "print windows of groups of entities, each adding up those of its entities", ArgsUsage: prefixArgs, HideHelpCommand: true,
+		Flags: windowFlags(&cli.StringFlag{Name: "by", Usage: "the last key `field` that the entities of a group share; without it, all entities are one group"}),
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+			q, err := queryOf(c)
+			if err != nil {
+				return err
+			}
+			p, err := prefixOf(c, v)
+			if err != nil {
+				return err
+			}
+			key := v.Describe().Key
+			given := len(p.Parts())
+			share := given
+			if by := c.String("by"); by != "" {
+				share = slices.Index(key, by) + 1
+				if share < max(given, 1) || share == len(key) {
+					return usageError{fmt.Errorf("--by is %q; want one of %s", by, strings.Join(key[max(given-1, 0):len(key)-1], ", "))}
+				}
+			}
+			header := slices.Concat(key[:share], q.columns.Header())
+			out, err := a.rows(slices.Insert(header, share+2, "entities")...) // behind start and end
+			if err != nil {
+				return err
+			}
+			for g, err := range under.Windows(ctx, v.Repository(), q.windows, p, share-given, interval(c), tsdb.OldestFirst) {
+				if err != nil {
+					return out.end(err)
+				}
+				values := valuesOf(v, g.Prefix)
+				shown := shownGroup{Key: map[string]string{}, Entities: g.Entities, Buckets: []aggregate.Bucket{}}
+				for i, value := range values {
+					shown.Key[key[i]] = value
+				}
+				for i := range g.Buckets {
+					b := &g.Buckets[i]
+					q.count(b)
+					if a.form == "json" {
+						shown.Buckets = append(shown.Buckets, q.columns.Bucket(b))
+						continue
+					}
+					row := slices.Insert(slices.Concat(values, q.columns.Row(b)), share+2, strconv.FormatInt(b.Entities, 10))
+					if err := out.add(nil, row...); err != nil {
+						return err
+					}
+				}
+				if a.form == "json" {
+					if err := out.add(shown); err != nil {
+						return err
+					}
+				}
+			}
+			return errors.Join(out.end(nil), q.missing(c))
+		}),
+	}
+}
+
+// valuesOf returns the values of a prefix's key fields as text.
+func valuesOf(v *inspect.View, p tsdb.Prefix) []string {
+	parts := p.Parts()
+	n := len(parts)
+	return v.Values(tsdb.NewEntity(append(parts, slices.Repeat([]string{"0"}, len(v.Describe().Key)-n)...)...))[:n]
+}
+
+// windowQuery is what the flags of windows ask for.
+type windowQuery struct {
+	windows  *window.Aggregator[inspect.Payload]
+	measures []measure
+	columns  aggregate.Columns
+	points   atomic.Int64 // of the windows
+	rollup   bool         // its numbers are not counted
+}
+
+// count notes the points of a window.
+func (q *windowQuery) count(b *window.Bucket) { q.points.Add(b.Points) }
+
+// missing returns an error where points were read and none of them has a value of a measure.
+func (q *windowQuery) missing(c *cli.Command) (err error) {
+	for i := range q.measures {
+		if !q.rollup {
+			err = errors.Join(err, q.measures[i].missing(c, q.points.Load()))
+		}
+	}
+	return err
+}
+
+// read returns the windows of an entity.
+func (q *windowQuery) read(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) (rollup.Windows, error) {
+	repo := v.Repository()
+	if c.Bool("rollups") {
+		var err error
+		repo, err = v.WithRollups(func(field string, p inspect.Payload) (float64, bool) { // others are not shown
+			i := slices.IndexFunc(q.measures, func(m measure) bool { return m.Name == field && m.Of != nil })
+			if i < 0 {
+				return 0, false
+			}
+			return q.measures[i].Of(p)
+		})
+		if err != nil {
+			return rollup.Windows{}, err
+		}
+	}
+	found, err := rollup.ReadWindows(ctx, repo, q.windows, e, interval(c), tsdb.OldestFirst)
+	q.rollup = found.Rollup != ""
+	return found, err
+}
+
+// gridOf returns the grid of the flags.
+func gridOf(c *cli.Command) (window.Grid, error) {
+	grid, err := window.Parse(c.String("every"))
+	if err != nil {
+		return grid, usageError{fmt.Errorf("--every: %w", err)}
+	}
+	zone, err := time.LoadLocation(c.String("zone"))
+	if err != nil {
+		return grid, usageError{fmt.Errorf("--zone: %w", err)}
+	}
+	if grid = grid.In(zone); grid.Check() != nil {
+		return grid, usageError{fmt.Errorf("--every: %w", grid.Check())}
+	}
+	return grid, nil
+}
+
+func queryOf(c *cli.Command) (*windowQuery, error) {
+	grid, err := gridOf(c)
+	if err != nil {
+		return nil, err
+	}
+	opts := window.Options{MaxGap: c.Duration("max-gap")}
+	if err := opts.Gaps.UnmarshalText([]byte(c.String("gaps"))); err != nil {
+		return nil, usageError{fmt.Errorf("--gaps: %w", err)}
+	}
+	names := c.StringSlice("aggregate")
+	for _, name := range names {
+		if !slices.Contains(aggregate.Names(), name) {
+			return nil, usageError{fmt.Errorf("--aggregate is %q; want one of %s", name, strings.Join(aggregate.Names(), ", "))}
+		}
+	}
+	texts := c.StringSlice("measure")
+	if len(texts) == 0 {
+		texts = []string{""}
+	}
+	q := &windowQuery{}
+	var of []window.Measure[inspect.Payload]
+	for _, text := range texts {
+		m, err := measureOf(text)
+		if err != nil {
+			return nil, err
+		}
+		shown, kept := aggregate.Named(names)
+		switch {
+		case len(names) > 0:
+			kept |= window.Count
+		case m.Text != nil:
+			shown, kept = aggregate.All, window.Count|window.Ends|window.Durations
+		default:
+			shown, kept = aggregate.All, 0
+		}
+		if m.Aggregates, err = m.Kind.Resolve(kept); err != nil {
+			return nil, usageError{fmt.Errorf("--measure %s: %w", text, err)}
+		}
+		q.measures, q.columns, of = append(q.measures, m), q.columns.With(m.Name, m.Aggregates, shown), append(of, m.Measure)
+	}
+	if q.windows, err = window.New(grid, of, opts); err != nil {
+		return nil, usageError{err}
+	}
+	return q, nil
+}

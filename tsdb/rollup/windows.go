@@ -1,0 +1,285 @@
+package rollup
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Windows are buckets that have not been read yet.
+type Windows struct {
+	// Rollup is the name of the rollup that the buckets are read from. It is empty if they are read from the points.
+	Rollup string
+	// Buckets reads the buckets. Each loop over it reads from the table, and leaving the loop ends the read.
+	Buckets iter.Seq2[window.Bucket, error]
+}
+
+// ReadWindows returns the buckets that by.Read returns for an entity, newest first or in another tsdb.Order. It reads a rollup of the
+// repository's schema where one fits, and else the points. A derived rollup fits if
+//
+//   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
+//     window.Integral has the same Linear and MaxGap. If gaps are filled by window.Previous or window.Linear, it also keeps
+//     window.Ends. None of them has Added;
+//   - each bucket of the aggregator's grid, and the interval, starts and ends where buckets of the rollup do;
+//   - the interval does not start before the rollup's oldest buckets.
+//
+// Of several, it reads the one with the widest buckets, and merges them into those of the grid. The numbers are those that the
+// rollup counts: with its Decimals, and without those above its Max. They may go back further than the points. A point that does not
+// decode is counted as Bad, but not yielded if a rollup is read.
+//
+// From a rollup it costs what Reader.Buckets costs for the interval; from the points, what window.Aggregator.Read costs. ReadWindows itself sends no request, except that a store may read the class of the tenant, which
+// it remembers. The tenant's limit on the length of ranges applies to reads of points only. The errors of arguments match ErrInvalid.
+func ReadWindows[T any](
+	ctx context.Context, repo *tsdb.Repository[T], by *window.Aggregator[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption,
+) (Windows, error) {
+	if repo == nil {
+		return Windows{}, invalid.New(ErrInvalid, "repository", "nil", "a repository")
+	}
+	if by == nil {
+		return Windows{}, invalid.New(ErrInvalid, "aggregator", "nil", "an aggregator from window.New")
+	}
+	o, err := inside.ReadOptions(opts)
+	if err != nil {
+		return Windows{}, err
+	}
+	asked := asked{Aggregation: inside.OfAggregator(by), in: in}
+	asked.grid, asked.opts = asked.Grid.(window.Grid), asked.Options.(window.Options)
+	var ok bool
+	asked.start, ok = in.Start()
+	asked.end, asked.closed = in.End()
+	asked.closed = asked.closed && ok && in.Check() == nil && len(asked.Rules) > 0
+	def, err := choose(ctx, repo, &asked)
+	if err != nil {
+		return Windows{}, err
+	}
+	if def == nil {
+		return Windows{Buckets: by.Read(ctx, repo, e, in, opts...)}, nil
+	}
+	w := newWindowing(def, &asked)
+	return Windows{Rollup: def.name, Buckets: w.sequence(ctx, For(def, repo), e, tsdb.Order(o.Order))}, nil
+}
+
+// asked is what windows are asked for.
+type asked struct {
+	inside.Aggregation
+	grid       window.Grid
+	opts       window.Options
+	in         tsdb.Interval
+	start, end time.Time
+	closed     bool // it has both ends, and the aggregator has measures
+}
+
+// choose returns the rollup to read; nil for the points.
+func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (chosen *Rollup[T], err error) {
+	in, err := inside.OfRepository(repo)
+	if err == nil {
+		err = in.Allow(ctx)
+	}
+	if err != nil || !a.closed || !a.start.Before(a.end) {
+		return nil, err
+	}
+	age, err := in.RollupAge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := in.Clock()
+	for _, r := range in.Rollups {
+		def, ok := r.Definition.(*Rollup[T])
+		if !ok || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widestBucket() <= chosen.widestBucket() {
+			continue
+		}
+		if r = r.Within(age); r.Bounded && a.start.Before(now.Add(-r.Age)) || !def.divides(a) {
+			continue
+		}
+		chosen = def
+	}
+	return chosen, nil
+}
+
+// keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one of them.
+func (r *Rollup[T]) keeping(a *asked) []int {
+	out := make([]int, len(a.Rules))
+	for i, rule := range a.Rules { // each measure keeps its count
+		needed := window.Aggregates(rule.Aggregates)
+		if a.opts.Gaps == window.Previous || a.opts.Gaps == window.Linear {
+			needed |= window.Ends
+		}
+		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
+			return m.Name == a.Names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added &&
+				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap)
+		})
+		if out[i] < 0 {
+			return nil
+		}
+	}
+	return out
+}
+
+// mostCompared is how many buckets of a grid are compared one by one with those of a rollup. For more, samples are cheaper.
+const mostCompared = 5000
+
+// divides reports whether the interval, and each bucket of the grid in it, starts and ends where buckets of the rollup do.
+func (r *Rollup[T]) divides(a *asked) bool {
+	begins := func(t time.Time) bool { return r.grid.Start(t).Equal(t) }
+	if !begins(a.start) || !begins(a.end) {
+		return false
+	}
+	at := a.start
+	for range mostCompared {
+		next := a.grid.Next(at)
+		if !next.After(at) { // outside of the calendar
+			return false
+		}
+		if at = next; !at.Before(a.end) {
+			return true
+		}
+		if !begins(at) {
+			return false
+		}
+	}
+	_, ok := nested(r.grid, a.grid)
+	return ok
+}
+
+// windowing merges the buckets of a rollup into those of another grid.
+type windowing[T any] struct {
+	*Rollup[T] // what is asked for: the grid, and the measures with the aggregates asked for
+	from       []int
+	asked      *asked
+}
+
+func newWindowing[T any](def *Rollup[T], a *asked) windowing[T] {
+	w := windowing[T]{Rollup: &Rollup[T]{name: def.name, grid: a.grid}, from: def.keeping(a), asked: a}
+	w.entry.Late = def.entry.Late
+	for i, k := range w.from {
+		m := def.measures[k]
+		m.Aggregates = window.Aggregates(a.Rules[i].Aggregates)
+		w.measures = append(w.measures, m)
+	}
+	return w
+}
+
+// pick returns a bucket of the rollup with the measures that are asked for.
+func (w windowing[T]) pick(b bucket) bucket {
+	values := make([]sums, len(w.from))
+	for i, k := range w.from {
+		values[i] = b.values[k]
+		values[i].missing &= w.measures[i].Aggregates
+		if !w.measures[i].has(window.Quantiles) {
+			values[i].sketch = nil
+		}
+	}
+	b.values = values
+	return b
+}
+
+// sequence returns the buckets of the grid.
+func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity, order tsdb.Order) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
+		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
+		rows := 0
+		l, err := r.level(ctx, false)
+		defer func() {
+			op.Returned(rows)
+			op.End(err)
+		}()
+		path := ""
+		if err == nil {
+			path, err = l.path(e)
+		}
+		if err != nil {
+			yield(window.Bucket{}, err)
+			return
+		}
+		ctx, cancel := l.table.Bound(ctx, true)
+		defer cancel()
+		if !slices.ContainsFunc(w.measures, func(m Measure[T]) bool { return m.has(window.Quantiles) }) {
+			l = l.withoutSketches()
+		}
+		alone := func(yield func(window.Bucket, error) bool) {
+			stopped, err := false, error(nil)
+			err = w.merged(ctx, l, path, order == tsdb.NewestFirst, func(b window.Bucket) bool {
+				stopped = !yield(b, nil)
+				return !stopped
+			})
+			if err != nil && !stopped {
+				yield(window.Bucket{}, err)
+			}
+		}
+		frame := window.Frame{Grid: w.grid, Measures: w.asked.Names, Interval: w.asked.in, Order: order}
+		ends := func(before bool) ([]inside.JoinNumber, error) {
+			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
+		}
+		joined := inside.JoinBuckets(iter.Seq2[window.Bucket, error](alone), frame, w.asked.opts, w.rules(), ends)
+		for b, failed := range joined.(iter.Seq2[window.Bucket, error]) {
+			if err = failed; err == nil {
+				rows++
+			}
+			if !yield(b, failed) {
+				return
+			}
+		}
+	}
+}
+
+// merged visits the buckets of the grid that are not empty, in order. They know only their own numbers.
+func (w windowing[T]) merged(ctx context.Context, l *level[T], path string, newest bool, visit func(window.Bucket) bool) error {
+	now := l.in.Clock().UnixMilli()
+	var current bucket
+	end := int64(-1) // of the current bucket; -1 if there is none
+	flush := func() bool { return end < 0 || visit(w.public(&current, now)) }
+	err := l.read(ctx, path, l.spanOf(w.asked.in), newest, func(b bucket) (bool, error) {
+		if end < 0 || b.start < current.start || b.start >= end {
+			if !flush() {
+				return false, nil
+			}
+			start, next := w.grid.Bucket(time.UnixMilli(b.start))
+			current = bucket{start: max(0, start.UnixMilli()), values: make([]sums, len(w.measures))}
+			end = next.UnixMilli()
+		}
+		later := w.pick(b)
+		if newest { // the merged bucket is later than b
+			first := bucket{start: current.start, values: make([]sums, len(w.measures))}
+			w.merge(&first, later)
+			current, later = first, current
+		}
+		w.merge(&current, later)
+		return true, nil
+	})
+	if err == nil {
+		flush()
+	}
+	return err
+}
+
+// withoutSketches returns the level without its sketches, which are then neither read nor decoded.
+func (l *level[T]) withoutSketches() *level[T] {
+	bare := *l
+	bare.Rollup = l.bare()
+	if l.source != nil {
+		bare.source = l.source.withoutSketches()
+	}
+	return &bare
+}
+
+// barely returns the rollup without the sketches of its measures, for reads.
+func (r *Rollup[T]) barely() *Rollup[T] {
+	if len(r.layout.sketches) == 0 {
+		return r
+	}
+	bare := *r
+	bare.measures = slices.Clone(r.measures)
+	for i := range bare.measures {
+		bare.measures[i].Aggregates &^= window.Quantiles
+	}
+	bare.layout = newLayout(r.opts.Retention.Name, bare.measures, true)
+	return &bare
+}
