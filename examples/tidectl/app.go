@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, std streams) error {
 				Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
 				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
 			},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries", Value: "text", Destination: &a.form},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries; parquet for range", Value: "text", Destination: &a.form},
 		},
 		Commands:       []*cli.Command{a.tenants(), a.datasets(), a.retention(), a.advise(), a.heatmap(), a.lab(), a.get(), a.latest(), a.rangeUnder(), a.windows(), a.groups(), a.align(), a.outages(), a.uptime(), a.chart(), a.silent(), a.watch(), a.put()}, // the other capabilities add theirs here
 		Reader:         std.in,

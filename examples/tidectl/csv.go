@@ -2,33 +2,35 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
-// csvWriter converts the export of one dataset to CSV as in RFC 4180, except that lines end with \n alone: otherwise package csv
-// would change values that contain line ends. The columns are the key fields, by name, then time, class, tag, json and base64,
-// and the id if points have an identity. A payload is in either json or base64.
-type csvWriter struct {
-	out  io.WriteCloser
-	rows *csv.Writer
-	view *inspect.View // which knows the kinds of key fields
-	rest []byte        // of a line that is not whole
+// tableWriter converts the export of one dataset to a table for other programs: to Parquet, or to CSV as in RFC 4180, except that lines
+// end with \n alone: otherwise package csv would change values that contain line ends. The columns of CSV are the key fields, by name,
+// then time, class, tag, json and base64, and the id if points have an identity. A payload is in either json or base64.
+type tableWriter struct {
+	out     io.WriteCloser
+	rows    *csv.Writer
+	parquet *parquetWriter // or nil for CSV
+	view    *inspect.View  // which knows the kinds of key fields
+	rest    []byte         // of a line that is not whole
 }
 
-func newCSV(out io.WriteCloser, v *inspect.View) *csvWriter {
-	return &csvWriter{out: out, rows: csv.NewWriter(out), view: v}
+func newCSV(out io.WriteCloser, v *inspect.View) *tableWriter {
+	return &tableWriter{out: out, rows: csv.NewWriter(out), view: v}
 }
 
 // Write takes some of an export.
-func (w *csvWriter) Write(b []byte) (int, error) {
+func (w *tableWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	for {
 		line, rest, whole := bytes.Cut(b, []byte{'\n'})
@@ -44,7 +46,7 @@ func (w *csvWriter) Write(b []byte) (int, error) {
 }
 
 // line takes a line of an export: its header, a point, or a sum.
-func (w *csvWriter) line(text []byte) error {
+func (w *tableWriter) line(text []byte) error {
 	var l struct {
 		Tidemark string
 		Dataset  string
@@ -55,10 +57,27 @@ func (w *csvWriter) line(text []byte) error {
 		Class    string
 		Tag      string
 		JSON     json.RawMessage
-		Base64   string
+		Base64   []byte
 	}
 	if err := json.Unmarshal(text, &l); err != nil {
 		return err
+	}
+	if w.parquet != nil {
+		if l.Dataset == "" {
+			return nil
+		}
+		p := inspect.Point{Entity: tsdb.NewEntity(l.Entity...), ID: l.ID, Class: l.Class, Tag: l.Tag, Payload: l.JSON}
+		if l.JSON == nil {
+			p.Payload = l.Base64
+		}
+		if l.Units != nil {
+			return fmt.Errorf("a point of %s is after the year 9999, which Parquet's nanoseconds do not reach", p.Entity)
+		}
+		var err error
+		if p.Time, err = time.Parse(time.RFC3339Nano, l.Time); err != nil {
+			return err
+		}
+		return w.parquet.add(p)
 	}
 	d := w.view.Describe()
 	var id []string // a column at the end, where there are IDs
@@ -75,15 +94,22 @@ func (w *csvWriter) line(text []byte) error {
 		if d.Identity {
 			id = []string{l.ID}
 		}
-		return w.rows.Write(slices.Concat(w.view.Values(tsdb.NewEntity(l.Entity...)), []string{l.Time, l.Class, l.Tag, string(l.JSON), l.Base64}, id))
+		return w.rows.Write(slices.Concat(w.view.Values(tsdb.NewEntity(l.Entity...)), []string{l.Time, l.Class, l.Tag, string(l.JSON), base64.StdEncoding.EncodeToString(l.Base64)}, id))
 	}
 	return nil
 }
 
-func (w *csvWriter) flush() error {
-	w.rows.Flush()
-	return w.rows.Error()
+// end writes what is left of a table that is complete. Of one that is not, CSV has the rows so far, and Parquet no end.
+func (w *tableWriter) end(failed error) error {
+	switch {
+	case w.parquet == nil:
+		w.rows.Flush()
+		return w.rows.Error()
+	case failed == nil:
+		return w.parquet.end()
+	}
+	return nil
 }
 
-// Close writes what is left, and closes the file.
-func (w *csvWriter) Close() error { return errors.Join(w.flush(), w.out.Close()) }
+// Close closes the file.
+func (w *tableWriter) Close() error { return w.out.Close() }

@@ -66,6 +66,18 @@ func measureOf(text string) (measure, error) {
 	return m, nil
 }
 
+// measuresOf returns the measures that a flag names, each as measureOf does.
+func measuresOf(texts []string) (out []measure, err error) {
+	for _, text := range texts {
+		m, err := measureOf(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
 // numbersOf returns the measure that a flag names if it has numbers.
 func numbersOf(text string) (measure, error) {
 	m, err := measureOf(text)

@@ -237,6 +237,11 @@ func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tena
 		switch asCSV := a.form == "csv"; {
 		case asCSV && (c.Name == "watch" || c.Name == "put"):
 			return usageError{fmt.Errorf("--output is csv; want text or json for %s", c.Name)}
+		case a.form == "parquet" && c.Name != "range":
+			return usageError{fmt.Errorf("--output is parquet, which is for range; for a whole dataset there is tenants export")}
+		case a.form == "parquet" && terminal(a.std.out):
+			return usageError{fmt.Errorf("--output is parquet, which a terminal does not show: redirect it to a file")}
+		case a.form == "parquet":
 		case !asCSV && a.form != "text" && a.form != "json":
 			return usageError{fmt.Errorf("--output is %q; want text, json or csv", a.form)}
 		}

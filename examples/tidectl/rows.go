@@ -79,17 +79,21 @@ func (r *rows) end(err error) error {
 	return err
 }
 
-// pointRows prints points: as printPoint does, or as CSV with the columns of an export, except for the class.
+// pointRows prints points: as printPoint does, as Parquet, or as CSV with the columns of an export, except for the class.
 type pointRows struct {
 	app     *app
 	view    *inspect.View
 	csv     *rows
+	parquet *parquetWriter
 	printed int
 }
 
-func (a *app) points(v *inspect.View) (p *pointRows, err error) {
+func (a *app) points(v *inspect.View, measures ...measure) (p *pointRows, err error) {
 	p = &pointRows{app: a, view: v}
-	if a.form == "csv" {
+	switch a.form {
+	case "parquet":
+		p.parquet, err = newParquet(a.std.out, v, measures)
+	case "csv":
 		p.csv, err = a.rows(append(slices.Clone(v.Describe().Key), "time", "id", "tag", "json", "base64", "error")...)
 	}
 	return p, err
@@ -97,6 +101,9 @@ func (a *app) points(v *inspect.View) (p *pointRows, err error) {
 
 func (p *pointRows) add(of inspect.Point) error {
 	p.printed++
+	if p.parquet != nil {
+		return p.parquet.add(of)
+	}
 	if p.csv == nil {
 		return p.app.printPoint(p.view, of)
 	}
@@ -106,6 +113,9 @@ func (p *pointRows) add(of inspect.Point) error {
 }
 
 func (p *pointRows) end(err error) error {
+	if p.parquet != nil && err == nil {
+		return p.parquet.end()
+	}
 	if p.csv == nil {
 		return err
 	}

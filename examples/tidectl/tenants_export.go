@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -26,7 +27,8 @@ func (a *app) tenantsExport() *cli.Command {
 			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; may be repeated"},
-			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes, or csv, of one --dataset, for other programs", Value: "ndjson"},
+			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes; or csv or parquet, of one --dataset, for other programs", Value: "ndjson"},
+			&cli.StringSliceFlag{Name: "measure", Usage: "of parquet, a column with the `field` of the payloads, as temp_c or motor.temp_c; door:state for a text; may be repeated"},
 			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 		},
 		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
@@ -42,26 +44,43 @@ func (a *app) tenantsExport() *cli.Command {
 			if goOn && (name == "-" || opts.Datasets != nil || c.IsSet("from") || c.IsSet("to")) {
 				return usageError{errors.New("--continue takes a --file that is there, and what that was asked for")}
 			}
-			asCSV := c.String("format") == "csv"
+			format := c.String("format")
+			table := format == "csv" || format == "parquet"
 			switch {
-			case !asCSV && c.String("format") != "ndjson":
-				return usageError{fmt.Errorf("--format is %q; want ndjson or csv", c.String("format"))}
-			case asCSV && (len(opts.Datasets) != 1 || goOn):
-				return usageError{errors.New("--format csv takes one --dataset, and no --continue")}
+			case !table && format != "ndjson":
+				return usageError{fmt.Errorf("--format is %q; want ndjson, csv or parquet", format)}
+			case table && (len(opts.Datasets) != 1 || goOn):
+				return usageError{fmt.Errorf("--format %s takes one --dataset, and no --continue", format)}
+			case format != "parquet" && c.IsSet("measure"):
+				return usageError{errors.New("--measure is for --format parquet")}
 			}
 			var v *inspect.View
-			if asCSV {
+			if table {
 				var err error
 				if v, err = inspect.Open(ctx, store, id, opts.Datasets[0]); err != nil {
 					return err
 				}
 			}
+			measures, err := measuresOf(c.StringSlice("measure"))
+			if err == nil && format == "parquet" {
+				_, err = newParquet(io.Discard, v, measures) // refuses columns before it makes a file
+			}
+			if err != nil {
+				return err
+			}
 			w, err := a.create(ctx, name, goOn, &opts)
 			if err != nil || w == nil {
 				return err
 			}
-			if asCSV {
+			switch format {
+			case "csv":
 				w = newCSV(w, v)
+			case "parquet":
+				p, err := newParquet(w, v, measures)
+				if err != nil {
+					return err
+				}
+				w = &tableWriter{out: w, parquet: p, view: v}
 			}
 			bar := a.bar("Exporting", -1)
 			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
@@ -69,8 +88,8 @@ func (a *app) tenantsExport() *cli.Command {
 			bar.end()
 			err = errors.Join(err, finish(w, name, err))
 			written := name == "-" || !removeEmpty(name, err)
-			if err != nil && asCSV && written && name != "-" {
-				return fmt.Errorf("%w; %s is not whole, and CSV cannot be continued: delete it", err, name)
+			if err != nil && table && written && name != "-" {
+				return fmt.Errorf("%w; %s is not whole, and %s cannot be continued: delete it", err, name, strings.ToUpper(format))
 			}
 			if err != nil && ctx.Err() != nil && name != "-" {
 				if !written {
@@ -85,11 +104,11 @@ func (a *app) tenantsExport() *cli.Command {
 				a.say("Exported  %d points of %s", got.Points, id)
 				return nil
 			}
-			if asCSV {
+			if table {
 				got.Bytes, got.Lines = 0, 0 // those of the other format
 			}
 			return a.print(got, func(w *tabwriter.Writer) {
-				if asCSV {
+				if table {
 					fmt.Fprintf(w, "Exported  %d points of %s to %s\n", got.Points, id, name)
 					return
 				}
@@ -103,9 +122,9 @@ func (a *app) tenantsExport() *cli.Command {
 // crash of the machine.
 func finish(w io.Closer, name string, failed error) error {
 	var flushed error
-	if c, ok := w.(*csvWriter); ok {
-		flushed = c.flush()
-		w = c.out
+	if t, ok := w.(*tableWriter); ok {
+		flushed = t.end(failed)
+		w = t.out
 	}
 	f, ok := w.(*os.File)
 	if !ok || failed != nil || flushed != nil {
