@@ -26,7 +26,7 @@ const (
 // state, a string; and the payload: as text in json, or as bytes in payload.
 type parquetWriter struct {
 	view     *inspect.View
-	out      *parquet.Writer
+	out      *parquet.GenericWriter[any]
 	columns  map[string]int // numbers by name
 	key      []string
 	measures []measure
@@ -73,7 +73,7 @@ func newParquet(out io.Writer, v *inspect.View, measures []measure) (*parquetWri
 	for i, path := range schema.Columns() {
 		w.columns[path[0]] = i
 	}
-	w.out = parquet.NewWriter(out, schema, parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("tidectl", version(), ""))
+	w.out = parquet.NewGenericWriter[any](out, schema, parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("tidectl", version(), ""))
 	return w, nil
 }
 

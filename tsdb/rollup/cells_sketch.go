@@ -3,13 +3,16 @@ package rollup
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -17,6 +20,39 @@ import (
 type sketchPlace struct {
 	measure int
 	prefix  string // of the columns; the start of the bucket follows
+}
+
+// maxSketches is how many bytes the sketches of a row may have: the size of a row that Bigtable recommends. It reads none of more than
+// 256 MiB.
+const maxSketches = 100 << 20
+
+// sketchBytes returns how many bytes a sketch of the measure has at most. Its numbers are multiples of 10^-Decimals up to Max, so only so
+// many bins can have some: a power of two has 64, or fewer where there are fewer multiples. A bin takes a byte, and three for up to
+// two million numbers.
+func (m *Measure[T]) sketchBytes() int64 {
+	const of, bin = 64, 4
+	bins := int64(1) // of zero
+	for size := uint64(1); size <= 2*uint64(m.Max*math.Pow10(m.Decimals)); size *= 2 {
+		bins += 2 * int64(min(of, size)) // of both signs
+	}
+	return bin * bins
+}
+
+// checkSketches refuses rows that sketches could make too large.
+func (r *Rollup[T]) checkSketches() error {
+	var bucket, measures int64
+	for i := range r.measures {
+		if m := &r.measures[i]; m.has(window.Quantiles) {
+			bucket += m.sketchBytes()
+			measures++
+		}
+	}
+	if buckets := int64(r.opts.Span / r.width()); bucket*buckets > maxSketches {
+		return invalid.New(ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf(
+			"at most %v: the quantiles of the measures (%d) take up to %d KiB a bucket, and those of a row at most %d MiB; with a smaller Max they take less",
+			(time.Duration(maxSketches/bucket)*r.width()).Truncate(r.step()), measures, bucket>>10, maxSketches>>20))
+	}
+	return nil
 }
 
 // takeSketches adds the encoded sketches of a row to its buckets.

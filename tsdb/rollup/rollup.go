@@ -170,6 +170,9 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	if err := r.resolve(); err != nil {
 		return nil, err
 	}
+	if err := r.checkSketches(); err != nil {
+		return nil, err
+	}
 	every, zone, in := strings.Cut(grid.String(), " in ")
 	if !in {
 		zone = "UTC"

@@ -1,6 +1,7 @@
 package rollup_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -216,4 +217,42 @@ func TestMonthOfQuantiles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Sketches cannot make a row larger than Bigtable reads: the most that they can take is known from Max and Decimals, and a rollup whose rows
+// could be too large is refused, with what would do.
+func TestSketchesOfARowAreBounded(t *testing.T) {
+	define := func(n int, limit float64, span time.Duration) error {
+		var measures []rollup.Measure[metered]
+		for i := range n {
+			measures = append(measures, rollup.Measure[metered]{Name: fmt.Sprint("m", i), Int: metered.load, Max: limit, Aggregates: window.Quantiles})
+		}
+		_, err := rollup.Define("fine", window.Every(2*time.Second), measures, rollup.Options{Span: span})
+		return err
+	}
+	for _, tt := range []struct {
+		measures int
+		limit    float64
+		span     time.Duration
+		refused  bool
+	}{{1, 1e9, 0, false}, {2, 1e12, 0, false}, {16, 1e15, 0, true}, {16, 1e15, 4 * time.Minute, false}, {16, 1000, 0, false}} {
+		err := define(tt.measures, tt.limit, tt.span)
+		if bad, ok := errors.AsType[*tsdb.InvalidError](err); ok != tt.refused || ok && (bad.Field != "Span" || !strings.Contains(bad.Limit, "smaller Max")) {
+			t.Errorf("%d measures up to %v: %v, refused %v", tt.measures, tt.limit, err, tt.refused)
+		}
+	}
+	// The documentation's example: all multiples of 0.1 from -1000 to 1000.
+	var s window.Sketch
+	for n := -10_000; n <= 10_000; n++ {
+		s.Add(float64(n) / 10)
+	}
+	if n := len(encodedSketch(t, &s)); n > 5<<10 {
+		t.Errorf("a sketch of all numbers up to 1000 takes %d bytes, want at most 5 KiB", n)
+	}
+	// The span that the error names is accepted.
+	bad, _ := errors.AsType[*tsdb.InvalidError](define(16, 1e15, 0))
+	text, _, _ := strings.Cut(strings.TrimPrefix(bad.Limit, "at most "), ":")
+	if span, err := time.ParseDuration(text); err != nil || define(16, 1e15, span) != nil || define(16, 1e15, span+2*time.Second) == nil {
+		t.Errorf("the error says %q, %v: want the largest span that is accepted", bad.Limit, err)
+	}
 }

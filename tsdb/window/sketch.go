@@ -144,8 +144,10 @@ func (s *Sketch) at(q float64) (key int32, rank int64, ok bool) {
 	if s.Count() == 0 || !(q >= 0 && q <= 1) {
 		return 0, 0, false
 	}
-	// 0.07 of 100 numbers are 7 of them, and not the 7.000000000000001 of the product.
-	exact := math.Ceil(q*float64(s.count) - 1e-9)
+	// 0.07 of 100 numbers are 7 of them, and not the 7.000000000000001 of the product. Its error grows with it: q and the product
+	// are each rounded to 53 bits.
+	product := q * float64(s.count)
+	exact := math.Ceil(product - product*0x1p-50)
 	rank = max(1, s.count)
 	if exact < float64(s.count) {
 		rank = max(1, int64(exact))
