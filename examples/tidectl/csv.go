@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -111,5 +112,5 @@ func (w *tableWriter) end(failed error) error {
 	return nil
 }
 
-// Close closes the file.
-func (w *tableWriter) Close() error { return w.out.Close() }
+// Close writes the end of a table that is complete, and closes the file.
+func (w *tableWriter) Close() error { return errors.Join(w.end(nil), w.out.Close()) }
