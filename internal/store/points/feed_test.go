@@ -134,6 +134,12 @@ func TestFullQueue(t *testing.T) {
 	if queue, full, _, _ := large.Take(); len(queue) != 2 || full {
 		t.Errorf("%d points of half of the bytes are queued, full %v", len(queue), full)
 	}
+	for range 3 { // what was taken no longer counts
+		f.store("b", 601, half)
+		if queue, full, _, _ := large.Take(); len(queue) != 1 || full {
+			t.Errorf("%d points are queued, full %v", len(queue), full)
+		}
+	}
 	f.store("b", 602, append(half, half...))
 	f.store("b", 603, []byte{1})
 	if queue, full, lost, _ := large.Take(); len(queue) > 0 || !full || lost.Points > 0 {
@@ -160,6 +166,7 @@ func TestClosedQueue(t *testing.T) {
 	all[0].Close()
 	all[0].Close()
 	f.store("a", 2, nil)
+	all[0].add(Arrival{Units: 3}, new(instant)) // of a write that began before
 	if queue, _, _, open := all[0].Take(); len(queue) > 0 || open {
 		t.Errorf("a closed follower gets %v, open %v", units(queue), open)
 	}
