@@ -175,7 +175,7 @@ func (b *build) build() string {
 		b.t.Fatal(err)
 	}
 	binary := filepath.Join(b.dir, "pages")
-	cmd := exec.Command("go", "build", "-ldflags=-w", "-overlay", overlay, "-o", binary, "./"+folder)
+	cmd := exec.Command("go", "build", "-ldflags=-s", "-overlay", overlay, "-o", binary, "./"+folder)
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

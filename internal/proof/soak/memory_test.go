@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,7 @@ func (w *world) boundRSS() int64 {
 
 // watch samples memory until the load ends, and checks each sample against the bounds.
 func (w *world) watch() (samples []sample) {
+	debug.SetGCPercent(100) // the bounds are for Go's default
 	most := w.bound()
 	w.t.Logf("memory: allowed are %d MiB of heap, %d MiB for the process and %d goroutines", most>>20, w.boundRSS()>>20, mostGoroutines)
 	for pause(w.ctx, max(2*time.Second, w.duration/200)) {
