@@ -3,6 +3,7 @@ package codec_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, go
 	t.Helper()
 	if err := codec.Check(c); err != nil {
 		t.Fatalf("Check = %v, want nil", err)
+	}
+	if !strings.Contains(c.Tag(), ".") { // made by Tagged
+		documented(t, c.Tag())
 	}
 	for _, tt := range good {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,6 +49,20 @@ func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, go
 	for _, bad := range corrupt {
 		_, err := c.Decode([]byte(bad))
 		wantCorrupt(t, err, c.Tag(), bad)
+	}
+}
+
+// documented checks that users find a built-in codec in the package comment, and its bytes in the specification.
+func documented(t *testing.T, tag string) {
+	t.Helper()
+	for file, entry := range map[string]string{"doc.go": `"` + tag + `"`, "../docs/format.md": "| `" + tag + "` |"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), entry) {
+			t.Errorf("%s has no %s: nobody finds the codec, or how to read its payloads", file, entry)
+		}
 	}
 }
 

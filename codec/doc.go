@@ -37,47 +37,8 @@
 //
 // # Stored formats
 //
-// Every format below is stable: a changed format would have another tag.
-//
-//   - json: one JSON value (RFC 8259) in UTF-8, without a byte order mark and without a newline after it.
-//   - pb: one message in protobuf's wire format. The owner of the dataset knows which message it is.
-//   - raw: the bytes.
-//   - str: text in UTF-8, any length, no terminator.
-//   - f64: 8 bytes, an IEEE 754 double, most significant byte first. Every bit pattern is valid.
-//   - i64: 8 bytes, a signed integer in two's complement, most significant byte first.
-//   - rec: a record, as follows.
-//   - X+zstd: one Zstandard frame (RFC 8878) that declares its content size and uses no dictionary; its content is a
-//     payload of the format X.
-//
-// # The format rec
-//
-// A record is a list of fields, each with a name, a type and a value. In ABNF, where OCTET is any byte:
-//
-//	record = count *field             ; as many fields as count says, then the end of the payload
-//	count  = varint                   ; 0 to 1024
-//	field  = length name value
-//	length = %x01-FF                  ; bytes of name
-//	name   = 1*255OCTET               ; UTF-8
-//	value  = %x66 8OCTET              ; 'f' float: an IEEE 754 double, most significant byte first
-//	       / %x69 varint              ; 'i' int: 64 bits signed, zigzag: n is stored as (n << 1) ^ (n >> 63)
-//	       / %x75 varint              ; 'u' uint: 64 bits unsigned
-//	       / %x73 varint *OCTET       ; 's' str: its length in bytes, then UTF-8
-//	       / %x54                     ; 'T' the truth true
-//	       / %x46                     ; 'F' the truth false
-//
-// A varint is protobuf's: 7 bits per byte, the least significant first, with the top bit set on all bytes except the
-// last. It has at most 64 bits and is as short as possible, so its last byte is zero only for the number 0. Names are
-// unique and in ascending order, compared as bytes. A payload that violates these rules is corrupt. So every record
-// has exactly one encoding, and equal records have equal bytes.
-//
-// For example, {n=-3i ok=true temp=21.5} is these 23 bytes:
-//
-//	03                                         3 fields
-//	01 6e 69 05                                "n"    int  -3
-//	02 6f 6b 54                                "ok"   true
-//	04 74 65 6d 70 66 40 35 80 00 00 00 00 00  "temp" float 21.5
-//
-// The format is binary because JSON has neither NaN nor infinities, and most JSON readers round integers above 2^53.
-// JSON also cannot distinguish an int from a uint, or from a float with a whole value; JSON that names the types is
-// longer and slower to read. The format has no version byte, because the tag is the version.
+// Every format is stable: a changed format would have another tag. docs/format.md of the module specifies each, byte for byte, so that
+// programs in other languages can read them. The bytes of Float64 and Int64 are most significant first. A record has exactly one
+// encoding, so equal records have equal bytes. Its format is binary because JSON has neither NaN nor infinities, most JSON readers round
+// integers above 2^53, and JSON cannot distinguish an int from a uint, or from a float with a whole value.
 package codec

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -227,4 +228,17 @@ func (r *Repository[T]) admitSpan(in Interval) error {
 	start, _ := in.Start()
 	end, ended := in.End()
 	return r.rows.AdmitSpan(start, end, ended)
+}
+
+// decode returns a stored point. An error is a *PointError.
+func (r *Repository[T]) decode(h dataset.Hit) (Point[T], error) {
+	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
+	err := h.Err
+	if err == nil {
+		p.Value, err = r.schema.decoders[h.Tag](h.Payload)
+	}
+	if err != nil {
+		return p, &PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: err}
+	}
+	return p, nil
 }

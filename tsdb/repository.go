@@ -86,6 +86,17 @@ func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
 	return r.rows.Space.CheckPath(e.path)
 }
 
+// admitPrefix is admit for a call on the entities below a prefix.
+func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
+	if p.path == "" && !p.all {
+		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
+	}
+	return r.rows.Space.CheckPrefix(p.path)
+}
+
 // WithID returns a repository for the points with this ID, in a schema with Identity. The ID applies to Put, PutIfAbsent, Get
 // and Delete, and to Enqueue, TryEnqueue and EnqueueFunc of its sinks (Via). In a schema with Identity these calls fail with
 // ErrInvalid without an ID; in any other schema they fail with one. All other calls ignore it: they read points of any ID,

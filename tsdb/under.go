@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -59,30 +58,6 @@ func under[T, R any](ctx context.Context, r *Repository[T], name telemetry.Name,
 			yield(none, failed)
 		}
 	}
-}
-
-// decode returns a stored point. An error is a *PointError.
-func (r *Repository[T]) decode(h dataset.Hit) (Point[T], error) {
-	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
-	err := h.Err
-	if err == nil {
-		p.Value, err = r.schema.decoders[h.Tag](h.Payload)
-	}
-	if err != nil {
-		return p, &PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: err}
-	}
-	return p, nil
-}
-
-// admitPrefix is admit for a call on the entities below a prefix.
-func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
-	if err := r.admit(ctx); err != nil {
-		return err
-	}
-	if p.path == "" && !p.all {
-		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
-	}
-	return r.rows.Space.CheckPrefix(p.path)
 }
 
 // newestUnder calls visit for the newest visible point of each entity below a prefix, in order, until it returns false. All

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,8 @@ type crashed struct {
 	dir, log string // log is a file name without the folder
 	ends     []int  // the length of the log after each row
 }
+
+var tearPlaces = flag.Int("engine.tears", 10, "at how many places of a record or a log the log is torn")
 
 // crash writes rows of the given sizes, syncs each, and copies the folder while it is open.
 func crash(t *testing.T, sizes ...int) crashed {
@@ -86,7 +89,7 @@ func TestLastRecordTornAtSectors(t *testing.T) {
 		}
 		// lose restores the sector at a byte to its state before the record was written.
 		lose := func(log []byte, at int) { clear(log[max(at, from):min(at+sector, len(log))]) }
-		step := sector * max(1, (to-from)/sector/25)
+		step := sector * max(1, (to-from)/sector / *tearPlaces)
 		for at := from / sector * sector; at < to; at += step {
 			try(fmt.Sprintf("without the sector at %d", at), func(log []byte) []byte { lose(log, at); return log })
 			try(fmt.Sprintf("with nothing from byte %d on", at), func(log []byte) []byte {
@@ -126,7 +129,7 @@ func TestHoleInALog(t *testing.T) {
 		// A lost last record looks like one that was never synced. The same is true of other records in its sector.
 		last := c.ends[len(sizes)-2] / 4096 * 4096
 		for _, hole := range []int{sector, 4096, block} {
-			step := max(hole, last/40/hole*hole)
+			step := max(hole, last / *tearPlaces/hole*hole)
 			for at := 0; at+hole <= last; at += step {
 				n, err := c.opened(t, func(log []byte) []byte { clear(log[at : at+hole]); return log })
 				if err == nil && n != len(sizes) {

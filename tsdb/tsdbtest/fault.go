@@ -18,45 +18,57 @@ const (
 	CheckAndMutateRow Method = "CheckAndMutateRow"
 )
 
-// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, FailEntries, Repeat, Delay or
-// DelayBy. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
+// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, Hang, FailEntries, Repeat, Delay
+// or DelayBy. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
 // Fault is a value: the methods return a changed copy.
 type Fault struct {
 	method Method
 	skip   int
 	times  int // 0: no limit
 
-	before  error
+	effects
+	delay func() time.Duration
+}
+
+// effects are what goes wrong with a call. All are zero if nothing does.
+type effects struct {
+	before  error // instead of the call
 	repeat  bool
-	lose    error
-	cut     error
+	lose    error // instead of the response
+	cut     error // of a stream, after cutAt rows or entry results
 	cutAt   int
-	entry   error
+	hang    bool  // the stream waits for its context before it returns cut
+	entry   error // of the entries that match
 	entries func(key string) bool
-	delay   func() time.Duration
 }
 
 // Fail makes calls fail with the code before they reach the engine: nothing is applied.
-func Fail(code codes.Code) Fault { return Fault{before: fault(code, "before")} }
+func Fail(code codes.Code) Fault { return Fault{effects: effects{before: fault(code, "before")}} }
 
 // LoseResponse lets the engine execute calls and then loses the response: the caller gets the code.
-func LoseResponse(code codes.Code) Fault { return Fault{lose: fault(code, "after")} }
+func LoseResponse(code codes.Code) Fault { return Fault{effects: effects{lose: fault(code, "after")}} }
 
 // CutStream ends a stream with the code after a number of rows (ReadRows) or entry results (MutateRows). The engine
 // has executed the whole call.
 func CutStream(after int, code codes.Code) Fault {
-	return Fault{cut: fault(code, "within"), cutAt: after}
+	return Fault{effects: effects{cut: fault(code, "within"), cutAt: after}}
+}
+
+// Hang stops a stream after a number of rows (ReadRows) or entry results (MutateRows) without an error, as a network that
+// is silent: the caller waits until its context ends. The engine has executed the whole call.
+func Hang(after int) Fault {
+	return Fault{effects: effects{cut: fault(codes.DeadlineExceeded, "within"), cutAt: after, hang: true}}
 }
 
 // FailEntries makes the entries of a bulk write whose row keys match fail with the code. They are not applied; the
 // others are.
 func FailEntries(code codes.Code, match func(key string) bool) Fault {
-	return Fault{method: MutateRows, entry: fault(code, "entry"), entries: match}
+	return Fault{method: MutateRows, effects: effects{entry: fault(code, "entry"), entries: match}}
 }
 
 // Repeat makes the connection send each call of one row (MutateRow, CheckAndMutateRow) twice and return the second
 // response. A proxy does that if it repeats a call after losing the first response. Other calls pass once.
-func Repeat() Fault { return Fault{repeat: true} }
+func Repeat() Fault { return Fault{effects: effects{repeat: true}} }
 
 // Delay makes each call wait before it reaches the engine, at most until the call's context ends.
 func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return d }) }
@@ -89,13 +101,11 @@ func fault(code codes.Code, when string) error {
 
 // plan is all that goes wrong with one call.
 type plan struct {
-	before, lose, cut, entry error
-	cutAt                    int
-	entries                  func(string) bool
-	repeat                   bool
-	delay                    time.Duration
+	effects
+	delay time.Duration
 }
 
+// add adds a fault to the plan. It replaces an earlier fault of the same kind; delays add up.
 func (p *plan) add(f Fault) {
 	if f.before != nil {
 		p.before = f.before
@@ -104,7 +114,7 @@ func (p *plan) add(f Fault) {
 		p.lose = f.lose
 	}
 	if f.cut != nil {
-		p.cut, p.cutAt = f.cut, f.cutAt
+		p.cut, p.cutAt, p.hang = f.cut, f.cutAt, f.hang
 	}
 	if f.entry != nil {
 		p.entry, p.entries = f.entry, f.entries

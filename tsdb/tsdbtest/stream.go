@@ -109,7 +109,7 @@ func (s *perturbed) RecvMsg(m any) error {
 		return nil
 	}
 	if s.ended != nil {
-		return s.ended
+		return s.end()
 	}
 	if s.plan.lose != nil {
 		s.ended = s.plan.lose
@@ -119,7 +119,8 @@ func (s *perturbed) RecvMsg(m any) error {
 	}
 	if err := s.ClientStream.RecvMsg(m); err != nil {
 		if err == io.EOF && s.plan.cut != nil && s.passed == s.plan.cutAt {
-			err = s.plan.cut
+			s.ended = s.plan.cut
+			return s.end()
 		}
 		return err
 	}
@@ -149,7 +150,7 @@ func (s *perturbed) cutRows(res *btpb.ReadRowsResponse) error {
 	for i, chunk := range res.Chunks {
 		if s.passed == s.plan.cutAt {
 			res.Chunks, res.RequestStats = res.Chunks[:i], nil
-			return s.end(res, i)
+			return s.cutAfter(res, i)
 		}
 		if chunk.GetCommitRow() {
 			s.passed++
@@ -166,18 +167,27 @@ func (s *perturbed) cutEntries(res *btpb.MutateRowsResponse) error {
 	}
 	s.passed += left
 	res.Entries = res.Entries[:left]
-	return s.end(res, left)
+	return s.cutAfter(res, left)
 }
 
-// end cuts the stream after res, of which left entries pass. If left is 0, it cuts immediately. It reads and drops
+// cutAfter cuts the stream after res, of which left entries pass. If left is 0, it cuts immediately. It reads and drops
 // the engine's other responses.
-func (s *perturbed) end(res proto.Message, left int) error {
+func (s *perturbed) cutAfter(res proto.Message, left int) error {
 	s.ended = s.plan.cut
 	rest := res.ProtoReflect().New().Interface()
 	for s.ClientStream.RecvMsg(rest) == nil {
 	}
 	if left == 0 {
-		return s.ended
+		return s.end()
 	}
 	return nil
+}
+
+// end returns the error of a stream that has ended. A stream that hangs first waits for its context.
+func (s *perturbed) end() error {
+	if s.plan.hang {
+		<-s.Context().Done()
+		return contextStatus(s.Context())
+	}
+	return s.ended
 }

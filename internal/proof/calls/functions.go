@@ -141,6 +141,7 @@ var Functions = []any{
 	tsdbtest.DelayBy,
 	tsdbtest.Fail,
 	tsdbtest.FailEntries,
+	tsdbtest.Hang,
 	tsdbtest.LoseResponse,
 	tsdbtest.Repeat,
 	window.Days,

@@ -48,6 +48,39 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestNamedFiles checks that the files and folders that CONTRIBUTING.md and docs/maintaining.md name exist. A file without a folder
+// is in the folder that was named last.
+func TestNamedFiles(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	named := regexp.MustCompile("`((?:[\\w.-]+/)*(?:[\\w.-]+/|[\\w-]+\\.(?:go|md|txt)))`")
+	for _, file := range []string{"CONTRIBUTING.md", "docs/maintaining.md"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, names := "", 0
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			name := m[1]
+			if dir, base := filepath.Split(name); dir == "" {
+				name = folder + base
+			} else {
+				folder = dir
+			}
+			if names++; !exists(filepath.Join(root, name)) && !exists(filepath.Join(root, m[1])) {
+				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+		if names < 10 {
+			t.Errorf("%s: found %d names of files, want at least 10", file, names)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // headings returns the anchors that GitHub generates for the headings of a file.
 func headings(t *testing.T, file string) map[string]bool {
 	t.Helper()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -15,10 +17,24 @@ func (d *Dataset) CheckArrival(t, now time.Time) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if c := &d.Classes[0]; c.Bounded && d.Precision.CellMicros(units) < int64(c.cutoff(now)) {
-		return 0, invalid.New(ErrExpired, "time", Stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
+	if err := d.checkExpired(bigtable.Timestamp(d.Precision.CellMicros(units)), t, now); err != nil {
+		return 0, err
 	}
 	return units, d.CheckTime(t, now)
+}
+
+// CheckExpired refuses a point, given by its cell's timestamp, that would already be expired in the class that is
+// written.
+func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
+	return d.checkExpired(cell, cell.Time(), now)
+}
+
+// checkExpired is CheckExpired with the point's time, for the error.
+func (d *Dataset) checkExpired(cell bigtable.Timestamp, t, now time.Time) error {
+	if c := &d.Classes[0]; cell < c.cutoff(now) {
+		return invalid.New(ErrExpired, "time", Stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
+	}
+	return nil
 }
 
 // CheckTime checks a time against the schema's MaxLate and MaxFuture.

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
-	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -18,15 +16,6 @@ func (d *Dataset) In(class string) *Dataset {
 		return c
 	}
 	return d.Choices[""]
-}
-
-// CheckExpired refuses a point, given by its cell's timestamp, that would already be expired in the class that is
-// written.
-func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
-	if c := &d.Classes[0]; cell < c.cutoff(now) {
-		return invalid.New(ErrExpired, "time", Stamp(cell.Time()), fmt.Sprintf("what the retention class %s keeps", c.Class))
-	}
-	return nil
 }
 
 // withChoices completes a dataset whose other fields are set: it adds one dataset for each class that tenants can

@@ -56,18 +56,6 @@ type Class struct {
 	RollupAge time.Duration
 }
 
-// OldestUnexpired returns the earliest time from which on no point has expired in any class.
-func (d *Dataset) OldestUnexpired(now time.Time) int64 {
-	h := d.Visibility(now)
-	cutoff := int64(0)
-	for i := range d.Classes {
-		if d.Classes[i].Bounded {
-			cutoff = max(cutoff, int64(h.cutoff(i)))
-		}
-	}
-	return cutoff / 1000
-}
-
 // MaxMerged bounds the payloads of a merging schema, in bytes. The filter that checks that a row is unchanged contains
 // the payload twice, and Bigtable accepts filters of up to 20,480 bytes.
 const MaxMerged = 8 << 10
