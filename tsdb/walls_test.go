@@ -3,6 +3,7 @@ package tsdb_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -67,6 +68,8 @@ type exported struct {
 	points map[place]map[time.Time]string
 }
 
+var wallRounds = flag.Int("walls.rounds", 8, "how often each attack of a hostile tenant is made")
+
 // TestHostileTenants runs random calls of tenants whose names are prefixes of one another on one store: every call of a
 // repository, a sink, a store and the packages built on it, with contexts, cursors and exports of others, while some of the
 // tenants are erased. After each call no row of another tenant has changed, and no value of another tenant was returned.
@@ -85,9 +88,9 @@ func TestHostileTenants(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			h := newWalls(t, seed, mode.opts, mode.views, mode.keys)
-			rounds := 20
+			rounds := *wallRounds
 			if testing.Short() || sampling() {
-				rounds = 4
+				rounds = min(rounds, 4)
 			}
 			for range rounds {
 				names := slices.Sorted(maps.Keys(attacks))

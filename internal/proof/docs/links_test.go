@@ -76,6 +76,43 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
+// TestLongRuns checks that each long run of docs/maintaining.md runs a test, and that its flags exist.
+func TestLongRuns(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs/maintaining.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^.*go test (\./[\w/]+) (.*)$`).FindAllStringSubmatch(string(text), -1)
+	for _, command := range commands {
+		files, err := filepath.Glob(filepath.Join(root, command[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := ""
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source += string(text)
+		}
+		for _, run := range regexp.MustCompile(`-(?:run|fuzz) '?\^?([\w|]+)`).FindAllStringSubmatch(command[2], -1) {
+			if !regexp.MustCompile(`(?m)^func (Test|Fuzz)?\w*(` + run[1] + `)\w*\(`).MatchString(source) {
+				t.Errorf("%s: no test matches %s", command[0], run[1])
+			}
+		}
+		for _, flag := range regexp.MustCompile(` -(\w+\.\w+|soak|trucks)`).FindAllStringSubmatch(command[2], -1) {
+			if !strings.Contains(source, `"`+flag[1]+`"`) {
+				t.Errorf("%s: there is no flag %s", command[0], flag[1])
+			}
+		}
+	}
+	if len(commands) < 15 {
+		t.Errorf("found %d commands, want at least 15", len(commands))
+	}
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
