@@ -129,7 +129,7 @@ func TestHoleInALog(t *testing.T) {
 		// A lost last record looks like one that was never synced. The same is true of other records in its sector.
 		last := c.ends[len(sizes)-2] / 4096 * 4096
 		for _, hole := range []int{sector, 4096, block} {
-			step := max(hole, last / *tearPlaces/hole*hole)
+			step := max(hole, last / *tearPlaces / hole * hole)
 			for at := 0; at+hole <= last; at += step {
 				n, err := c.opened(t, func(log []byte) []byte { clear(log[at : at+hole]); return log })
 				if err == nil && n != len(sizes) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
