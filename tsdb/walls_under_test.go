@@ -83,6 +83,23 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		})
 	},
 	"under.Windows": (*walls).windowsAttack,
+	"under.Children": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		var got, want []string
+		for child, err := range under.Children(a.ctx, a.repo, prefix) {
+			if err != nil {
+				return err
+			}
+			got = append(got, child)
+		}
+		for _, p := range h.of(a.id, a.dataset, part) {
+			want = append(want, p.entity.Parts()[len(prefix.Parts())])
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		h.same("under.Children", got, slices.Compact(want))
+		return nil
+	},
 	"under.Silent": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		silent, err := under.Silent(a.ctx, a.repo, prefix, far.AddDate(1, 0, 0), 1000)

@@ -115,6 +115,7 @@ const (
 	UnderLatestN
 	UnderSilent
 	UnderWindows
+	UnderChildren
 
 	FollowOpen
 	FollowPoll
@@ -176,8 +177,8 @@ var operations = [Operations]struct {
 	AdviseSample: {"advise.TakeSample", false},
 	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
-	UnderWindows: {"under.Windows", true},
-	FollowOpen:   {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
+	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true},
+	FollowOpen: {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
 }
 
 // String returns the name of the operation on one item, as in db.operation.name.

@@ -118,6 +118,17 @@ func TestForeignRowsAreRefused(t *testing.T) {
 			}
 			return nil
 		},
+		"Children": func() error {
+			for child, err := range under.Children(t.Context(), repo, berlin, one) {
+				if err != nil {
+					return err
+				}
+				if child[0] != 'd' {
+					t.Errorf("a call returns child %q", child)
+				}
+			}
+			return nil
+		},
 		"Silent": func() error {
 			silent, err := under.Silent(t.Context(), repo, berlin, start.AddDate(1, 0, 0), 100, one)
 			for _, s := range silent {

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -77,6 +78,20 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		covers: []string{"under.LatestN"}, name: "`under.LatestN`, 5 points each, histories of 2 points", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", groups(50, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return newestN(w, n, 2) },
+	},
+	{
+		covers: []string{"under.Children"}, name: "`under.Children`, of 20 entities each with 50 points", of: "children", sizes: []int{1, 10, 30},
+		requests: only("read", each(1, 1).atMost()), seen: each(16, 32).atMost(),
+		run: func(w *world, n int) func() {
+			for site := range n {
+				batch := points(w.clock(), 20, 50)
+				for i := range batch {
+					batch[i].Entity = tsdb.NewEntity(fmt.Sprintf("s%03d", site), batch[i].Entity.Parts()[1])
+				}
+				w.put(batch)
+			}
+			return func() { w.wantN(drain(w, under.Children(w.ctx, w.repo, tsdb.AllEntities())), n) }
+		},
 	},
 	{
 		covers: []string{"under.Silent"}, name: "`under.Silent`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},

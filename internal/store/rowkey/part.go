@@ -124,6 +124,21 @@ func canonical(path string) bool {
 	return !start
 }
 
+// FirstParts returns the path of the first n parts of a path, or all of it if it has no more.
+func FirstParts(path string, n int) string {
+	for i := range len(path) {
+		if path[i] == delim {
+			if n--; n == 0 {
+				return path[:i]
+			}
+		}
+	}
+	return path
+}
+
+// CountParts returns the number of parts of a path; the empty path has none.
+func CountParts(path string) int { return countParts(path) }
+
 // countParts returns the number of parts of a path; the empty path has none.
 func countParts(path string) int {
 	if path == "" {

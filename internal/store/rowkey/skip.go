@@ -10,6 +10,11 @@ func (s Space) Past(r Range, path string) Range {
 	return Range{Start: max(r.Start, string(b)), Limit: r.Limit}
 }
 
+// Behind returns r without the keys up to the last one that begins with prefix, which ends with a delimiter.
+func (r Range) Behind(prefix string) Range {
+	return Range{Start: max(r.Start, prefix[:len(prefix)-1]+string(rune(afterDel))), Limit: r.Limit}
+}
+
 // Known is an entity and the time of its newest point that is known, in units.
 type Known struct {
 	Prefix string // of the keys of its points, as AppendEntity returns it

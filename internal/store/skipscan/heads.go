@@ -2,6 +2,7 @@ package skipscan
 
 import (
 	"context"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 
@@ -10,9 +11,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// nextHeads is next for heads. They have one row per entity, so nothing is skipped.
+// nextHeads is next for heads. They have one row per entity, so only entities that are not wanted are skipped.
 func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	limit := points.HeadPage
+	if s.parts > 0 {
+		limit = s.pager.next()
+	}
 	if s.few > 0 {
 		limit = min(limit, s.few)
 	}
@@ -25,9 +29,13 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if pg.rows < limit && !pg.cut {
+	s.pager.note(pg.rows, pg.needed, pg.entities)
+	switch {
+	case pg.rows < limit && !pg.cut:
 		s.rest.Start = s.rest.Limit
-	} else {
+	case pg.group != "":
+		s.rest = s.rest.Behind(pg.group)
+	default:
 		s.rest = s.rest.After(pg.last)
 	}
 	return pg.hits, nil
@@ -40,6 +48,11 @@ func (s *scan) head(pg *page, row *bt.Row) bool {
 		return false
 	}
 	pg.rows++
+	if pg.group != "" && strings.HasPrefix(pg.last, pg.group) {
+		return true
+	}
+	pg.entities++
+	pg.needed = pg.rows
 	path, ok := s.space.SplitEntity(pg.last)
 	if !ok {
 		return true
@@ -47,6 +60,9 @@ func (s *scan) head(pg *page, row *bt.Row) bool {
 	for _, v := range s.horizon.Versions(nil, row, s.each) {
 		pg.bytes += len(v.Item.Value)
 		pg.hits = append(pg.hits, v.Hit(path))
+		if s.parts > 0 {
+			pg.group = s.groupOf(path, s.space.EntityPrefix(pg.last, path))
+		}
 	}
 	pg.cut = pg.bytes >= pageBytes
 	return !pg.cut

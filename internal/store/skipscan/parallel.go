@@ -31,6 +31,7 @@ type Query struct {
 	After   string // the path of the entity after which the scan starts; "" is the beginning
 	Few     int    // the maximum number of entities that the caller takes; 0 is all
 	Each    int    // the number of points per entity; 0 is one
+	Parts   int    // the number of leading parts of which one entity or more is yielded for each value; 0 is all entities
 	Values  bool   // with payloads
 	Options points.Options
 	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil for none.
@@ -55,10 +56,10 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 		largest = min(largest, q.Few)
 	}
 	whole := scan{
-		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, each: each, options: q.Options,
+		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, each: each, parts: q.Parts, options: q.Options,
 		pager: newPager(largest, each),
 	}
-	if each == 1 && !heads {
+	if each == 1 && !heads && q.Parts == 0 {
 		whole.outline, whole.many = r.Outline(), mostKnown
 	}
 	ctx, done := r.View.Bound(ctx, true)

@@ -32,6 +32,7 @@ type scan struct {
 	heads   bool // the rows are heads
 	few     int  // the wanted number of entities; 0 is all
 	each    int  // the wanted number of points per entity
+	parts   int  // the number of leading parts of which one entity is wanted for each value; 0 is all parts
 	options points.Options
 
 	rest     rowkey.Range // the range that is not read yet
@@ -63,6 +64,7 @@ type page struct {
 	found  int    // the number of the last entity's points in hits
 	run    int    // the number of the last entity's rows
 	old    bool   // the last row is too old for all classes
+	group  string // the prefix of the row keys of all entities with the same wanted parts, once one of them is found
 
 	met      []rowkey.Known // the entities
 	expected string         // the prefix of the row keys of the known entity of the current range
@@ -98,7 +100,11 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 // end ends a page within the history of its last entity, and returns the points of the page.
 func (s *scan) end(ctx context.Context, pg *page) ([]dataset.Hit, error) {
 	s.rest = s.rest.After(pg.last)
-	if pg.path == "" {
+	switch {
+	case pg.path == "":
+		return pg.hits, nil
+	case pg.group != "":
+		s.rest = s.rest.Behind(pg.group)
 		return pg.hits, nil
 	}
 	s.rest = s.space.Past(s.rest, pg.path)
@@ -109,7 +115,15 @@ func (s *scan) end(ctx context.Context, pg *page) ([]dataset.Hit, error) {
 	if len(more) > 0 && pg.found == 0 && s.outline != nil {
 		pg.met[len(pg.met)-1].Newest = more[0].Units
 	}
+	if len(more) > 0 && s.parts > 0 {
+		s.rest = s.rest.Behind(s.groupOf(pg.path, pg.prefix))
+	}
 	return append(pg.hits, more...), err
+}
+
+// groupOf returns the prefix of the row keys of all entities that share the wanted parts with the entity at path.
+func (s *scan) groupOf(path, prefix string) string {
+	return prefix[:len(prefix)-len(path)+len(rowkey.FirstParts(path, s.parts))]
 }
 
 // request makes one request of a scan, hedged if the options say so.
@@ -139,6 +153,9 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 		pg.bytes += len(row.Cells()[i].Value)
 	}
 	pg.cut = pg.bytes >= pageBytes
+	if pg.group != "" && strings.HasPrefix(key, pg.group) {
+		return !pg.cut // no other entity of the group is wanted
+	}
 	units, id, ok := s.space.PointTime(key, pg.prefix)
 	if !ok {
 		pg.entities++ // a row of another program counts as an entity, so that such rows do not make pages small
@@ -158,6 +175,9 @@ func (s *scan) row(pg *page, row *bt.Row) bool {
 			}
 			pg.hits = append(pg.hits, h)
 			pg.found++
+			if s.parts > 0 {
+				pg.group = s.groupOf(pg.path, pg.prefix)
+			}
 		}
 	}
 	return !pg.cut
@@ -171,7 +191,7 @@ func (s *scan) enter(pg *page, prefix, path string, units int64) {
 		prefix = strings.Clone(prefix)
 	}
 	end := len(prefix) - 1
-	pg.path, pg.prefix, pg.found, pg.run = prefix[end-len(path):end], prefix, 0, 0
+	pg.path, pg.prefix, pg.found, pg.run, pg.group = prefix[end-len(path):end], prefix, 0, 0, ""
 	if s.outline != nil {
 		pg.met = append(pg.met, rowkey.Known{Prefix: prefix, Newest: units})
 	}
