@@ -34,18 +34,15 @@ const listedFor = 30 * time.Second
 // atOnce is how many requests of a query read series at the same time.
 const atOnce = 16
 
-// names returns the first parts of the keys, one seek for each.
+// names returns the parts of the keys after the kind. It costs a few rows for each name, whatever the number of its series.
 func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
 	return p.metric.get(ctx, id, "", func(ctx context.Context) ([]string, int, error) {
 		var names []string
-		for e, err := range p.schema.For(p.store, id).Entities(ctx, tsdb.NewPrefix(samplesKind)) {
+		for name, err := range under.Children(ctx, p.schema.For(p.store, id), tsdb.NewPrefix(samplesKind)) {
 			if err != nil {
 				return nil, 0, err
 			}
-			if parts := e.Parts(); len(names) == 0 || names[len(names)-1] != parts[1] {
-				names = append(names, parts[1])
-			}
-			if len(names) > mostCached {
+			if names = append(names, name); len(names) > mostCached {
 				return nil, 0, tooManySeriesError{}
 			}
 		}

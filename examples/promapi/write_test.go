@@ -185,10 +185,16 @@ func TestOrder(t *testing.T) {
 	ts.Samples = []prompb.Sample{{Timestamp: start0, Value: 7}}
 	s.put("a", ts)
 	s.put("a", line("n", nil, math.NaN(), math.Inf(-1), math.Float64frombits(value.StaleNaN)))
+	s.put("a", line("a name, of 100%#", []string{"a label", "x"}, 1))
+	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["a name, of 100%#","m","n"]}` {
+		t.Errorf("names %s", got)
+	}
 	for query, want := range map[string]string{
 		"m[1m]": `"values":[[1767225600,"7"],[1767225601,"2"],[1767225602,"3"]]`,
 		"n[1m]": `"values":[[1767225600,"NaN"],[1767225615,"-Inf"]]`,
 		"n":     `"result":[]`,
+
+		`{"a name, of 100%#","a label"="x"}`: `"value":[1767225630,"1"]`,
 	} {
 		if _, got := s.get("query", "query", query, "time", at(30)); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", query, got, want)
