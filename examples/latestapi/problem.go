@@ -182,7 +182,8 @@ func (s *server) note(r *http.Request, err error) *problem {
 	return p
 }
 
-// hurried reports whether the response exceeded a timeout that the client chose, which is not the server's fault.
+// hurried reports whether the response exceeded a timeout that the client chose, which is not the server's fault. That of a stream is
+// not one of its reads.
 func hurried(r *http.Request, p *problem) bool {
-	return p.Type == problemTypes+timedOut.name && r.URL.Query().Has("timeout")
+	return r.Pattern != http.MethodGet+" "+livePath && p.Type == problemTypes+timedOut.name && r.URL.Query().Has("timeout")
 }

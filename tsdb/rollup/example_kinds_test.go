@@ -80,3 +80,48 @@ func Example_smartMeter() {
 	// Mar 4  6 kWh, resets: 0; 231.0 V, standard deviation 1.15
 	// 400 days: 2397.5 kWh <nil>
 }
+
+// Quarters of a year come from the rollup by days, and half hours, which no rollup has, from the points.
+func ExampleReadWindows() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	if err := store.Ensure(ctx, meters); err != nil {
+		panic(err)
+	}
+	repo := meters.For(store, tenant.MustParse("acme"))
+	meter := tsdb.NewEntity("main-street", "m-17")
+	start := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for day := range 365 {
+		if err := repo.Put(ctx, meter, start.AddDate(0, 0, day), MeterReading{WattHours: int64(6000 * day)}); err != nil {
+			panic(err)
+		}
+	}
+	for _, grid := range []window.Grid{window.Months(3), window.Every(30 * time.Minute)} {
+		by, err := window.New(grid, []window.Measure[MeterReading]{
+			{Name: "kwh", Kind: window.Counter, Int: func(r MeterReading) (int64, bool) { return r.WattHours, true }, Decimals: 3},
+		}, window.Options{})
+		if err != nil {
+			panic(err)
+		}
+		found, err := rollup.ReadWindows(ctx, repo, by, meter, tsdb.Between(start, start.AddDate(1, 0, 0)), tsdb.OldestFirst)
+		if err != nil {
+			panic(err)
+		}
+		n := 0
+		for b, err := range found.Buckets {
+			if err != nil {
+				panic(err)
+			}
+			if n++; n == 2 {
+				fmt.Printf("%v: %v kWh in the second one, from rollup %q\n", grid, b.Values[0].Exact.Increase, found.Rollup)
+			}
+		}
+	}
+	// Output:
+	// 3mo: 546 kWh in the second one, from rollup "day"
+	// 30m0s: 6 kWh in the second one, from rollup ""
+}
