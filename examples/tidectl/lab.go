@@ -30,6 +30,7 @@ func (a *app) lab() *cli.Command {
 		&cli.BoolFlag{Name: "cloud", Usage: "run on scratch tables of --project and --instance, which are made and removed"},
 		&cli.StringFlag{Name: "heatmaps", Usage: "write a recording for each candidate to this `folder`, for tidectl heatmap"},
 	}
+	html := &cli.StringFlag{Name: "html", Usage: "write the report as a page to this `file`"}
 	return &cli.Command{
 		Name: "lab", Usage: "compare row keys before a table exists", HideHelpCommand: true,
 		Commands: []*cli.Command{
@@ -54,7 +55,16 @@ func (a *app) lab() *cli.Command {
 			},
 			{
 				Name: "run", Usage: "execute the load for each candidate, and count", ArgsUsage: "FILE", HideHelpCommand: true,
-				Flags: run, Action: a.runLab,
+				Flags: run, Action: a.labReport((*lab.Plan).Run),
+			},
+			{
+				Name: "simulate", Usage: "compute the whole load with a model of tablets and nodes, and rank the candidates", ArgsUsage: "FILE", HideHelpCommand: true,
+				Flags:  []cli.Flag{html},
+				Action: a.labReport(func(p *lab.Plan, ctx context.Context, _ lab.RunOptions) (*lab.Report, error) { return p.Simulate(ctx) }),
+			},
+			{
+				Name: "compare", Usage: "run and simulate, and show the candidates side by side", ArgsUsage: "FILE", HideHelpCommand: true,
+				Flags: append([]cli.Flag{html}, run...), Action: a.labReport((*lab.Plan).Compare),
 			},
 		},
 	}
@@ -170,18 +180,24 @@ func (a *app) runOptions(c *cli.Command) (lab.RunOptions, func(), error) {
 	return o, shown.end, nil
 }
 
-func (a *app) runLab(ctx context.Context, c *cli.Command) error {
-	plan, err := labPlan(c)
-	if err != nil {
-		return err
+// labReport returns the action of a command that makes a report.
+func (a *app) labReport(do func(*lab.Plan, context.Context, lab.RunOptions) (*lab.Report, error)) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		if a.form != "text" && a.form != "json" {
+			return usageError{fmt.Errorf("--output is %q; want text or json", a.form)}
+		}
+		plan, err := labPlan(c)
+		if err != nil {
+			return err
+		}
+		o, done, err := a.runOptions(c)
+		if err != nil {
+			return err
+		}
+		report, err := do(plan, ctx, o)
+		done()
+		return a.finishLab(c, report, err)
 	}
-	o, done, err := a.runOptions(c)
-	if err != nil {
-		return err
-	}
-	report, err := plan.Run(ctx, o)
-	done()
-	return a.finishLab(c, report, err)
 }
 
 // finishLab prints what there is of a report, also after an error.
@@ -201,6 +217,9 @@ func (a *app) finishLab(c *cli.Command, report *lab.Report, failed error) error 
 	})
 	if dir := c.String("heatmaps"); dir != "" {
 		err = errors.Join(err, saveHeatmaps(dir, report))
+	}
+	if name := c.String("html"); name != "" {
+		err = errors.Join(err, writePrivate(name, report.WriteHTML))
 	}
 	if failed != nil || err != nil {
 		return errors.Join(failed, err)

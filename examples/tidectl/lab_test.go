@@ -50,6 +50,11 @@ func TestLab(t *testing.T) {
 	ok("not those of Bigtable", "lab", "run", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--heatmaps", file("maps"), file("small.yaml"))
 	ok("rows by key", "heatmap", "show", file("maps/1.heat"))
 	refused(exitChanges, "not as expected", "lab", "run", "--candidate", "entity first", "--scale", "1", "--speed", "3600", "-o", "json", file("small.yaml"))
+	ok("Ranking", "lab", "simulate", "--html", file("r.html"), file("small.yaml"))
+	ok("Ranking", "lab", "compare", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--html", file("r.html"), file("small.yaml"))
+	if page, err := os.ReadFile(file("r.html")); err != nil || !strings.Contains(string(page), "heatmap of the run") {
+		t.Errorf("the page has %d bytes, %v", len(page), err)
+	}
 	refused(exitUsage, "--cloud needs", "lab", "run", "--cloud", file("small.yaml"))
 	refused(exitFailed, "Scale is 7", "lab", "run", "--scale", "7", file("small.yaml"))
 	if err := os.WriteFile(file("wrong.yaml"), []byte("duration: 60\n"), 0o600); err != nil {

@@ -7,7 +7,8 @@
 //	err = report.WriteText(os.Stdout)
 //
 // [Plan.Run] executes real requests, at a small scale, on the embedded engine in a temporary folder, or on a scratch table of
-// Cloud Bigtable. It counts requests and rows of each query, measures latencies, and records a heatmap.
+// Cloud Bigtable. It counts requests and rows of each query, measures latencies, and records a heatmap. [Plan.Simulate] computes the whole
+// workload, at full size, with a model of tablets and nodes. [Plan.Compare] does both, ranks the candidates and says what to change.
 //
 // [Template] and [Workload] are files to begin with, and [Describe] writes one for what a store has. The command line
 // is "tidectl lab". See docs/lab.md for the fields of the file.

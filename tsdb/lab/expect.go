@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -21,6 +22,19 @@ func (r *Report) Unmet() []string {
 		if c.Measured != nil {
 			out = append(out, e.ofRun(c.Measured)...)
 		}
+		if c.Simulated != nil {
+			out = append(out, e.ofModel(c, r)...)
+		}
+	}
+	return out
+}
+
+func (e *expect) ofModel(c *CandidateReport, r *Report) (out []string) {
+	if s := c.Simulated; e.hottest > 0 && s.HottestNode > e.hottest {
+		out = append(out, fmt.Sprintf("%s of the hottest node's CPU is asked for; expected is at most %s", shownPercent(math.Round(s.HottestNode*1000)/1000), shownPercent(e.hottest)))
+	}
+	if e.best && len(r.Ranking) > 0 && r.Ranking[0].Candidate != c.Name {
+		out = append(out, fmt.Sprintf("the best candidate is %s; expected is %s", r.Ranking[0].Candidate, c.Name))
 	}
 	return out
 }

@@ -10,13 +10,13 @@ import (
 )
 
 //go:embed template.yaml
-var template []byte
+var templateText []byte
 
 //go:embed workloads/*.yaml
 var workloads embed.FS
 
 // Template returns a file with comments to begin with. It is a complete example.
-func Template() []byte { return bytes.Clone(template) }
+func Template() []byte { return bytes.Clone(templateText) }
 
 // Workloads returns the names of the workloads that ship with the lab, in alphabetical order.
 func Workloads() []string {

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
 // The limits of a file.
@@ -100,6 +101,7 @@ func (r *fileReader) plan(text []byte) *Plan {
 			r.mistake(n, "%s is empty; want at least one", list.name)
 		}
 	}
+	r.cluster(p, root.field("cluster"))
 	r.expect(p, root.field("expect"))
 	root.done()
 	return p
@@ -109,6 +111,21 @@ func duration(o *object, name string, otherwise, least, most time.Duration) time
 	return time.Duration(value(o, name, int64(otherwise), int64(least), int64(most),
 		func(text string) (int64, error) { d, err := parseDuration(text); return int64(d), err },
 		func(d int64) string { return shownDuration(time.Duration(d)) }))
+}
+
+func (r *fileReader) cluster(p *Plan, node *yaml.Node) {
+	o := r.object(node, "cluster")
+	p.nodes = value(o, "nodes", 3, 1, 1000, parseCount, strconv.Itoa)
+	if text, at := o.text("storage"); at != nil {
+		switch text {
+		case "ssd":
+		case "hdd":
+			p.storage = tablets.HDD
+		default:
+			r.mistake(at, "cluster.storage is %s; want ssd or hdd", quote(text))
+		}
+	}
+	o.done()
 }
 
 func (r *fileReader) tenants(p *Plan, node *yaml.Node) {

@@ -3,6 +3,8 @@ package lab
 import (
 	"math"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
 // Plan is a lab file without mistakes. Parse makes one. It never changes, so it is safe for concurrent use. The zero Plan and nil
@@ -17,6 +19,8 @@ type Plan struct {
 	datasets        []*dataset
 	queries         []*query
 	candidates      []*candidate
+	nodes           int // of the model's cluster
+	storage         tablets.Storage
 	expect          expect
 }
 

@@ -14,8 +14,14 @@ type Report struct {
 	Scale float64 `json:"scale,omitempty"`
 	Speed float64 `json:"speed,omitempty"`
 	Cloud bool    `json:"cloud"`
+	// Nodes is how many the model's cluster has; 0 if nothing was simulated.
+	Nodes int `json:"nodes,omitempty"`
 	// Candidates are in the order of the file.
 	Candidates []CandidateReport `json:"candidates"`
+	// Ranking has the best candidate first, by the model. In Held of Draws draws of what the model assumes, the order was the same.
+	Ranking []Rank `json:"ranking,omitempty"`
+	Draws   int    `json:"draws,omitempty"`
+	Held    int    `json:"held,omitempty"`
 
 	plan *Plan
 }
@@ -26,6 +32,15 @@ type CandidateReport struct {
 	Key  string `json:"key"`
 	// Measured is nil if the candidate was not executed.
 	Measured *Measured `json:"measured,omitempty"`
+	// Simulated is nil if the candidate was not simulated. Next then says what to change in it.
+	Simulated *Simulated `json:"simulated,omitempty"`
+	Next      []string   `json:"next,omitempty"`
+}
+
+// Rank is a candidate's place in a ranking.
+type Rank struct {
+	Candidate string `json:"candidate"`
+	Reason    string `json:"reason"`
 }
 
 // Measured is what was counted and measured while a candidate's load was executed.

@@ -22,6 +22,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	r.writeMeasured(t)
+	r.writeSimulated(t)
 	return t.Flush()
 }
 
@@ -80,6 +81,57 @@ func (r *Report) writeMeasured(w io.Writer) {
 			fmt.Fprintf(w, "  stopped\t%s; the figures are those until then\n", m.Stopped)
 		}
 	}
+}
+
+func (r *Report) writeSimulated(w io.Writer) {
+	if len(r.Ranking) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s, simulated: all of it, on %d nodes. A model, not a measurement; docs/lab.md says what it assumes.\n", heading(r.Workload), r.Nodes)
+	fmt.Fprintln(w, "  candidate\tserved\thottest node\thottest tablet\tbalanced\tnodes needed\tstored")
+	for _, c := range r.Candidates {
+		s := c.Simulated
+		if s == nil {
+			continue
+		}
+		fmt.Fprintf(w, "  %s\t%.1f%%\t%.0f%%\t%.0f%%\t%s\t%s\t%s\n", c.Name, s.Served*100, s.HottestNode*100, s.HottestTablet*100, s.balanced(), s.nodes(), size(s.StoredBytes))
+	}
+	fmt.Fprintf(w, "\nRanking, which held in %d of %d draws of what is assumed:\n", r.Held, r.Draws)
+	for i, k := range r.Ranking {
+		fmt.Fprintf(w, "  %d. %s: %s\n", i+1, k.Candidate, k.Reason)
+	}
+	for _, c := range r.Candidates {
+		for _, n := range c.Next {
+			fmt.Fprintf(w, "  next, %s: %s\n", c.Name, n)
+		}
+	}
+}
+
+func (s *Simulated) balanced() string {
+	if s.Balanced < 0 {
+		return "never"
+	}
+	return short(s.Balanced)
+}
+
+func (s *Simulated) nodes() string {
+	if s.Nodes == 0 {
+		return "none helps"
+	}
+	return strconv.Itoa(s.Nodes)
+}
+
+// size is a number of bytes as people read it.
+func size(bytes float64) string {
+	for _, u := range []struct {
+		name string
+		of   float64
+	}{{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}} {
+		if bytes >= u.of {
+			return figure(bytes/u.of) + " " + u.name
+		}
+	}
+	return figure(bytes) + " B"
 }
 
 func heading(name string) string {

@@ -123,6 +123,8 @@ var List = []Call{
 	// Files.
 	{Func: transfer.Export, Tenants: One, Operation: "transfer.Export"},
 	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
+	{Func: (*lab.Plan).Compare, Free: "as Run; it also computes"},
+	{Func: (*lab.Plan).Simulate, Free: "computes"},
 	{Func: (*lab.Plan).Run, Free: "opens stores and tables of its own, whose calls have their own costs"},
 	{Func: transfer.Check, Free: "reads a file"},
 	{Func: transfer.Recover, Free: "reads a file"},

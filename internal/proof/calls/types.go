@@ -235,7 +235,9 @@ var Types = []reflect.Type{
 	reflect.TypeFor[lab.Plan](),
 	reflect.TypeFor[lab.Progress](),
 	reflect.TypeFor[lab.QueryReport](),
+	reflect.TypeFor[lab.Rank](),
 	reflect.TypeFor[lab.Report](),
 	reflect.TypeFor[lab.RunOptions](),
+	reflect.TypeFor[lab.Simulated](),
 	reflect.TypeFor[window.Uptime](),
 }
