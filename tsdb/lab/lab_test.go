@@ -50,7 +50,7 @@ func TestMistakes(t *testing.T) {
 		"not YAML, below":    {"a: 1\nb: c: d\n", []string{"line 2: this is not YAML"}},
 		"two documents":      {head + tail + "---\na: 1\n", []string{"more than one document"}},
 		"nothing in it":      {"{}\n", []string{"datasets is missing", "candidates is missing"}},
-		"misspelt":           {"durration: 1h\n" + head + tail, []string{"line 1: durration is not a field; did you mean duration?; want candidates, datasets"}},
+		"misspelt":           {"durration: 1h\n" + head + tail, []string{"line 1: durration is not a field; did you mean duration?; want candidates, cluster, datasets"}},
 		"misspelt inside":    {head + ", evry: 1h" + tail, []string{"line 2: datasets[0].evry is not a field; did you mean every?"}},
 		"twice":              {"seed: 1\nseed: 2\n" + head + tail, []string{"line 2: seed is there twice; the first is on line 1"}},
 		"no unit":            {"duration: 60\n" + head + tail, []string{`line 1: duration is "60"; want a number with a unit: ms, s, m, h or d`}},
