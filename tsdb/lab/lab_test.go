@@ -76,6 +76,11 @@ func TestMistakes(t *testing.T) {
 		"expected":           {head + tail + "expect: {candidate: best, hottest_cpu: 60}\n", []string{`expect.candidate is "best"; want the name of a candidate`, `expect.hottest_cpu is "60"; want a percentage`}},
 		"first field":        {"datasets:\n  - {name: d, fields: [a, b], entities: 1, every: 1s}\ncandidates:\n  - key: time#entity\n", []string{"want how many entities share a value, such as a(100)"}},
 		"alias":              {"tenants: &x {count: 2}\nexpect: *x\n" + head + tail, []string{"line 2: expect is an alias"}},
+		"alias of a curve":   {"tenants: &office {count: 2}\n" + head + ", day: *office" + tail, []string{"line 3: datasets[0].day is an alias"}},
+		"alias of a field":   {"name: &a x\ndatasets:\n  - {name: d, fields: [*a], entities: 1, every: 1s}\ncandidates:\n  - key: time#entity\n", []string{"line 3: datasets[0].fields has an alias"}},
+		"tiny curve":         {head + ", day: [1e-320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]" + tail, []string{`datasets[0].day has "1e-320"; want 24 numbers`}},
+		"control characters": {head + "}\ncandidates:\n  - {key: time#entity, name: \"a\\e[31m\\tb\"}\n", []string{`line 4: candidates[0].name is "a\x1b[31m\tb"; want printable text on one line`}},
+		"lines in a key":     {head + "}\ncandidates:\n  - key: \"time#\\nentity\"\n", []string{`line 4: candidates[0].key is "time#\nentity"; want printable text`}},
 		"too many points":    {"datasets:\n  - {name: d, fields: [a], entities: 1000M, every: 10ms}\ncandidates:\n  - key: time#entity\n", []string{"are 1e+11 points a second; want at most 1e+08"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +97,23 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("the error has %d lines, want %d:\n%v", n+1, len(tc.want), err)
 			}
 		})
+	}
+}
+
+// TestSameMistakesEachTime: the same file has the same mistakes in the same order, each time it is read.
+func TestSameMistakesEachTime(t *testing.T) {
+	first := ""
+	for i := range 50 {
+		_, err := lab.Parse([]byte("tenants: {count: 1kM}\ndatasets:\n  - {}\ncandidates: [{key: time#a}]\n"))
+		if err == nil || !strings.Contains(err.Error(), `line 1: tenants.count is "1kM"; want a whole number`) {
+			t.Fatalf("got %v, want a mistake on line 1", err)
+		}
+		if i == 0 {
+			first = err.Error()
+		}
+		if got := err.Error(); got != first {
+			t.Fatalf("the mistakes are\n%s\nand then\n%s", first, got)
+		}
 	}
 }
 

@@ -156,9 +156,10 @@ func (r *fileReader) dataset(p *Plan, node *yaml.Node, path string) *dataset {
 		keep:     duration(o, "keep", 30*day, time.Hour, 36500*day),
 		day:      days["flat"],
 	}
-	for name, want := range map[string]string{"name": "a name, such as readings", "fields": "a list of key fields, such as [site, device]", "entities": "how many there are in all tenants", "every": "how often an entity writes, such as 1m"} {
-		o.require(name, want)
-	}
+	o.require("name", "a name, such as readings")
+	o.require("fields", "a list of key fields, such as [site(50), device]")
+	o.require("entities", "how many there are in all tenants")
+	o.require("every", "how often an entity writes, such as 1m")
 	text, at := o.text("name")
 	if d.name = text; at != nil {
 		if err := rowkey.CheckDataset(text); err != nil {
@@ -203,8 +204,8 @@ func (r *fileReader) day(d *dataset, o *object) {
 		sum := 0.0
 		for i, c := range n.Content {
 			x, err := strconv.ParseFloat(c.Value, 64)
-			if err != nil || !(x >= 0 && x <= 1e9) || i >= 24 {
-				r.mistake(c, "%s has %s; want 24 numbers from 0 on, one for each hour", o.name("day"), described(c))
+			if err != nil || x != 0 && !(x >= 1e-6 && x <= 1e9) || i >= 24 { // the curve is divided by its sum
+				r.mistake(c, "%s has %s; want 24 numbers, one for each hour: 0, or 0.000001 to 1000000000", o.name("day"), described(c))
 				return
 			}
 			d.day[i] = x
@@ -220,7 +221,7 @@ func (r *fileReader) day(d *dataset, o *object) {
 		return
 	}
 	curve, ok := days[n.Value]
-	if !ok {
+	if !ok || n.Kind != yaml.ScalarNode { // the value of an alias is its name
 		r.mistake(n, "%s is %s; want flat, office, evening, commute, or a list of 24 numbers", o.name("day"), described(n))
 		return
 	}
@@ -239,7 +240,10 @@ var sharedField = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]{0,31})(?:\(([0-9_
 func (r *fileReader) fields(d *dataset, o *object) {
 	nodes := o.items("fields", maxFields)
 	for i, n := range nodes {
-		m := sharedField.FindStringSubmatch(n.Value)
+		var m []string
+		if n.Kind == yaml.ScalarNode { // the value of an alias is its name
+			m = sharedField.FindStringSubmatch(n.Value)
+		}
 		f := field{shared: 1}
 		last := i == len(nodes)-1
 		if m == nil {

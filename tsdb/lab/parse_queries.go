@@ -84,6 +84,7 @@ func (r *fileReader) candidate(p *Plan, node *yaml.Node, path string) *candidate
 	o.require("key", "a row key, such as tenant#entity#~time")
 	text, at := o.text("key")
 	if c.key = text; at != nil {
+		o.printable("key", text, at)
 		for _, d := range p.datasets {
 			l, err := parseLayout(text, d, len(p.datasets))
 			if err != nil {
@@ -110,6 +111,7 @@ func (r *fileReader) candidate(p *Plan, node *yaml.Node, path string) *candidate
 		if len(name) > 40 {
 			r.mistake(at, "%s has %d bytes; want at most 40", o.name("name"), len(name))
 		}
+		o.printable("name", name, at)
 	}
 	if slices.ContainsFunc(p.candidates, func(other *candidate) bool { return other.name == c.name }) {
 		r.mistake(o.node, "%s: another candidate is called %s; give this one another name", o.path, quote(c.name))

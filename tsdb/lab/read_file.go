@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -110,6 +111,13 @@ func (o *object) text(name string) (string, *yaml.Node) {
 		return "", nil
 	}
 	return n.Value, n
+}
+
+// printable reports a text with bytes that a terminal obeys.
+func (o *object) printable(name, text string, at *yaml.Node) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		o.mistake(at, "%s is %s; want printable text on one line", o.name(name), quote(text))
+	}
 }
 
 // require reports that a field is missing.

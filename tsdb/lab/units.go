@@ -28,10 +28,10 @@ func parseDuration(text string) (time.Duration, error) {
 // parseCount reads a whole number: "1000", "1_000_000", "10k", "2M".
 func parseCount(text string) (int, error) {
 	number, times := strings.ReplaceAll(text, "_", ""), 1.0
-	for unit, n := range map[string]float64{"k": 1e3, "M": 1e6} {
-		if cut, ok := strings.CutSuffix(number, unit); ok {
-			number, times = cut, n
-		}
+	if cut, ok := strings.CutSuffix(number, "k"); ok {
+		number, times = cut, 1e3
+	} else if cut, ok := strings.CutSuffix(number, "M"); ok {
+		number, times = cut, 1e6
 	}
 	x, err := strconv.ParseFloat(number, 64)
 	if x *= times; err != nil || x != math.Trunc(x) || math.Abs(x) > 1e15 {
