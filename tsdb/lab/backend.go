@@ -15,7 +15,9 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
@@ -117,7 +119,7 @@ const removeTimeout = time.Minute
 func (b *backend) remove(ctx context.Context, table string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
-	if err := b.admin.DeleteTable(ctx, table); err != nil {
+	if err := b.admin.DeleteTable(ctx, table); err != nil && status.Code(err) != codes.NotFound { // it was not made yet
 		return fmt.Errorf("remove the scratch table %s, which still exists: %w", table, err)
 	}
 	return nil

@@ -52,7 +52,13 @@ func (e *expect) ofRun(m *Measured) (out []string) {
 		}
 	}
 	slow("writes", m.WriteP99)
+	if e.p99 > 0 && m.Points == 0 {
+		out = append(out, "the load wrote no points, so nothing is known of their p99; a larger scale writes some")
+	}
 	for _, q := range m.Queries {
+		if q.Asked == 0 && (e.p99 > 0 || e.rows > 0) {
+			out = append(out, fmt.Sprintf("%s was not asked, so nothing is known of it; a larger scale asks", q.Query))
+		}
 		slow(q.Query, q.P99)
 		if q.Failed > 0 {
 			out = append(out, fmt.Sprintf("%d of %d queries for %s failed", q.Failed, q.Asked, q.Query))

@@ -211,16 +211,31 @@ func (l *load) ops(from, to time.Duration, rate func(*sized, time.Duration) floa
 	}
 }
 
-// many returns the entities of a query for several.
+// many returns the entities of a query for several: different ones of a tenant, or all if it has fewer.
 func (l *load) many(o op) []int {
 	d := l.datasets[o.of]
 	rnd := rand.New(rand.NewPCG(o.seed, 1))
 	from, to := d.under(o.entity, 0)
-	out := make([]int, 0, o.query.entities)
-	for range min(o.query.entities, to-from) {
-		out = append(out, from+rnd.IntN(to-from))
+	n := to - from
+	out, chosen := make([]int, 0, o.query.entities), map[int]bool{}
+	for i := n - min(o.query.entities, n); i < n; i++ { // each of the first i+1, or the last of them where another turn has it
+		e := rnd.IntN(i + 1)
+		if chosen[e] {
+			e = i
+		}
+		chosen[e] = true
+		out = append(out, from+e)
 	}
 	return out
+}
+
+// batch returns how many points a request has: fewer of large ones.
+func (l *load) batch() int {
+	largest := 0
+	for _, d := range l.datasets {
+		largest = max(largest, d.bytes+perRow)
+	}
+	return min(mostBatch, max(maxRequest/max(largest, 1), 1))
 }
 
 // payload returns the bytes of a point.

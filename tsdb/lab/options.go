@@ -49,7 +49,8 @@ const (
 	maxAsked   = 5_000_000
 	maxStored  = 8 << 30 // bytes on disk
 	perRow     = 120     // bytes of a row besides its payload, about
-	batch      = 500     // points of a request
+	mostBatch  = 500     // points of a request
+	maxRequest = 4 << 20 // bytes of a request, of which each worker has one in memory
 	maxWorkers = 256
 )
 

@@ -60,7 +60,7 @@ type Measured struct {
 	RowsPerPoint  float64 `json:"rows_per_point"`
 	BytesPerPoint float64 `json:"bytes_per_point"`
 	WriteRequests int64   `json:"write_requests"`
-	// WriteP50 and WriteP99 are durations of requests that write, each of up to 500 points.
+	// WriteP50 and WriteP99 are durations of requests that write, each of up to 500 points and 4 MiB.
 	WriteP50 time.Duration `json:"write_p50_ns"`
 	WriteP99 time.Duration `json:"write_p99_ns"`
 	// Queries are in the order of the file.

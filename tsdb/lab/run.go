@@ -56,11 +56,10 @@ type runner struct {
 	mu                    sync.Mutex
 	firstErr              error // of a request that failed
 
-	heavy          written
-	load           written
-	behind         time.Duration // how long the load took more than it should
-	reported       time.Time
-	heavySeparated bool
+	heavy    written
+	load     written
+	behind   time.Duration // how long the load took more than it should
+	reported time.Time
 }
 
 // written is what a part of the run wrote.
@@ -135,7 +134,6 @@ func (r *runner) run(ctx context.Context) {
 		return
 	}
 	r.meter.writes.reset()
-	r.heavySeparated = true
 	began = time.Now()
 	done := make(chan struct{})
 	settling := make(chan struct{})
@@ -194,6 +192,7 @@ func (r *runner) execute(ctx context.Context, part string, from, to time.Duratio
 	}
 	began, paced := time.Now(), from >= 0
 	var writes []op
+	most := r.l.batch()
 	send := func(job []op) bool {
 		select {
 		case jobs <- job:
@@ -230,7 +229,7 @@ func (r *runner) execute(ctx context.Context, part string, from, to time.Duratio
 			}
 			continue
 		}
-		if writes = append(writes, o); len(writes) == batch && !flush() {
+		if writes = append(writes, o); len(writes) == most && !flush() {
 			break
 		}
 	}
