@@ -17,7 +17,7 @@ import (
 
 // tags checks the options.
 func (o Options) tags() (tags, error) {
-	t := tags{decoders: o.Decoders}
+	t := tags{decoders: maps.Clone(o.Decoders)} // the caller may change its own
 	for _, tag := range slices.Sorted(maps.Keys(o.Decoders)) {
 		if err := codec.CheckTag(tag); err != nil {
 			return tags{}, fmt.Errorf("dynamic: Decoders: %w", err)

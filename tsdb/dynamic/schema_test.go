@@ -284,3 +284,23 @@ func TestNumbersInWindows(t *testing.T) {
 		t.Errorf("%d points are damaged, want 1", damaged)
 	}
 }
+
+// TestOptionsAreCopied: a program may change its map of decoders while schemas that were made with it read.
+func TestOptionsAreCopied(t *testing.T) {
+	decoders := map[string]func([]byte) (any, error){"own": func([]byte) (any, error) { return 7.0, nil }}
+	f, err := dynamic.NewField(nil, dynamic.Options{Decoders: decoders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := dynamic.NewField([]string{"none"}, dynamic.Options{Decoders: map[string]func([]byte) (any, error){"own": decoders["own"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(decoders, "own")
+	if x, ok, err := f.Number("own", nil); x != 7 || !ok || err != nil {
+		t.Errorf("%v, %v, %v; want 7", x, ok, err)
+	}
+	if x, ok, err := none.Number("own", nil); x != 0 || ok || err != nil {
+		t.Errorf("a field that is not there: %v, %v, %v; want 0 and false", x, ok, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -117,5 +116,5 @@ func numberIn(v any, names []string) (float64, bool) {
 		}
 		return 0, true
 	}
-	return math.NaN(), false
+	return 0, false
 }
