@@ -87,10 +87,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return // the client has gone
 	}
-	if errors.Is(err, tsdb.ErrErased) {
-		id, _ := tenant.FromContext(r.Context())
-		s.forget(id)
-	}
+	s.forgetErased(r, err)
 	e := apiErrorOf(err)
 	if e.status == errstatus.StatusClientClosedRequest { // the client is still there, so this server cancelled
 		e = &apiError{status: http.StatusServiceUnavailable, kind: "unavailable", text: "the server stops"}
@@ -108,4 +105,12 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		Kind   string `json:"errorType"`
 		Text   string `json:"error"`
 	}{"error", e.kind, e.text})
+}
+
+// forgetErased drops what is cached of the request's tenant if the error says that the tenant is erased.
+func (s *server) forgetErased(r *http.Request, err error) {
+	if errors.Is(err, tsdb.ErrErased) {
+		id, _ := tenant.FromContext(r.Context())
+		s.forget(id)
+	}
 }

@@ -20,9 +20,9 @@ func (s *server) exemplars(ctx context.Context, r request) (answer, error) {
 	if r.params.err != nil {
 		return answer{}, nil
 	}
-	expr, err := s.parser.ParseExpr(r.params.Get("query"))
+	expr, err := s.parse(r.params.Get("query"), mostLevels)
 	if err != nil {
-		return answer{}, badData(err)
+		return answer{}, err
 	}
 	in := tsdb.Between(maxTime(from, time.Unix(0, 0)), to).ClosedEnd()
 	if to.Before(time.Unix(0, 0)) {
@@ -75,7 +75,7 @@ func (s *server) exemplarsOf(ctx context.Context, r request, one *series, in tsd
 		if err != nil {
 			return nil, err
 		}
-		if err := r.budget.takeSamples(1); err != nil {
+		if err := r.budget.takeSamples(p.Value.weight()); err != nil {
 			return nil, err
 		}
 		e := p.Value.exemplar

@@ -13,6 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
+// mostNested is how many objects a field can be in. Fields deeper in a payload are no metrics.
+const mostNested = 16
+
 // sampled is how many of a tenant's newest points, one per entity, show which fields a dataset has, and mostFields how many there can
 // be.
 const (
@@ -72,7 +75,7 @@ func addPaths(paths map[string]pathKind, path []string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, of := range v {
-			if len(paths) < mostFields {
+			if len(paths) < mostFields && len(path) < mostNested {
 				addPaths(paths, append(slices.Clone(path), name), of)
 			}
 		}

@@ -72,7 +72,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 
-	flags.IntVar(&o.limits.samples, "max-samples", 20_000_000, "how many samples a query may read, and hold at once; a sample takes 16 bytes")
+	flags.IntVar(&o.limits.samples, "max-samples", 20_000_000, "how many samples a query may read, and hold at once; a sample takes 16 bytes, and a histogram counts as several")
 	flags.IntVar(&o.limits.series, "max-series", 100_000, "how many series a request may select")
 	flags.Int64Var(&o.limits.body, "max-body", 16<<20, "the most `bytes` in a remote write or remote read request, compressed or not")
 	flags.DurationVar(&o.limits.timeout, "timeout", 2*time.Minute, "how long a request may take")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -50,7 +51,7 @@ func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger, s
 	byName := map[string]string{}
 	for d, err := range store.Datasets(ctx) {
 		if d == nil && err != nil {
-			if ctx.Err() != nil {
+			if _, failed := status.FromError(err); failed || ctx.Err() != nil { // the catalogue was not read to its end
 				return nil, err
 			}
 			log.Warn("a dataset is not shown", "error", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ type metadataCaches struct {
 // metadataCache is that of one tenant.
 type metadataCache struct {
 	mu     sync.Mutex
-	stored map[string]storedMetadata
-	until  time.Time // then it is stored again, so that it does not expire before the samples do
+	seed   maphash.Seed
+	stored map[uint64]uint64 // by the hash of the metric's name, that of its metadata: texts may be long
+	until  time.Time         // then it is stored again, so that it does not expire before the samples do
 }
 
 const (
@@ -50,11 +52,12 @@ func (c *metadataCache) isNew(metric string, m storedMetadata, now time.Time) bo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stored == nil || now.After(c.until) || len(c.stored) >= mostMetadata {
-		c.stored, c.until = map[string]storedMetadata{}, now.Add(metadataFor)
+		c.seed, c.stored, c.until = maphash.MakeSeed(), map[uint64]uint64{}, now.Add(metadataFor)
 	}
-	if c.stored[metric] == m {
+	name, hash := maphash.String(c.seed, metric), maphash.Comparable(c.seed, m)
+	if last, ok := c.stored[name]; ok && last == hash {
 		return false
 	}
-	c.stored[metric] = m
+	c.stored[name] = hash
 	return true
 }

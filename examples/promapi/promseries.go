@@ -127,7 +127,7 @@ func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, most 
 			if err != nil {
 				return err
 			}
-			if err := b.takeSamples(1); err != nil {
+			if err := b.takeSamples(pt.Value.weight()); err != nil {
 				return err
 			}
 			all[i].points.add(pt.Time.UnixMilli(), pt.Value)
@@ -158,7 +158,7 @@ func (p *promSource) readTogether(ctx context.Context, repo *tsdb.Repository[sam
 		if s == nil {
 			continue
 		}
-		if err := b.takeSamples(1); err != nil {
+		if err := b.takeSamples(pt.Value.weight()); err != nil {
 			return nil, err
 		}
 		s.points.add(pt.Time.UnixMilli(), pt.Value)

@@ -136,6 +136,9 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 		if !matching[0].open {
 			return visit(matching)
 		}
+		if err := q.budget.takeSamples(len(matching)); err != nil { // a point of each
+			return err
+		}
 		all, err := src.complete(ctx, q.tenant, matching)
 		if err != nil {
 			return stored(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -17,6 +18,9 @@ func (s *server) query(ctx context.Context, r request) (answer, error) {
 	n := r.params.count("limit")
 	if r.params.err != nil {
 		return answer{}, nil
+	}
+	if _, err := s.parse(text, mostLevels); err != nil {
+		return answer{}, err
 	}
 	q, err := s.engine.NewInstantQuery(ctx, s.queryable(r), opts, text, at)
 	return s.run(ctx, r, q, err, n)
@@ -46,8 +50,11 @@ func (s *server) queryRange(ctx context.Context, r request) (answer, error) {
 	case to.Before(from):
 		r.params.refuse("end", errors.New("end timestamp must not be before start time"))
 		return answer{}, nil
-	case to.Sub(from)/step > mostSteps:
+	case (to.UnixMilli()-from.UnixMilli())/step.Milliseconds() > mostSteps:
 		return answer{}, badData(errors.New("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"))
+	}
+	if _, err := s.parse(text, mostLevels); err != nil {
+		return answer{}, err
 	}
 	q, err := s.engine.NewRangeQuery(ctx, s.queryable(r), opts, text, from, to, step)
 	return s.run(ctx, r, q, err, n)
@@ -136,9 +143,39 @@ func (h hider) Visit(node parser.Node, _ []parser.Node) (parser.Visitor, error) 
 
 // formatQuery answers an expression as PromQL's formatter writes it.
 func (s *server) formatQuery(_ context.Context, r request) (answer, error) {
-	expr, err := s.parser.ParseExpr(r.params.Get("query"))
+	expr, err := s.parse(r.params.Get("query"), mostFormatted)
 	if err != nil {
-		return answer{}, badData(err)
+		return answer{}, err
 	}
 	return answer{data: appendString(nil, expr.Pretty(0))}, nil
+}
+
+// The length of an expression in bytes, and how many levels it has: a + b + c has three. PromQL calls itself for each level, and a
+// goroutine whose stack is too large ends the program. Its formatter takes minutes for a few thousand, and cannot be stopped.
+const (
+	mostText      = 64 << 10
+	mostLevels    = 1000
+	mostFormatted = 100
+)
+
+// parse parses an expression that is not too long, and has at most a number of levels.
+func (s *server) parse(text string, levels int) (parser.Expr, error) {
+	if len(text) > mostText {
+		return nil, badData(fmt.Errorf("the expression has %d bytes; want at most %d", len(text), mostText))
+	}
+	expr, err := s.parser.ParseExpr(text)
+	if err != nil {
+		return nil, badData(err)
+	}
+	level := []parser.Node{expr}
+	for range levels {
+		var below []parser.Node
+		for _, node := range level {
+			below = append(below, parser.Children(node)...)
+		}
+		if level = below; len(level) == 0 {
+			return expr, nil
+		}
+	}
+	return nil, badData(fmt.Errorf("the expression has more than %d levels", levels))
 }

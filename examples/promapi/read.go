@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/model/labels"
@@ -38,6 +37,10 @@ func (s *server) remoteRead(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.gate.leave(id)
+	if err := s.admit(r.Context(), id); err != nil {
+		s.failRead(w, r, err)
+		return
+	}
 	var req prompb.ReadRequest
 	if err := req.Unmarshal(message); err != nil {
 		s.failWrite(w, r, &writeError{status: http.StatusBadRequest, text: "the body is not a prometheus.ReadRequest"})
@@ -74,6 +77,7 @@ func (s *server) failRead(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
+	s.forgetErased(r, err)
 	e := apiErrorOf(err)
 	if e.status >= http.StatusInternalServerError && e.cause != nil {
 		s.log.Error("remote read failed", "error", e.cause)
@@ -142,10 +146,11 @@ func resultOf(found []*selected) *prompb.QueryResult {
 	return result
 }
 
-// mostInChunk is the number of samples in a chunk, and mostInFrame the number of chunks in a frame. Clients refuse frames over 50 MB.
+// mostInChunk is the number of samples in a chunk, and mostInFrame the bytes of the chunks in a frame, unless one chunk is larger. Clients
+// refuse frames over 50 MB.
 const (
 	mostInChunk = 120
-	mostInFrame = 1000
+	mostInFrame = 1 << 20
 )
 
 // streamChunks answers with frames. An error after the first one cuts the connection, so that the client does not take what came
@@ -183,11 +188,16 @@ func writeChunks(w io.Writer, query int64, one *selected) error {
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(chunks, mostInFrame) {
+	for len(chunks) > 0 {
+		n := 1
+		for size := len(chunks[0].Data); n < len(chunks) && size+len(chunks[n].Data) <= mostInFrame; n++ {
+			size += len(chunks[n].Data)
+		}
 		response := prompb.ChunkedReadResponse{
 			QueryIndex:    query,
-			ChunkedSeries: []*prompb.ChunkedSeries{{Labels: prompb.FromLabels(one.labels, nil), Chunks: part}},
+			ChunkedSeries: []*prompb.ChunkedSeries{{Labels: prompb.FromLabels(one.labels, nil), Chunks: chunks[:n]}},
 		}
+		chunks = chunks[n:]
 		data, err := response.Marshal()
 		if err != nil {
 			return err

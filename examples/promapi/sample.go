@@ -37,6 +37,22 @@ type sample struct {
 	metadata *storedMetadata
 }
 
+// weight returns as how many samples s counts against -max-samples: one, and another for each 16 bytes besides.
+func (s *sample) weight() int {
+	const number, sample, own = 8, 16, 200
+	switch {
+	case s.whole != nil:
+		h := s.whole
+		return 1 + (own+number*(len(h.PositiveSpans)+len(h.PositiveBuckets)+len(h.NegativeSpans)+len(h.NegativeBuckets)+len(h.CustomValues)))/sample
+	case s.fraction != nil:
+		h := s.fraction
+		return 1 + (own+number*(len(h.PositiveSpans)+len(h.PositiveBuckets)+len(h.NegativeSpans)+len(h.NegativeBuckets)+len(h.CustomValues)))/sample
+	case s.exemplar != nil:
+		return 1 + int(s.exemplar.labels.ByteSize()/sample)
+	}
+	return 1
+}
+
 // storedExemplar is the value of an exemplar and its own labels.
 type storedExemplar struct {
 	value  float64
@@ -171,10 +187,20 @@ func (s *sample) decodeHistogram(message []byte) error {
 	}
 	if h.IsFloatHistogram() {
 		s.fraction = h.ToFloatHistogram()
-		return s.fraction.Validate()
+		return checkHistogram(s.fraction, s.fraction.ZeroThreshold)
 	}
 	s.whole = h.ToIntHistogram()
-	return s.whole.Validate()
+	return checkHistogram(s.whole, s.whole.ZeroThreshold)
+}
+
+var errThreshold = errors.New("the zero threshold is not a number of 0 or more")
+
+// checkHistogram also checks what Validate does not: PromQL would add histograms for ever if a zero threshold were NaN.
+func checkHistogram(h interface{ Validate() error }, zeroThreshold float64) error {
+	if math.IsNaN(zeroThreshold) || zeroThreshold < 0 || math.IsInf(zeroThreshold, 1) {
+		return errThreshold
+	}
+	return h.Validate()
 }
 
 func (s *sample) decodeMetadata(src []byte) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -136,12 +137,64 @@ func (s *server) readSnappy(w http.ResponseWriter, r *http.Request, id tenant.ID
 	case !s.memory.Take(id, int64(n)):
 		return nil, release, errNoMemory
 	}
-	taken := release
-	release = func() { s.memory.Return(id, int64(n)); taken() }
+	ofBody := release
+	release = func() { s.memory.Return(id, int64(n)); ofBody() }
 	if message, err = snappy.Decode(nil, compressed); err != nil {
 		return nil, release, &writeError{status: http.StatusBadRequest, text: "the body is not in the block format of snappy"}
 	}
+	parsed := parsedSize(message)
+	switch {
+	case parsed > bodies*s.limits.body/2:
+		return nil, release, &writeError{status: http.StatusRequestEntityTooLarge, text: "the body has too many parts for the limit of -max-body; send it in several requests"}
+	case !s.memory.Take(id, parsed):
+		return nil, release, errNoMemory
+	}
+	ofMessage := release
+	release = func() { s.memory.Return(id, parsed); ofMessage() }
 	return message, release, nil
+}
+
+// What the parts of a message take in memory, about: a series, a query or metadata; a label; and a sample, an exemplar, a histogram or
+// a matcher, with the point that is made of it.
+const (
+	seriesBytes = 200
+	labelBytes  = 64
+	sampleBytes = 200
+)
+
+// parsedSize returns about how much memory a message of remote write or remote read takes when it is parsed. Its parts can be empty and
+// take two bytes each.
+func parsedSize(message []byte) (size int64) {
+	eachField(message, func(_ protowire.Number, part []byte) {
+		size += seriesBytes
+		eachField(part, func(number protowire.Number, inner []byte) {
+			if number == 1 { // a label in version 1, and in version 2 the references to all labels, which take four times their length
+				size += labelBytes + 4*int64(len(inner))
+			} else { // what is in it takes at most about eight times its length
+				size += sampleBytes + 8*int64(len(inner))
+			}
+		})
+	})
+	return size
+}
+
+// eachField calls visit with the fields of a message that have bytes, up to the first error: parsing the message reports it.
+func eachField(message []byte, visit func(number protowire.Number, value []byte)) {
+	for len(message) > 0 {
+		number, wire, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		if n = protowire.ConsumeFieldValue(number, wire, message); n < 0 {
+			return
+		}
+		if wire == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message)
+			visit(number, value)
+		}
+		message = message[n:]
+	}
 }
 
 func (s *server) tooLarge() error {
@@ -203,20 +256,21 @@ func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w
 	for _, ls := range b.written {
 		s.prom.noteWritten(id, ls)
 	}
+	if err != nil {
+		s.metadata.forget(id) // which of it was stored is unknown
+	}
+	if errors.Is(err, tsdb.ErrErased) {
+		s.forget(id)
+	}
 	switch {
 	case again != nil:
-		s.metadata.forget(id) // which of it was stored is unknown
 		if again.status >= 500 {
 			s.log.Error("remote write failed", "error", err)
-		}
-		if errors.Is(err, tsdb.ErrErased) {
-			s.forget(id)
 		}
 		return w, again
 	case b.why != nil:
 		return w, refusedPart(b.refused, b.why.Error())
 	case never != nil:
-		s.metadata.forget(id)
 		return w, refusedPart(b.refused, never.text)
 	}
 	return w, nil
@@ -229,6 +283,9 @@ func refusedPart(n int, why string) error {
 // writeErrorOf returns the response to an error of a point. It hides the texts of unknown errors, and of values.
 func writeErrorOf(err error) *writeError {
 	if over, ok := errors.AsType[*limit.Error](err); ok {
+		if over.ID == limit.PointBytes { // which the sender could try again for ever
+			return &writeError{status: http.StatusBadRequest, text: fmt.Sprintf("a point is over the tenant's limit %s of %d", over.ID, over.Limit)}
+		}
 		return &writeError{status: http.StatusTooManyRequests, text: fmt.Sprintf("the tenant is over its limit %s of %d", over.ID, over.Limit), wait: over.RetryAfter}
 	}
 	if bad, ok := errors.AsType[*tsdb.InvalidError](err); ok && errors.Is(err, tsdb.ErrInvalid) {

@@ -61,10 +61,10 @@ func (b *writeBatch) addHistogram(t, start int64, whole *histogram.Histogram, fr
 	s := sample{start: start, whole: whole, fraction: fraction}
 	var err error
 	if whole != nil {
-		err = whole.Validate()
+		err = checkHistogram(whole, whole.ZeroThreshold)
 		s.whole.CounterResetHint = storedHint(whole.CounterResetHint)
 	} else {
-		err = fraction.Validate()
+		err = checkHistogram(fraction, fraction.ZeroThreshold)
 		s.fraction.CounterResetHint = storedHint(fraction.CounterResetHint)
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *writeBatch) addMetadata(now time.Time, metric string, m storedMetadata)
 // fromV1 adds a request of version 1.
 func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *metadataCache) {
 	for _, ts := range req.Timeseries {
-		ls := ts.ToLabels(&b.symbols, nil)
+		ls := ts.ToLabels(&b.symbols, nil).WithoutEmpty() // a label without a value is as good as none
 		if !b.begin(ls, len(ts.Samples)+len(ts.Histograms)+len(ts.Exemplars)) {
 			continue
 		}
@@ -184,6 +184,7 @@ func (b *writeBatch) fromV2(req *writev2.Request, now time.Time, known *metadata
 			b.refuse(n, fmt.Errorf("the labels of a series: %w", err))
 			continue
 		}
+		ls = ls.WithoutEmpty()
 		switch {
 		case len(ts.Samples)+len(ts.Histograms) == 0:
 			b.refuse(n+1, errNoSamples)

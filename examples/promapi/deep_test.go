@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/prompb"
+)
+
+// TestDeepExpressions: an expression of many levels is refused, because the memory of a goroutine that evaluates it is bounded, and the
+// program would end.
+func TestDeepExpressions(t *testing.T) {
+	s := plain(t)
+	long := strings.Repeat("a or ", 400) + "a"
+	if status, got := s.get("query", "query", long); status != http.StatusOK {
+		t.Errorf("an expression of 400 levels: %d %.200s", status, got)
+	}
+	for name, text := range map[string]string{
+		"unary":  strings.Repeat("-", 3000) + "a",
+		"parens": strings.Repeat("(", 3000) + "a" + strings.Repeat(")", 3000),
+		"binary": strings.Repeat("a+", 3000) + "a",
+		"long":   "a" + strings.Repeat(" ", 200_000),
+	} {
+		for _, path := range []string{"query", "query_range", "query_exemplars", "format_query"} {
+			if status, got := s.get(path, "query", text, "start", "0", "end", "1", "step", "1"); status != http.StatusBadRequest || len(got) > 1000 {
+				t.Errorf("%s of %s: %d %.200s, want 400", path, name, status, got)
+			}
+		}
+	}
+}
+
+// TestFramesOfLargeChunks: clients refuse frames over 50 MB, and read frames of about 1 MB with less memory.
+func TestFramesOfLargeChunks(t *testing.T) {
+	s := plain(t)
+	for i := range 1200 {
+		ts := line("m", nil)
+		h := &histogram.FloatHistogram{PositiveSpans: []histogram.Span{{Length: 300}}, PositiveBuckets: make([]float64, 300)}
+		for j := range h.PositiveBuckets {
+			h.PositiveBuckets[j] = math.Sqrt(float64(i * j))
+			h.Count += h.PositiveBuckets[j]
+		}
+		ts.Histograms = append(ts.Histograms, prompb.FromFloatHistogram(start0+int64(i), h))
+		s.put("a", ts)
+	}
+	w := s.remoteRead("a", &prompb.ReadRequest{
+		Queries: []*prompb.Query{query(start0, start0+10_000, "__name__", "m")}, AcceptedResponseTypes: []prompb.ReadRequest_ResponseType{prompb.ReadRequest_STREAMED_XOR_CHUNKS},
+	})
+	frames := 0
+	for body := w.Body.Bytes(); len(body) > 0; frames++ {
+		n, size := binary.Uvarint(body)
+		if n > 3<<19 {
+			t.Fatalf("a frame of %d bytes", n)
+		}
+		body = body[size+4+int(n):]
+	}
+	if frames < 2 {
+		t.Errorf("%d frames of %d bytes, want several", frames, w.Body.Len())
+	}
+}
+
+// TestTextsOfManyEntities: a list of texts reads a point of each entity, which counts against the limit of samples.
+func TestTextsOfManyEntities(t *testing.T) {
+	l := someLimits
+	l.samples = 5
+	s := mappedOver(t, l, truckData)
+	for i := range 10 {
+		putPoints(t, s, truckData, acme, truckPoint("East", fmt.Sprint(i), start0, "Andy", 1))
+	}
+	for path, want := range map[string]int{"labels?match[]=trucks_info": 422, "label/driver/values?match[]=trucks_info": 422, "series?match[]=trucks_info{truck=\"1\"}": 200} {
+		w := s.send(httptest.NewRequest(http.MethodGet, "/api/v1/"+strings.ReplaceAll(path, `"`, "%22"), nil), "a")
+		if w.Code != want {
+			t.Errorf("%s: %d %.200s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+}
