@@ -67,7 +67,7 @@ type Measured struct {
 	Queries []QueryReport `json:"queries"`
 	// Findings are those of the heatmap that concern keys, at the rates of the run.
 	Findings []heatmap.Finding `json:"findings"`
-	// Heatmap is the recording of the load, without the heavy load.
+	// Heatmap is the recording of the load. Its first columns may show the end of the heavy load.
 	Heatmap *heatmap.Recording `json:"-"`
 	// Stopped says why the run ended early. It is empty if it did not.
 	Stopped string `json:"stopped,omitempty"`
