@@ -2,6 +2,7 @@ package tablets
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -76,6 +77,12 @@ func (c Cluster) target() float64 {
 		return latencyCPU
 	}
 	return c.TargetCPU
+}
+
+// NodesFor returns how many nodes store so many bytes below the target of the storage, at least 1.
+func (c Cluster) NodesFor(stored float64) int {
+	n := max(int(math.Ceil(stored/nodes[c.Storage].stored/latencyStorage-slack)), 1)
+	return (n + c.size() - 1) / c.size() * c.size()
 }
 
 // size is how many nodes work as one.

@@ -46,10 +46,7 @@ func (s *simulation) need(stored float64) Need {
 			out = o
 		}
 	}
-	out.ForStorage = max(int(math.Ceil(stored/nodes[s.cluster.Storage].stored/latencyStorage-slack)), 1)
-	if s.cluster.Double {
-		out.ForStorage += out.ForStorage % 2
-	}
+	out.ForStorage = s.cluster.NodesFor(stored)
 	if out.ForLoad > 0 {
 		out.Nodes = max(out.ForLoad, out.ForStorage)
 	}

@@ -17,6 +17,7 @@ type fronts struct {
 	c      *candidate
 	load   tablets.Load
 	ranges []frontRange // in the order of their fronts
+	stored float64      // bytes that the table has once the oldest points expire
 
 	squares []float64 // by dataset: the sum of the squares of the entities' shares of the writes
 }
@@ -43,7 +44,7 @@ const (
 	pointOfHead    = 20.0 // bytes of a point in a head, besides its payload
 )
 
-// fronts returns the load of a candidate. Tables are full: they store what is written within the time that the file says.
+// fronts returns the load of a candidate, on a new table.
 func (p *Plan) fronts(c *candidate) (*fronts, error) {
 	f := &fronts{l: p.scaled(1), c: c}
 	for i, d := range f.l.datasets {
@@ -83,20 +84,22 @@ func (f *fronts) addDataset(of int, d *sized) error {
 		}
 	}
 	if f.c.native() && f.c.rollup > 0 {
-		buckets := entities // one row for each entity and window, and one that says that it has to be computed
-		buckets.Writes, buckets.Curve = 2*float64(d.n)*min(1/f.c.rollup.Seconds(), 1/d.every.Seconds()), 0
-		buckets.RowBytes, buckets.Share = perRow, nil
-		buckets.Stored = buckets.Writes / 2 * d.keep.Seconds() * perRow
-		if err := f.add(of, rollupRows, buckets); err != nil {
+		// Each point writes a mark, and each window of an entity a bucket, of which a worker reads the points.
+		buckets := float64(d.n) * min(1/f.c.rollup.Seconds(), 1/d.every.Seconds())
+		marks := entities
+		marks.Writes, marks.RowBytes, marks.Stored = d.average()+buckets, perRow, buckets*d.keep.Seconds()*perRow
+		if err := f.add(of, rollupRows, marks); err != nil {
 			return err
 		}
 		n := f.of(of, pointRows)
-		f.read(n.first, n.first+len(n.List), tablets.Read{Rate: buckets.Writes / 2, Rows: d.average() / float64(d.n) * f.c.rollup.Seconds(), Curve: 0}, d)
+		f.read(n.first, n.first+len(n.List), tablets.Read{Rate: buckets, Rows: max(d.average()/buckets, 1)}, d)
 	}
 	return nil
 }
 
 func (f *fronts) add(of int, kind string, keys tablets.Keys) error {
+	f.stored += keys.Stored
+	keys.Stored = 0
 	made, err := keys.Fronts()
 	if err != nil {
 		return fmt.Errorf("fronts of dataset %s: %w", f.l.datasets[of].name, err)
