@@ -196,7 +196,6 @@ func (c Config) client(ctx context.Context, profile string, opts []option.Client
 func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{DisableSession: true} }
 
 // DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client with
-// option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors after them,
-// so that yours see each request that is sent. Interceptors before them see one entry without a key in place of the rows of a
-// bulk write.
+// option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors after them, so that yours
+// see each request that is sent. Interceptors before them see one entry without a key in place of the rows of a bulk write.
 func DialOptions() []grpc.DialOption { return bt.DialOptions() }

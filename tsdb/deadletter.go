@@ -33,9 +33,8 @@ type DeadLetter struct {
 	Attempts int
 }
 
-// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page. Dead letters that
-// are retried or dropped during the sequence may or may not appear. An error is the last pair; without a journal it matches
-// ErrInvalid.
+// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page. Dead letters that are retried or
+// dropped during the sequence may or may not appear. An error is the last pair; without a journal it matches ErrInvalid.
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	ctx = ctxerr.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
@@ -75,9 +74,8 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 // the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the remaining journal,
 // up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
 //
-// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new file took
-// the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points, and the next
-// writer delivers the rest.
+// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new file took the old
+// one's place, or the new file cannot be opened, the journal stops: the writer takes no more points, and the next writer delivers the rest.
 //
 // A journal also does this by itself: about 10 seconds after the last point arrived, if what was delivered or dropped is at
 // least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB

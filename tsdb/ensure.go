@@ -30,10 +30,9 @@ import (
 //     the catalogue count towards that tenant; without a tenant there is no limit. So pass the tenant's context if tenants choose
 //     datasets' names. Datasets that the call has already created remain. Concurrent processes may each exceed the limit by one.
 //
-// If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads
-// all entity names of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop
-// all programs that declare text: if they write keys that do not fit, Verify and Ensure fail afterwards. No other change of a
-// kind is possible.
+// If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads all entity names
+// of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop all programs that declare
+// text: if they write keys that do not fit, Verify and Ensure fail afterwards. No other change of a kind is possible.
 //
 // Ensure needs admin rights to read the table, and to change it only if something is missing, and an app profile for
 // conditional writes. It retries temporary failures within the scan timeout.

@@ -13,11 +13,10 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// EnsureView creates a tenant's authorized view, or adds the families that it lacks for the datasets. The view covers the
-// tenant's rows and all columns of the families, and nothing else. If nothing is missing, it writes nothing. A store with
-// StoreOptions.Views needs it, after Ensure: for each new tenant, and for all tenants when a schema gains a class. The
-// service refuses what a view does not cover, or returns nothing for it. A store without Views can call it too, to create all
-// views before programs use them.
+// EnsureView creates a tenant's authorized view, or adds the families that it lacks for the datasets. The view covers the tenant's rows and
+// all columns of the families, and nothing else. If nothing is missing, it writes nothing. A store with StoreOptions.Views needs it, after
+// Ensure: for each new tenant, and for all tenants when a schema gains a class. The service refuses what a view does not cover, or returns
+// nothing for it. A store without Views can call it too, to create all views before programs use them.
 //
 // It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a
 // *ConflictError. It does not change the view's deletion protection, which is off for a new view, because it would also

@@ -35,9 +35,8 @@ func (e Entity) AppendText(b []byte) ([]byte, error) { return rowkey.AppendText(
 // MarshalText implements encoding.TextMarshaler. It returns String and never fails.
 func (e Entity) MarshalText() ([]byte, error) { return e.AppendText(nil) }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, and accepts %XX for any byte. Empty text
-// is the zero Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. The call that uses the entity checks
-// whether it fits the schema.
+// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, and accepts %XX for any byte. Empty text is the zero
+// Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. The call that uses the entity checks whether it fits the schema.
 func (e *Entity) UnmarshalText(text []byte) error {
 	path, ok := pathOf(string(text))
 	switch {

@@ -52,9 +52,8 @@ func (k KeyFields) Int(name string, digits int) KeyFields { return k.with(name, 
 // ReverseDigits writes them, so new IDs, often the busiest, are spread over the table. Their order is lost.
 func (k KeyFields) ReversedID(name string) KeyFields { return k.with(name, rowkey.ReversedID) }
 
-// ReversedDomain adds a field of domain names: up to 253 bytes of a-z 0-9 - _ in labels of up to 63 bytes, separated by dots.
-// Its Go type is string. Labels are stored in reverse order, as ReverseLabels writes them, so the names of one domain are
-// stored next to each other.
+// ReversedDomain adds a field of domain names: up to 253 bytes of a-z 0-9 - _ in labels of up to 63 bytes, separated by dots. Its Go type
+// is string. Labels are stored in reverse order, as ReverseLabels writes them, so the names of one domain are stored next to each other.
 func (k KeyFields) ReversedDomain(name string) KeyFields { return k.with(name, rowkey.ReversedDomain) }
 
 // UUID adds a field of UUIDs of any version. Its Go types are arrays of 16 bytes. UUIDs are stored as lower-case text and

@@ -36,11 +36,10 @@ type History[T any] struct {
 // *ReadError that lists them, and the other results are valid. If the time runs out, the entities that were not read have
 // errors that match the context's error. For any other error there are no results.
 //
-// It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all
-// entities, or one per 500 KB of row keys. Four or more entities whose newest points the store has read before (it remembers the
-// times of up to 4,096 entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of these,
-// an entity costs one more request if it has written much since, if its last point is gone, or if its shared request failed
-// temporarily.
+// It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all entities, or one
+// per 500 KB of row keys. Four or more entities whose newest points the store has read before (it remembers the times of up to 4,096
+// entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of these, an entity costs one more request
+// if it has written much since, if its last point is gone, or if its shared request failed temporarily.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
 // what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not
@@ -79,10 +78,9 @@ func (h History[T]) newest() LatestResult[T] {
 	return a
 }
 
-// LatestManyN returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have
-// fewer points or none, without an error. Errors are those of LatestMany. It costs one request of n rows per entity, also for
-// entities that the store has read before; with heads of at least n points one request for all entities, as LatestMany. It
-// holds all points in memory.
+// LatestManyN returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have fewer points
+// or none, without an error. Errors are those of LatestMany. It costs one request of n rows per entity, also for entities that the store
+// has read before; with heads of at least n points one request for all entities, as LatestMany. It holds all points in memory.
 func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestManyN)
 	defer func() { op.End(err) }()

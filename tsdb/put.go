@@ -14,15 +14,13 @@ import (
 // Put stores one point, and replaces the value if the point exists, so it is safe to repeat. In a schema with Identity the ID
 // of WithID is part of the point. It costs one request; in a schema with heads the request writes two rows.
 //
-// In a schema with FirstWins, Put stores the point only if no visible point exists. If one exists with the same payload, byte
-// for byte, Put returns nil; with another payload it fails with ErrExists. It costs one conditional request, and a read if
-// the point exists.
+// In a schema with FirstWins, Put stores the point only if no visible point exists. If one exists with the same payload, byte for byte, Put
+// returns nil; with another payload it fails with ErrExists. It costs one conditional request, and a read if the point exists.
 //
-// In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the
-// stored point had all of them. If two writers write the same field at the same time, either value may remain, even after the
-// other writer's Put has returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it
-// fails with ErrNoMerge. If a response is lost, Put reads the point, and fails with ErrUnknown only if it has not found its
-// fields before the timeout.
+// In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the stored point
+// had all of them. If two writers write the same field at the same time, either value may remain, even after the other writer's Put has
+// returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it fails with ErrNoMerge. If a response is
+// lost, Put reads the point, and fails with ErrUnknown only if it has not found its fields before the timeout.
 //
 // Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate, ErrTooFarAhead,
 // ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
