@@ -158,13 +158,3 @@ func (f *Fronts) Entities(front int) int { return int(f.start[front+1] - f.start
 func (f *Fronts) Any(front int, rnd *rand.Rand) int {
 	return int(f.order[int(f.start[front])+rnd.IntN(f.Entities(front))])
 }
-
-// Range returns the fronts, from one up to another, of the entities from one up to another, if these are next to each other
-// in the key space; and otherwise the smallest range with all of them.
-func (f *Fronts) Range(firstEntity, lastEntity int) (first, last int) {
-	first = len(f.List)
-	for e := firstEntity; e < lastEntity; e++ {
-		first, last = min(first, f.Of(e)), max(last, f.Of(e)+1)
-	}
-	return min(first, last), last
-}
