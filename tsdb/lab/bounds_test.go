@@ -102,3 +102,28 @@ expect: %s
 		}
 	}
 }
+
+// TestBestOfAll: the best candidate of a part of them need not be the best one.
+func TestBestOfAll(t *testing.T) {
+	p := planOf(t, `
+datasets: [{name: d, fields: [a], entities: 60, every: 1m}]
+candidates: [{name: x, key: a#time}, {name: y, key: time#a}]
+expect: {best: true}
+`)
+	for n, want := range map[int]int{1: 1, 2: 0} {
+		r := p.report(p.candidates[:n])
+		r.Candidates[0].Simulated, r.Ranking = new(Simulated), []Rank{{Candidate: "x"}, {Candidate: "y"}}[:n]
+		if got := r.Unmet(); len(got) != want {
+			t.Errorf("with %d of 2 candidates, unmet is %q, want %d", n, got, want)
+		}
+	}
+}
+
+// TestPageWithoutHeatmaps: a report that was read from JSON has no heatmaps, and is shown.
+func TestPageWithoutHeatmaps(t *testing.T) {
+	r := &Report{Candidates: []CandidateReport{{Name: "x", Measured: new(Measured), Simulated: new(Simulated)}}}
+	var page strings.Builder
+	if err := r.WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<h2>x</h2>") {
+		t.Errorf("got %v, want a page with the candidate:\n%s", err, page.String())
+	}
+}

@@ -33,6 +33,9 @@ func (e *expect) ofModel(c *CandidateReport, r *Report) (out []string) {
 	if s := c.Simulated; e.hottest > 0 && s.HottestNode > e.hottest {
 		out = append(out, fmt.Sprintf("%s of the hottest node's CPU is asked for; expected is at most %s", shownPercent(math.Round(s.HottestNode*1000)/1000), shownPercent(e.hottest)))
 	}
+	if n := len(r.plan.candidates); e.best && len(r.Ranking) < n {
+		out = append(out, fmt.Sprintf("only %d of %d candidates were ranked; best needs all of them", len(r.Ranking), n))
+	}
 	if e.best && len(r.Ranking) > 0 && r.Ranking[0].Candidate != c.Name {
 		out = append(out, fmt.Sprintf("the best candidate is %s; expected is %s", r.Ranking[0].Candidate, c.Name))
 	}
