@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -125,5 +127,25 @@ func TestPageWithoutHeatmaps(t *testing.T) {
 	var page strings.Builder
 	if err := r.WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<h2>x</h2>") {
 		t.Errorf("got %v, want a page with the candidate:\n%s", err, page.String())
+	}
+}
+
+// TestTooManyToSimulate: more entities than the model takes are refused before memory is taken for each.
+func TestTooManyToSimulate(t *testing.T) {
+	p := planOf(t, `
+datasets:
+  - {name: d, fields: [a], entities: 10M, every: 1h}
+  - {name: e, fields: [a], entities: 11M, every: 1h}
+candidates: [{key: dataset#tenant#salt(16)#a#time}]
+`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := p.fronts(p.candidates[0])
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "entities is 21000000 in all datasets") {
+		t.Errorf("got %v, want ErrInvalid with the number of entities", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
+		t.Errorf("it allocated %d bytes before, want less than 10 MiB", took)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
@@ -46,6 +47,13 @@ const (
 
 // fronts returns the load of a candidate, on a new table.
 func (p *Plan) fronts(c *candidate) (*fronts, error) {
+	entities := 0
+	for _, d := range p.datasets {
+		entities += d.entities
+	}
+	if entities > tablets.MaxEntities { // each takes memory
+		return nil, invalid.New(ErrInvalid, "entities", fmt.Sprintf("%d in all datasets", entities), fmt.Sprintf("up to %d for a simulation", tablets.MaxEntities))
+	}
 	f := &fronts{l: p.scaled(1), c: c}
 	for i, d := range f.l.datasets {
 		f.load.Curves = append(f.load.Curves, func(at time.Duration) float64 { return d.rate(p.starts, at) / d.average() })

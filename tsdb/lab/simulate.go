@@ -21,7 +21,7 @@ const (
 // request. It simulates again with 40 draws of the constants that are assumed, and reports in how many the order held. docs/lab.md says what the
 // model assumes.
 //
-// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan.
+// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan, or one with more than 20 million entities.
 func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
