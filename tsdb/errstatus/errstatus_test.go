@@ -26,11 +26,13 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -57,6 +59,7 @@ var sentinels = map[string]want{
 	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
 	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
 	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
+	"dynamic.ErrInvalid":              {dynamic.ErrInvalid, 400, codes.InvalidArgument},
 	"follow.ErrInvalid":               {follow.ErrInvalid, 400, codes.InvalidArgument},
 	"follow.ErrTooMany":               {follow.ErrTooMany, 503, codes.Unavailable},
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
@@ -65,6 +68,7 @@ var sentinels = map[string]want{
 	"heatmap.ErrDamaged":              {heatmap.ErrDamaged, 500, codes.Internal},
 	"heatmap.ErrInvalid":              {heatmap.ErrInvalid, 400, codes.InvalidArgument},
 	"heatmap.ErrVersion":              {heatmap.ErrVersion, 500, codes.Internal},
+	"lab.ErrInvalid":                  {lab.ErrInvalid, 400, codes.InvalidArgument},
 	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
 	"inspect.ErrInvalid":              {inspect.ErrInvalid, 400, codes.InvalidArgument},
 	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},
