@@ -83,6 +83,25 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		})
 	},
 	"under.Windows": (*walls).windowsAttack,
+	"under.Entities": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		var got, want []string
+		for e, err := range under.Entities(a.ctx, a.repo, prefix, tsdb.Until(a.at.Add(1))) {
+			if err != nil {
+				return err
+			}
+			got = append(got, e.String())
+		}
+		for _, p := range h.of(a.id, a.dataset, part) {
+			if len(h.want(p, a.at)) > 0 {
+				want = append(want, p.entity.String())
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		h.same("under.Entities", got, want)
+		return nil
+	},
 	"under.Children": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		var got, want []string

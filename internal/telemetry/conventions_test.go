@@ -95,6 +95,9 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.UnderChildren: func(ctx context.Context, w *world) error {
 		return last(under.Children(ctx, w.repo, tsdb.AllEntities()))
 	},
+	telemetry.UnderEntities: func(ctx context.Context, w *world) error {
+		return last(under.Entities(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+	},
 	telemetry.FollowPoll: func(ctx context.Context, w *world) error {
 		f, err := follow.Entity(ctx, w.repo, roof, follow.Options{Since: w.base})
 		if err != nil {
@@ -224,7 +227,7 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
-	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.UnderWindows: 1, telemetry.UnderChildren: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.UnderWindows: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.Datasets: 1, telemetry.TransferExport: 10,
 }
 

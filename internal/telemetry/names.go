@@ -116,6 +116,7 @@ const (
 	UnderSilent
 	UnderWindows
 	UnderChildren
+	UnderEntities
 
 	FollowOpen
 	FollowPoll
@@ -177,7 +178,7 @@ var operations = [Operations]struct {
 	AdviseSample: {"advise.TakeSample", false},
 	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
-	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true},
+	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true}, UnderEntities: {"under.Entities", true},
 	FollowOpen: {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
 }
 

@@ -80,6 +80,21 @@ func TestChildrenEqualAModel(t *testing.T) {
 						t.Errorf("children of %s are %q, want %q", p, got, want)
 					}
 				}
+				for _, in := range []tsdb.Interval{
+					tsdb.AllTime(), tsdb.Since(start.Add(-2 * time.Minute)), tsdb.Until(start.AddDate(0, 0, -1)), tsdb.Until(start.Add(-30 * time.Minute)),
+					tsdb.Between(start.Add(-2*time.Minute), start.Add(-time.Minute)), tsdb.Between(start, start), tsdb.Since(start.AddDate(1, 0, 0)), tsdb.Until(time.Unix(0, 0)),
+				} {
+					var want []tsdb.Entity
+					if !opts.Head.Only && len(p.Parts()) == 0 { // older points are not kept; the other prefixes differ in nothing
+						for _, v := range m.points(p, in, oldest) {
+							want = append(want, v.Entity)
+						}
+						want = slices.Compact(want)
+						if got := collect(t, under.Entities(t.Context(), m.repo, p, in)); !slices.Equal(got, want) {
+							t.Errorf("entities of %s in %v are %v, want %v", p, in, got, want)
+						}
+					}
+				}
 				for got, err := range under.Children(t.Context(), m.repo, p) {
 					if err != nil || got != want[0] {
 						t.Errorf("the first child of %s is %q, %v; want %q", p, got, err, want[0])

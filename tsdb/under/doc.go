@@ -6,6 +6,7 @@
 //   - [LatestN] reads the newest points of each entity. For one point each, see tsdb.Repository.LatestUnder.
 //   - [Windows] aggregates them by groups and time buckets: the sum of each site's devices by hour.
 //   - [Children] lists the distinct values of the next key field: the sites, then the devices of a site.
+//   - [Entities] lists the entities that have points between two times.
 //   - [Silent] finds the entities that have sent nothing since a time.
 //
 // All calls accept a tsdb.Concurrency and a tsdb.Hedge, as those of tsdb.Repository do.

@@ -129,6 +129,15 @@ func TestForeignRowsAreRefused(t *testing.T) {
 			}
 			return nil
 		},
+		"Entities": func() error {
+			for e, err := range under.Entities(t.Context(), repo, berlin, tsdb.Between(start, start.Add(time.Second)), one) {
+				if err != nil {
+					return err
+				}
+				_ = checked(point{Entity: e}, nil)
+			}
+			return nil
+		},
 		"Silent": func() error {
 			silent, err := under.Silent(t.Context(), repo, berlin, start.AddDate(1, 0, 0), 100, one)
 			for _, s := range silent {

@@ -298,6 +298,9 @@ var calls = map[string]func(context.Context, *tsdb.Repository[int64], ...tsdb.Re
 	"Children": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
 		return errors.Join(first(under.Children(ctx, r, tsdb.AllEntities(), o...)), first(under.Children(ctx, r, tsdb.NewPrefix("berlin"), o...)))
 	},
+	"Entities": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
+		return errors.Join(first(under.Entities(ctx, r, tsdb.AllEntities(), tsdb.Between(start, start.Add(time.Second)), o...)), first(under.Entities(ctx, r, tsdb.AllEntities(), tsdb.AllTime(), o...)))
+	},
 	"Windows": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
 		by, err := window.New(window.Every(time.Hour), []window.Measure[int64]{{Name: "n", Kind: window.Counter, Int: whole}}, window.Options{})
 		if err != nil {
@@ -386,7 +389,7 @@ func TestLoopsCanBeLeft(t *testing.T) {
 	}
 	for name, call := range calls {
 		long := errors.Is(call(t.Context(), repo), limit.ErrExceeded)
-		if want := name != "Silent" && name != "LatestN" && name != "Children"; long != want {
+		if want := name != "Silent" && name != "LatestN" && name != "Children" && name != "Entities"; long != want {
 			t.Errorf("%s of all time is refused by a limit of an hour: %t, want %t", name, long, want)
 		}
 	}

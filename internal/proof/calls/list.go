@@ -100,6 +100,7 @@ var List = []Call{
 	{Func: under.LatestN[int], Tenants: One, Operation: "under.LatestN"},
 	{Func: under.Silent[int], Tenants: One, Operation: "under.Silent"},
 	{Func: under.Children[int], Tenants: One, Operation: "under.Children"},
+	{Func: under.Entities[int], Tenants: One, Operation: "under.Entities"},
 	{Func: under.Windows[int], Tenants: One, Operation: "under.Windows"},
 	{Func: follow.Entity[int], Tenants: One, Operation: "follow.Open"},
 	{Func: follow.Under[int], Tenants: One, Operation: "follow.Open"},

@@ -94,6 +94,26 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		},
 	},
 	{
+		covers: []string{"under.Entities"}, name: "`under.Entities` since an hour, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(n, 100)
+			return func() {
+				w.wantN(drain(w, under.Entities(w.ctx, w.repo, tsdb.NewPrefix("berlin"), tsdb.Since(w.clock().Add(-time.Hour)))), n)
+			}
+		},
+	},
+	{
+		covers: []string{"under.Entities"}, name: "`under.Entities` of the hour before, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		requests: only("read", each(2, 1)), seen: each(17, 32).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(n, 100)
+			return func() {
+				w.wantN(drain(w, under.Entities(w.ctx, w.repo, tsdb.NewPrefix("berlin"), tsdb.Between(w.clock().Add(-2*time.Hour), w.clock().Add(-time.Hour)))), n)
+			}
+		},
+	},
+	{
 		covers: []string{"under.Silent"}, name: "`under.Silent`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
