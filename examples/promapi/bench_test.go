@@ -13,12 +13,15 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // BenchmarkRemoteWrite sends requests of 2,000 samples, as Prometheus does, one per series.
 func BenchmarkRemoteWrite(b *testing.B) {
 	const perRequest = 2000
-	s := plain(b)
+	limits := someLimits
+	limits.body = 16 << 20 // as -max-body is by default
+	s := open(b, limits, embedded.Options{}, tsdb.WriterOptions{})
 	var requests [][]byte
 	for r := range 64 {
 		var series []prompb.TimeSeries

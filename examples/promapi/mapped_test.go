@@ -108,7 +108,7 @@ func TestMapping(t *testing.T) {
 		{"query", `fuel_state{fleet="East",truck="x"}`, `{"resultType":"vector","result":[]}`},
 		{"query", `rec_n + rec_temp + rec_ok`, `{"resultType":"vector","result":[{"metric":{"id":"a"},"value":[1767225630,"19.5"]}]}`},
 		{"query", `trucks_info{driver="Andy"}[1m]`, `{"resultType":"matrix","result":[{"metric":{"__name__":"trucks_info","driver":"Andy",` + east1 + `},"values":[[1767225600,"1"]]}]}`},
-		{"query", `trucks_speed * on (truck) group_left (driver) trucks_info{driver="Bea"}`, `{"resultType":"vector","result":[{"metric":{"driver":"Bea",` + east1 + `},"value":[1767225630,"20"]}]}`},
+		{"query", `trucks_speed * on (truck) group_left (driver) trucks_info{truck="truck_1"}`, `{"resultType":"vector","result":[{"metric":{"driver":"Bea",` + east1 + `},"value":[1767225630,"20"]}]}`},
 		{"series", `trucks_info{driver=~"A.*|B.*"}`, `[{"__name__":"trucks_info","driver":"Bea",` + east1 + `}]`},
 	} {
 		pairs := []string{"query", tt.query, "time", at(30)}

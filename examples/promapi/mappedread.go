@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -61,11 +63,14 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 	return all, err
 }
 
-// readTexts returns a series with the value 1 for each set of texts that the points of an entity have.
+// readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends when a point has
+// other texts, so an entity never has two at once, in spite of the lookback.
 func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
 	parts := make([][]*selected, len(of))
 	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
 		byTexts := map[string]*selected{}
+		var newer *selected // of the point before, which is the newer one
+		var since int64     // time of that point
 		for p, err := range m.whole.For(s.store, id).Range(ctx, of[i].entity, in) {
 			if _, bad := asPointError(err); bad {
 				continue
@@ -87,7 +92,11 @@ func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, o
 				byTexts[key] = one
 				parts[i] = append(parts[i], one)
 			}
-			one.points.add(p.Time.UnixMilli(), sample{float: 1})
+			if newer != nil && newer != one {
+				one.points.add(since, sample{float: math.Float64frombits(value.StaleNaN)})
+			}
+			newer, since = one, p.Time.UnixMilli()
+			one.points.add(since, sample{float: 1})
 		}
 		for _, one := range parts[i] {
 			one.points.reverse()
@@ -105,8 +114,8 @@ func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, o
 func (m *metric) withTexts(ls labels.Labels, v any) labels.Labels {
 	b := labels.NewBuilder(ls)
 	for _, t := range m.texts {
-		if value, ok := textAt(v, t.path); ok {
-			b.Set(t.label, value)
+		if text, ok := textAt(v, t.path); ok {
+			b.Set(t.label, text)
 		}
 	}
 	return b.Labels()
@@ -120,8 +129,8 @@ func textAt(v any, path []string) (string, bool) {
 		}
 		v = fields[name]
 	}
-	value, ok := v.(string)
-	return value, ok
+	text, ok := v.(string)
+	return text, ok
 }
 
 // complete returns the series of texts as they are now: with the texts of each entity's newest point.

@@ -109,7 +109,8 @@ func unsupported(format string, values ...any) error {
 
 var errBusyWrite = &writeError{status: http.StatusTooManyRequests, text: errBusy.text, wait: time.Second}
 
-var errNoMemory = &writeError{status: http.StatusTooManyRequests, text: "too many bytes of requests at once", wait: time.Second}
+// errNoMemory is no 429: Prometheus drops what gets a 429, unless retry_on_http_429 is set.
+var errNoMemory = &writeError{status: http.StatusServiceUnavailable, text: "too many bytes of requests at once", wait: time.Second}
 
 // readSnappy reads the body of a request. The length that the body states is checked before anything is decompressed. The caller
 // always calls release.

@@ -56,6 +56,7 @@ type governor struct {
 	limit    float64
 	maxLimit float64
 	usual    [sizes]time.Duration // usual duration of an attempt, by batch size; 0 means not known
+	best     [sizes]pace          // the fastest attempts, by batch size
 	lowered  time.Time            // when limit was lowered; attempts that began before do not count
 
 	down       error // why the service counts as down; nil if it is up
@@ -119,8 +120,9 @@ func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 
 var errDown = errors.New("the service does not answer")
 
-// learn adapts the limit to how long an attempt took: it raises the limit while attempts do not become slower, and
-// lowers it when they do.
+// learn adapts the limit to how long an attempt took. It raises the limit while attempts are nearly as fast as the fastest ones, and lowers
+// it down to firstSlots when they mostly wait behind each other: more of them would not store more then. It lowers the limit further when
+// the service is crowded.
 func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	took, usual := now.Sub(begin), g.usual[of]
 	if usual == 0 {
@@ -128,8 +130,10 @@ func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	}
 	if took > crowdedFrom && took > slowdown*usual {
 		g.lower(begin, now, 0.9)
-	} else if busy {
+	} else if best := g.best[of].note(took, now); busy && took < best*3/2 {
 		g.limit = min(g.maxLimit, g.limit+1/g.limit)
+	} else if took > 3*best && g.limit > firstSlots {
+		g.limit = max(firstSlots, g.limit-1/g.limit)
 	}
 	// The usual duration rises slowly, so that overload does not become usual, and falls quickly.
 	if took < usual {
@@ -138,6 +142,23 @@ func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 		usual += (min(took, slowdown*usual) - usual) / 64
 	}
 	g.usual[of] = usual
+}
+
+// pace is the shortest duration of an attempt. What is old counts less: it grows by a hundredth each second, so that the buffer adapts to
+// a service that became slower.
+type pace struct {
+	took time.Duration
+	at   time.Time
+}
+
+// note takes one more attempt into account and returns the pace.
+func (p *pace) note(took time.Duration, now time.Time) time.Duration {
+	old := p.took + time.Duration(float64(p.took)*now.Sub(p.at).Seconds()/100)
+	if p.took == 0 || took < old {
+		old = took
+	}
+	p.took, p.at = old, now
+	return old
 }
 
 func (g *governor) lower(begin, now time.Time, factor float64) {

@@ -124,3 +124,33 @@ func TestSlotsGrowForOneTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestQueueingAddsNoSlots checks that the limit does not grow if attempts only wait behind each other, and that it comes back when they
+// begin to.
+func TestQueueingAddsNoSlots(t *testing.T) {
+	g, at := newGovernor(16), time.Now()
+	most := 0
+	attempt := func(took time.Duration) {
+		g.note(at, at.Add(took), sizeOf(100<<10, false), Report{}, true)
+		at = at.Add(took)
+	}
+	for range 2000 {
+		attempt(time.Duration(g.slots()-1) * 3 * time.Millisecond)
+		most = max(most, g.slots())
+	}
+	if most > 8 {
+		t.Errorf("got up to %d slots although each makes all attempts slower", most)
+	}
+	for range 200 {
+		attempt(3 * time.Millisecond)
+	}
+	if g.slots() < 12 {
+		t.Errorf("got %d slots although more of them make no attempt slower", g.slots())
+	}
+	for range 200 {
+		attempt(20 * time.Millisecond)
+	}
+	if g.slots() > firstSlots {
+		t.Errorf("got %d slots after attempts became slower, want %d", g.slots(), firstSlots)
+	}
+}

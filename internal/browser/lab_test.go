@@ -1,0 +1,135 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"image/color"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/tidemark-go/tidemark/tsdb/lab"
+)
+
+// compared returns the page of two candidates that were simulated. The name of one is HTML.
+func compared(t *testing.T) []byte {
+	t.Helper()
+	plan, err := lab.Parse([]byte(`
+name: trucks
+duration: 10m
+heavy: 1m
+cluster: {nodes: 4}
+datasets:
+  - {name: positions, fields: [truck], entities: 20k, every: 1s, bytes: 100}
+candidates:
+  - {name: "<img src=//example.com/x>", key: time#truck}
+  - {name: truck first, key: tenant#truck#~time}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := plan.Simulate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	return page.Bytes()
+}
+
+// mostPlain is more colours than a frame has that draws no picture.
+const mostPlain = 50
+
+// colours returns how many colours a picture has.
+func colours(t *testing.T, picture []byte) int {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, bounds := map[color.Color]bool{}, img.Bounds()
+	for y := bounds.Min.Y; y < bounds.Max.Y; y += 3 {
+		for x := bounds.Min.X; x < bounds.Max.X; x += 3 {
+			seen[img.At(x, y)] = true
+		}
+	}
+	return len(seen)
+}
+
+// TestLabPage opens the page of a comparison: the ranking, both heatmaps drawn in both themes, nothing wider than a phone, and
+// nothing loaded.
+func TestLabPage(t *testing.T) {
+	ctx := browser(t)
+	page := compared(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page)
+	}))
+	defer server.Close()
+	var seen watch
+	chromedp.ListenTarget(ctx, seen.on)
+	var ranking, light, dark string
+	var lightMap, darkMap, phoneMap int // colours
+	var phone int
+	background := func(to *string) chromedp.Action {
+		return chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, to)
+	}
+	theme := func(name string) chromedp.Action {
+		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})
+	}
+	const frame = `.candidate:nth-of-type(2) iframe`
+	drawn := func(to *int) chromedp.Action { // a frame draws its picture some time after it is in sight
+		return chromedp.ActionFunc(func(ctx context.Context) error {
+			for range 100 {
+				var picture []byte
+				if err := chromedp.Screenshot(frame, &picture).Do(ctx); err != nil {
+					return err
+				}
+				if *to = colours(t, picture); *to >= mostPlain {
+					break
+				}
+			}
+			return nil
+		})
+	}
+	err := chromedp.Run(ctx,
+		network.Enable(), runtime.Enable(), theme("light"), chromedp.Navigate(server.URL),
+		chromedp.Text("ol", &ranking), background(&light),
+		chromedp.ScrollIntoView(frame), drawn(&lightMap), theme("dark"), background(&dark), drawn(&darkMap),
+		chromedp.EmulateViewport(360, 800), chromedp.Evaluate(`document.documentElement.scrollWidth`, &phone), drawn(&phoneMap),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(ranking), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "truck first") || !strings.HasPrefix(lines[1], "<img src=//example.com/x>") {
+		t.Errorf("the ranking is %q, want truck first before the other one", lines)
+	}
+	if light == dark {
+		t.Errorf("the background is %s in both themes", light)
+	}
+	for name, n := range map[string]int{"light": lightMap, "dark": darkMap, "phone": phoneMap} {
+		if n < mostPlain {
+			t.Errorf("%s: the heatmap has %d colours, want those of a drawn picture", name, n)
+		}
+	}
+	if phone > 360 {
+		t.Errorf("the page is %d pixels wide on a phone of 360", phone)
+	}
+	own := func(url string) bool {
+		return url == server.URL+"/" || strings.HasPrefix(url, "data:") || strings.HasPrefix(url, "about:")
+	}
+	if slices.ContainsFunc(seen.requests, func(url string) bool { return !own(url) }) || len(seen.errors) > 0 {
+		t.Errorf("the page requested %q; errors: %q", seen.requests, seen.errors)
+	}
+}
