@@ -68,7 +68,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
 	flags.BoolVar(&o.behindProxy, "behind-proxy", false,
-		"take the tenant from the header "+orgHeader+". Whoever reaches this program can then be any tenant: only for a proxy that authenticates callers and sets the header itself")
+		"take the tenant from the header "+orgHeader+". A client that reaches this program can then act as any tenant: only for a proxy that authenticates callers and sets the header itself")
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 

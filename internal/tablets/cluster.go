@@ -79,7 +79,7 @@ func (c Cluster) target() float64 {
 	return c.TargetCPU
 }
 
-// NodesFor returns how many nodes store so many bytes below the target of the storage, at least 1.
+// NodesFor returns the number of nodes that store these bytes below the target of the storage, at least 1.
 func (c Cluster) NodesFor(stored float64) int {
 	n := max(int(math.Ceil(stored/nodes[c.Storage].stored/latencyStorage-slack)), 1)
 	return (n + c.size() - 1) / c.size() * c.size()

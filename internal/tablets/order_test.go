@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
-// designs are the textbook's designs of keys for devices that write once a second. The devices of the last one are so many
-// fronts.
+// designs are the textbook's designs of keys for devices that write once a second. The last design joins
+// its devices into a number of fronts.
 func designs(devices, fronts int) []tablets.Candidate {
 	writes := float64(devices)
 	one := tablets.Front{Writes: writes, RowBytes: 100, Moves: true}
@@ -82,7 +82,7 @@ func TestOrderThatDependsOnAssumptions(t *testing.T) {
 	}
 }
 
-// TestBetter: results are told apart however bad they are.
+// TestBetter: of two bad results, one is still better.
 func TestBetter(t *testing.T) {
 	result := func(served float64, nodes int, asked float64) *tablets.Result {
 		return &tablets.Result{ServedShare: served, Need: tablets.Need{Nodes: nodes}, HottestNode: tablets.HotNode{Asked: asked}}

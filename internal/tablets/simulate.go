@@ -88,7 +88,7 @@ func newSimulation(load Load, cluster Cluster, options Options) (*simulation, er
 	return s, nil
 }
 
-// of returns the costs on a server of so many nodes.
+// of returns the costs on a server with that number of nodes.
 func (c costs) of(nodes int) costs {
 	n := float64(nodes)
 	return costs{c.write / n, c.writeByte / n, c.read / n, c.row / n, c.rowByte / n}

@@ -18,7 +18,7 @@ func run(t *testing.T, load tablets.Load, cluster tablets.Cluster, options table
 	return r
 }
 
-// fronts returns n equal fronts with so many writes a second together.
+// fronts returns n equal fronts that share a rate of writes.
 func fronts(n int, writes float64) []tablets.Front {
 	out := make([]tablets.Front, n)
 	for i := range out {

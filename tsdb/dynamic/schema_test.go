@@ -161,7 +161,7 @@ func TestUnknownTags(t *testing.T) {
 	}
 }
 
-// TestSchemaOnlyReads: whoever has a schema of the catalogue cannot change what is stored, by any call.
+// TestSchemaOnlyReads: no call on a schema of the catalogue changes what is stored.
 func TestSchemaOnlyReads(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "heads": {Head: tsdb.Head{Points: 3}, Precision: tsdb.Milliseconds}, "first wins": {FirstWins: true}, "merging": {Merge: true}, "only heads": {Head: tsdb.Head{Points: 3, Only: true}, Precision: tsdb.Milliseconds},
