@@ -8,15 +8,14 @@ import (
 	"net"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // options are the parsed command line.
@@ -24,7 +23,7 @@ type options struct {
 	cloud     bool
 	dir       string
 	journal   string
-	keys      keys
+	keys      inbound.Keys
 	retention gc.Class
 	maxFuture time.Duration
 	seen      observe.Options
@@ -60,7 +59,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	o := options{keys: keys{}}
+	o := options{keys: inbound.Keys{}}
 	var remote bool
 	var tokenFile, keep, tenantName, precision string
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
@@ -71,7 +70,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.journal, "journal", "",
 		"acknowledge points once they are in a journal in this `folder` on a local disk, and deliver them afterwards")
 	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once per measurement. The measurement * means "+
-		"all others, a last tag * all other tags", o.keys.set)
+		"all others, a last tag * all other tags", o.keys.Set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 
 	flags.DurationVar(&o.maxFuture, "max-future", 24*time.Hour, "refuse points further in the future. 0 accepts all: a device with a wrong clock then keeps its latest point for years")
@@ -207,36 +206,5 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 	case o.drain <= 0:
 		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
-	return nil
-}
-
-// set takes a -key.
-func (ks keys) set(text string) error {
-	measurement, list, ok := strings.Cut(text, "=")
-	if !ok || measurement == "" || list == "" {
-		return errors.New("must be measurement=tag,tag")
-	}
-	if ks[measurement] != nil {
-		return fmt.Errorf("the measurement %s has a key already", measurement)
-	}
-	tags := strings.Split(list, ",")
-	for i, tag := range tags {
-		switch {
-		case tag == "":
-			return errors.New("a tag is empty")
-		case slices.Contains(tags[:i], tag):
-			return fmt.Errorf("the tag %s is given twice", tag)
-		case tag == otherTags && i < len(tags)-1:
-			return errors.New("* is not the last tag")
-		}
-	}
-	if measurement != anyMeasurement {
-		if _, err := newDataset(measurement, tags, tsdb.SchemaOptions{}); err != nil {
-			return err
-		}
-	} else if _, err := newDataset("any", tags, tsdb.SchemaOptions{}); err != nil {
-		return err
-	}
-	ks[measurement] = tags
 	return nil
 }

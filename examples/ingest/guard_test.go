@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -115,7 +116,7 @@ func TestLimitsOfATenant(t *testing.T) {
 	r.stored(t, "cpu", acme2, start.Add(49), "{x=1}", "a")
 
 	r = newRig(t, ample, "-key", "cpu=host", "-limits", write(t, `{"defaults": {"points_per_second": 1, "points_burst": 7}}`), "-profile-limits")
-	if _, err := tenants.Onboard(t.Context(), r.in.store, acme, tenants.Profile{Limits: json.RawMessage(`{"points_per_second": 1, "points_burst": 2}`)}, tenants.OnboardOptions{}); err != nil {
+	if _, err := tenants.Onboard(t.Context(), r.in.sink.Store, acme, tenants.Profile{Limits: json.RawMessage(`{"points_per_second": 1, "points_burst": 2}`)}, tenants.OnboardOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "a limit of the profile", r.post(v2, lines("a", 3)), 413, "burst of 2")
@@ -147,7 +148,7 @@ func TestTheFuture(t *testing.T) {
 func TestMeasurementsOfATenant(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host", "-key", "cpu=host")
 	var text strings.Builder
-	for i := range tenantDatasets {
+	for i := range inbound.TenantDatasets {
 		fmt.Fprintf(&text, "m%d,host=a x=1\n", i)
 	}
 	want(t, "as many as it may", r.post(v2, text.String()), 204)
@@ -161,7 +162,7 @@ func TestMeasurementsOfATenant(t *testing.T) {
 func TestConflictShowsNothing(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host")
 	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)
-	other, err := newDatasets(t.Context(), r.in.store, keys{anyMeasurement: {"zone"}}, tsdb.SchemaOptions{}, r.log)
+	other, err := inbound.NewDatasets(t.Context(), r.in.sink.Store, inbound.Keys{inbound.AnyDataset: {"zone"}}, inbound.Options{Noun: noun})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,71 +171,6 @@ func TestConflictShowsNothing(t *testing.T) {
 	want(t, "another shape", got, 400, "give it another name")
 	if strings.Contains(got.Body.String(), "host") {
 		t.Errorf("the response shows how the dataset is stored: %s", got.Body)
-	}
-}
-
-// TestRefusedMeasurementsAreRemembered: lines of a measurement that the store refused make one read of the store a minute, not
-// one each.
-func TestRefusedMeasurementsAreRemembered(t *testing.T) {
-	file := write(t, `{"overrides": {"acme": {"datasets": 1}}}`)
-	r := newRig(t, ample, "-key", "*=host", "-limits", file)
-	want(t, "another tenant's measurement", r.post(v2, "theirs,host=a x=1", asOther), 204)
-	other, err := newDatasets(t.Context(), r.in.store, keys{anyMeasurement: {"zone"}}, tsdb.SchemaOptions{}, r.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.in.datasets = other
-	want(t, "the one that the limit allows", r.post(v2, "mine,zone=a x=1"), 204)
-	for _, measurement := range []string{"theirs", "more"} {
-		line := measurement + ",zone=a x=1\n"
-		want(t, measurement, r.post(v2, line), 400)
-		r.conn.Reset()
-		want(t, measurement+", again", r.post(v2, strings.Repeat(line, 50)), 400, "dropped=50")
-		if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 0 {
-			t.Errorf("%d reads for 50 lines of the refused measurement %s", n, measurement)
-		}
-	}
-	if ms := other.of(acme); len(ms.used) != 1 {
-		t.Errorf("refused measurements count towards the tenant's: %v", ms.used)
-	}
-	// However many names the tenant tries, few of them reach the store.
-	var text strings.Builder
-	for i := range 5 * tenantRefused {
-		fmt.Fprintf(&text, "n%d,zone=a x=1\n", i)
-	}
-	r.conn.Reset()
-	want(t, "many names", r.post(v2, text.String()), 400, "dropped=500")
-	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n > 4*tenantRefused {
-		t.Errorf("%d reads for names that a tenant tries", n)
-	}
-	want(t, "another tenant", r.post(v2, "theirs-too,zone=a x=1", asOther), 204)
-	for name, ref := range other.of(acme).refused {
-		other.of(acme).refused[name] = refused{ref.why, time.Now()}
-	}
-	r.conn.Reset()
-	want(t, "after a minute", r.post(v2, "more,zone=a x=1"), 400)
-	if n := r.conn.Counts().Calls[tsdbtest.ReadRows]; n == 0 {
-		t.Error("no read of the store after a minute")
-	}
-}
-
-// TestMeasurementsAreBounded: measurements being created count, and a refused one frees its place.
-func TestMeasurementsAreBounded(t *testing.T) {
-	r := newRig(t, ample, "-key", "*=host")
-	ds := r.in.datasets
-	ds.mu.Lock()
-	ds.pending = maxDatasets - len(ds.known) - 1 // of other tenants
-	ds.mu.Unlock()
-	want(t, "the last that fits", r.post(v2, "last,host=a x=1"), 204)
-	want(t, "one more", r.post(v2, "more,host=a x=1", asOther), 400, "is the most")
-	ds.mu.Lock()
-	ds.pending--
-	ds.mu.Unlock()
-	want(t, "a place is free again", r.post(v2, "more,host=a x=1", asOther), 204)
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	if want := maxDatasets - len(ds.known); ds.pending != want {
-		t.Errorf("%d measurements are being created, want the %d of other tenants", ds.pending, want)
 	}
 }
 

@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
+// noun is the word for what is stored in one dataset.
+const noun = "measurement"
+
 // ingester stores lines.
 type ingester struct {
-	datasets *datasets
-	store    *tsdb.Store
-	writer   *tsdb.Writer
+	datasets *inbound.Datasets
+	sink     inbound.Sink
 	// journaled says that the writer has a journal: points are acknowledged once they are in it.
 	journaled bool
 }
@@ -34,7 +37,7 @@ const checkEvery = 256
 // remaining lines are not read. If useless is 0 there is no such limit.
 func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clock, useless int) (rep report, err error) {
 	ls := newLines(r)
-	b := newBatch()
+	b := &inbound.Batch[line]{}
 	for read := 1; ; read++ {
 		l, err := ls.next()
 		if err == io.EOF {
@@ -63,16 +66,16 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clo
 		}
 		rep.lines++
 		rep.bytes += int64(len(l.text))
-		if _, bad := errors.AsType[*lineError](err); bad {
+		if _, bad := errors.AsType[*inbound.Error](err); bad {
 			rep.refuse(l, err)
 		} else if err != nil {
 			return rep, fmt.Errorf("%w: %w", errUndelivered, err)
 		}
-		if b.full() {
+		if b.Full() {
 			if err := in.flush(ctx, b, id, &rep); err != nil {
 				return rep, err
 			}
-			b = newBatch()
+			b = &inbound.Batch[line]{}
 		}
 	}
 	err = in.flush(ctx, b, id, &rep)
@@ -86,24 +89,41 @@ func isBlank(text []byte) bool {
 }
 
 // take adds a line to the batch.
-func (in *ingester) take(ctx context.Context, id tenant.ID, b *batch, l line, c clock, rep *report) error {
-	p, err := in.datasets.parse(ctx, id, l.text, c)
+func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[line], l line, c clock, rep *report) error {
+	p, err := parseLine(ctx, in.datasets, id, l.text, c)
 	if err != nil {
 		return err
 	}
-	replaced, err := b.add(p, line{first: l.first, last: l.last})
+	replaced, err := b.Add(p, line{first: l.first, last: l.last}, len(l.text))
 	if err != nil {
 		return err
 	}
-	b.bytes += len(l.text)
 	if replaced {
 		rep.replaced++
 	}
 	return nil
 }
 
-func (in *ingester) flush(ctx context.Context, b *batch, id tenant.ID, rep *report) error {
-	if err := b.store(ctx, in, id, rep); err != nil {
+func (in *ingester) flush(ctx context.Context, b *inbound.Batch[line], id tenant.ID, rep *report) error {
+	err := b.Store(ctx, in.sink, id, func(lines []line, out tsdb.Outcome) {
+		_, refused := errors.AsType[*inbound.Error](out.Err)
+		switch {
+		case out.Err == nil:
+			rep.points++
+			rep.stored += len(lines)
+			if out.State == tsdb.Journaled {
+				rep.journaled += len(lines)
+			}
+			rep.merged += len(lines) - 1
+		case refused:
+			for _, l := range lines {
+				rep.refuse(l, out.Err)
+			}
+		default:
+			rep.undelivered += len(lines)
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("%w: %w", errUndelivered, err)
 	}
 	return nil

@@ -6,7 +6,7 @@
 //
 // README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go opens and closes
 // everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files, ingest.go goes from
-// lines to points, batch.go stores them.
+// lines to points. Package inbound stores them.
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -87,7 +88,9 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	ds, err := newDatasets(ctx, store, o.keys, tsdb.SchemaOptions{Retention: o.retention, MaxFuture: o.maxFuture}, log)
+	ds, err := inbound.NewDatasets(ctx, store, o.keys, inbound.Options{
+		Schema: tsdb.SchemaOptions{Retention: o.retention, MaxFuture: o.maxFuture}, Noun: noun, Log: log,
+	})
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	in := &ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}
+	in := &ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}
 	fmt.Fprintf(std.out, "Store     %s\n", o.where())
 	seen.Print(std.out)
 	if in.journaled {

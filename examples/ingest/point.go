@@ -1,41 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb"
 )
-
-// lineError is the reason why a line can never be stored as it is.
-type lineError struct {
-	reason string // for the counts of refused lines
-	err    error
-}
-
-func (e *lineError) Error() string { return e.err.Error() }
-
-func (e *lineError) Unwrap() error { return e.err }
-
-// point is a parsed line.
-type point struct {
-	dataset *dataset
-	entity  tsdb.Entity
-	time    time.Time
-	record  codec.Record
-}
 
 // errBlank is the error of a line without anything: empty, or a comment.
 var errBlank = errors.New("blank")
@@ -49,122 +28,78 @@ type clock struct {
 	now  time.Time // of lines without a time; one value per request, so that such lines of one series merge
 }
 
-// parse parses one line.
-func (ds *datasets) parse(ctx context.Context, id tenant.ID, text []byte, c clock) (point, error) {
+// parseLine parses one line. The error is an *inbound.Error if the line can never be stored as it is.
+func parseLine(ctx context.Context, ds *inbound.Datasets, id tenant.ID, text []byte, c clock) (inbound.Point, error) {
 	if !utf8.Valid(text) {
-		return point{}, unparsable(errors.New("the line is not valid UTF-8"))
+		return inbound.Point{}, unparsable(errors.New("the line is not valid UTF-8"))
 	}
 	d := lineprotocol.NewDecoderWithBytes(text)
 	if !d.Next() {
-		return point{}, errBlank
+		return inbound.Point{}, errBlank
 	}
 	measurement, err := d.Measurement()
 	if err != nil {
-		return point{}, unparsable(err)
+		return inbound.Point{}, unparsable(err)
 	}
-	p := point{}
-	if p.dataset, err = ds.find(ctx, id, measurement); err != nil {
-		return point{}, err
-	}
-	fields, err := p.readTags(d)
+	dataset, err := ds.Find(ctx, id, string(measurement))
 	if err != nil {
-		return point{}, err
+		return inbound.Point{}, err
 	}
-	if fields, err = readFields(d, fields); err != nil {
-		return point{}, err
+	b := dataset.NewPoint()
+	if err := readTags(d, b); err != nil {
+		return inbound.Point{}, err
 	}
-	p.record = codec.NewRecord(fields...)
-	if p.time, err = readTime(d, c); err != nil {
-		return point{}, err
+	if err := readFields(d, b); err != nil {
+		return inbound.Point{}, err
+	}
+	at, err := readTime(d, c)
+	if err != nil {
+		return inbound.Point{}, err
 	}
 	if d.Next() {
-		return point{}, unparsable(errSeveral)
+		return inbound.Point{}, unparsable(errSeveral)
 	}
-	return p, nil
+	return b.Point(at)
 }
 
 func unparsable(err error) error {
 	if de, ok := errors.AsType[*lineprotocol.DecodeError](err); ok {
 		err = fmt.Errorf("column %d: %w", de.Column, de.Err) // the decoder sees only this line
 	}
-	return &lineError{"it cannot be parsed", err}
+	return &inbound.Error{Reason: inbound.ReasonSyntax, Err: err}
 }
 
-// readTags makes the entity from the key tags, and returns the other tags as fields.
-func (p *point) readTags(d *lineprotocol.Decoder) (others []codec.Field, err error) {
-	key := make([]string, len(p.dataset.tags), len(p.dataset.tags)+1)
-	given := make([]bool, len(key))
+// readTags adds the tags, of which some are the key.
+func readTags(d *lineprotocol.Decoder, b *inbound.PointBuilder) error {
 	for {
 		name, value, err := d.NextTag()
 		if err != nil {
-			return nil, unparsable(err)
+			return unparsable(err)
 		}
 		if name == nil {
-			break
+			return b.CheckKey()
 		}
-		if i := slices.Index(p.dataset.tags, string(name)); i >= 0 {
-			if given[i] {
-				return nil, unparsable(fmt.Errorf("the tag %q comes twice", name))
-			}
-			key[i], given[i] = string(value), true
-			continue
-		}
-		tag := codec.Field{Name: tagPrefix + string(name), Value: codec.Str(string(value))}
-		if slices.ContainsFunc(others, func(f codec.Field) bool { return f.Name == tag.Name }) {
-			return nil, unparsable(fmt.Errorf("the tag %q comes twice", name))
-		}
-		if len(others) == codec.MaxFields {
-			return nil, unparsable(fmt.Errorf("more than %d tags", codec.MaxFields))
-		}
-		others = append(others, tag)
-	}
-	if i := slices.Index(given, false); i >= 0 {
-		return nil, &lineError{
-			"it lacks the key tag " + p.dataset.tags[i],
-			fmt.Errorf("the tag %q is missing, which is part of the key of %s", p.dataset.tags[i], p.dataset.name),
+		if err := b.Tag(string(name), string(value)); err != nil {
+			return err
 		}
 	}
-	if p.dataset.rest {
-		key, others = append(key, series(others)), nil
-	}
-	p.entity = tsdb.NewEntity(key...)
-	return others, nil
 }
 
-// series returns tags as one text, in the order of their names and escaped, so that no two sets of tags have the same.
-func series(tags []codec.Field) string {
-	if len(tags) == 0 {
-		return "-"
-	}
-	escape := strings.NewReplacer(`\`, `\\`, ",", `\,`, "=", `\=`)
-	slices.SortFunc(tags, func(a, b codec.Field) int { return strings.Compare(a.Name, b.Name) })
-	parts := make([]string, len(tags))
-	for i, t := range tags {
-		value, _ := t.Value.Str()
-		parts[i] = escape.Replace(strings.TrimPrefix(t.Name, tagPrefix)) + "=" + escape.Replace(value)
-	}
-	return strings.Join(parts, ",")
-}
-
-func readFields(d *lineprotocol.Decoder, fields []codec.Field) ([]codec.Field, error) {
-	tags := len(fields)
-	for {
+func readFields(d *lineprotocol.Decoder, b *inbound.PointBuilder) error {
+	for n := 0; ; n++ {
 		name, value, err := d.NextField()
-		if err != nil {
-			return nil, unparsable(err)
+		switch {
+		case err != nil:
+			return unparsable(err)
+		case name == nil && n == 0:
+			return unparsable(errors.New("the line has no fields"))
+		case name == nil:
+			return nil
 		}
-		if name == nil {
-			break
+		if err := b.Field(string(name), valueOf(value)); err != nil {
+			return err
 		}
-		if bytes.HasPrefix(name, []byte(tagPrefix)) {
-			return nil, &lineError{"a field has a tag's name", fmt.Errorf("the field %.64q starts with %q, which tags are stored under", name, tagPrefix)}
-		}
-		fields = append(fields, codec.Field{Name: string(name), Value: valueOf(value)})
 	}
-	if len(fields) == tags {
-		return nil, unparsable(errors.New("the line has no fields"))
-	}
-	return fields, nil
 }
 
 // valueOf keeps a value's type.

@@ -6,7 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 // FuzzParse: no line makes the parser panic, and every accepted line can be stored: text in UTF-8, at least one field, and a key.
@@ -17,18 +18,18 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(seed, int64(time.Second))
 	}
-	d, err := newDataset("cpu", []string{"host", otherTags}, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(f, tsdbtest.Options{})
+	ds, err := inbound.NewDatasets(f.Context(), store, inbound.Keys{"cpu": {"host", inbound.OtherTags}}, inbound.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	ds := &datasets{known: map[string]*dataset{"cpu": d}}
 	f.Fuzz(func(t *testing.T, text string, unit int64) {
 		if unit < 1 || unit > int64(time.Hour) || len(text) > maxLine {
 			return
 		}
-		p, err := ds.parse(t.Context(), acme, []byte(text), clock{unit: time.Duration(unit), now: start})
+		p, err := parseLine(t.Context(), ds, acme, []byte(text), clock{unit: time.Duration(unit), now: start})
 		if err != nil {
-			if _, ok := errors.AsType[*lineError](err); !ok && !errors.Is(err, errBlank) {
+			if _, ok := errors.AsType[*inbound.Error](err); !ok && !errors.Is(err, errBlank) {
 				t.Fatalf("%q: error %v, want one that blames the line", text, err)
 			}
 			return
@@ -37,14 +38,14 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is a point, but was skipped as blank", text)
 		}
 		fields := 0
-		for name, v := range p.record.All() {
+		for name, v := range p.Record.All() {
 			fields++
 			if s, ok := v.Str(); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
 				t.Fatalf("%q: the field %q is %v, which is not UTF-8", text, name, v)
 			}
 		}
-		if fields == 0 || p.dataset != d {
-			t.Fatalf("%q: %d fields of %v", text, fields, p.dataset)
+		if fields == 0 || p.Dataset.Name() != "cpu" {
+			t.Fatalf("%q: %d fields of %v", text, fields, p.Dataset)
 		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -67,13 +68,17 @@ func points(t *testing.T, dir string) (n int) {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	ds, err := inbound.NewDatasets(t.Context(), store, inbound.Keys{"readings": {"name"}, "diagnostics": {"name"}}, inbound.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"readings", "diagnostics"} {
-		d, err := newDataset(name, []string{"name"}, tsdb.SchemaOptions{})
+		d, err := ds.Find(t.Context(), acme, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			for _, err := range d.schema.For(store, acme).Range(t.Context(), tsdb.NewEntity(fmt.Sprintf("truck_%d", i)), tsdb.AllTime()) {
+			for _, err := range d.Schema().For(store, acme).Range(t.Context(), tsdb.NewEntity(fmt.Sprintf("truck_%d", i)), tsdb.AllTime()) {
 				if err != nil {
 					t.Fatal(err)
 				}

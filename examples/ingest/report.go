@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 )
 
 // shown is the number of refused lines that a report lists; it counts all.
@@ -35,8 +37,8 @@ type refusedLine struct {
 // refuse counts a line that is not stored.
 func (r *report) refuse(l line, err error) {
 	reason := "it cannot be stored"
-	if le, ok := errors.AsType[*lineError](err); ok {
-		reason = le.reason
+	if le, ok := errors.AsType[*inbound.Error](err); ok {
+		reason = le.Reason
 	}
 	if r.reasons == nil {
 		r.reasons = map[string]int{}

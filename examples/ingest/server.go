@@ -51,7 +51,7 @@ type server struct {
 func newServer(in *ingester, a auth, l limits, log *slog.Logger) *server {
 	return &server{
 		in: in, auth: a, limits: l, log: log,
-		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.store.Ping),
+		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.sink.Store.Ping),
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	}
 	defer s.slots.Return(id, 1)
 	// In an outage requests would only wait. The writer notices its end as long as points are waiting.
-	if st := s.in.writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
+	if st := s.in.sink.Writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
 		s.busy(w, v, "the store cannot be reached now")
 		return
 	}
@@ -122,7 +122,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	s.count(rep)
 	readable := true
 	if consistent && err == nil && rep.journaled > 0 {
-		readable = s.in.writer.Flush(ctx) == nil
+		readable = s.in.sink.Writer.Flush(ctx) == nil
 	}
 	s.answer(w, v, id, rep, err, readable)
 }

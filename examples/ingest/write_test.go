@@ -18,7 +18,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -47,7 +49,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.profiles}})
-	ds, err := newDatasets(t.Context(), store, o.keys, tsdb.SchemaOptions{MaxFuture: o.maxFuture}, slog.New(slog.DiscardHandler))
+	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Schema: tsdb.SchemaOptions{MaxFuture: o.maxFuture}, Noun: noun})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, store: store, writer: w, journaled: o.journal != ""}, o.auth, l, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}, o.auth, l, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
@@ -93,15 +95,21 @@ func want(t *testing.T, what string, got *httptest.ResponseRecorder, status int,
 	}
 }
 
+// repository returns a tenant's points of a dataset.
+func (r *rig) repository(t *testing.T, dataset string, id tenant.ID) *tsdb.Repository[codec.Record] {
+	t.Helper()
+	d, err := r.in.datasets.Find(t.Context(), id, dataset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Schema().For(r.in.sink.Store, id)
+}
+
 // stored compares a point with the text of a record; "" means no point.
 func (r *rig) stored(t *testing.T, dataset string, id tenant.ID, at time.Time, want string, key ...string) {
 	t.Helper()
-	d := r.in.datasets.lookup(dataset)
-	if d == nil {
-		t.Fatalf("no dataset %s", dataset)
-	}
 	got := ""
-	for p, err := range d.schema.For(r.in.store, id).Range(t.Context(), tsdb.NewEntity(key...), tsdb.AllTime()) {
+	for p, err := range r.repository(t, dataset, id).Range(t.Context(), tsdb.NewEntity(key...), tsdb.AllTime()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +151,7 @@ func TestTypesAndPrecisions(t *testing.T) {
 		for _, path := range []string{v1, v2} {
 			want(t, path+tt.query, r.post(path+tt.query, body+tt.time), 204)
 			r.stored(t, "cpu", acme, start, `{f=1.5 i=-3i no=false s="a \"b\"\ncpu,host=z x=1" tag:zone="x" u=4u yes=true}`, "a")
-			d := r.in.datasets.lookup("cpu")
-			if err := d.schema.For(r.in.store, acme).Delete(t.Context(), tsdb.NewEntity("a"), start); err != nil {
+			if err := r.repository(t, "cpu", acme).Delete(t.Context(), tsdb.NewEntity("a"), start); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,7 +163,7 @@ func TestTypesAndPrecisions(t *testing.T) {
 
 	before := time.Now().Truncate(time.Second)
 	want(t, "no time", r.post(v2+"&precision=s", "cpu,host=now x=1\ncpu,host=now y=2"), 204)
-	p, err := r.in.datasets.lookup("cpu").schema.For(r.in.store, acme).Latest(t.Context(), tsdb.NewEntity("now"))
+	p, err := r.repository(t, "cpu", acme).Latest(t.Context(), tsdb.NewEntity("now"))
 	if err != nil || p.Time.Before(before) || p.Time.After(time.Now()) || p.Value.Len() != 2 || p.Time.Nanosecond() != 0 {
 		t.Errorf("lines without a time are stored as %v, %v; want one point at the server's time", p, err)
 	}
@@ -338,7 +345,7 @@ func TestJournalInAnOutage(t *testing.T) {
 	}
 	want(t, "in an outage", r.post(v1, "cpu,host=a z=3 1767225600000000000"), 204)
 	end()
-	if err := r.in.writer.Flush(t.Context()); err != nil {
+	if err := r.in.sink.Writer.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.stored(t, "cpu", acme, start, "{x=1 y=2 z=3}", "a")
@@ -395,7 +402,7 @@ func TestConsistent(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
 	const line = "cpu,host=%s x=1 1767225600000000000"
 	read := func(host string) error {
-		_, err := r.in.datasets.lookup("cpu").schema.For(r.in.store, acme).Latest(t.Context(), tsdb.NewEntity(host))
+		_, err := r.repository(t, "cpu", acme).Latest(t.Context(), tsdb.NewEntity(host))
 		return err
 	}
 	for i := range 20 {

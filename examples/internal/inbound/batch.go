@@ -1,0 +1,122 @@
+package inbound
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Batch gathers points of one tenant, and merges those of one series and time before they are stored. An O says where a point
+// came from, such as a line or a message; its text appears in errors. The zero Batch is ready to use, by one goroutine. Use
+// another one after Store.
+type Batch[O any] struct {
+	groups []*group[O]
+	find   map[*Dataset]*group[O]
+	added  int
+	bytes  int
+}
+
+// A batch is full when it has this many records or bytes, so that memory does not grow with the input.
+const (
+	batchRecords = 5000
+	batchBytes   = 4 << 20
+)
+
+// storeWidth is the number of datasets that are written in parallel.
+const storeWidth = 4
+
+// Full reports whether the batch should be stored before more is added.
+func (b *Batch[O]) Full() bool { return b.added >= batchRecords || b.bytes >= batchBytes }
+
+// group is a batch's points of one dataset.
+type group[O any] struct {
+	dataset *Dataset
+	points  []tsdb.Point[codec.Record]
+	origins [][]O // of each point
+	index   map[place]int
+}
+
+// place is where a point is stored: two records with the same place are one point.
+type place struct {
+	entity tsdb.Entity
+	time   int64
+}
+
+// Add adds the point of a record of n bytes. It refuses a record whose tags differ from those of an earlier record with the same
+// place; the store refuses such records of different batches. It reports whether the record changed a field of an earlier one.
+func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
+	g := b.group(p.Dataset)
+	at := place{p.Entity, p.Time.UnixNano()}
+	i, ok := g.index[at]
+	if !ok {
+		g.index[at] = len(g.points)
+		g.points = append(g.points, tsdb.Point[codec.Record]{Entity: p.Entity, Time: p.Time, Value: p.Record})
+		g.origins = append(g.origins, []O{origin})
+		b.added++
+		b.bytes += n
+		return false, nil
+	}
+	there := &g.points[i]
+	for name, v := range p.Record.All() {
+		old, ok := there.Value.Lookup(name)
+		if !ok || old == v {
+			continue
+		}
+		if tag, isTag := strings.CutPrefix(name, TagPrefix); isTag {
+			return false, &Error{ReasonSeries, fmt.Errorf("its tag %q is %s, and %s on %v with the same key and time: "+
+				"name the tag in -key to keep the two series apart", tag, v, old, g.origins[i][0])}
+		}
+		replaced = true
+	}
+	there.Value = there.Value.Merge(p.Record)
+	g.origins[i] = append(g.origins[i], origin)
+	b.added++
+	b.bytes += n
+	return replaced, nil
+}
+
+func (b *Batch[O]) group(d *Dataset) *group[O] {
+	g := b.find[d]
+	if g == nil {
+		g = &group[O]{dataset: d, index: map[place]int{}}
+		if b.find == nil {
+			b.find = map[*Dataset]*group[O]{}
+		}
+		b.find[d] = g
+		b.groups = append(b.groups, g)
+	}
+	return g
+}
+
+// Store writes the batch for a tenant, waits for the outcomes, and calls each with the outcome of each point and the origins of
+// the records that it was merged from. The error is nil if each point is stored, or can never be stored as it is: see Sink.
+func (b *Batch[O]) Store(ctx context.Context, s Sink, id tenant.ID, each func([]O, tsdb.Outcome)) error {
+	outcomes := make([][]tsdb.Outcome, len(b.groups))
+	var stores errgroup.Group // the writer makes batches of parallel writes
+	stores.SetLimit(storeWidth)
+	for n, g := range b.groups {
+		stores.Go(func() error {
+			outcomes[n], _ = g.dataset.schema.For(s.Store, id).Via(s.Writer).EnqueueMany(ctx, g.points) // each outcome has its error
+			return nil
+		})
+	}
+	_ = stores.Wait()
+	var failed error
+	for n, g := range b.groups {
+		for i, out := range outcomes[n] {
+			out = classify(out)
+			each(g.origins[i], out)
+			if failed == nil && !IsFinal(out.Err) {
+				failed = fmt.Errorf("%s of %s at %v is %v: %w", g.dataset.name, g.points[i].Entity, g.points[i].Time.UTC().Format(time.RFC3339Nano), out.State, out.Err)
+			}
+		}
+	}
+	return failed
+}

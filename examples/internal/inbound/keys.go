@@ -1,0 +1,55 @@
+package inbound
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Keys holds the tags that are the key of each dataset, in order.
+type Keys map[string][]string
+
+const (
+	// AnyDataset stands for the datasets that Keys does not name.
+	AnyDataset = "*"
+	// OtherTags, as the last of a dataset's key tags, means all other tags.
+	OtherTags = "*"
+)
+
+// Set takes a rule such as cpu=host,* from the command line.
+func (ks Keys) Set(text string) error {
+	name, list, ok := strings.Cut(text, "=")
+	if !ok || name == "" || list == "" {
+		return errors.New("must be measurement=tag,tag")
+	}
+	return ks.Add(name, strings.Split(list, ","))
+}
+
+// Add takes the rule of one dataset, or of AnyDataset.
+func (ks Keys) Add(name string, tags []string) error {
+	if ks[name] != nil {
+		return fmt.Errorf("the measurement %s has a key already", name)
+	}
+	for i, tag := range tags {
+		switch {
+		case tag == "":
+			return errors.New("a tag is empty")
+		case slices.Contains(tags[:i], tag):
+			return fmt.Errorf("the tag %s is given twice", tag)
+		case tag == OtherTags && i < len(tags)-1:
+			return errors.New("* is not the last tag")
+		}
+	}
+	example := name
+	if name == AnyDataset {
+		example = "any"
+	}
+	if _, err := newDataset(example, tags, tsdb.SchemaOptions{}); err != nil {
+		return err
+	}
+	ks[name] = tags
+	return nil
+}
