@@ -13,6 +13,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -29,7 +30,7 @@ func importFile(ctx context.Context, o options, in *ingester, std streams) error
 	}
 	begin := time.Now()
 	// Ctrl-C ends the reading; what has been read by then is still stored.
-	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, clock{unit: o.unit, now: begin.Truncate(o.unit)}, 0)
+	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, inbound.Clock{Unit: o.unit, Now: begin.Truncate(o.unit)}, 0)
 	took := time.Since(begin)
 	closer()
 

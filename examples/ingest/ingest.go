@@ -35,7 +35,7 @@ const checkEvery = 256
 // ingest reads lines, stores them for a tenant, and reports on each. A line that cannot be stored does not affect the others.
 // The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or refused; then the
 // remaining lines are not read. If useless is 0 there is no such limit.
-func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clock, useless int) (rep report, err error) {
+func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inbound.Clock, useless int) (rep report, err error) {
 	ls := newLines(r)
 	b := &inbound.Batch[line]{}
 	for read := 1; ; read++ {
@@ -51,16 +51,16 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c clo
 		}
 		switch {
 		case err == nil && isBlank(l.text):
-			err = errBlank
+			err = inbound.ErrBlank
 		case err == nil:
 			err = in.take(ctx, id, b, l, c, &rep)
 		case errors.Is(err, errLongLine), errors.Is(err, errOpenText):
-			err = unparsable(err)
+			err = &inbound.Error{Reason: inbound.ReasonSyntax, Err: err}
 		default: // store the lines so far, then return the error
 			err = errors.Join(fmt.Errorf("read after line %d: %w", l.first-1, err), in.flush(ctx, b, id, &rep))
 			return rep, err
 		}
-		if errors.Is(err, errBlank) {
+		if errors.Is(err, inbound.ErrBlank) {
 			rep.blank++
 			continue
 		}
@@ -89,8 +89,8 @@ func isBlank(text []byte) bool {
 }
 
 // take adds a line to the batch.
-func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[line], l line, c clock, rep *report) error {
-	p, err := parseLine(ctx, in.datasets, id, l.text, c)
+func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[line], l line, c inbound.Clock, rep *report) error {
+	p, err := in.datasets.ParseLine(ctx, id, l.text, c)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ func FuzzParse(f *testing.F) {
 		if unit < 1 || unit > int64(time.Hour) || len(text) > maxLine {
 			return
 		}
-		p, err := parseLine(t.Context(), ds, acme, []byte(text), clock{unit: time.Duration(unit), now: start})
+		p, err := ds.ParseLine(t.Context(), acme, []byte(text), inbound.Clock{Unit: time.Duration(unit), Now: start})
 		if err != nil {
-			if _, ok := errors.AsType[*inbound.Error](err); !ok && !errors.Is(err, errBlank) {
+			if _, ok := errors.AsType[*inbound.Error](err); !ok && !errors.Is(err, inbound.ErrBlank) {
 				t.Fatalf("%q: error %v, want one that blames the line", text, err)
 			}
 			return

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -118,7 +119,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	}
 	ctx, cancel := context.WithTimeout(whose, s.limits.timeout)
 	defer cancel()
-	rep, err := s.in.ingest(ctx, id, body, clock{unit: unit, now: time.Now().Truncate(unit)}, maxUseless)
+	rep, err := s.in.ingest(ctx, id, body, inbound.Clock{Unit: unit, Now: time.Now().Truncate(unit)}, maxUseless)
 	s.count(rep)
 	readable := true
 	if consistent && err == nil && rep.journaled > 0 {

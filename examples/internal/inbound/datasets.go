@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -33,6 +35,8 @@ const (
 type Options struct {
 	// Schema is what all datasets share, such as their retention. NewDatasets sets Merge and Immutable.
 	Schema tsdb.SchemaOptions
+	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its key fields.
+	Schemas []*tsdb.Schema[codec.Record]
 	// Noun is the input's word for what is stored in one dataset, for texts of errors. The default is "dataset".
 	Noun string
 	// Log gets details that clients must not see. The default discards them.
@@ -83,6 +87,11 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 		d, err := newDataset(name, key, opts.Schema)
 		if err != nil {
 			return nil, err
+		}
+		if i := slices.IndexFunc(opts.Schemas, func(s *tsdb.Schema[codec.Record]) bool { return s.Name() == name }); i >= 0 {
+			if d.schema = opts.Schemas[i]; !slices.Equal(d.schema.KeyFields(), key) {
+				return nil, fmt.Errorf("the key of %s is %v, and its schema has %v", name, key, d.schema.KeyFields())
+			}
 		}
 		ds.known[name] = d
 		all = append(all, d.schema)

@@ -1,0 +1,279 @@
+package inbound
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// Routes map topics to tenants, datasets and keys. ParseRoutes makes them.
+type Routes struct{ all []*Route }
+
+// Route says where messages of one pattern are stored, and how their payload is read. It is read-only and safe for concurrent use.
+type Route struct {
+	pattern  pattern
+	tenant   string // of all messages; empty if each says its own
+	property string // the name of the property that says it
+	dataset  string // empty if each message or line says its own
+	key      []string
+	format   string
+	time     string        // the field with the time, or timeArrival
+	unit     time.Duration // of a number in it; 0 if it is a text
+	merge    bool
+
+	count  time.Duration // the width of buckets; 0 if messages are points
+	id     string        // the field with the message's identity
+	idProp string        // or the property
+	sums   []string
+	keep   time.Duration // how long an identity is remembered
+	counts *rollup.Rollup[codec.Record]
+}
+
+// The names that a pattern captures for other uses than the key.
+const (
+	tenantName  = "tenant"
+	datasetName = "dataset"
+)
+
+const (
+	formatJSON  = "json"
+	formatLine  = "line"
+	timeArrival = "arrival"
+)
+
+// maxRoutes bounds a pattern file, because each message tries the routes in turn.
+const maxRoutes = 100
+
+// ParseRoutes reads a pattern file: one route on each line, as a pattern and words. The first matching route of a topic applies.
+// Lines that begin with # are comments; the pattern of all topics is +/#. The error has a line for each faulty line.
+//
+//	# topic                          where and how
+//	v1/+tenant/+site/+device/data    dataset=telemetry key=site,device time=ts,ms
+//	v1/+tenant/+device/views         dataset=views key=device time=at count=1h id=message_id
+//	telegraf/+tenant/#               format=line key=host,* time=ns
+//
+// The levels +tenant and +dataset name these. Other captured levels are tags: key fields if key= names them, and otherwise fields
+// that begin with "tag:". A field of the payload that key= names is a key field, too. The README of examples/mqtt lists the words.
+func ParseRoutes(r io.Reader) (*Routes, error) {
+	rs := &Routes{}
+	var faults []error
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		route, err := ParseRoute(words[0], words[1:]...)
+		if err == nil {
+			err = rs.add(route)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("line %d: %w", n, err))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(faults) == 0 && len(rs.all) == 0 {
+		return nil, errors.New("no line has a route")
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return rs, nil
+}
+
+// add appends a route. Routes to one dataset must agree in what is stored.
+func (rs *Routes) add(r *Route) error {
+	if len(rs.all) == maxRoutes {
+		return fmt.Errorf("more than %d routes", maxRoutes)
+	}
+	for _, other := range rs.all {
+		if other.filter() == r.filter() {
+			return fmt.Errorf("the pattern %s matches the same topics as an earlier one", r.filter())
+		}
+		if other.dataset != r.dataset {
+			continue
+		}
+		if !slices.Equal(other.key, r.key) || other.merge != r.merge || !other.sameCounts(r) {
+			return fmt.Errorf("the dataset %s has another key, merge, count, sum or remember in an earlier route", cmp.Or(r.dataset, "of each message"))
+		}
+		r.counts = other.counts
+	}
+	rs.all = append(rs.all, r)
+	return nil
+}
+
+func (r *Route) filter() string { return r.pattern.filter() }
+
+func (r *Route) sameCounts(other *Route) bool {
+	return r.count == other.count && r.keep == other.keep && slices.Equal(r.sums, other.sums)
+}
+
+// ParseRoute reads one route: a pattern of topics, and words such as dataset=telemetry. Inputs without topics, whose messages have
+// named attributes, give the pattern "#".
+func ParseRoute(topics string, words ...string) (*Route, error) {
+	p, err := parsePattern(topics)
+	if err != nil {
+		return nil, err
+	}
+	r := &Route{pattern: p, format: formatJSON}
+	given := map[string]bool{}
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		if given[name] {
+			return nil, fmt.Errorf("the word %s is given twice", name)
+		}
+		given[name] = true
+		if err := r.set(name, value); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.check(given); err != nil {
+		return nil, err
+	}
+	return r, r.defineCounts()
+}
+
+// Match returns the first route of a topic, with the levels that it captures, or nil.
+func (rs *Routes) Match(topic string) (*Route, map[string]string) {
+	for _, r := range rs.all {
+		if captured, ok := r.pattern.match(topic); ok {
+			return r, captured
+		}
+	}
+	return nil, nil
+}
+
+// Filters returns the MQTT subscriptions of all routes.
+func (rs *Routes) Filters() []string {
+	filters := make([]string, len(rs.all))
+	for i, r := range rs.all {
+		filters[i] = r.filter()
+	}
+	return filters
+}
+
+// SaysTenant reports whether each message of each route says its tenant.
+func (rs *Routes) SaysTenant() bool {
+	return !slices.ContainsFunc(rs.all, func(r *Route) bool { return !r.saysTenant() })
+}
+
+func (r *Route) saysTenant() bool {
+	return r.tenant != "" || r.property != "" || slices.Contains(r.pattern.names(), tenantName)
+}
+
+// Keys returns the rules of the routes' datasets.
+func (rs *Routes) Keys() Keys {
+	keys := Keys{}
+	for _, r := range rs.all {
+		keys[cmp.Or(r.dataset, AnyDataset)] = r.key
+	}
+	return keys
+}
+
+// Schemas defines the datasets of routes that do not merge; NewDatasets defines the others. They share the options.
+func (rs *Routes) Schemas(shared tsdb.SchemaOptions) ([]*tsdb.Schema[codec.Record], error) {
+	var schemas []*tsdb.Schema[codec.Record]
+	done := map[string]bool{}
+	for _, r := range rs.all {
+		if r.merge || r.dataset == "" || done[r.dataset] {
+			continue
+		}
+		done[r.dataset] = true
+		opts := shared
+		if r.counts != nil {
+			opts.Rollups = []tsdb.Rollup{r.counts}
+		}
+		s, err := tsdb.Define(r.dataset, tsdb.Key(r.key...), codec.Records(), opts)
+		if err != nil {
+			return nil, err
+		}
+		schemas = append(schemas, s)
+	}
+	return schemas, nil
+}
+
+// Tenant returns the tenant of a message. All that name one must name the same: the route, the captured level or attribute, the
+// property, and the connection, if it belongs to a tenant. The error is an *Error.
+func (r *Route) Tenant(m Message, connection tenant.ID) (tenant.ID, error) {
+	id := connection
+	agree := func(source, name string) error {
+		said, err := tenant.Parse(name)
+		switch {
+		case err != nil:
+			return &Error{ReasonTenant, fmt.Errorf("%s: %w", source, err)}
+		case !id.IsZero() && id != said:
+			return &Error{ReasonTenant, fmt.Errorf("%s names the tenant %s, but the message belongs to %s", source, said, id)}
+		}
+		id = said
+		return nil
+	}
+	if r.tenant != "" {
+		if err := agree("the route", r.tenant); err != nil {
+			return tenant.ID{}, err
+		}
+	}
+	if name, ok := m.Names[tenantName]; ok {
+		if err := agree("the topic", name); err != nil {
+			return tenant.ID{}, err
+		}
+	}
+	if r.property != "" {
+		said := m.property(r.property)
+		if len(said) == 0 {
+			return tenant.ID{}, &Error{ReasonTenant, fmt.Errorf("the message lacks the property %s, which names its tenant", r.property)}
+		}
+		for _, name := range said {
+			if err := agree("the property "+r.property, name); err != nil {
+				return tenant.ID{}, err
+			}
+		}
+	}
+	if id.IsZero() {
+		return tenant.ID{}, &Error{ReasonTenant, errors.New("nothing names the message's tenant")}
+	}
+	return id, nil
+}
+
+// ReasonTenant is the reason of messages without one tenant that may store them.
+const ReasonTenant = "its tenant is not accepted"
+
+// defineCounts makes the rollup of a route that counts.
+func (r *Route) defineCounts() error {
+	if r.count == 0 {
+		return nil
+	}
+	var sums []rollup.Measure[codec.Record]
+	for _, name := range r.sums {
+		sums = append(sums, rollup.Measure[codec.Record]{Name: name, Decimals: sumDecimals, Max: sumMax, Of: func(v codec.Record) (float64, bool) {
+			n, _ := v.Lookup(name)
+			return n.Number()
+		}})
+	}
+	var err error
+	r.counts, err = rollup.Define(CountName, window.Every(r.count), sums, rollup.Options{Mode: rollup.ByMessage, Remember: r.keep, MaxMessages: maxMessages})
+	return err
+}
+
+// CountName is the name of the rollup that a route with count= adds to.
+const CountName = "count"
+
+// A number that is summed keeps three decimal places, and is at most a million million. A row of counts remembers up to
+// maxMessages identities.
+const (
+	sumDecimals = 3
+	sumMax      = 1e12
+	maxMessages = 100_000
+)
