@@ -29,6 +29,13 @@ type Config struct {
 	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, rollups,
 	// Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
 	ConditionalAppProfile string
+	// BulkAppProfile is the app profile for long reads that decide nothing: the rows of exports (package transfer) and the samples of
+	// forecasts (package retention). A profile with a low priority or with Data Boost keeps their load away from other requests. With
+	// Data Boost they may miss the writes and deletions of the last half hour: see docs/production.md. Empty means AppProfile.
+	BulkAppProfile string
+	// DisableDirectAccess keeps the official client from connecting to Bigtable's servers without a proxy, which it tries by
+	// default. If the variable CBT_ENABLE_DIRECTPATH is set, the client follows it instead. See docs/production.md.
+	DisableDirectAccess bool
 	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
 	// option.WithGRPCConn must be dialled with DialOptions.
 	ClientOptions []option.ClientOption
@@ -47,6 +54,7 @@ const (
 	envTable       = "TIDEMARK_TABLE"
 	envProfile     = "TIDEMARK_APP_PROFILE"
 	envConditional = "TIDEMARK_CONDITIONAL_APP_PROFILE"
+	envBulk        = "TIDEMARK_BULK_APP_PROFILE"
 	envRead        = "TIDEMARK_READ_TIMEOUT"
 	envWrite       = "TIDEMARK_WRITE_TIMEOUT"
 	envScan        = "TIDEMARK_SCAN_TIMEOUT"
@@ -57,7 +65,7 @@ const (
 // ConfigFromEnv returns a Config from environment variables:
 //
 //   - TIDEMARK_PROJECT (or GOOGLE_CLOUD_PROJECT), TIDEMARK_INSTANCE and TIDEMARK_TABLE; all required.
-//   - TIDEMARK_APP_PROFILE and TIDEMARK_CONDITIONAL_APP_PROFILE.
+//   - TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE and TIDEMARK_BULK_APP_PROFILE.
 //   - TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT: durations such as "5s".
 //   - TIDEMARK_CURSOR_KEYS: the CursorKeys in standard base64, separated by commas; "openssl rand -base64 32" makes one.
 //
@@ -69,6 +77,7 @@ func ConfigFromEnv() (Config, error) {
 		Table:                 os.Getenv(envTable),
 		AppProfile:            os.Getenv(envProfile),
 		ConditionalAppProfile: os.Getenv(envConditional),
+		BulkAppProfile:        os.Getenv(envBulk),
 	}
 	const variable = "environment variable "
 	if err := cmp.Or(required(variable+envProject, c.Project), required(variable+envInstance, c.Instance), required(variable+envTable, c.Table)); err != nil {
@@ -142,11 +151,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return fail(err)
 	}
 	opened = append(opened, closeOnce(client))
-	if c.ConditionalAppProfile != "" && c.ConditionalAppProfile != c.AppProfile {
-		if opts.Conditional, err = c.client(ctx, c.ConditionalAppProfile, clientOpts); err != nil {
+	for _, other := range []struct {
+		profile string
+		client  **bigtable.Client
+	}{{c.ConditionalAppProfile, &opts.Conditional}, {c.BulkAppProfile, &opts.Bulk}} {
+		if other.profile == "" || other.profile == c.AppProfile {
+			continue
+		}
+		if *other.client, err = c.client(ctx, other.profile, clientOpts); err != nil {
 			return fail(err)
 		}
-		opened = append(opened, closeOnce(opts.Conditional))
+		opened = append(opened, closeOnce(*other.client))
 	}
 	s, err := New(client, c.Table, opts)
 	if err != nil {
@@ -183,7 +198,7 @@ func (c Config) dialOptions() []grpc.DialOption { return slices.Concat(DialOptio
 
 func (c Config) client(ctx context.Context, profile string, opts []option.ClientOption) (*bigtable.Client, error) {
 	conf := ClientConfig()
-	conf.AppProfile, conf.MetricsProvider = profile, c.MetricsProvider
+	conf.AppProfile, conf.MetricsProvider, conf.DisableDirectAccess = profile, c.MetricsProvider, c.DisableDirectAccess
 	client, err := bigtable.NewClientWithConfig(ctx, c.Project, c.Instance, conf, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("tsdb: open %s/%s: %w", c.Project, c.Instance, err)
@@ -192,7 +207,7 @@ func (c Config) client(ctx context.Context, profile string, opts []option.Client
 }
 
 // ClientConfig returns the configuration for a *bigtable.Client to pass to New. It keeps every call on the transport with the
-// store's interceptors. You may set AppProfile and MetricsProvider; do not change DisableSession.
+// store's interceptors. You may set other fields; do not change DisableSession.
 func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{DisableSession: true} }
 
 // DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client with

@@ -1,10 +1,12 @@
 package tsdb_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +18,11 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -156,6 +162,64 @@ func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 	if here, there := conn.Counts().Calls[tsdbtest.CheckAndMutateRow], other.Counts().Calls[tsdbtest.CheckAndMutateRow]; here != 0 || there != 1 {
 		t.Errorf("%d conditional writes used the data client, want 0; %d used the other client, want 1", here, there)
 	}
+}
+
+// TestBulkReadsTakeTheirOwnClient: exports and forecasts read the points with the client of Config.BulkAppProfile, and nothing else
+// does. That client's cluster lags behind: it has an old point of the tenant, and neither a later point nor the tenant's erasure.
+func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds})
+		there, lags := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		_, conn, _ := tsdbtest.OpenTable(t, tsdbtest.Options{})
+		data, admin := tsdbtest.Clients(t, conn)
+		bulk, _ := tsdbtest.Clients(t, lags)
+		for name, views := range map[string]bool{"table": false, "views": true} {
+			store, err := tsdb.New(data, tsdbtest.Table, tsdb.Options{StoreOptions: tsdb.StoreOptions{Views: views}, Bulk: bulk, Admin: admin})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := tenant.MustParse(name)
+			if views {
+				for _, s := range []*tsdb.Store{store, there} {
+					if err := s.EnsureView(t.Context(), id); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := errors.Join(store.Ensure(t.Context(), s), s.For(there, id).Put(t.Context(), roof, start, reading{})); err != nil {
+				t.Fatal(err)
+			}
+			before := lags.Counts()
+			repo := s.For(store, id)
+			if err := repo.Put(t.Context(), roof, start.Add(time.Hour), reading{}); err != nil {
+				t.Fatal(err)
+			}
+			for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
+				if err != nil || !p.Time.Equal(start.Add(time.Hour)) {
+					t.Errorf("%s: Range read %v, %v", name, p, err)
+				}
+			}
+			if got := lags.Counts(); !reflect.DeepEqual(got, before) {
+				t.Errorf("%s: other calls used the client for bulk reads: %+v, before %+v", name, got, before)
+			}
+			var file bytes.Buffer
+			if done, err := transfer.Export(t.Context(), store, id, &file, transfer.ExportOptions{}); err != nil || done.Points != 1 || !strings.Contains(file.String(), start.Format("2006-01-02T15:04")) {
+				t.Errorf("%s: the export holds %d points, %v, want that of the lagging cluster:\n%s", name, done.Points, err, file.String())
+			}
+			if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
+				t.Error(err)
+			}
+			if got, want := lags.Counts().Calls[tsdbtest.ReadRows]-before.Calls[tsdbtest.ReadRows], 2; got < want {
+				t.Errorf("%s: %d reads used the client for bulk reads, want at least %d", name, got, want)
+			}
+			if _, err := tenants.Erase(t.Context(), store, id, tenants.EraseOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := transfer.Export(t.Context(), store, id, &file, transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrErased) {
+				t.Errorf("%s: an export of an erased tenant: %v, although its points are in the lagging cluster", name, err)
+			}
+		}
+	})
 }
 
 // TestLargePointsAreSplit: requests are bounded in bytes.

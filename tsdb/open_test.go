@@ -2,23 +2,30 @@ package tsdb_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"cloud.google.com/go/bigtable/bttest"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
 func status(err error) codes.Code { return grpcstatus.Code(err) }
@@ -153,14 +160,14 @@ func TestConfigFromEnv(t *testing.T) {
 	set := func(env map[string]string) {
 		for _, name := range []string{
 			"TIDEMARK_PROJECT", "GOOGLE_CLOUD_PROJECT", "TIDEMARK_INSTANCE", "TIDEMARK_TABLE", "TIDEMARK_APP_PROFILE",
-			"TIDEMARK_CONDITIONAL_APP_PROFILE", "TIDEMARK_READ_TIMEOUT", "TIDEMARK_WRITE_TIMEOUT", "TIDEMARK_SCAN_TIMEOUT",
+			"TIDEMARK_CONDITIONAL_APP_PROFILE", "TIDEMARK_BULK_APP_PROFILE", "TIDEMARK_READ_TIMEOUT", "TIDEMARK_WRITE_TIMEOUT", "TIDEMARK_SCAN_TIMEOUT",
 		} {
 			t.Setenv(name, env[name])
 		}
 	}
-	set(map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "TIDEMARK_INSTANCE": "i", "TIDEMARK_TABLE": "t", "TIDEMARK_READ_TIMEOUT": "3s"})
+	set(map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "TIDEMARK_INSTANCE": "i", "TIDEMARK_TABLE": "t", "TIDEMARK_BULK_APP_PROFILE": "bulk", "TIDEMARK_READ_TIMEOUT": "3s"})
 	c, err := tsdb.ConfigFromEnv()
-	if err != nil || c.Project != "p" || c.Instance != "i" || c.Table != "t" || c.Timeouts.Read != 3*time.Second {
+	if err != nil || c.Project != "p" || c.Instance != "i" || c.Table != "t" || c.BulkAppProfile != "bulk" || c.Timeouts.Read != 3*time.Second {
 		t.Errorf("ConfigFromEnv = %+v, %v", c, err)
 	}
 	for _, tt := range []struct {
@@ -213,5 +220,51 @@ func TestEmulator(t *testing.T) {
 	}
 	if passed.Load() == 0 {
 		t.Error("no call passed the interceptor in DialOptions")
+	}
+}
+
+// TestDirectAccessAndProfiles: Open passes DisableDirectAccess on, and uses each app profile for its own calls.
+func TestDirectAccessAndProfiles(t *testing.T) {
+	t.Setenv("CBT_ENABLE_DIRECTPATH", "") // as if unset
+	addr := listen(t)
+	for _, disabled := range []bool{false, true} {
+		var features btpb.FeatureFlags
+		profiles := map[string]string{} // by request
+		record := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			md, _ := metadata.FromOutgoingContext(ctx)
+			b, err := base64.URLEncoding.DecodeString(strings.Join(md.Get("bigtable-features"), ""))
+			if err := errors.Join(err, proto.Unmarshal(b, &features)); err != nil {
+				t.Error(err)
+			}
+			if params, err := url.ParseQuery(strings.Join(md.Get("x-goog-request-params"), "&")); err == nil {
+				profiles[path.Base(method)] = params.Get("app_profile_id")
+			}
+			return streamer(ctx, desc, cc, method, opts...)
+		}
+		store := must[*tsdb.Store](t)(tsdb.Open(t.Context(), tsdb.Config{
+			Project: "p", Instance: "i", Table: "t", AppProfile: "general", BulkAppProfile: "bulk", DisableDirectAccess: disabled,
+			MetricsProvider: bigtable.NoopMetricsProvider{},
+			DialOptions:     []grpc.DialOption{grpc.WithChainStreamInterceptor(record)},
+			ClientOptions: []option.ClientOption{
+				option.WithEndpoint(addr), option.WithoutAuthentication(),
+				option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+			},
+		}))
+		defer store.Close()
+		if err := store.Ensure(t.Context(), readings(t, tsdb.SchemaOptions{})); err != nil {
+			t.Fatal(err)
+		}
+		if features.DirectAccessRequested == disabled {
+			t.Errorf("DisableDirectAccess %v: the client requests direct access: %v", disabled, features.DirectAccessRequested)
+		}
+		if got := profiles["ReadRows"]; got != "general" {
+			t.Errorf("Ensure read with the profile %q, want general", got)
+		}
+		if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
+			t.Error(err)
+		}
+		if got := profiles["SampleRowKeys"]; got != "bulk" {
+			t.Errorf("a forecast took samples with the profile %q, want bulk", got)
+		}
 	}
 }

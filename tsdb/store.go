@@ -54,6 +54,8 @@ type Options struct {
 	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the store's
 	// client.
 	Conditional *bigtable.Client
+	// Bulk is the client for bulk reads: see Config.BulkAppProfile. Nil is the store's client.
+	Bulk *bigtable.Client
 	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they return
 	// ErrNoAdmin.
 	Admin *bigtable.AdminClient
@@ -76,10 +78,10 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	conditional := cmp.Or(opts.Conditional, client)
+	conditional, bulk := cmp.Or(opts.Conditional, client), cmp.Or(opts.Bulk, client)
 	s := &Store{
 		core: &points.Table{Cache: opts.Cache.open(), Cursors: cursors, Tenancy: &tenancy.Tenancy{
-			Whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), opts.Timeouts.resolve()),
+			Whole:         bt.New(client.OpenTable(table), conditional.OpenTable(table), bulk.OpenTable(table), opts.Timeouts.resolve()),
 			Name:          table,
 			Clock:         opts.Clock,
 			Limits:        opts.Limits,
@@ -91,7 +93,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	s.core.Time = clock.New(s.core.Clock, nil)
 	if opts.Views {
-		s.core.Views = tenancy.OpenViews(client, conditional, table, opts.Timeouts.resolve())
+		s.core.Views = tenancy.OpenViews(client, conditional, bulk, table, opts.Timeouts.resolve())
 	}
 	s.core.Watch = opts.Telemetry.open(s)
 	s.core.Time.Report(s.core.Watch.Clock)

@@ -19,7 +19,7 @@ import (
 type app struct {
 	std                               streams
 	dir, project, instance, table     string
-	profile, conditionalProfile, form string
+	profile, conditionalProfile, bulkProfile, form string
 }
 
 // run runs one command line.
@@ -37,6 +37,10 @@ func run(ctx context.Context, args []string, std streams) error {
 			&cli.StringFlag{
 				Name: "conditional-app-profile", Usage: "the app `profile` for conditional writes", Destination: &a.conditionalProfile,
 				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
+			},
+			&cli.StringFlag{
+				Name: "bulk-app-profile", Usage: "the app `profile` for the rows of exports and the samples of forecasts", Destination: &a.bulkProfile,
+				Sources: cli.EnvVars("TIDEMARK_BULK_APP_PROFILE"),
 			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries; parquet for range", Value: "text", Destination: &a.form},
 		},
@@ -81,6 +85,7 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 		}
 		return tsdb.Open(ctx, tsdb.Config{
 			Project: a.project, Instance: a.instance, Table: a.table, AppProfile: a.profile, ConditionalAppProfile: a.conditionalProfile,
+			BulkAppProfile: a.bulkProfile,
 		})
 	}
 	if _, err := os.Stat(a.dir); err != nil && !(create && errors.Is(err, os.ErrNotExist)) {

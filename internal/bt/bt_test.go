@@ -201,7 +201,7 @@ func (s slow) ReadRows(_ context.Context, _ bigtable.RowSet, f func(bigtable.Row
 func TestRowsEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	table := New(slow{cancel: cancel}, nil, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+	table := New(slow{cancel: cancel}, nil, nil, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 	n := 0
 	var last error
 	for _, err := range table.Rows(ctx, Scan{Rows: bigtable.RowRangeList{}}) {

@@ -112,7 +112,7 @@ func TestStandInIsNeverSent(t *testing.T) {
 	}
 	for _, guarded := range []bool{false, true} {
 		api := &bulkAPI{guarded: guarded}
-		table := New(api, api, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+		table := New(api, api, api, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 		for range 3 {
 			table.Attempt(t.Context(), entries)
 		}

@@ -177,7 +177,7 @@ func readPlay(t *testing.T, data bigtable.TableAPI, p *play, s Scan, stop int) (
 	if s.Rows == nil {
 		s.Rows = bigtable.InfiniteRange("")
 	}
-	table := New(data, data, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+	table := New(data, data, data, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 	err = table.Read(context.WithValue(ctx, playKey{}, p), s, func(row *Row) bool {
 		rows = append(rows, rowText(row))
 		return len(rows) != stop
@@ -340,7 +340,7 @@ func asked(p *play) string {
 // reader's memory was used again by other reads.
 func TestKeptPartsOfRowsStay(t *testing.T) {
 	guarded, _ := playing(t)
-	table := New(guarded, guarded, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
+	table := New(guarded, guarded, guarded, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 	var kept []string
 	var values [][]byte
 	var copies, single []*Row

@@ -19,18 +19,23 @@ type Timeouts struct {
 type Table struct {
 	data     bigtable.TableAPI
 	cond     bigtable.TableAPI
+	bulk     bigtable.TableAPI
 	timeouts Timeouts
 	guarded  atomic.Bool // a call was seen to pass the guard
 }
 
-// New returns a Table over data. Conditional writes use cond, which may be the same.
-func New(data, cond bigtable.TableAPI, timeouts Timeouts) *Table {
-	return &Table{data: data, cond: cond, timeouts: timeouts}
+// New returns a Table over data. Conditional writes use cond, and reads of BulkReads use bulk. Both may be the same as data.
+func New(data, cond, bulk bigtable.TableAPI, timeouts Timeouts) *Table {
+	return &Table{data: data, cond: cond, bulk: bulk, timeouts: timeouts}
 }
 
 // SingleCluster returns the table with all calls routed by the app profile of conditional writes. A read that a
 // conditional write depends on must use it: another profile may read from a cluster without the latest writes.
-func (t *Table) SingleCluster() *Table { return New(t.cond, t.cond, t.timeouts) }
+func (t *Table) SingleCluster() *Table { return New(t.cond, t.cond, t.cond, t.timeouts) }
+
+// BulkReads returns the table with reads routed by the app profile of bulk reads. With Data Boost they may lack the writes of
+// half an hour, so nothing that is written, refused or deleted may depend on them.
+func (t *Table) BulkReads() *Table { return New(t.bulk, t.cond, t.bulk, t.timeouts) }
 
 // Bound returns ctx with the timeout of scans if long is set, and else the timeout of reads. It bounds all requests of
 // a call together.

@@ -127,7 +127,7 @@ const packed = 3
 
 // cut cuts the table into parts.
 func (s *sample) cut(ctx context.Context) error {
-	samples, err := s.store.Whole.Samples(ctx)
+	samples, err := s.store.Whole.BulkReads().Samples(ctx)
 	if s.cost.Requests++; err != nil {
 		return s.store.Explain(err)
 	}
@@ -276,7 +276,7 @@ func (s *sample) rows(ctx context.Context, read bt.Scan, rng rowkey.Range, visit
 	s.cost.Requests++
 	var foreign error
 	read.Rows, read.Long = bigtable.NewRange(rng.Start, rng.Limit), true
-	err := s.store.Whole.Read(ctx, read, func(row *bt.Row) bool {
+	err := s.store.Whole.BulkReads().Read(ctx, read, func(row *bt.Row) bool {
 		if row.Key() < rng.Start || row.Key() >= rng.Limit {
 			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, s.store.Name)
 			return false
