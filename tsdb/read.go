@@ -26,10 +26,9 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...
 	})
 }
 
-// Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if there is
-// none, and a *PointError if its payload does not decode. It costs one request that stops at the first row, however long the
-// history is, and never reads expired rows. With MaxStale the store's last-value cache may answer; with a Hedge there may be
-// a second request.
+// Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if there is none, and a
+// *PointError if its payload does not decode. It costs one request that stops at the first row, however long the history is, and never
+// reads expired rows. With MaxStale the store's last-value cache may answer; with a Hedge there may be a second request.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
 	return r.one(ctx, telemetry.Latest, e, opts, func() (points.Span, error) {
 		return points.Span{Newest: r.schema.d.Precision.Max()}, nil

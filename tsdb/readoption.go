@@ -14,9 +14,8 @@ import (
 // ReadOption is an option of one read: an Order, a Limit, a Concurrency, a Hedge or a MaxStale. If one kind is given twice,
 // the last one applies.
 //
-// Every call with options accepts Concurrency, Hedge and MaxStale, and ignores those that it cannot use. Concurrency and Hedge
-// never change the result; MaxStale only allows an older one. A call without an order or a limit refuses an Order or a Limit
-// with ErrInvalid.
+// Every call with options accepts Concurrency, Hedge and MaxStale, and ignores those that it cannot use. Concurrency and Hedge never change
+// the result; MaxStale only allows an older one. A call without an order or a limit refuses an Order or a Limit with ErrInvalid.
 type ReadOption interface{ readOption() }
 
 // Order is a ReadOption of Range and Page (also those of package under), under.Merged, and the buckets of rollups and

@@ -8,10 +8,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Repository reads and writes the points of one schema for one tenant in one store. It cannot read or write another tenant's
-// rows: it builds keys from its own tenant, and checks each returned row before it decodes it. Every call fails with
-// ErrTenantMismatch if the context carries another tenant (tenant.NewContext), and with ErrNoTenant if the context carries
-// none and the store requires one.
+// Repository reads and writes the points of one schema for one tenant in one store. It cannot read or write another tenant's rows: it
+// builds keys from its own tenant, and checks each returned row before it decodes it. Every call fails with ErrTenantMismatch if the
+// context carries another tenant (tenant.NewContext), and with ErrNoTenant if the context carries none and the store requires one.
 //
 // Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. Calls on the zero
 // Repository or nil fail with ErrInvalid.

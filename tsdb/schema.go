@@ -18,9 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Precision is the unit of time in row keys: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format and
-// cannot change. Times are truncated to the unit. Without SchemaOptions.Identity, two points of an entity in the same unit
-// are the same point.
+// Precision is the unit of time in row keys: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format and cannot change.
+// Times are truncated to the unit. Without SchemaOptions.Identity, two points of an entity in the same unit are the same point.
 type Precision uint8
 
 // The precisions. None can hold times before 1970.
@@ -55,19 +54,17 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 // LatestMany then also reads the points of entities whose head holds too few points that are too young to have expired in any
 // class, and LatestUnder and Entities use only the points.
 //
-// A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed
-// deletion, repairs the difference. The two rows are not written atomically: if two writers write different values of one
-// point at the same time, or one writes and another deletes, each row may keep another result. The points are then correct;
-// the head follows when the point is written or deleted again. With FirstWins, or if a point has only one possible value,
-// concurrent writers cannot cause this.
+// A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed deletion, repairs
+// the difference. The two rows are not written atomically: if two writers write different values of one point at the same time, or one
+// writes and another deletes, each row may keep another result. The points are then correct; the head follows when the point is written or
+// deleted again. With FirstWins, or if a point has only one possible value, concurrent writers cannot cause this.
 type Head struct {
 	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision, because cell
 	// timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each may have 2 MiB.
 	Points int
-	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls of a
-	// repository. A point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may reappear
-	// if a newer point is deleted or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be combined with
-	// FirstWins or Merge.
+	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls of a repository. A
+	// point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may reappear if a newer point is deleted
+	// or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be combined with FirstWins or Merge.
 	Only bool
 }
 
@@ -78,11 +75,10 @@ type SchemaOptions struct {
 	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
 	// gc.ErrVersions, because a point has one cell.
 	Retention gc.Class
-	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are
-	// written in Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads,
-	// predicates and deletions cover all classes: after a change of class, old points remain readable until they expire in
-	// their own class. Writing a point again moves it to the current class; with FirstWins it stays where it is. Reads
-	// filter by each class, and go back as far as the longest one.
+	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are written in
+	// Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads, predicates and deletions cover all
+	// classes: after a change of class, old points remain readable until they expire in their own class. Writing a point again moves it to
+	// the current class; with FirstWins it stays where it is. Reads filter by each class, and go back as far as the longest one.
 	//
 	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses
 	// the class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the
@@ -103,20 +99,18 @@ type SchemaOptions struct {
 	FormerClasses []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
 	Precision Precision
-	// Identity makes an ID part of each point, for events: an entity can then have several points at one time. Set the ID in
-	// Point.ID or with Repository.WithID. Writing a point with the same time and ID replaces it. Points of one time are
-	// ordered by ID, byte by byte, ascending when the read is newest first and descending when it is oldest first, so Latest
-	// returns the smallest ID. An ID has 1 to 64 bytes of A-Z a-z 0-9 . _ - and :. It is part of the row key, so it should
-	// not hold personal data. Identity cannot be combined with Head, and the last-value cache does not hold such points. It
-	// is part of the stored format.
+	// Identity makes an ID part of each point, for events: an entity can then have several points at one time. Set the ID in Point.ID or
+	// with Repository.WithID. Writing a point with the same time and ID replaces it. Points of one time are ordered by ID, byte by byte,
+	// ascending when the read is newest first and descending when it is oldest first, so Latest returns the smallest ID. An ID has 1 to 64
+	// bytes of A-Z a-z 0-9 . _ - and :. It is part of the row key, so it should not hold personal data. Identity cannot be combined with
+	// Head, and the last-value cache does not hold such points. It is part of the stored format.
 	Identity bool
 	// Salts spreads a tenant's entities over 2 to 100 parts of the tenant's key range. Use it only if one tenant writes
 	// faster than one server accepts; Bigtable splits ranges by load, so most datasets do not need it. Reads of one entity
 	// cost the same; deletions below a prefix use one range per salt. Zero means no salts. It is part of the stored format.
 	Salts int
-	// FirstWins makes the first write of a point final: Put of another value is rejected with ErrExists. It costs one
-	// conditional write per point, which Bigtable accepts only through single-cluster routing and not in bulk. By default the
-	// last write wins.
+	// FirstWins makes the first write of a point final: Put of another value is rejected with ErrExists. It costs one conditional write per
+	// point, which Bigtable accepts only through single-cluster routing and not in bulk. By default the last write wins.
 	FirstWins bool
 	// Merge makes Put add fields to an existing point; if both have a field, the written value replaces the stored one. The
 	// codec must write codec.Records. Payloads, including merged ones, are limited to 8 KiB. It costs one conditional write

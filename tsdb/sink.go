@@ -67,10 +67,9 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 	return s.enqueue(ctx, s.point(e, t, v), false, done)
 }
 
-// EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order. The
-// error is nil if all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not affect the
-// others. If ctx ends first, points without an outcome are Unknown with ctx's error; the writer still sends those that it has
-// taken.
+// EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order. The error is nil if
+// all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not affect the others. If ctx ends first,
+// points without an outcome are Unknown with ctx's error; the writer still sends those that it has taken.
 //
 // It takes up to Linger longer than Repository.PutMany, and shares its requests with all other points of the writer.
 func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {

@@ -168,9 +168,8 @@ func (s *Store) admit() error {
 	return s.core.Tenancy.AdmitOpen()
 }
 
-// Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the
-// connection's error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred before the error
-// of Open is checked.
+// Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the connection's
+// error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred before the error of Open is checked.
 func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil

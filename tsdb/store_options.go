@@ -22,10 +22,9 @@ type StoreOptions struct {
 	Clock func() time.Time
 	// Telemetry configures traces, metrics and logs. The zero value uses OpenTelemetry's global providers and logs nothing.
 	Telemetry Telemetry
-	// CursorKeys seal the cursors of pages, so that they are safe to give to clients: at most 16 keys of 32 random bytes. The
-	// first key seals; every key opens. To rotate: append the new key in every program, then move it to the front, and remove
-	// the old key when no client holds one of its cursors. Without keys, cursors are not sealed: see Repository.Page. Keys
-	// are secrets: do not log the options.
+	// CursorKeys seal the cursors of pages, so that they are safe to give to clients: at most 16 keys of 32 random bytes. The first key
+	// seals; every key opens. To rotate: append the new key in every program, then move it to the front, and remove the old key when no
+	// client holds one of its cursors. Without keys, cursors are not sealed: see Repository.Page. Keys are secrets: do not log the options.
 	CursorKeys [][]byte
 	// Cache configures the last-value cache, which calls with MaxStale use. The zero value is no cache.
 	Cache CacheOptions
@@ -46,10 +45,9 @@ type StoreOptions struct {
 	// limiter of the store. For each limit the order is: the limiter's override for the tenant, the profile, the limiter's
 	// default; 0 is no limit. Stores that share a limiter must use the same table.
 	//
-	// The store reads all profiles at the first call of a repository, a sink or a rollup, and checks for changes as it does
-	// for retention classes. If it cannot read them, the last ones apply; calls of a store that has never read any fail. If a
-	// stored document is not valid, the tenant's last valid one applies; without one, the tenant's calls fail with
-	// limit.ErrInvalid.
+	// The store reads all profiles at the first call of a repository, a sink or a rollup, and checks for changes as it does for retention
+	// classes. If it cannot read them, the last ones apply; calls of a store that has never read any fail. If a stored document is not
+	// valid, the tenant's last valid one applies; without one, the tenant's calls fail with limit.ErrInvalid.
 	ProfileLimits bool
 	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant if its context carries no tenant.
 	// Requests that bypass the service's edge (packages tenant/httptenant and tenant/grpctenant) then read and write nothing.

@@ -35,9 +35,8 @@ type Telemetry struct {
 	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may contain
 	// row keys and values.
 	IncludeErrorText bool
-	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones that
-	// the store sees, up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend. Zero omits
-	// the attribute.
+	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones that the store sees,
+	// up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend. Zero omits the attribute.
 	Tenants int
 	// Namespace is the attribute db.namespace. Empty means "project|instance" for Open, and no attribute for New.
 	Namespace string
@@ -71,9 +70,8 @@ type Operation struct {
 	Attempts int
 	// Err is the error that the caller got, except ErrNotFound, which counts as success.
 	Err error
-	// ErrorType is Err as in metrics: a gRPC code such as "UNAVAILABLE", a sentinel such as "tsdb.ErrInvalid" or
-	// "tenants.ErrConflict", the result of the error's own method ErrorType() string, or else "_OTHER". It is empty if Err is
-	// nil.
+	// ErrorType is Err as in metrics: a gRPC code such as "UNAVAILABLE", a sentinel such as "tsdb.ErrInvalid" or "tenants.ErrConflict", the
+	// result of the error's own method ErrorType() string, or else "_OTHER". It is empty if Err is nil.
 	ErrorType string
 }
 

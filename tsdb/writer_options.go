@@ -27,30 +27,26 @@ type WriterOptions struct {
 	// negative Linger means no wait: a point is sent as soon as a request may start.
 	Linger time.Duration
 
-	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its caller has
-	// it. Zero is 100,000 points and 64 MiB (a small point takes about 500 bytes). The minimum of BufferBytes is 16 MiB,
-	// which holds the largest point. A tenant alone uses at most 7/8 of the buffer; several tenants that flood it leave space
-	// for the others.
+	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its caller has it. Zero is
+	// 100,000 points and 64 MiB (a small point takes about 500 bytes). The minimum of BufferBytes is 16 MiB, which holds the largest point.
+	// A tenant alone uses at most 7/8 of the buffer; several tenants that flood it leave space for the others.
 	BufferPoints int
 	BufferBytes  int64
 	// InFlight is the maximum number of requests under way. Zero is 16. The writer starts with 4, adds more while latency
 	// does not rise, and reduces them if the service is slow or asks for less.
 	InFlight int
-	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point ends with
-	// ErrDeliveryTimeout: Rejected if it was never sent, otherwise Unknown. With a journal it does not apply: points are
-	// kept.
+	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point ends with ErrDeliveryTimeout:
+	// Rejected if it was never sent, otherwise Unknown. With a journal it does not apply: points are kept.
 	DeliveryTimeout time.Duration
 
 	// Journal adds a journal on disk. Zero is none.
 	Journal JournalOptions
 
-	// Admit is called before each point is taken, with the point's size in bytes. If it returns an error, the point is
-	// rejected with a WriteError that wraps it. It may wait until ctx ends. Use it for limits per tenant. Many goroutines
-	// call it at once. Nil admits all.
+	// Admit is called before each point is taken, with the point's size in bytes. If it returns an error, the point is rejected with a
+	// WriteError that wraps it. It may wait until ctx ends. Use it for limits per tenant. Many goroutines call it at once. Nil admits all.
 	Admit func(ctx context.Context, id tenant.ID, bytes int) error
-	// OnFailure is called for each point that was taken but not stored, before its caller gets the outcome; with a journal,
-	// for each new dead letter. It is called on one goroutine; a slow OnFailure slows the writer. Nil means that only Stats
-	// counts these points.
+	// OnFailure is called for each point that was taken but not stored, before its caller gets the outcome; with a journal, for each new
+	// dead letter. It is called on one goroutine; a slow OnFailure slows the writer. Nil means that only Stats counts these points.
 	OnFailure func(Undelivered)
 }
 
@@ -106,15 +102,13 @@ func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 //
 // Only one writer at a time can use the folder. It first delivers the points that it finds there.
 type JournalOptions struct {
-	// Dir is the folder of the journal, on a local disk. It is created if it does not exist. It holds tenant names and
-	// payloads unencrypted, so it gets mode 0700 and its files 0600, even if it existed. A folder that other users can write
-	// to is refused unless it is empty, and so is a symbolic link as the folder or in it; parents may be links. Empty means
-	// no journal.
+	// Dir is the folder of the journal, on a local disk. It is created if it does not exist. It holds tenant names and payloads
+	// unencrypted, so it gets mode 0700 and its files 0600, even if it existed. A folder that other users can write to is refused unless it
+	// is empty, and so is a symbolic link as the folder or in it; parents may be links. Empty means no journal.
 	Dir string
-	// MaxBytes bounds the points and dead letters in the journal; the file takes about twice as much. While the journal or a
-	// tenant's share of it is full, Enqueue waits and TryEnqueue returns ErrBufferFull. A tenant may use at most seven times
-	// the free bytes, so a tenant alone can use 7/8 of the journal. Zero is 1 GiB; the minimum is 16 MiB, which holds the
-	// largest point.
+	// MaxBytes bounds the points and dead letters in the journal; the file takes about twice as much. While the journal or a tenant's share
+	// of it is full, Enqueue waits and TryEnqueue returns ErrBufferFull. A tenant may use at most seven times the free bytes, so a tenant
+	// alone can use 7/8 of the journal. Zero is 1 GiB; the minimum is 16 MiB, which holds the largest point.
 	MaxBytes int64
 }
 

@@ -17,8 +17,8 @@ import (
 
 // app is what all commands share.
 type app struct {
-	std                               streams
-	dir, project, instance, table     string
+	std                                            streams
+	dir, project, instance, table                  string
 	profile, conditionalProfile, bulkProfile, form string
 }
 

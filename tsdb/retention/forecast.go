@@ -172,7 +172,8 @@ const day = 24 * time.Hour
 // wraps tsdb.ErrInvalid if Rows, Bytes or Requests do not suffice to read anything, or to read the whole of a table for which
 // the service reports no sizes, such as a small one.
 //
-// It is bounded by ctx, and each of its requests by the timeout of scans. On a store over a client without the store's
+// It is bounded by ctx, and each of its requests by the timeout of scans. It takes samples with the app profile
+// tsdb.Config.BulkAppProfile. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, because it cannot see the sizes.
 func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
