@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
+)
+
+// options are the parsed command line and environment.
+type options struct {
+	cloud bool
+	dir   string
+	demo  bool
+
+	addr      string
+	proxy     bool // with TLS, in front of this program
+	cert, key string
+	tokens    edge.Tokens
+	table     string // the file of tenants' limits
+	profiles  bool   // take limits from profiles, too
+	requests  int
+	timeout   time.Duration
+	seen      observe.Options
+}
+
+// where describes where the points are stored.
+func (o options) where() string {
+	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
+	switch {
+	case !o.cloud:
+		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
+	case emulator != "":
+		return "the Bigtable emulator at " + emulator
+	}
+	return "Cloud Bigtable"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	var remote bool
+	var tokenFile string
+	flags := flag.NewFlagSet("console", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.cloud, "cloud", false,
+		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
+	flags.StringVar(&o.dir, "dir", "./tidemark-data", "read the points in this `folder`, created if missing")
+	flags.BoolVar(&o.demo, "demo", false, "store made-up points of the tenant "+demoTenant+" while the program runs, and take the token "+demoToken+" for it")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8090", "listen on this `host:port`; port 0 chooses a free one")
+	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
+	flags.BoolVar(&o.proxy, "behind-proxy", false, "browsers reach this program by HTTPS through a proxy, so cookies are only sent by HTTPS")
+	flags.StringVar(&o.cert, "tls-cert", "", "serve HTTPS with the certificate in this `file`; other machines may then reach it")
+	flags.StringVar(&o.key, "tls-key", "", "the `file` with the key of -tls-cert")
+	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.tokens.Add)
+	flags.StringVar(&tokenFile, "tokens", "",
+		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
+	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores")
+	flags.IntVar(&o.requests, "max-requests", 64, "how many requests may read at once; others wait a second and try again")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long a request may read; a download may take ten times as long")
+	o.seen.Flags(flags)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Shows a store in a browser.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, usageError{err}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if err := o.check(flags, given, remote, tokenFile); err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool, tokenFile string) error {
+	if o.demo {
+		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
+			return fmt.Errorf("-demo: its token %s: %w", demoToken, err)
+		}
+	}
+	if given["tokens"] {
+		if err := o.tokens.ReadFile(tokenFile); err != nil {
+			return fmt.Errorf("-tokens: %w", err)
+		}
+	}
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.cloud && given["dir"]:
+		return errors.New("-cloud and -dir exclude each other")
+	case o.cloud && o.demo:
+		return errors.New("-demo writes, and so is not for -cloud")
+	case o.dir == "":
+		return errors.New("-dir is empty; want a folder")
+	case o.tokens.Len() == 0:
+		return errors.New("no -token and no -tokens, so nobody could log in; with -token secret=acme, users with that token see acme's points")
+	case err != nil:
+		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("-tls-cert and -tls-key are only used together")
+	case !remote && o.cert == "" && !edge.Loopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
+			"-allow-remote takes that risk, -tls-cert and a proxy with TLS in front do not need it", o.addr)
+	case o.demo && !edge.Loopback(host):
+		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
+	case o.requests < 1 || o.requests > 10_000:
+		return fmt.Errorf("-max-requests is %d; want 1 to 10000", o.requests)
+	case o.timeout <= 0:
+		return fmt.Errorf("-timeout is %v; want above 0", o.timeout)
+	}
+	return o.seen.Check(remote)
+}

@@ -1,0 +1,187 @@
+package web
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+const (
+	// maxFleet is how many entities a list has at most. A live stream has as many.
+	maxFleet = 10_000
+	// sampled is how many points show which fields a dataset has.
+	sampled = 200
+	// maxSparks is how many entities' newest points one request reads, and maxSpark how many points of each.
+	maxSparks = 40
+	maxSpark  = 120
+)
+
+// row is the newest point of an entity.
+type row struct {
+	Entity tsdb.Entity `json:"id"`
+	Parts  []string    `json:"parts,omitempty"`
+	Time   float64     `json:"t"` // in milliseconds since 1970
+	Values []any       `json:"v"`
+	Bad    bool        `json:"bad,omitempty"` // it does not decode
+}
+
+func millis(t time.Time) float64 {
+	return float64(t.UnixMilli()) + float64(t.Nanosecond()%int(time.Millisecond))/float64(time.Millisecond)
+}
+
+// fields answers with the fields that the newest points below a prefix have, or those of one entity, and with the usual time between
+// two points of the entity.
+func (s *Console) fields(w http.ResponseWriter, r request) error {
+	d, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	_, ofEntity := r.params.values["entity"]
+	var e tsdb.Entity
+	var prefix tsdb.Prefix
+	if ofEntity {
+		e = r.params.entity()
+	} else {
+		prefix = r.params.prefix(d)
+	}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	found := map[string]*field{}
+	var times []time.Time
+	if ofEntity {
+		newest, err := repo.LatestN(r.Context(), e, sampled)
+		if err != nil && !bad(err) {
+			return err
+		}
+		for _, p := range newest {
+			fieldsOf(found, nil, p.Value)
+			times = append(times, p.Time)
+		}
+	} else {
+		n := 0
+		for p, err := range repo.LatestUnder(r.Context(), prefix) {
+			if err != nil && !bad(err) {
+				return err
+			}
+			fieldsOf(found, nil, p.Value)
+			if n++; n == sampled {
+				break
+			}
+		}
+	}
+	all := []*field{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, found[name])
+	}
+	return encode(w, struct {
+		Fields []*field `json:"fields"`
+		Every  float64  `json:"every_ms,omitempty"`
+	}{all, float64(usual(times)) / float64(time.Millisecond)})
+}
+
+// usual returns the median time between points that come newest first; 0 for fewer than three.
+func usual(times []time.Time) time.Duration {
+	if len(times) < 3 {
+		return 0
+	}
+	var steps []time.Duration
+	for i := range times[1:] {
+		steps = append(steps, times[i].Sub(times[i+1]))
+	}
+	slices.Sort(steps)
+	return steps[len(steps)/2]
+}
+
+// latest answers with the newest point of each entity below a prefix, in the order of their keys.
+func (s *Console) latest(w http.ResponseWriter, r request) error {
+	d, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	prefix, paths := r.params.prefix(d), r.params.paths()
+	most := r.params.integer("limit", maxFleet, maxFleet)
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	out := struct {
+		Rows []row   `json:"rows"`
+		More bool    `json:"more"` // there are more entities
+		Now  float64 `json:"now"`  // the server's clock
+	}{Rows: []row{}, Now: millis(time.Now())}
+	for p, err := range repo.LatestUnder(r.Context(), prefix) {
+		if err != nil && !bad(err) {
+			return err
+		}
+		if out.More = len(out.Rows) == most; out.More {
+			break
+		}
+		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(paths, p.Value), err != nil})
+	}
+	return encode(w, out)
+}
+
+// silent answers with the entities below a prefix that have sent nothing since a time, the longest silence first.
+func (s *Console) silent(w http.ResponseWriter, r request) error {
+	d, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	prefix, since, most := r.params.prefix(d), r.params.instant("since"), r.params.integer("limit", 1000, 1000)
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	found, err := under.Silent(r.Context(), repo, prefix, since, most)
+	if err != nil {
+		return err
+	}
+	rows := []row{}
+	for _, one := range found {
+		rows = append(rows, row{Entity: one.Entity, Parts: d.parts(one.Entity), Time: millis(one.Last), Values: []any{}})
+	}
+	return encode(w, map[string]any{"rows": rows})
+}
+
+// spark is the newest points of an entity, oldest first, for a small line.
+type spark struct {
+	Entity tsdb.Entity `json:"id"`
+	Times  []float64   `json:"t"`
+	Values []any       `json:"v"` // numbers, or null
+}
+
+// sparks answers with the newest points of a few entities: those that a user sees.
+func (s *Console) sparks(w http.ResponseWriter, r request) error {
+	_, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	entities, paths, n := r.params.entities(maxSparks), r.params.paths(), r.params.integer("points", 60, maxSpark)
+	if len(paths) != 1 {
+		r.params.refuse("field", "not given once", "one field")
+	}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	found, err := repo.LatestManyN(r.Context(), entities, n)
+	if err != nil && !bad(err) {
+		return err
+	}
+	out := []spark{}
+	for _, history := range found {
+		one := spark{history.Entity, []float64{}, []any{}}
+		for _, p := range slices.Backward(history.Points) {
+			one.Times = append(one.Times, millis(p.Time))
+			if x, ok := number(paths[0], p.Value); ok {
+				one.Values = append(one.Values, x)
+			} else {
+				one.Values = append(one.Values, nil)
+			}
+		}
+		out = append(out, one)
+	}
+	return encode(w, map[string]any{"sparks": out})
+}

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// maxColumns is how many columns of pixels a chart has at most.
+const maxColumns = 4_000
+
+// number returns the number that a value has at a path. True and false are 1 and 0.
+func number(p path, value any) (float64, bool) {
+	x := math.NaN()
+	switch v, _ := p.of(value); v := v.(type) {
+	case float64:
+		x = v
+	case int64:
+		x = float64(v)
+	case uint64:
+		x = float64(v)
+	case bool:
+		if x = 0; v {
+			x = 1
+		}
+	}
+	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+}
+
+// lineQuery is the line of one field of one entity.
+type lineQuery struct {
+	entity tsdb.Entity
+	field  path
+	in     tsdb.Interval
+	opts   chart.Options
+}
+
+// line answers with the samples for a line through a field of an entity: those that a chart of some columns shows. They come from a
+// rollup where the program knows one.
+func (s *Console) line(w http.ResponseWriter, r request) error {
+	d, _, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	q := lineQuery{entity: r.params.entity()}
+	paths := r.params.paths()
+	if len(paths) != 1 {
+		r.params.refuse("field", "not given once", "one field")
+	}
+	_, _, q.in = r.params.interval()
+	q.opts = chart.Options{Columns: r.params.integer("columns", 800, maxColumns), MaxGap: r.params.duration("gap")}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	q.field = paths[0]
+	line, err := s.lineOf(r.Context(), r.tenant, d, q)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Source chart.Source `json:"source"`
+		Times  []float64    `json:"t"` // in milliseconds since 1970
+		Values []*float64   `json:"v"` // null is a gap
+		Approx int          `json:"approx,omitempty"`
+		Bad    int          `json:"bad,omitempty"` // points that do not decode
+	}{line.Source, []float64{}, []*float64{}, 0, 0}
+	for sample, err := range line.Samples {
+		if bad(err) {
+			out.Bad++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at := millis(sample.Time)
+		if n := len(out.Times); sample.Break && n > 0 {
+			out.Times, out.Values = append(out.Times, (out.Times[n-1]+at)/2), append(out.Values, nil)
+		}
+		if sample.Approx {
+			out.Approx++
+		}
+		value := sample.Value
+		out.Times, out.Values = append(out.Times, at), append(out.Values, &value)
+	}
+	return encode(w, out)
+}
+
+func (s *Console) lineOf(ctx context.Context, id tenant.ID, d *dataset, q lineQuery) (chart.Line, error) {
+	if d.known != nil {
+		line, found, err := d.known.line(ctx, s.Store, id, q)
+		if err != nil || found {
+			return line, err
+		}
+	}
+	field, err := dynamic.NewField(q.field, dynamic.Options{})
+	if err != nil {
+		return chart.Line{}, err
+	}
+	schema, err := dynamic.Numbers(d.Dataset, field)
+	if err != nil {
+		return chart.Line{}, err
+	}
+	measure := window.Measure[dynamic.Number]{Name: q.field.String(), Of: dynamic.Number.Of}
+	return chart.ReadM4(ctx, schema.For(s.Store, id), q.entity, q.in, measure, q.opts)
+}

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// maxBands is how many bands an answer has at most: two for each column.
+const maxBands = 2 * maxColumns
+
+// band is a time in which an entity was in one state.
+type band struct {
+	From  float64 `json:"from"` // in milliseconds since 1970
+	To    float64 `json:"to"`
+	State string  `json:"state"`
+	// Mixed says that several states were each shorter than a column.
+	Mixed bool `json:"mixed,omitempty"`
+}
+
+// bands joins points, oldest first, into bands. A state lasts until the next point, and no longer than the largest gap.
+type bands struct {
+	gap, column time.Duration
+	all         []band
+	state       string
+	known       bool
+	from, last  time.Time
+}
+
+// add adds a point. The state is not known if the point has none.
+func (b *bands) add(t time.Time, state string, known bool) {
+	if b.gap > 0 && t.Sub(b.last) > b.gap {
+		b.close(b.last)
+	}
+	if b.known && (!known || state != b.state) {
+		b.close(t)
+	}
+	if !b.known && known {
+		b.state, b.known, b.from = state, true, t
+	}
+	b.last = t
+}
+
+// close ends the state at a time. A state that is shorter than a column is joined with such states before it.
+func (b *bands) close(t time.Time) {
+	if !b.known {
+		return
+	}
+	b.known = false
+	one := band{From: millis(b.from), To: millis(t), State: b.state}
+	if n := len(b.all); n > 0 && t.Sub(b.from) < b.column {
+		before := &b.all[n-1]
+		column := float64(b.column) / float64(time.Millisecond)
+		if before.To == one.From && (before.Mixed || before.To-before.From < column) {
+			before.To, before.Mixed, before.State = one.To, true, ""
+			return
+		}
+	}
+	b.all = append(b.all, one)
+}
+
+// states answers with the bands of a field that is text, true or false.
+func (s *Console) states(w http.ResponseWriter, r request) error {
+	_, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	e, paths, columns := r.params.entity(), r.params.paths(), r.params.integer("columns", 800, maxColumns)
+	if len(paths) != 1 {
+		r.params.refuse("field", "not given once", "one field")
+	}
+	from, to, in := r.params.interval()
+	b := bands{gap: r.params.duration("gap"), all: []band{}}
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	b.column = max(to.Sub(from)/time.Duration(columns), 1)
+	if before, err := repo.AsOf(r.Context(), e, from); err == nil { // the state in which the interval begins
+		state, known := paths[0].state(before.Value)
+		b.add(before.Time, state, known)
+		if b.gap == 0 || from.Sub(before.Time) <= b.gap {
+			b.from, b.last = from, from
+		}
+	}
+	damaged := 0
+	for p, err := range repo.Range(r.Context(), e, in, tsdb.OldestFirst) {
+		if bad(err) {
+			damaged++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		state, known := paths[0].state(p.Value)
+		if b.add(p.Time, state, known); len(b.all) > maxBands {
+			return problem{Status: http.StatusBadRequest, Detail: "The state changes too often for one chart. Choose a shorter time."}
+		}
+	}
+	end := to
+	if now := time.Now(); now.Before(end) {
+		end = now
+	}
+	if b.gap > 0 && end.Sub(b.last) > b.gap {
+		end = b.last
+	}
+	b.close(end)
+	return encode(w, map[string]any{"bands": b.all, "bad": damaged})
+}
