@@ -33,8 +33,7 @@ func millis(t time.Time) float64 {
 	return float64(t.UnixMilli()) + float64(t.Nanosecond()%int(time.Millisecond))/float64(time.Millisecond)
 }
 
-// fields answers with the fields that the newest points below a prefix have, or those of one entity, and with the usual time between
-// two points of the entity.
+// fields answers with the fields that the newest points below a prefix have, or those of one entity.
 func (s *Console) fields(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {
@@ -52,7 +51,6 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 		return err
 	}
 	found := map[string]*field{}
-	var times []time.Time
 	if ofEntity {
 		newest, err := repo.LatestN(r.Context(), e, sampled)
 		if err != nil && !bad(err) {
@@ -60,7 +58,6 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 		}
 		for _, p := range newest {
 			fieldsOf(found, nil, p.Value)
-			times = append(times, p.Time)
 		}
 	} else {
 		n := 0
@@ -78,23 +75,7 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		all = append(all, found[name])
 	}
-	return encode(w, struct {
-		Fields []*field `json:"fields"`
-		Every  float64  `json:"every_ms,omitempty"`
-	}{all, float64(usual(times)) / float64(time.Millisecond)})
-}
-
-// usual returns the median time between points that come newest first; 0 for fewer than three.
-func usual(times []time.Time) time.Duration {
-	if len(times) < 3 {
-		return 0
-	}
-	var steps []time.Duration
-	for i := range times[1:] {
-		steps = append(steps, times[i].Sub(times[i+1]))
-	}
-	slices.Sort(steps)
-	return steps[len(steps)/2]
+	return encode(w, map[string]any{"fields": all})
 }
 
 // latest answers with the newest point of each entity below a prefix, in the order of their keys.

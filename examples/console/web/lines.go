@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -44,7 +45,7 @@ type lineQuery struct {
 // line answers with the samples for a line through a field of an entity: those that a chart of some columns shows. They come from a
 // rollup where the program knows one.
 func (s *Console) line(w http.ResponseWriter, r request) error {
-	d, _, err := s.dataset(r)
+	d, repo, err := s.dataset(r)
 	if err != nil {
 		return err
 	}
@@ -53,10 +54,17 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 	if len(paths) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}
-	_, _, q.in = r.params.interval()
-	q.opts = chart.Options{Columns: r.params.integer("columns", 800, maxColumns), MaxGap: r.params.duration("gap")}
+	from, to, in := r.params.interval()
+	q.in = in
+	gap, auto := r.params.gap()
+	q.opts = chart.Options{Columns: r.params.integer("columns", 800, maxColumns), MaxGap: gap}
 	if err := r.params.check(); err != nil {
 		return err
+	}
+	if auto {
+		if q.opts.MaxGap, err = gapOf(r.Context(), repo, q.entity, from, to, q.opts.Columns); err != nil {
+			return err
+		}
 	}
 	q.field = paths[0]
 	line, err := s.lineOf(r.Context(), r.tenant, d, q)
@@ -65,11 +73,12 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 	}
 	out := struct {
 		Source chart.Source `json:"source"`
-		Times  []float64    `json:"t"` // in milliseconds since 1970
-		Values []*float64   `json:"v"` // null is a gap
+		Times  []float64    `json:"t"`      // in milliseconds since 1970
+		Values []*float64   `json:"v"`      // null is a gap
+		Gap    float64      `json:"gap_ms"` // the longest time between two points that the line bridges; 0 for any
 		Approx int          `json:"approx,omitempty"`
 		Bad    int          `json:"bad,omitempty"` // points that do not decode
-	}{line.Source, []float64{}, []*float64{}, 0, 0}
+	}{line.Source, []float64{}, []*float64{}, inMillis(q.opts.MaxGap), 0, 0}
 	for sample, err := range line.Samples {
 		if bad(err) {
 			out.Bad++
@@ -90,6 +99,8 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 	}
 	return encode(w, out)
 }
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (s *Console) lineOf(ctx context.Context, id tenant.ID, d *dataset, q lineQuery) (chart.Line, error) {
 	if d.known != nil {

@@ -98,17 +98,6 @@ func (p *params) interval() (from, to time.Time, in tsdb.Interval) {
 	return from, to, tsdb.Between(from, to)
 }
 
-// duration reads a duration; the default is 0.
-func (p *params) duration(name string) time.Duration {
-	text := p.text(name, "0s")
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		p.refuse(name, shown(text), "a duration of 0s or more")
-		return 0
-	}
-	return d
-}
-
 // The most entities of a query, and the most fields.
 const (
 	maxEntities = 12

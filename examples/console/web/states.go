@@ -71,10 +71,16 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		r.params.refuse("field", "not given once", "one field")
 	}
 	from, to, in := r.params.interval()
-	b := bands{gap: r.params.duration("gap"), all: []band{}}
+	gap, auto := r.params.gap()
 	if err := r.params.check(); err != nil {
 		return err
 	}
+	if auto {
+		if gap, err = gapOf(r.Context(), repo, e, from, to, columns); err != nil {
+			return err
+		}
+	}
+	b := bands{gap: gap, all: []band{}}
 	b.column = max(to.Sub(from)/time.Duration(columns), 1)
 	if before, err := repo.AsOf(r.Context(), e, from); err == nil { // the state in which the interval begins
 		state, known := paths[0].state(before.Value)
@@ -105,5 +111,5 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		end = b.last
 	}
 	b.close(end)
-	return encode(w, map[string]any{"bands": b.all, "bad": damaged})
+	return encode(w, map[string]any{"bands": b.all, "gap_ms": inMillis(gap), "bad": damaged})
 }

@@ -1,9 +1,44 @@
-// The page compare.
-import { state } from "./dom.js";
+// The page compare: one field of several entities in one chart.
+import { ChartPage } from "./chartpage.js";
+import { el } from "./dom.js";
+import { swatch } from "./panel.js";
+import { timeKeys } from "./timebar.js";
+import * as values from "./values.js";
 
 export const title = "Compare";
+export const keys = timeKeys;
 
 export function open(frame, root) {
-  root.append(state("empty", "Compare", "There is nothing here yet."));
-  return {};
+  const page = new Compare(frame, root);
+  page.start();
+  return page;
+}
+
+class Compare extends ChartPage {
+  get numbers() { return this.fields.filter((f) => f.numbers); }
+  get chosen() { return values.choose(this.fields, this.frame.all("field"), 1, "numbers")[0]; }
+
+  heading() {
+    const rest = (id) => this.entities.filter((other) => other !== id);
+    return [el("h1", { class: "hidden" }, "Compare"), el("ul", { class: "chips", "aria-label": "Entities" }, this.entities.map((id, i) => {
+      const name = values.nameOf(values.partsOf(id));
+      return el("li", { class: "chip" }, swatch(i), el("a", { href: this.frame.address("entity", { dataset: this.dataset.name, entity: id }) }, name),
+        this.entities.length > 1 ? el("button", { type: "button", class: "quiet", "aria-label": "Remove " + name, onclick: () => this.frame.go(null, { entity: rest(id) }) }, "✕") : null);
+    })), el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name, pick: this.entities }) }, "Choose others")];
+  }
+
+  wantedPanels() {
+    if (!this.chosen) return [];
+    return [{
+      title: values.label(this.chosen), height: Math.max(260, Math.min(460, innerHeight - 400)),
+      lines: this.entities.map((entity, i) => ({ entity, field: this.chosen, name: values.nameOf(values.partsOf(entity)), colour: i })),
+    }];
+  }
+
+  tools() {
+    return [el("select", { "aria-label": "Field", onchange: (event) => this.frame.go(null, { field: event.target.value }) },
+      this.numbers.map((f) => el("option", { value: f.path, selected: f.path === this.chosen }, values.label(f.path))))];
+  }
+
+  key(event) { return this.key_(event); }
 }

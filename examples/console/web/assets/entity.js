@@ -1,9 +1,53 @@
-// The page entity.
-import { state } from "./dom.js";
+// The page entity: all fields of one entity over time.
+import { ChartPage } from "./chartpage.js";
+import { el } from "./dom.js";
+import { fieldMenu } from "./pickers.js";
+import { timeKeys } from "./timebar.js";
+import { both, span } from "./time.js";
+import * as values from "./values.js";
 
 export const title = "Entity";
+export const keys = timeKeys;
+
+const most = 6, firstShown = 4;
 
 export function open(frame, root) {
-  root.append(state("empty", "Entity", "There is nothing here yet."));
-  return {};
+  const page = new Entity(frame, root);
+  page.start();
+  return page;
+}
+
+class Entity extends ChartPage {
+  get entities() { return this.frame.all("entity").slice(0, 1); }
+
+  heading() {
+    const parts = values.partsOf(this.entities[0]);
+    this.age = el("span", { class: "note" });
+    document.title = values.nameOf(parts) + " · Tidemark console";
+    return [el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
+      el("h1", null, values.nameOf(parts)), el("span", { class: "note" }, this.dataset.name), this.age];
+  }
+
+  get chosen() { return values.choose(this.fields, this.frame.all("field"), this.frame.all("field").length ? most : firstShown); }
+
+  wantedPanels() {
+    const entity = this.entities[0], shown = this.chosen, height = shown.length > 2 ? 170 : 240;
+    return shown.map((path, i) => {
+      const field = this.fields.find((f) => f.path === path), title = values.label(path);
+      if (field.states > field.numbers) return { title, bands: { entity, field: path } };
+      return { title, height, lines: [{ entity, field: path, name: title, colour: i }] };
+    });
+  }
+
+  tools() {
+    return [fieldMenu("Fields", this.fields, this.chosen, most, (field) => this.frame.go(null, { field }))];
+  }
+
+  seen(rows) {
+    const last = Math.max(...rows.map((row) => row.t));
+    this.age.textContent = "last point " + span(this.frame.now() - last) + " ago";
+    this.age.title = both(last);
+  }
+
+  key(event) { return this.key_(event); }
 }

@@ -1,0 +1,214 @@
+// What the pages entity and compare have in common: charts of fields of entities, live or of a fixed time, with an as-of cursor.
+import { follow, query } from "./api.js";
+import { eachFrame, el, failed, later, loading, state } from "./dom.js";
+import { addPoint, addState, readBands, readLine } from "./lines.js";
+import { BandPanel, LinePanel } from "./panel.js";
+import { livePill } from "./pickers.js";
+import { asOfTable, pointsTable } from "./tables.js";
+import { interval, iso } from "./time.js";
+import { show, timeBar, timeKey } from "./timebar.js";
+
+export class ChartPage {
+  constructor(frame, root) {
+    this.frame = frame;
+    this.root = root;
+    this.control = new AbortController();
+    this.reading = new AbortController();
+    this.panels = [];
+    this.draw = eachFrame(() => this.drawNow());
+    this.reload = later(150, () => this.load());
+  }
+
+  /** Pages say which panels they have, from this.fields; what their toolbar has; and how entities are called. */
+  wantedPanels() { return []; }
+  tools() { return []; }
+  heading() { return []; }
+
+  get entities() { return this.frame.all("entity").slice(0, 12); }
+  get at() { return Date.parse(this.frame.get("at") || "") || null; }
+
+  close() {
+    this.control.abort();
+    this.reading.abort();
+    clearInterval(this.clock);
+    for (const panel of this.panels) panel.view.close();
+    this.panels = [];
+  }
+
+  async start() {
+    this.close();
+    this.control = new AbortController();
+    const { signal } = this.control;
+    this.key = this.startKey();
+    this.root.replaceChildren(loading("the fields"));
+    try {
+      const datasets = await this.frame.datasets(signal), name = this.frame.get("dataset") || datasets[0]?.name;
+      this.datasets = datasets;
+      this.dataset = datasets.find((d) => d.name === name);
+      if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.root.replaceChildren(this.nothingChosen()); return; }
+      if (!this.dataset) throw { status: 404, message: `There is no dataset ${name}, or it has no points of this tenant.` };
+      await this.readFields(signal);
+      this.layout();
+      await this.load();
+      this.watch(signal);
+    } catch (problem) {
+      if (!signal.aborted) this.root.replaceChildren(failed(problem, () => this.start()));
+    }
+  }
+
+  nothingChosen() {
+    return state("empty", "Choose an entity", "Open one in the fleet, or mark several there to compare them.",
+      el("a", { class: "button primary", href: this.frame.address("fleet") }, "Open the fleet"));
+  }
+
+  /** readFields finds the fields of all entities. */
+  async readFields(signal) {
+    const all = await Promise.all(this.entities.map((entity) => this.frame.api(this.frame.path(this.dataset.name, "fields"), { entity }, signal)));
+    const byPath = new Map();
+    for (const { fields } of all) {
+      for (const f of fields) {
+        const sum = byPath.get(f.path) || { path: f.path, numbers: 0, states: 0 };
+        byPath.set(f.path, { path: f.path, numbers: sum.numbers + f.numbers, states: sum.states + f.states });
+      }
+    }
+    this.fields = [...byPath.values()];
+  }
+
+  startKey() { return JSON.stringify([this.frame.get("dataset"), this.entities, this.frame.all("field")]); }
+
+  layout() {
+    this.pill = livePill();
+    this.bar = el("div", { class: "toolbar" });
+    this.note = el("p", { class: "note source", role: "status" });
+    this.charts = el("div", { class: "charts" });
+    this.below = el("div", { class: "below" });
+    this.root.replaceChildren(el("div", { class: "heading" }, this.heading(), el("span", { class: "spacer" }), this.pill.node), this.bar, this.charts, this.note, this.below);
+    this.table = pointsTable(this);
+    this.asOf = asOfTable(this);
+    this.build();
+  }
+
+  /** build makes the panels. */
+  build() {
+    for (const panel of this.panels) panel.view.close();
+    this.charts.replaceChildren();
+    const on = { zoom: (from, to) => show(this.frame, from, to), pin: (at) => this.frame.go(null, { at: iso(at) }, true) };
+    this.panels = this.wantedPanels().map((p) => ({
+      ...p, data: p.bands ? [] : p.lines.map(() => ({ t: [], v: [] })),
+      view: p.bands ? new BandPanel(this.charts, p.title, on) : new LinePanel(this.charts, p.title, p.lines, p.height, on),
+    }));
+    if (!this.panels.length) this.charts.append(state("empty", "No numbers", "The newest points of this entity have no field that can be drawn. The table shows what they have."));
+  }
+
+  renderBar() {
+    const shown = this.frame.get("view") === "table", file = this.csvAddress();
+    this.bar.replaceChildren(timeBar(this.frame), ...this.tools(),
+      el("span", { class: "spacer" }),
+      el("button", { type: "button", "aria-pressed": String(shown), onclick: () => this.frame.go(null, { view: shown ? null : "table", cursor: null }) }, "Table"),
+      el("a", { class: "button", href: file, download: "" }, "CSV"));
+  }
+
+  csvAddress() {
+    const { from, to } = this.view;
+    return "/api/" + encodeURIComponent(this.frame.tenant) + this.frame.path(this.dataset.name, "csv") +
+      query({ entity: this.entities, field: this.fields.map((f) => f.path).slice(0, 32), from: iso(from), to: iso(to) });
+  }
+
+  columns() { return Math.max(100, Math.min(4000, Math.round((this.charts.clientWidth || 800) - 80))); }
+
+  /** load reads what the address names. What was read before stays in sight until then. */
+  async load() {
+    this.reading.abort();
+    this.reading = new AbortController();
+    const signal = AbortSignal.any([this.control.signal, this.reading.signal]);
+    this.view = { ...interval(this.frame), at: this.at };
+    this.loadKey = this.timeKey();
+    this.renderBar();
+    clearTimeout(this.again);
+    const table = this.frame.get("view") === "table";
+    this.charts.hidden = table;
+    this.root.classList.add("busy");
+    try {
+      if (table) await this.table.load(signal);
+      else await Promise.all([this.loadPanels(signal), this.asOf.load(signal)]);
+      this.note.classList.remove("error");
+    } catch (problem) {
+      if (signal.aborted) return;
+      this.note.textContent = problem.message;
+      this.note.classList.add("error");
+    } finally {
+      if (!signal.aborted) this.root.classList.remove("busy");
+    }
+    if (this.view.live && !signal.aborted) this.again = setTimeout(() => this.load(), Math.max(60000, (this.view.to - this.view.from) / 20));
+  }
+
+  async loadPanels(signal) {
+    const columns = this.columns(), sources = new Set();
+    const each = async (line, read) => {
+      const answer = await read(this.frame, this.dataset.name, line, this.view, columns, signal);
+      line.gap = answer.gap_ms;
+      return answer;
+    };
+    await Promise.all(this.panels.map(async (panel) => {
+      if (panel.bands) {
+        panel.data = (await each(panel.bands, readBands)).bands;
+      } else {
+        panel.data = await Promise.all(panel.lines.map((line) => each(line, readLine)));
+        for (const { source } of panel.data) sources.add(source.rollup ? "the rollup " + source.rollup : "the points");
+      }
+    }));
+    this.below.replaceChildren(this.asOf.node);
+    if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}, ${columns} columns.`;
+    this.drawNow();
+  }
+
+  drawNow() {
+    if (!this.view || this.charts.hidden || this.control.signal.aborted) return;
+    if (this.view.live) Object.assign(this.view, interval(this.frame));
+    this.view.at = this.at;
+    for (const panel of this.panels) panel.view.set(panel.data, this.view);
+  }
+
+  watch(signal) {
+    const fields = this.fields.map((f) => f.path).slice(0, 32);
+    let since = this.view.to;
+    follow("/api/" + encodeURIComponent(this.frame.tenant) + this.frame.path(this.dataset.name, "live"),
+      () => ({ entity: this.entities, field: fields, since: iso(Math.min(since, this.frame.now()) - 1000) }), {
+        open: (data) => { this.frame.clock(data.now); },
+        points: (rows) => {
+          for (const row of rows) { since = Math.max(since, row.t); this.addRow(row, fields); }
+          this.seen?.(rows);
+          if (this.view.live) this.draw();
+        },
+        missed: () => this.reload(),
+        state: (text, problem) => this.pill.set(text === "live" && !this.view.live ? "fixed" : text, problem),
+      }, signal);
+    this.clock = setInterval(() => { if (this.view?.live && !document.hidden) this.draw(); }, 1000);
+  }
+
+  addRow(row, fields) {
+    if (!this.view.live) return;
+    for (const panel of this.panels) {
+      if (panel.bands) {
+        if (panel.bands.entity === row.id) addState(panel.data, row.t, row.v[fields.indexOf(panel.bands.field)], panel.bands.gap);
+        continue;
+      }
+      panel.lines.forEach((line, i) => {
+        if (line.entity === row.id) addPoint(panel.data[i], row.t, row.v[fields.indexOf(line.field)], line.gap);
+      });
+    }
+  }
+
+  timeKey() { return JSON.stringify(["range", "from", "to", "view", "cursor", "order"].map((name) => this.frame.get(name))); }
+
+  update(reason) {
+    if (this.key !== this.startKey()) { this.start(); return; }
+    if (!this.view) return;
+    if (reason === "theme") { this.build(); this.load(); return; }
+    if (this.loadKey !== this.timeKey()) { this.load(); this.pill.set(interval(this.frame).live ? "live" : "fixed"); return; }
+    this.asOf.load(this.control.signal).catch(() => {});
+    this.drawNow();
+  }
+
+  key_(event) { return this.view ? timeKey(this.frame, event) : false; }
+}

@@ -1,0 +1,34 @@
+// The data of charts: lines and bands as the server sends them, and the points that arrive afterwards.
+import { iso } from "./time.js";
+import { isNumber } from "./values.js";
+
+const most = 20000; // points of one line
+
+/** readLine returns {t, v, source, gap_ms} of a field of an entity, with gaps where it usually sends more often. */
+export function readLine(frame, dataset, { entity, field }, view, columns, signal) {
+  return frame.api(frame.path(dataset, "line"), { entity, field, from: iso(view.from), to: iso(view.to), columns }, signal);
+}
+
+/** readBands returns {bands, gap_ms} of a field whose values are states. */
+export function readBands(frame, dataset, { entity, field }, view, columns, signal) {
+  return frame.api(frame.path(dataset, "states"), { entity, field, from: iso(view.from), to: iso(view.to), columns }, signal);
+}
+
+/** addPoint adds a new point to a line, with a gap before it if it comes late. Points that are not new are left to the next reading. */
+export function addPoint(line, t, value, gap) {
+  const n = line.t.length, last = n ? line.t[n - 1] : -Infinity;
+  if (t <= last || !isNumber(value)) return;
+  if (gap && n && t - last > gap) { line.t.push((last + t) / 2); line.v.push(null); }
+  line.t.push(t);
+  line.v.push(value);
+  if (line.t.length > most) { line.t.splice(0, 1000); line.v.splice(0, 1000); }
+}
+
+/** addState adds a new point to bands. */
+export function addState(bands, t, value, gap) {
+  const last = bands[bands.length - 1], state = value === null || typeof value === "object" ? null : String(value);
+  if (last && t < last.to) return;
+  const joined = last && !(gap && t - last.to > gap);
+  if (joined) last.to = t;
+  if (state !== null && !(joined && last.state === state && !last.mixed)) bands.push({ from: t, to: t, state });
+}
