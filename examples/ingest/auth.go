@@ -19,23 +19,36 @@ type auth struct {
 // program might each read another one.
 func (a *auth) tenant(r *http.Request) (tenant.ID, bool) {
 	sent := r.Header.Values("Authorization")
-	switch {
-	case len(sent) > 1:
-		return tenant.ID{}, false
-	case len(sent) == 0:
+	if len(sent) == 0 {
 		if !a.inQuery {
 			return tenant.ID{}, false
 		}
 		return a.tokens.Tenant(r.URL.Query().Get("p"))
 	}
+	if id, ok := a.bearer(sent); ok || len(sent) > 1 {
+		return id, ok
+	}
 	scheme, secret, _ := strings.Cut(sent[0], " ")
-	if strings.EqualFold(scheme, "Token") || strings.EqualFold(scheme, "Bearer") {
-		if id, ok := a.tokens.Tenant(secret); ok {
-			return id, true
-		}
+	if isTokenScheme(scheme) {
 		_, password, _ := strings.Cut(secret, ":") // as agents of version 1 may write it
 		return a.tokens.Tenant(password)
 	}
 	_, password, _ := r.BasicAuth()
 	return a.tokens.Tenant(password)
+}
+
+// bearer returns the tenant of the token in an Authorization header or in the metadata of a gRPC call.
+func (a *auth) bearer(sent []string) (tenant.ID, bool) {
+	if len(sent) != 1 {
+		return tenant.ID{}, false
+	}
+	scheme, secret, _ := strings.Cut(sent[0], " ")
+	if !isTokenScheme(scheme) {
+		return tenant.ID{}, false
+	}
+	return a.tokens.Tenant(secret)
+}
+
+func isTokenScheme(scheme string) bool {
+	return strings.EqualFold(scheme, "Token") || strings.EqualFold(scheme, "Bearer")
 }

@@ -29,6 +29,8 @@ type options struct {
 	seen      observe.Options
 
 	addr     string
+	otlpAddr string   // of gRPC
+	mapping  *mapping // of OTLP
 	auth     auth
 	limits   limits
 	table    string // the file of tenants' limits
@@ -61,7 +63,7 @@ func (e usageError) Unwrap() error { return e.error }
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: inbound.Keys{}}
 	var remote bool
-	var tokenFile, keep, tenantName, precision string
+	var tokenFile, keep, tenantName, precision, mappingFile string
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
@@ -92,10 +94,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tenantName, "tenant", "", "the tenant of the points in the file")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
+	flags.StringVar(&mappingFile, "otlp", "", "also accept OTLP metrics, which this `file` maps to datasets and keys, at /v1/metrics of -addr")
+	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
+
 	o.seen.Flags(flags)
 
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Stores InfluxDB line protocol that comes over HTTP, or from a file.")
+		fmt.Fprintln(stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics that come over HTTP or gRPC.")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return o, err
@@ -108,6 +113,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, check := range []func() error{
+		func() error { return o.checkMapping(given, mappingFile, remote) },
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
 		func() error { return o.checkServer(given, tokenFile, remote) },
@@ -118,6 +124,38 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		}
 	}
 	return o, nil
+}
+
+func (o *options) checkMapping(given map[string]bool, file string, remote bool) (err error) {
+	switch {
+	case !given["otlp"] && given["otlp-grpc-addr"]:
+		return errors.New("-otlp-grpc-addr needs -otlp: the file that maps metrics to datasets")
+	case !given["otlp"]:
+		return nil
+	case file == "":
+		return errors.New("-otlp is empty; want a file")
+	}
+	if given["otlp-grpc-addr"] {
+		if err := checkAddr("otlp-grpc-addr", o.otlpAddr, remote); err != nil {
+			return err
+		}
+	}
+	if o.mapping, err = readMapping(file, o.keys); err != nil {
+		return fmt.Errorf("-otlp: %w", err)
+	}
+	return nil
+}
+
+func checkAddr(name, addr string, remote bool) error {
+	host, _, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("-%s is %q; want host:port: %w", name, addr, err)
+	case !remote && !edge.Loopback(host):
+		return fmt.Errorf("-%s %s can be reached from other machines, and tokens would travel in the clear; "+
+			"-allow-remote takes that risk, a proxy with TLS in front does not need it", name, addr)
+	}
+	return nil
 }
 
 func (o *options) checkStore(given map[string]bool, keep string) error {
@@ -155,7 +193,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
 		}
 	}
-	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain"} {
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "otlp", "otlp-grpc-addr"} {
 		if o.file != "" && given[name] {
 			return fmt.Errorf("-file and -%s exclude each other", name)
 		}
@@ -188,15 +226,9 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 			return fmt.Errorf("-tokens: %w", err)
 		}
 	}
-	host, _, err := net.SplitHostPort(o.addr)
 	switch {
 	case o.auth.tokens.Len() == 0:
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
-	case err != nil:
-		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
-	case !remote && !edge.Loopback(host):
-		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
-			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
 	case o.limits.body < 1:
 		return fmt.Errorf("-max-body is %d; want above 0", o.limits.body)
 	case o.limits.requests < 1 || o.limits.requests > 10_000:
@@ -206,5 +238,5 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 	case o.drain <= 0:
 		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
-	return nil
+	return checkAddr("addr", o.addr, remote)
 }

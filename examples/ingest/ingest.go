@@ -23,8 +23,8 @@ type ingester struct {
 	journaled bool
 }
 
-// errUndelivered says that some lines may not be stored. It is safe to send all of them again.
-var errUndelivered = errors.New("not all lines are stored")
+// errUndelivered says that some lines or data points may not be stored. It is safe to send all of them again.
+var errUndelivered = errors.New("not all of it is stored")
 
 // errUseless says that too many lines of an input store nothing.
 var errUseless = errors.New("too many lines without a point")
@@ -67,7 +67,7 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 		rep.lines++
 		rep.bytes += int64(len(l.text))
 		if _, bad := errors.AsType[*inbound.Error](err); bad {
-			rep.refuse(l, err)
+			rep.refuse(l.first, line{first: l.first, last: l.last}, err)
 		} else if err != nil {
 			return rep, fmt.Errorf("%w: %w", errUndelivered, err)
 		}
@@ -105,22 +105,29 @@ func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[lin
 }
 
 func (in *ingester) flush(ctx context.Context, b *inbound.Batch[line], id tenant.ID, rep *report) error {
-	err := b.Store(ctx, in.sink, id, func(lines []line, out tsdb.Outcome) {
+	return storeBatch(ctx, in.sink, b, id, rep, func(l line) int { return l.first })
+}
+
+// storeBatch stores a batch, and adds the outcome of each line, or of whatever the points come from, to the report. number returns
+// its position in the input.
+func storeBatch[O fmt.Stringer](ctx context.Context, sink inbound.Sink, b *inbound.Batch[O], id tenant.ID, rep *report, number func(O) int) error {
+	err := b.Store(ctx, sink, id, func(origins []O, out tsdb.Outcome) {
+		rep.sent++
 		_, refused := errors.AsType[*inbound.Error](out.Err)
 		switch {
 		case out.Err == nil:
 			rep.points++
-			rep.stored += len(lines)
+			rep.stored += len(origins)
 			if out.State == tsdb.Journaled {
-				rep.journaled += len(lines)
+				rep.journaled += len(origins)
 			}
-			rep.merged += len(lines) - 1
+			rep.merged += len(origins) - 1
 		case refused:
-			for _, l := range lines {
-				rep.refuse(l, out.Err)
+			for _, o := range origins {
+				rep.refuse(number(o), o, out.Err)
 			}
 		default:
-			rep.undelivered += len(lines)
+			rep.undelivered += len(origins)
 		}
 	})
 	if err != nil {

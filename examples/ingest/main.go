@@ -1,12 +1,12 @@
-// Ingest stores InfluxDB line protocol, so that Telegraf and other clients of InfluxDB can write to a Tidemark store
-// unchanged: over HTTP at the write endpoints of InfluxDB 1 and 2, from a file, or from standard input.
+// Ingest stores InfluxDB line protocol and OTLP metrics. Telegraf and other clients of InfluxDB write to a Tidemark store unchanged,
+// and so do OpenTelemetry's exporters. Lines also come from a file, or from standard input.
 //
 //	go run ./examples/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
 //	go run ./examples/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz
 //
 // README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go opens and closes
 // everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files, ingest.go goes from
-// lines to points. Package inbound stores them.
+// lines to points, and the files otlp… do all of that for OTLP. Package inbound stores the points.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,12 +62,18 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	var lis net.Listener
+	var lis, otlp net.Listener
 	if o.file == "" { // before opening the store, which takes longer: a port in use is reported at once
-		if lis, err = net.Listen("tcp", o.addr); err != nil {
-			return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
+		if lis, err = listen("addr", o.addr); err != nil {
+			return err
 		}
 		defer lis.Close()
+	}
+	if o.otlpAddr != "" {
+		if otlp, err = listen("otlp-grpc-addr", o.otlpAddr); err != nil {
+			return err
+		}
+		defer otlp.Close()
 	}
 	log := slog.New(slog.NewTextHandler(std.err, nil))
 	seen, err := observe.Open(ctx, "ingest", o.seen, log)
@@ -108,7 +115,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if o.file != "" {
 		err = importFile(ctx, o, in, std)
 	} else {
-		err = serve(ctx, o, in, lis, log, std)
+		err = serve(ctx, o, in, lis, otlp, log, std)
 	}
 	// Ctrl-C does not stop the delivery of accepted points. Requests have waited for theirs, so few are left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
@@ -143,17 +150,39 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 	return nil
 }
 
-// serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and refused.
-func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *slog.Logger, std streams) error {
-	s := newServer(in, o.auth, o.limits, log)
+func listen(flag, addr string) (net.Listener, error) {
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s; choose another address with -%s: %w", addr, flag, err)
+	}
+	return lis, nil
+}
+
+// serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and refused. OTLP over
+// gRPC has a listener of its own, or nil.
+func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener, log *slog.Logger, std streams) error {
+	s := newServer(in, o.auth, o.limits, o.mapping, log)
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
+	rpc := s.grpc()
+	var rpcs sync.WaitGroup
+	defer rpcs.Wait()
+	defer rpc.Stop()
+	if otlp != nil {
+		fmt.Fprintf(std.out, "OTLP      gRPC on %s\n", otlp.Addr())
+		rpcs.Go(func() {
+			if err := rpc.Serve(otlp); err != nil {
+				log.Error("OTLP over gRPC ended", "error", err)
+			}
+		})
+	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		std.release()
 		fmt.Fprintln(std.out, "Stopping  requests under way may finish; Ctrl-C again ends at once")
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 		defer cancel()
+		rpcs.Go(func() { stopGRPC(bounded, rpc) })
 		stopped <- srv.Shutdown(bounded)
 	})
 	err := srv.Serve(lis)
@@ -161,14 +190,18 @@ func serve(ctx context.Context, o options, in *ingester, lis net.Listener, log *
 		return fmt.Errorf("serve: %w", err)
 	}
 	err = <-stopped
+	rpcs.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", o.drain, errors.Join(err, srv.Close()))
 	}
-	rep := s.sum()
-	rep.print(std.out)
+	lines, metrics := s.sum()
+	lines.print(std.out)
+	if o.mapping != nil {
+		metrics.printMetrics(std.out)
+	}
 	return err
 }
 

@@ -49,7 +49,7 @@ func sample(lines int) (text string, bad int) {
 	return b.String(), bad
 }
 
-func write(t *testing.T, text string) string {
+func write(t testing.TB, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "sample.lp")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

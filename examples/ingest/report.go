@@ -14,10 +14,12 @@ import (
 // shown is the number of refused lines that a report lists; it counts all.
 const shown = 10
 
-// report counts lines by their outcome: each line that is not blank is stored, refused or undelivered.
+// report counts lines by their outcome: each line that is not blank is stored, refused or undelivered. For OTLP, a line is a data point,
+// and a blank one has no value.
 type report struct {
 	lines, blank int
 	bytes        int64 // of the lines
+	sent         int   // points given to the store
 	stored       int   // lines
 	points       int   // points of the stored lines
 	merged       int   // stored lines that are part of another line's point
@@ -25,17 +27,19 @@ type report struct {
 	replaced     int   // merged lines that gave a field of an earlier line another value
 	refused      int
 	reasons      map[string]int // of the refused lines, by reason
-	examples     []refusedLine
+	examples     []refusal
 	undelivered  int // possibly stored, and should be sent again
 }
 
-type refusedLine struct {
-	line
-	err error
+// refusal is one of the refused lines.
+type refusal struct {
+	number int    // its position in the input
+	where  string // the same, in words
+	err    error
 }
 
 // refuse counts a line that is not stored.
-func (r *report) refuse(l line, err error) {
+func (r *report) refuse(number int, where fmt.Stringer, err error) {
 	reason := "it cannot be stored"
 	if le, ok := errors.AsType[*inbound.Error](err); ok {
 		reason = le.Reason
@@ -46,7 +50,7 @@ func (r *report) refuse(l line, err error) {
 	r.reasons[reason]++
 	r.refused++
 	if len(r.examples) < shown {
-		r.examples = append(r.examples, refusedLine{line{first: l.first, last: l.last}, err})
+		r.examples = append(r.examples, refusal{number, where.String(), err})
 	}
 }
 
@@ -76,12 +80,22 @@ func (r *report) unread() int { return r.lines - r.stored - r.refused - r.undeli
 // print prints the counts. Those of each column add up to the one before it.
 func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "%9d lines, and %d blank ones and comments\n", r.lines, r.blank)
+	r.printOutcomes(w, "line")
+}
+
+// printMetrics prints the counts of data points of OTLP, in the same way.
+func (r *report) printMetrics(w io.Writer) {
+	fmt.Fprintf(w, "%9d data points, and %d without a value\n", r.lines, r.blank)
+	r.printOutcomes(w, "data point")
+}
+
+func (r *report) printOutcomes(w io.Writer, noun string) {
 	fmt.Fprintf(w, "%9d stored, as %d points\n", r.stored, r.points)
 	if r.journaled > 0 {
 		fmt.Fprintf(w, "%19d through the journal\n", r.journaled)
 	}
 	if r.merged > 0 {
-		fmt.Fprintf(w, "%19d merged into the point of another line of the same series and time\n", r.merged)
+		fmt.Fprintf(w, "%19d merged into the point of another %s of the same series and time\n", r.merged, noun)
 		fmt.Fprintf(w, "%19d of these gave a field another value\n", r.replaced)
 	}
 	fmt.Fprintf(w, "%9d refused\n", r.refused)
@@ -99,9 +113,9 @@ func (r *report) print(w io.Writer) {
 // why lists the first refused lines in one sentence each.
 func (r *report) why() string {
 	texts := make([]string, len(r.examples))
-	slices.SortStableFunc(r.examples, func(a, b refusedLine) int { return a.first - b.first })
+	slices.SortStableFunc(r.examples, func(a, b refusal) int { return a.number - b.number })
 	for i, e := range r.examples {
-		texts[i] = fmt.Sprintf("%v: %v", e.line, e.err)
+		texts[i] = e.where + ": " + e.err.Error()
 	}
 	if more := r.refused - len(r.examples); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))

@@ -32,6 +32,9 @@ type limits struct {
 // bodies is how many compressed bodies of the largest size may be in memory at once.
 const bodies = 8
 
+// memoryOf is how many bytes requests may take while they are read and decoded.
+func memoryOf(l limits) int64 { return bodies * max(l.body, 64<<10) }
+
 // maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts them.
 const maxUseless = 10_000
 
@@ -45,14 +48,17 @@ type server struct {
 	slots  *edge.Shares // one for each request that may write at once
 	ready  *edge.Ready
 
-	mu    sync.Mutex
-	total report
+	mapping *mapping // of OTLP; nil if it is off
+
+	mu      sync.Mutex
+	lines   report // of all requests
+	metrics report
 }
 
-func newServer(in *ingester, a auth, l limits, log *slog.Logger) *server {
+func newServer(in *ingester, a auth, l limits, m *mapping, log *slog.Logger) *server {
 	return &server{
-		in: in, auth: a, limits: l, log: log,
-		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.sink.Store.Ping),
+		in: in, auth: a, limits: l, mapping: m, log: log,
+		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.sink.Store.Ping),
 	}
 }
 
@@ -61,6 +67,9 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version1{}) })
 	mux.HandleFunc("POST /api/v2/write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version2{}) })
 	mux.HandleFunc("/query", s.query)
+	if s.mapping != nil {
+		mux.HandleFunc("POST /v1/metrics", s.exportHTTP)
+	}
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /health", s.health)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,26 +115,34 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, statusOf(err), tooLarge(err, ""), 0)
 		return
 	}
-	// The slot is taken after the body was read, so that slow clients do not block others.
-	if !s.slots.Take(id, 1) {
-		s.busy(w, v, "too many requests at once")
+	releaseSlot, fail := s.begin(id)
+	if fail != nil {
+		s.busy(w, v, fail.message)
 		return
 	}
-	defer s.slots.Return(id, 1)
-	// In an outage requests would only wait. The writer notices its end as long as points are waiting.
-	if st := s.in.sink.Writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
-		s.busy(w, v, "the store cannot be reached now")
-		return
-	}
+	defer releaseSlot()
 	ctx, cancel := context.WithTimeout(whose, s.limits.timeout)
 	defer cancel()
 	rep, err := s.in.ingest(ctx, id, body, inbound.Clock{Unit: unit, Now: time.Now().Truncate(unit)}, maxUseless)
-	s.count(rep)
+	s.count(&s.lines, rep)
 	readable := true
 	if consistent && err == nil && rep.journaled > 0 {
 		readable = s.in.sink.Writer.Flush(ctx) == nil
 	}
 	s.answer(w, v, id, rep, err, readable)
+}
+
+// begin takes a slot for a request. Do this after its body was read, so that slow clients do not block others.
+func (s *server) begin(id tenant.ID) (release func(), _ *failure) {
+	if !s.slots.Take(id, 1) {
+		return nil, busy("too many requests at once")
+	}
+	// In an outage requests would only wait. The writer notices its end as long as points are waiting.
+	if st := s.in.sink.Writer.Stats(); !s.in.journaled && st.Down != nil && st.BufferedPoints > 0 {
+		s.slots.Return(id, 1)
+		return nil, busy("the store cannot be reached now")
+	}
+	return func() { s.slots.Return(id, 1) }, nil
 }
 
 // isConsistent reports whether a request asks for an answer only once its points can be read.
@@ -150,12 +167,12 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 	first := 0
 	if rep.refused > 0 {
 		bad = rep.why()
-		first = rep.examples[0].first
+		first = rep.examples[0].number
 	}
 	over, isOver := errors.AsType[*limit.Error](err)
 	switch {
 	case isOver && outgrows(rep, over):
-		v.fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than the burst of %d that the tenant's %s allows; send smaller requests", over.Burst, over.ID), 0)
+		v.fail(w, http.StatusRequestEntityTooLarge, burstText(over), 0)
 	case isOver:
 		r := errstatus.HTTP(over)
 		edge.RetryAfter(w, r.RetryAfter)
@@ -183,11 +200,15 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 func outgrows(rep report, over *limit.Error) bool {
 	switch over.ID {
 	case limit.PointsPerSecond:
-		return int64(rep.lines) > over.Burst
+		return int64(rep.sent) > over.Burst
 	case limit.BytesPerSecond:
 		return rep.bytes > over.Burst
 	}
 	return false
+}
+
+func burstText(over *limit.Error) string {
+	return fmt.Sprintf("the request is larger than the burst of %d that the tenant's %s allows; send smaller requests", over.Burst, over.ID)
 }
 
 // busy responds with 503 and Retry-After.
@@ -196,17 +217,18 @@ func (s *server) busy(w http.ResponseWriter, v version, why string) {
 	v.fail(w, http.StatusServiceUnavailable, why, 0)
 }
 
-func (s *server) count(rep report) {
+// count adds the report of a request to the totals.
+func (s *server) count(total *report, rep report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total.add(rep)
+	total.add(rep)
 }
 
-// sum returns the totals of all requests.
-func (s *server) sum() report {
+// sum returns the totals of all requests, of lines and of data points.
+func (s *server) sum() (lines, metrics report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.total
+	return s.lines, s.metrics
 }
 
 // units are the precisions, by their names in either version.

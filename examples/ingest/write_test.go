@@ -38,7 +38,7 @@ type rig struct {
 	handler http.Handler
 }
 
-func newRig(t *testing.T, l limits, args ...string) *rig {
+func newRig(t testing.TB, l limits, args ...string) *rig {
 	t.Helper()
 	o, err := parse(append([]string{"-token", "secret=acme", "-token", "other=acme2"}, args...), io.Discard)
 	if err != nil {
@@ -58,7 +58,7 @@ func newRig(t *testing.T, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}, o.auth, l, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}, o.auth, l, o.mapping, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
@@ -264,7 +264,7 @@ func TestLinesOfOneSeriesMerge(t *testing.T) {
 	r.stored(t, "cpu", acme, start, "{x=1 y=2 z=3i}", "a")
 	want(t, "another request", r.post(v1, "cpu,host=a z=\"now text\",w=t 1767225600000000000"), 204)
 	r.stored(t, "cpu", acme, start, `{w=true x=1 y=2 z="now text"}`, "a")
-	if rep := r.sum(); rep.lines != 3 || rep.stored != 3 || rep.points != 2 || rep.merged != 1 || rep.replaced != 1 {
+	if rep, _ := r.sum(); rep.lines != 3 || rep.stored != 3 || rep.points != 2 || rep.merged != 1 || rep.replaced != 1 {
 		t.Errorf("the report is %+v", rep)
 	}
 }
@@ -412,13 +412,17 @@ func TestConsistent(t *testing.T) {
 			t.Errorf("a read after request %d: %v", i, err)
 		}
 	}
+	journaled := func() int {
+		rep, _ := r.sum()
+		return rep.journaled
+	}
 	end := r.conn.Outage()
 	ctx, cancel := context.WithCancel(t.Context())
 	var clock sync.WaitGroup
 	defer cancel()
-	before := r.sum().journaled
+	before := journaled()
 	clock.Go(func() { // the timeout passes once the journal has the point
-		for r.sum().journaled == before && ctx.Err() == nil {
+		for journaled() == before && ctx.Err() == nil {
 			runtime.Gosched()
 		}
 		cancel()

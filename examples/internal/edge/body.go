@@ -40,3 +40,26 @@ func ReadBody(r io.Reader, id tenant.ID, bytes *Shares) (body io.Reader, release
 		}
 	}
 }
+
+// ReadAll reads a whole body into one slice, as ReadBody does. Always call release, once the slice is no longer used.
+func ReadAll(r io.Reader, id tenant.ID, bytes *Shares) (body []byte, release func(), err error) {
+	taken := int64(0)
+	release = func() { bytes.Return(id, taken) }
+	for err == nil {
+		if len(body) == cap(body) {
+			grown := max(chunk, 2*cap(body))
+			if !bytes.Take(id, int64(grown)) { // while it is copied, both are in memory
+				return nil, release, ErrNoRoom
+			}
+			taken += int64(grown)
+			body = append(make([]byte, 0, grown), body...)
+		}
+		var n int
+		n, err = r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+	}
+	if err != io.EOF {
+		return nil, release, err
+	}
+	return body, release, nil
+}

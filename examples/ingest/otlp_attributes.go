@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+)
+
+// resourcePrefix and scopePrefix begin the names of tags that are not attributes of the data point itself.
+const (
+	resourcePrefix = "resource."
+	scopePrefix    = "scope."
+)
+
+// Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB in any case.
+const (
+	maxAttributes     = 128
+	maxAttributeBytes = 1024
+	maxAttributeDepth = 8
+)
+
+// tag is an attribute as text.
+type tag struct{ name, value string }
+
+var errAttributes = fmt.Errorf("more than %d attributes, with those of the resource and the scope; drop some in the mapping", maxAttributes)
+
+// tags appends attributes that are not dropped, as tags. The error is an *inbound.Error.
+func (m *mapping) tags(to []tag, prefix string, attributes []*commonpb.KeyValue) ([]tag, error) {
+	for _, a := range attributes {
+		name := prefix + a.GetKey()
+		if covering(m.drops, name) != "" {
+			continue
+		}
+		text, err := attributeText(a.GetValue())
+		if err != nil {
+			return nil, badAttribute(fmt.Errorf("the attribute %.64q: %w", name, err))
+		}
+		if to, err = m.tag(to, name, text); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// tag appends one tag.
+func (m *mapping) tag(to []tag, name, value string) ([]tag, error) {
+	if len(to) == maxAttributes {
+		return nil, badAttribute(errAttributes)
+	}
+	return append(to, tag{name, value}), nil
+}
+
+// scopeTags appends what identifies a scope. A scope without a name is unknown, and adds nothing.
+func (m *mapping) scopeTags(to []tag, s *commonpb.InstrumentationScope) (_ []tag, err error) {
+	for _, t := range []tag{{scopePrefix + "name", s.GetName()}, {scopePrefix + "version", s.GetVersion()}} {
+		if t.value == "" || covering(m.drops, t.name) != "" {
+			continue
+		}
+		if len(t.value) > maxAttributeBytes {
+			return nil, badAttribute(fmt.Errorf("%s is longer than %d bytes", t.name, maxAttributeBytes))
+		}
+		if to, err = m.tag(to, t.name, t.value); err != nil {
+			return nil, err
+		}
+	}
+	return m.tags(to, scopePrefix, s.GetAttributes())
+}
+
+func badAttribute(err error) error {
+	return &inbound.Error{Reason: "its attributes cannot be stored", Err: err}
+}
+
+var errAttributeDepth = fmt.Errorf("nested more than %d deep", maxAttributeDepth)
+
+// attributeText returns a value as text: a string as it is, a list or a map as JSON.
+func attributeText(v *commonpb.AnyValue) (string, error) {
+	text := ""
+	switch v := v.GetValue().(type) {
+	case *commonpb.AnyValue_StringValue:
+		text = v.StringValue
+	case *commonpb.AnyValue_BoolValue:
+		text = strconv.FormatBool(v.BoolValue)
+	case *commonpb.AnyValue_IntValue:
+		text = strconv.FormatInt(v.IntValue, 10)
+	case *commonpb.AnyValue_DoubleValue:
+		text = strconv.FormatFloat(v.DoubleValue, 'g', -1, 64)
+	case *commonpb.AnyValue_BytesValue:
+		text = base64.StdEncoding.EncodeToString(v.BytesValue)
+	case nil:
+		return "", errors.New("it has no value")
+	default:
+		plain, err := plainValue(&commonpb.AnyValue{Value: v}, maxAttributeDepth)
+		if err != nil {
+			return "", err
+		}
+		list, err := json.Marshal(plain)
+		if err != nil {
+			return "", err
+		}
+		text = string(list)
+	}
+	if len(text) > maxAttributeBytes {
+		return "", fmt.Errorf("its value has %d bytes, and %d is the most", len(text), maxAttributeBytes)
+	}
+	return text, nil
+}
+
+// plainValue returns a value for encoding/json, which orders the keys of maps.
+func plainValue(v *commonpb.AnyValue, depth int) (any, error) {
+	if depth == 0 {
+		return nil, errAttributeDepth
+	}
+	switch v := v.GetValue().(type) {
+	case *commonpb.AnyValue_ArrayValue:
+		out := make([]any, len(v.ArrayValue.GetValues()))
+		for i, item := range v.ArrayValue.GetValues() {
+			var err error
+			if out[i], err = plainValue(item, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *commonpb.AnyValue_KvlistValue:
+		out := map[string]any{}
+		for _, item := range v.KvlistValue.GetValues() {
+			if _, ok := out[item.GetKey()]; ok {
+				return nil, fmt.Errorf("the key %.64q comes twice", item.GetKey())
+			}
+			var err error
+			if out[item.GetKey()], err = plainValue(item.GetValue(), depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *commonpb.AnyValue_StringValue:
+		return v.StringValue, nil
+	case *commonpb.AnyValue_BoolValue:
+		return v.BoolValue, nil
+	case *commonpb.AnyValue_IntValue:
+		return v.IntValue, nil
+	case *commonpb.AnyValue_DoubleValue:
+		if math.IsNaN(v.DoubleValue) || math.IsInf(v.DoubleValue, 0) {
+			return strconv.FormatFloat(v.DoubleValue, 'g', -1, 64), nil
+		}
+		return v.DoubleValue, nil
+	case *commonpb.AnyValue_BytesValue:
+		return v.BytesValue, nil
+	}
+	return nil, nil
+}
