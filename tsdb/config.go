@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/version"
 )
 
 // Config configures a store on Cloud Bigtable.
@@ -113,6 +114,9 @@ func required(name, value string) error {
 	return nil
 }
 
+// userAgent names this module to the service. An option.WithUserAgent in Config.ClientOptions replaces it.
+const userAgent = "tidemark/" + version.Version
+
 // scheme is the part that the official client removes from an emulator's address.
 var scheme = regexp.MustCompile(`^(http://|https://|passthrough:///)`)
 
@@ -169,7 +173,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s.closers = opened
 	s.admin = func(ctx context.Context) (*bigtable.AdminClient, error) {
-		return bigtable.NewAdminClient(ctx, c.Project, c.Instance, c.ClientOptions...)
+		return bigtable.NewAdminClient(ctx, c.Project, c.Instance, append([]option.ClientOption{option.WithUserAgent(userAgent)}, c.ClientOptions...)...)
 	}
 	return s, nil
 }
@@ -180,14 +184,14 @@ func (c Config) connection() ([]option.ClientOption, func() error, error) {
 	if host := os.Getenv(envEmulator); host != "" {
 		host = scheme.ReplaceAllString(host, "")
 		// The client ignores dial options in this mode; only a connection of our own is guarded.
-		conn, err := grpc.NewClient("passthrough:///"+host, append(c.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		conn, err := grpc.NewClient("passthrough:///"+host, append(c.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(userAgent))...)
 		if err != nil {
 			return nil, nothing, fmt.Errorf("tsdb: %s=%q: %w", envEmulator, host, err)
 		}
 		return append([]option.ClientOption{option.WithGRPCConn(conn)}, c.ClientOptions...), closeOnce(conn), nil
 	}
 	dial := c.dialOptions()
-	opts := make([]option.ClientOption, 0, len(c.ClientOptions)+len(dial))
+	opts := append(make([]option.ClientOption, 0, 1+len(c.ClientOptions)+len(dial)), option.WithUserAgent(userAgent))
 	for _, d := range dial {
 		opts = append(opts, option.WithGRPCDialOption(d))
 	}

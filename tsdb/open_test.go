@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tidemark-go/tidemark/internal/version"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
@@ -31,9 +34,9 @@ import (
 func status(err error) codes.Code { return grpcstatus.Code(err) }
 
 // listen serves Bigtable's API on loopback.
-func listen(t *testing.T) (addr string) {
+func listen(t *testing.T, opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
-	srv, err := bttest.NewServer("127.0.0.1:0")
+	srv, err := bttest.NewServer("127.0.0.1:0", opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,10 +226,16 @@ func TestEmulator(t *testing.T) {
 	}
 }
 
-// TestDirectAccessAndProfiles: Open passes DisableDirectAccess on, and uses each app profile for its own calls.
+// TestDirectAccessAndProfiles: Open passes DisableDirectAccess on, uses each app profile for its own calls, and sends the version of
+// this module.
 func TestDirectAccessAndProfiles(t *testing.T) {
 	t.Setenv("CBT_ENABLE_DIRECTPATH", "") // as if unset
-	addr := listen(t)
+	var agents sync.Map
+	addr := listen(t, grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		md, _ := metadata.FromIncomingContext(ctx)
+		agents.Store(path.Base(info.FullMethod), strings.Join(md.Get("user-agent"), ""))
+		return next(ctx, req)
+	}))
 	for _, disabled := range []bool{false, true} {
 		var features btpb.FeatureFlags
 		profiles := map[string]string{} // by request
@@ -262,6 +271,11 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 		}
 		if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
 			t.Error(err)
+		}
+		for _, method := range []string{"CreateTable", "CheckAndMutateRow"} {
+			if agent, _ := agents.Load(method); !strings.HasPrefix(fmt.Sprint(agent), "tidemark/"+version.Version+" ") {
+				t.Errorf("%s came from the user agent %q, want tidemark/%s", method, agent, version.Version)
+			}
 		}
 		if got := profiles["SampleRowKeys"]; got != "bulk" {
 			t.Errorf("a forecast took samples with the profile %q, want bulk", got)

@@ -74,7 +74,7 @@ func TestReadsBetweenTimesFilterCells(t *testing.T) {
 			unit := map[tsdb.Precision]time.Duration{tsdb.Microseconds: time.Microsecond, tsdb.Milliseconds: time.Millisecond}[opts.Precision]
 			unit = max(unit, 1)
 			var edges, stored []time.Time
-			for _, ms := range []int{-40 * 24 * 3600 * 1000, -1, 0, 1, 2} {
+			for _, ms := range []int64{-40 * 24 * 3600 * 1000, -1, 0, 1, 2} {
 				for _, rest := range []time.Duration{0, 1, time.Microsecond, time.Millisecond - time.Microsecond, time.Millisecond - 1} {
 					edges = append(edges, start.Add(time.Duration(ms)*time.Millisecond+rest))
 				}

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/tidemark-go/tidemark/internal/version"
 )
 
 // Config identifies a store and says where to report.
@@ -119,13 +121,13 @@ func Open(c Config) *Probe {
 		p.waiting = unset != nil && traces == unset
 	}
 	if _, silent := traces.(tracenoop.TracerProvider); !silent {
-		p.tracer = traces.Tracer(Scope, trace.WithSchemaURL(SchemaURL))
+		p.tracer = traces.Tracer(Scope, trace.WithInstrumentationVersion(version.Version), trace.WithSchemaURL(SchemaURL))
 	}
 	meters := c.MeterProvider
 	if meters == nil {
 		meters = otel.GetMeterProvider()
 	}
-	m := maker{meters.Meter(Scope, metric.WithSchemaURL(SchemaURL))}
+	m := maker{meters.Meter(Scope, metric.WithInstrumentationVersion(version.Version), metric.WithSchemaURL(SchemaURL))}
 	p.duration = m.seconds(metricDuration, "Duration of database client operations.")
 	p.attempts = m.seconds(metricAttempt, "Duration of single requests to Bigtable's data API, retries included.")
 	p.rows = m.counts(metricRows, "{row}", "The actual number of records returned by the database operation.")

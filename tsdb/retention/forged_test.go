@@ -68,7 +68,7 @@ func forge(rnd *rand.Rand, doc map[string]any) {
 		return
 	}
 	key := keys[rnd.IntN(len(keys))]
-	values := []any{nil, "", "never", "maxage=1s", "maxage=1000000d", "d7", "_sys", 0, -1, 1 << 40, true, []any{}, map[string]any{}}
+	values := []any{nil, "", "never", "maxage=1s", "maxage=1000000d", "d7", "_sys", 0, -1, int64(1) << 40, true, []any{}, map[string]any{}}
 	switch v := doc[key].(type) {
 	case map[string]any:
 		if rnd.IntN(8) > 0 {
