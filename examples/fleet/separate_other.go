@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os/exec"
+
+// separate does nothing: with Ctrl-C mosquitto ends at the same time as this program.
+func separate(*exec.Cmd) {}
