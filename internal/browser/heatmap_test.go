@@ -2,14 +2,11 @@ package browser
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,43 +66,6 @@ func timeFirst(t *testing.T) (page []byte) {
 		page = out.Bytes()
 	})
 	return page
-}
-
-// browser starts a headless browser, or skips the test.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	names := []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
-	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
-	if i < 0 {
-		t.Skipf("no browser is installed here (%s): the page is not opened", strings.Join(names, ", "))
-	}
-	path, _ := exec.LookPath(names[i])
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en"))...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// watch collects the addresses of all requests, and what the page reports as errors.
-type watch struct {
-	mu       sync.Mutex
-	requests []string
-	errors   []string
-}
-
-func (w *watch) on(event any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch event := event.(type) {
-	case *network.EventRequestWillBeSent:
-		w.requests = append(w.requests, event.Request.URL)
-	case *runtime.EventExceptionThrown:
-		w.errors = append(w.errors, event.ExceptionDetails.Text)
-	}
 }
 
 // strongest returns, for each column of the picture, the row with the darkest pixel in the light theme, or the brightest in the

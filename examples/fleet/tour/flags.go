@@ -1,4 +1,4 @@
-package main
+package tour
 
 import (
 	"errors"
@@ -39,10 +39,16 @@ const (
 	shortest = 2 * time.Second
 )
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
+// UsageError is a mistake on the command line.
+type UsageError struct{ err error }
 
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// Error implements error.
+func (e *UsageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the mistake.
+func (e *UsageError) Unwrap() error { return e.err }
+
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are *UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
@@ -60,13 +66,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		flags.PrintDefaults()
 		return o, err
 	} else if err != nil {
-		return o, usageError{err}
+		return o, &UsageError{err}
 	}
 	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+		return o, &UsageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	}
 	if err := o.check(); err != nil {
-		return o, usageError{err}
+		return o, &UsageError{err}
 	}
 	if o.every == 0 {
 		o.every = max(shortest, time.Duration(o.vehicles)*time.Second/rate)
