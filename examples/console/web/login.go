@@ -66,11 +66,15 @@ func (s *Console) login(w http.ResponseWriter, r *http.Request) {
 		again("often")
 		return
 	}
-	id, ok := s.Tenant(strings.TrimSpace(r.PostForm.Get("token")))
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	id, ok := s.Tenant(token)
 	if !ok {
-		s.attempts.wrong(r.RemoteAddr)
-		again("token")
-		return
+		if s.Operator == nil || !s.Operator(token) {
+			s.attempts.wrong(r.RemoteAddr)
+			again("token")
+			return
+		}
+		id = tenant.ID{} // the operator's session is that of no tenant
 	}
 	before := ""
 	if c, err := r.Cookie(s.cookieName(r)); err == nil {
@@ -84,7 +88,10 @@ func (s *Console) login(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, s.cookie(r, text, sessionTime))
 	next := r.PostForm.Get("next")
 	if !local(next) {
-		next = "/fleet?" + url.Values{"tenant": {id.String()}}.Encode()
+		next = "/fleet"
+		if ok {
+			next += "?" + url.Values{"tenant": {id.String()}}.Encode()
+		}
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
@@ -108,11 +115,26 @@ func (s *Console) logout(w http.ResponseWriter, r *http.Request) {
 // session answers with what the user may see: no tenants without a session, which is not an error.
 func (s *Console) session(w http.ResponseWriter, r *http.Request) {
 	out := struct {
-		Tenants []tenant.ID `json:"tenants"`
-		Expires time.Time   `json:"expires,omitzero"`
+		Tenants  []tenant.ID `json:"tenants"`
+		Operator bool        `json:"operator,omitempty"` // may see all tenants, and what concerns all
+		Expires  time.Time   `json:"expires,omitzero"`
 	}{Tenants: []tenant.ID{}}
 	if one := s.sessionOf(r); one != nil {
-		out.Tenants, out.Expires = one.tenants, one.expires
+		out.Tenants, out.Operator, out.Expires = append(out.Tenants, one.tenants...), one.operator, one.expires
+	}
+	if out.Operator {
+		ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
+		defer cancel()
+		all, err := s.everyone.get(ctx)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		for _, t := range all.tenants {
+			if !slices.Contains(out.Tenants, t.Tenant) {
+				out.Tenants = append(out.Tenants, t.Tenant)
+			}
+		}
 	}
 	s.send(w, r, out)
 }

@@ -27,7 +27,8 @@ var errSessionOver = errors.New("the session is over")
 
 // session is a user who has given at least one token.
 type session struct {
-	tenants []tenant.ID
+	tenants  []tenant.ID
+	operator bool // may see all tenants, and what concerns all
 	began   time.Time
 	expires time.Time
 	ctx     context.Context // ends with the session
@@ -35,7 +36,12 @@ type session struct {
 }
 
 // may reports whether the user has given a token of a tenant.
-func (s *session) may(id tenant.ID) bool { return s != nil && slices.Contains(s.tenants, id) }
+func (s *session) may(id tenant.ID) bool {
+	return s != nil && (s.operator || s.has(id))
+}
+
+// has reports whether the user has given a token of a tenant or, for no tenant, the operator's.
+func (s *session) has(id tenant.ID) bool { return slices.Contains(s.tenants, id) || id.IsZero() && s.operator }
 
 // sessions are the sessions in memory, by the digests of their IDs: comparing an ID takes the same time whether or not it is known.
 // They end with the process.
@@ -50,17 +56,21 @@ func newSessions(ctx context.Context) *sessions {
 	return &sessions{ctx: ctx, byID: map[[sha256.Size]byte]*session{}}
 }
 
-// begin returns the ID of a new session. It has the tenants of the session before it, which ends, and one more.
+// begin returns the ID of a new session. It has the tenants of the session before it, which ends, and one more. No tenant stands for the
+// operator.
 func (s *sessions) begin(before string, id tenant.ID, now time.Time) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := &session{tenants: []tenant.ID{id}, began: now, expires: now.Add(sessionTime)}
+	if id.IsZero() {
+		one.tenants, one.operator = nil, true
+	}
 	if old := s.byID[digest(before)]; old != nil && now.Before(old.expires) {
-		if !old.may(id) && len(old.tenants) >= maxTenants {
+		if !old.has(id) && len(old.tenants) >= maxTenants {
 			return "", refused("the session", "of 16 tenants", "at most 16: log out first")
 		}
 		others := slices.DeleteFunc(slices.Clone(old.tenants), func(other tenant.ID) bool { return other == id })
-		one.tenants = append(one.tenants, others...)
+		one.tenants, one.operator = append(one.tenants, others...), one.operator || old.operator
 		s.drop(digest(before))
 	}
 	s.makeRoom(id, now)
@@ -79,12 +89,12 @@ func (s *sessions) makeRoom(id tenant.ID, now time.Time) {
 	for key, one := range s.byID {
 		if !now.Before(one.expires) {
 			s.drop(key)
-		} else if one.may(id) {
+		} else if one.has(id) {
 			ofTenant++
 		}
 	}
 	if ofTenant >= maxOfTenant {
-		s.dropOldest(func(one *session) bool { return one.may(id) })
+		s.dropOldest(func(one *session) bool { return one.has(id) })
 	}
 	if len(s.byID) >= maxSessions {
 		s.dropOldest(func(*session) bool { return true })

@@ -22,7 +22,9 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 // Config is what the console shows and to whom. Zero fields that are not required have their defaults.
@@ -31,6 +33,13 @@ type Config struct {
 	Store *tsdb.Store
 	// Tenant returns the tenant of a bearer token. It is required, and called by many goroutines at once.
 	Tenant func(token string) (tenant.ID, bool)
+	// Operator reports whether a bearer token is the operator's, who sees all tenants, the figures of the process and those of the whole
+	// table. Nil means that no token is. It is called by many goroutines at once.
+	Operator func(token string) bool
+	// Metrics, Keys and Limits are those of the program's own stores, for the pages health and keys, which say so where they are nil.
+	Metrics Metrics
+	Keys    *heatmap.Recorder
+	Limits  *limit.Limiter
 	// Known are the datasets whose schemas the program has: their charts use rollups. All others are read by the catalogue.
 	Known []Known
 	// Secure says that browsers reach the console by HTTPS although it gets plain HTTP: behind a proxy. Cookies are then only sent
@@ -53,6 +62,11 @@ type Console struct {
 	sessions *sessions
 	attempts *attempts
 	catalog  *catalog
+	meter    *meter
+	table    *shared[tableState]
+	everyone *shared[everyone]
+	recorded *shared[seen]
+	advices  advices
 	slots    *edge.Shares // one for each request that reads
 	exports  *edge.Shares // one for each download
 	streams  *edge.Shares // one for each live stream
@@ -91,6 +105,10 @@ func New(c Config) (*Console, error) {
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.sessions = newSessions(s.ctx)
+	s.meter = &meter{source: c.Metrics}
+	s.table = newShared(storageFor, s.readTable)
+	s.everyone = newShared(listFor, s.readEveryone)
+	s.recorded = newShared(keysFor-time.Second, s.readKeys)
 	guard, err := httptenant.New(ownTenant{}, httptenant.Options{Answer: s.fail})
 	if err != nil {
 		return nil, err
@@ -146,6 +164,15 @@ func (s *Console) routes(guard func(http.Handler) http.Handler) http.Handler {
 	read("/{dataset}/asof", s.asof)
 	mux.Handle("GET /api/{tenant}/{dataset}/csv", s.ofTenant(guard(s.exporting(s.csv))))
 	mux.Handle("GET /api/{tenant}/{dataset}/live", s.ofTenant(guard(s.streaming(s.live))))
+	read("/health", s.health)
+	read("/storage", s.storage)
+	read("/keys", s.keys)
+	read("/{dataset}/advice", s.advice)
+	table := func(path string, h http.Handler) { mux.Handle("GET /api/table"+path, s.ofOperator(h)) }
+	table("/health", s.reading(s.tableHealth))
+	table("/storage", s.reading(s.tableStorage))
+	table("/keys", s.reading(s.tableKeys))
+	table("/heatmap", http.HandlerFunc(s.heatmapPage))
 	mux.HandleFunc("GET /api/session", s.session)
 	mux.HandleFunc("GET /login", s.loginPage)
 	mux.HandleFunc("POST /login", s.login)

@@ -1,6 +1,6 @@
 // The frame around the pages: the address is the state, and the frame shows the page that it names.
 import { get, query } from "./api.js";
-import { failed } from "./dom.js";
+import { el, failed, state } from "./dom.js";
 
 /**
  * Frame is what a page gets. A page is a module with
@@ -87,7 +87,9 @@ export class Frame {
       this.root.className = "page-" + name;
       this.shown = key;
       document.title = this.pages[name].title + " · Tidemark console";
-      if (!this.session.tenants.includes(this.tenant)) {
+      if (!this.tenant && name !== "health" && name !== "keys") {
+        this.root.append(state("empty", "No tenant yet", "Tenants appear when they have points.", el("button", { type: "button", onclick() { location.reload(); } }, "Look again")));
+      } else if (!this.session.operator && !this.session.tenants.includes(this.tenant)) {
         this.root.append(failed({ status: 403, message: `This session may not see the tenant ${this.tenant}.` }));
       } else {
         this.page = this.pages[name].open(this, this.root);

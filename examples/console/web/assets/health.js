@@ -1,9 +1,155 @@
-// The page health.
-import { state } from "./dom.js";
+// The page health: what the tenant does and may do, how long its data is kept; and for the operator the writers, the journal, the
+// rollups, all tenants, and the plan and forecast of the table. Figures that this process does not have are said to be elsewhere.
+import { el } from "./dom.js";
+import { again, bytes, duration, estimate, facts, level, number, panel, table } from "./figures.js";
+import { get } from "./api.js";
 
 export const title = "Health";
 
+const elsewhere = (what, where) => el("p", { class: "elsewhere" }, `${what} in this process. ${where}`);
+
+const limitNames = {
+  points_per_second: ["points a second", number], points_burst: ["points at once", number],
+  bytes_per_second: ["bytes a second", bytes], bytes_burst: ["bytes at once", bytes],
+  entities: ["entities", number], datasets: ["datasets", number], point_bytes: ["bytes of a point", bytes],
+  range_length: ["time of a range", String], fan_out: ["requests of a read", number], concurrent_reads: ["reads at once", number],
+};
+
+function limits(of) {
+  const set = Object.entries(of).map(([name, value]) => {
+    const [text, show] = limitNames[name] || [name, String];
+    return [text, show(value)];
+  });
+  return set.length ? facts(set) : el("p", { class: "note" }, "No limit applies to this tenant.");
+}
+
+function ownPanels(name, got) {
+  const over = got.seconds ? `Over the last ${duration(got.seconds)}, in this process.` : null;
+  const t = got.traffic;
+  return [
+    panel("Traffic of " + name, over, t
+      ? facts([["points a second", number(t.points), bytes(t.bytes) + " a second"], ["reads a second", number(t.reads), number(t.rows) + " rows a second"],
+        ["refused a second", number(t.refused), "calls over a limit"]])
+      : elsewhere("There are no figures by tenant yet", "They come after a few seconds if this process writes, with metrics by tenant. Else they are in the process that writes.")),
+    panel("Limits of " + name, null, got.limits ? limits(got.limits)
+      : elsewhere("No limits are known", "The processes that write may apply some.")),
+    panel("Retention of " + name, "How long points and rollups are kept.", got.kept.length
+      ? table("Retention of " + name, [["dataset"], ["class"], ["points"], ["rollups"]],
+        got.kept.map((k) => [k.dataset, k.class, policy(k.points), (k.rollups || []).map((r) => `${r.name}: ${policy(r.policy)}`).join(", ") || "none"]))
+      : el("p", { class: "note" }, "The tenant has no points yet.")),
+  ];
+}
+
+/** policy says a garbage collection policy in words where it is simple. */
+function policy(text) {
+  const age = /^maxage=(\S+)$/.exec(text);
+  return text === "never" ? "forever" : age ? "for " + age[1] : text;
+}
+
+function kindOf(h) { return h.dataset + (h.kind ? " " + h.kind : ""); }
+
+function storagePanel(name, got) {
+  return panel("Storage of " + name, `Before compression, from a sample of the table, made again every ${duration(got.every_ms / 1000)}.`,
+    got.failed ? el("p", { class: "note" }, "The table could not be estimated; the log of the console says why.")
+      : got.holdings.length === 0 ? el("p", { class: "note" }, "The sample has no rows of this tenant.")
+        : table("Storage of " + name, [["rows of"], ["class"], ["now", "number"], ["cells", "number"], ["a day adds", "number"]],
+          got.holdings.map((h) => [kindOf(h), h.class, estimate(h.bytes), estimate(h.cells, number), estimate(h.day_bytes)])));
+}
+
+function tablePanels(got) {
+  const f = got.figures;
+  const w = f?.writer, j = f?.journal;
+  return [
+    panel("Writers", "All writers of this process.", w
+      ? facts([
+        ["in memory", level("points in memory", w.points, w.capacity_points), `${bytes(w.bytes)} of ${bytes(w.capacity_bytes)}`],
+        ["oldest point", duration(w.oldest_s), "without an outcome"],
+        ["the service", w.down ? "does not answer" : "takes points", `${number(w.in_flight)} of ${number(w.slots)} requests under way`],
+        ["since the start", number(w.stored) + " stored", `${number(w.rejected)} rejected, ${number(w.unknown)} unknown, ${number(w.retries)} retries`],
+      ]) : elsewhere("No writer runs", "The backlog is in the metrics of the process that writes.")),
+    panel("Journal", "Points on disk that are not delivered yet.", j
+      ? facts([["on disk", level("bytes in the journal", j.bytes, j.capacity, bytes), number(j.points) + " points"], ["dead letters", number(j.dead_letters)]])
+      : elsewhere("No writer has a journal", "The backlog of others is in their metrics.")),
+    panel("Rollups", "How long the first closed bucket waits for a worker. Reads are correct meanwhile, and slower.", f?.rollups?.length
+      ? table("Lag of the rollups", [["rollup"], ["lag", "number"]], f.rollups.map((r) => [`${r.dataset} ${r.rollup}`, duration(r.lag_s)]))
+      : elsewhere("No rollup worker runs", "The lag is in the metrics of the process that runs one.")),
+    el("div", { class: "whole" }, noisyPanel(got)),
+  ];
+}
+
+/** noisyPanel lists the tenants by what they write and read, the busiest first. */
+function noisyPanel(got) {
+  const f = got.figures;
+  const known = new Map(got.tenants.map((t) => [t.tenant, t]));
+  const traffic = f?.traffic || [];
+  for (const t of traffic) if (!known.has(t.tenant)) known.set(t.tenant, { tenant: t.tenant });
+  const of = new Map(traffic.map((t) => [t.tenant, t]));
+  const nothing = { points: 0, bytes: 0, reads: 0, rows: 0, refused: 0 };
+  const load = (t) => (of.get(t.tenant) || nothing).points + (of.get(t.tenant) || nothing).rows;
+  const all = [...known.values()].sort((a, b) => load(b) - load(a)).slice(0, 100);
+  const sum = [...known.values()].reduce((n, t) => n + load(t), 0);
+  const note = f?.seconds ? `The busiest first, per second over the last ${duration(f.seconds)}, in this process.` : null;
+  return panel("Tenants", note, all.length === 0 ? el("p", { class: "note" }, "The table has no tenants yet.")
+    : traffic.length === 0 || !f.seconds
+      ? [elsewhere("There are no figures by tenant yet", "Figures come after a few seconds if this process has metrics by tenant."), el("p", null, all.map((t) => t.tenant).join(", "))]
+      : table("Tenants by their load", [["tenant"], ["of the load"], ["points", "number"], ["bytes", "number"], ["reads", "number"], ["rows read", "number"], ["refused", "number"]],
+        all.map((t) => {
+          const x = of.get(t.tenant) || nothing;
+          const share = sum ? load(t) / sum : 0;
+          return [t.tenant + (t.erased ? " (erased)" : ""), el("span", { class: "level" }, el("meter", { min: 0, max: 1, value: share, "aria-label": "share of the load of " + t.tenant }), el("span", null, Math.round(100 * share) + " %")),
+            number(x.points), bytes(x.bytes), number(x.reads), number(x.rows), number(x.refused)];
+        })),
+  got.more ? el("p", { class: "note" }, "There are more tenants than are listed.") : null);
+}
+
+function planPanels(got) {
+  const made = `Made again every ${duration(got.every_ms / 1000)}.`;
+  const f = got.forecast;
+  const last = f && f.whole.weeks.length;
+  const size = (x) => [estimate(x.bytes), estimate(x.expired_bytes), estimate(x.day_bytes), last ? estimate(x.weeks[last - 1]) : "", x.steady ? estimate(x.steady) : "never"];
+  const heads = [["now", "number"], ["expired of it", "number"], ["a day adds", "number"], [last ? `in ${last} weeks` : "later", "number"], ["stops growing at", "number"]];
+  return [
+    panel("Retention plan", "What the table has and the catalogue does not, or the other way round. " + made, got.items
+      ? got.items.length === 0 ? el("p", { class: "good" }, "The table keeps everything as the catalogue says.")
+        : el("ul", { class: "plain" }, got.items.map((i) => el("li", null, el("b", null, i.kind), " ", i.family || i.dataset || "",
+          i.declared || i.actual ? `: ${i.actual || "nothing"} → ${i.declared || "nothing"}` : "", i.destructive ? el("b", { class: "bad" }, " deletes data") : null,
+          (i.notes || []).map((note) => el("small", null, note)))))
+      : el("p", { class: "elsewhere" }, "The plan could not be made: " + got.why)),
+    panel("Forecast", f ? `Before compression, ${f.basis} from ${number(f.cost.rows)} rows. ${made}` : made, f
+      ? [table("Forecast by retention class", [["class"], ...heads], [...f.classes.map((c) => [c.class + (c.policy ? `, ${policy(c.policy)}` : ""), ...size(c)]), ["all", ...size(f.whole)]]),
+        table("Storage by tenant", [["tenant"], ["now", "number"], ["a day adds", "number"]], byTenant(f.holdings))]
+      : el("p", { class: "elsewhere" }, "The forecast could not be made: " + got.why)),
+  ];
+}
+
+function byTenant(holdings) {
+  const sums = new Map();
+  for (const h of holdings) {
+    const s = sums.get(h.tenant || "other programs") || { now: 0, day: 0 };
+    s.now += h.bytes.value;
+    s.day += h.day_bytes.value;
+    sums.set(h.tenant || "other programs", s);
+  }
+  return [...sums].sort((a, b) => b[1].now - a[1].now).slice(0, 20).map(([name, s]) => [name, bytes(s.now), bytes(s.day)]);
+}
+
 export function open(frame, root) {
-  root.append(state("empty", "Health", "There is nothing here yet."));
-  return {};
+  const control = new AbortController();
+  const part = (...classes) => el("div", { class: ["panels", ...classes].join(" ") });
+  const heading = (text, note) => el("div", { class: "toolbar" }, el("h1", null, text), el("span", { class: "count" }, note));
+  const live = "read again every 5 s";
+  const own = part(), storage = part();
+  const name = frame.tenant;
+  if (frame.session.operator) {
+    const table = part(), plan = part("wide");
+    root.append(heading("The whole table", live), table, plan);
+    again("the figures of this process", table, (signal) => get("/api/table/health", null, signal), tablePanels, control.signal);
+    again("the plan and the forecast", plan, (signal) => get("/api/table/storage", null, signal), planPanels, control.signal);
+  }
+  if (name) {
+    root.append(heading(name, live), own, storage);
+    again("the figures of " + name, own, (signal) => frame.api("/health", null, signal), (got) => ownPanels(name, got), control.signal);
+    again("the storage of " + name, storage, (signal) => frame.api("/storage", null, signal), (got) => [storagePanel(name, got)], control.signal);
+  }
+  return { close() { control.abort(); } };
 }

@@ -18,10 +18,18 @@ if (reasons[query.get("why")]) {
   why.hidden = false;
 }
 
+// A program on this machine prints a link with a token behind the #, which browsers keep from servers. The address forgets it at once.
+const given = /^#token=(.+)$/.exec(location.hash);
+if (given) {
+  history.replaceState(null, "", location.pathname + location.search);
+  document.getElementById("token").value = decodeURIComponent(given[1]);
+  document.querySelector("form").requestSubmit();
+}
+
 // A link from another site brings no cookie to its first request, so the server sends even known users here.
 if (query.has("add")) {
   document.getElementById("note").textContent = "The session keeps the tenants that it has, and gets the tenant of this token.";
-} else if (!query.has("why")) {
+} else if (!given && !query.has("why")) {
   const session = await (await fetch("/api/session")).json();
   if (session.tenants.length) location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
 }

@@ -1,0 +1,211 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+)
+
+const (
+	// keysFor is how long a recording is shown before it is copied again, and so how often the page keys asks.
+	keysFor = 10 * time.Second
+	// adviceFor is how long the advice on a tenant's keys is shown before they are read again.
+	adviceFor = 10 * time.Minute
+	// advised is how many entities the advice is about, and maxAdvice for how many datasets of tenants it is kept.
+	advised   = 200
+	maxAdvice = 1000
+)
+
+// ownFinding is a finding of the heatmap without what it says about other tenants.
+type ownFinding struct {
+	Rule    heatmap.Rule `json:"rule"`
+	Dataset string       `json:"dataset,omitempty"`
+	Key     string       `json:"key,omitempty"`
+	Rate    float64      `json:"rate"`
+	At      float64      `json:"at"`
+	Remedy  string       `json:"remedy"`
+}
+
+// seen is what the recorder has recorded.
+type seen struct {
+	recording *heatmap.Recording
+	findings  []heatmap.Finding
+	from, to  time.Time
+}
+
+func (s *Console) readKeys(context.Context) (*seen, error) {
+	r := s.Keys.Recording()
+	out := &seen{recording: r, findings: r.Findings()}
+	out.from, out.to = r.Interval()
+	return out, nil
+}
+
+// keys answers with the findings about the tenant's own rows.
+func (s *Console) keys(w http.ResponseWriter, r request) error {
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	out := struct {
+		Recorded bool         `json:"recorded"` // whether this process records
+		From     float64      `json:"from"`
+		To       float64      `json:"to"`
+		Every    float64      `json:"every_ms"`
+		Findings []ownFinding `json:"findings"`
+	}{Every: keysFor.Seconds() * 1000, Findings: []ownFinding{}}
+	if s.Keys == nil {
+		return encode(w, out)
+	}
+	found, err := s.recorded.get(r.Context())
+	if err != nil {
+		return err
+	}
+	out.Recorded, out.From, out.To = true, millis(found.from), millis(found.to)
+	for _, f := range found.findings {
+		if f.Tenant == r.tenant.String() && f.Rule != heatmap.WhaleTenant {
+			out.Findings = append(out.Findings, ownFinding{f.Rule, f.Dataset, f.Key, f.Rate, millis(f.At), f.Remedy})
+		}
+	}
+	return encode(w, out)
+}
+
+// totals are the counts of a recording, in JSON.
+type totals struct {
+	Reads    uint64 `json:"reads"`
+	Writes   uint64 `json:"writes"`
+	Failures uint64 `json:"failures"`
+	Bytes    uint64 `json:"bytes"`
+}
+
+// tableKeys answers with the findings about all rows.
+func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	out := struct {
+		Recorded bool              `json:"recorded"`
+		From     float64           `json:"from"`
+		To       float64           `json:"to"`
+		Every    float64           `json:"every_ms"`
+		Totals   totals            `json:"totals"`
+		Findings []heatmap.Finding `json:"findings"`
+	}{Every: keysFor.Seconds() * 1000, Findings: []heatmap.Finding{}}
+	if s.Keys == nil {
+		return encode(w, out)
+	}
+	found, err := s.recorded.get(r.Context())
+	if err != nil {
+		return err
+	}
+	out.Recorded, out.From, out.To, out.Totals = true, millis(found.from), millis(found.to), totals(found.recording.Totals())
+	out.Findings = append(out.Findings, found.findings...)
+	return encode(w, out)
+}
+
+// heatmapPage answers with the picture as a page of its own, for a frame. It has a script inside, so it gets a policy that allows only
+// that script, and a sandbox that keeps it from everything of the console.
+func (s *Console) heatmapPage(w http.ResponseWriter, r *http.Request) {
+	if s.Keys == nil {
+		s.fail(w, r, problem{Status: http.StatusNotFound, Detail: "This process does not record keys."})
+		return
+	}
+	err := func() error {
+		if !s.exports.Take(tenant.ID{}, 1) { // it takes the memory of a recording
+			return errBusy
+		}
+		defer s.exports.Return(tenant.ID{}, 1)
+		found, err := s.recorded.get(r.Context())
+		if err != nil {
+			return err
+		}
+		var page bytes.Buffer
+		if err := found.recording.WriteHTML(&page, heatmap.PictureOptions{}); err != nil {
+			return err
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; img-src data:; script-src"+hashes(page.Bytes(), script)+
+			"; style-src"+hashes(page.Bytes(), style)+"; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox allow-scripts")
+		s.write(w, r, page.Bytes())
+		return nil
+	}()
+	if err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+var (
+	script = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+	style  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+)
+
+// hashes returns the hashes of a page's own scripts or styles, as a policy names them.
+func hashes(page []byte, of *regexp.Regexp) (list string) {
+	for _, found := range of.FindAllSubmatch(page, -1) {
+		sum := sha256.Sum256(found[1])
+		list += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return list
+}
+
+// advice is what package advise says about a tenant's keys.
+type advice struct {
+	At       float64         `json:"at"`
+	Every    float64         `json:"every_ms"`
+	Entities int             `json:"entities"` // in the sample
+	Share    float64         `json:"share"`
+	Advice   []advise.Advice `json:"advice"`
+}
+
+// advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the same time.
+type advices struct {
+	mu  sync.Mutex
+	all map[tenantDataset]*shared[advice]
+}
+
+func (a *advices) of(key tenantDataset, read func(context.Context) (*advice, error)) *shared[advice] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all[key] == nil {
+		if a.all == nil || len(a.all) >= maxAdvice {
+			a.all = map[tenantDataset]*shared[advice]{}
+		}
+		a.all[key] = newShared(adviceFor, read)
+	}
+	return a.all[key]
+}
+
+// advice answers with the advice on the keys of a tenant's dataset.
+func (s *Console) advice(w http.ResponseWriter, r request) error {
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	d, err := s.catalog.find(r.Context(), r.tenant, r.PathValue("dataset"))
+	if err != nil {
+		return err
+	}
+	name, id := d.described.Name, r.tenant
+	out, err := s.advices.of(tenantDataset{id, name}, func(ctx context.Context) (*advice, error) {
+		found, sample, err := advise.TakeSample(operatorContext(ctx), s.Store, name, id, advise.SampleOptions{Entities: advised})
+		if err != nil {
+			return nil, err
+		}
+		list, err := advise.Keys(found, sample)
+		if err != nil {
+			return nil, err
+		}
+		return &advice{millis(time.Now()), adviceFor.Seconds() * 1000, len(sample.Entities), sample.Share, append([]advise.Advice{}, list...)}, nil
+	}).get(r.Context())
+	if err != nil {
+		return err
+	}
+	return encode(w, out)
+}
