@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
@@ -23,8 +24,9 @@ type options struct {
 	proxy     bool // with TLS, in front of this program
 	cert, key string
 	tokens    edge.Tokens
-	table     string // the file of tenants' limits
-	profiles  bool   // take limits from profiles, too
+	operator  edge.Tokens // of no tenant
+	table     string      // the file of tenants' limits
+	profiles  bool        // take limits from profiles, too
 	requests  int
 	timeout   time.Duration
 	seen      observe.Options
@@ -66,6 +68,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.tokens.Add)
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	flags.Func("operator-token", "the operator's `token`, or sha256:DIGEST of it: it sees all tenants, and the pages health and keys of the whole table; may be repeated", func(text string) error {
+		if strings.HasPrefix(text, "sha256:") {
+			return o.operator.AddHashed(text + "=operator")
+		}
+		return o.operator.Add(text + "=operator")
+	})
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores")
 	flags.IntVar(&o.requests, "max-requests", 64, "how many requests may read at once; others wait a second and try again")
@@ -108,8 +116,8 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 		return errors.New("-demo writes, and so is not for -cloud")
 	case o.dir == "":
 		return errors.New("-dir is empty; want a folder")
-	case o.tokens.Len() == 0:
-		return errors.New("no -token and no -tokens, so nobody could log in; with -token secret=acme, users with that token see acme's points")
+	case o.tokens.Len() == 0 && o.operator.Len() == 0:
+		return errors.New("no -token, -tokens or -operator-token, so nobody could log in; with -token secret=acme, users with that token see acme's points")
 	case err != nil:
 		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
 	case (o.cert == "") != (o.key == ""):

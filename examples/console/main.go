@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/tidemark-go/tidemark/examples/console/web"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/observe"
@@ -65,7 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer lis.Close()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	seen, err := observe.Open(ctx, "console", o.seen, log)
+	var figures *metric.ManualReader // for the operator's pages
+	var readers []metric.Reader
+	if o.operator.Len() > 0 {
+		figures = metric.NewManualReader()
+		readers = append(readers, figures)
+	}
+	seen, err := observe.Open(ctx, "console", o.seen, log, readers...)
 	if err != nil {
 		return err
 	}
@@ -85,7 +93,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	defer func() { err = errors.Join(err, store.Close()) }()
 	fmt.Fprintf(stdout, "Store     %s\n", o.where())
 	seen.Print(stdout)
-	config := web.Config{Store: store, Tenant: o.tokens.Tenant, Secure: o.proxy, Log: log, Requests: o.requests, Timeout: o.timeout}
+	config := web.Config{
+		Store: store, Tenant: o.tokens.Tenant, Secure: o.proxy, Log: log, Requests: o.requests, Timeout: o.timeout,
+		Keys: seen.Keys(), Limits: table.Limiter,
+		Operator: func(token string) bool { _, ok := o.operator.Tenant(token); return ok },
+	}
+	if figures != nil {
+		config.Metrics = figures
+	}
 	var demo sync.WaitGroup
 	defer demo.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -78,8 +78,8 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	shoot(t, ctx, "fleet")
-	for _, page := range []string{"keys", "health"} {
-		if err := chromedp.Run(ctx, chromedp.Click(`#nav a[href^="/`+page+`"]`), chromedp.WaitVisible(`.panel`), chromedp.Sleep(7*time.Second)); err != nil {
+	for _, page := range []string{"entity", "compare", "keys", "health"} {
+		if err := chromedp.Run(ctx, chromedp.Click(`#nav a[href^="/`+page+`"]`), chromedp.Sleep(7*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		shoot(t, ctx, page)

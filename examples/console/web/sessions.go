@@ -29,10 +29,10 @@ var errSessionOver = errors.New("the session is over")
 type session struct {
 	tenants  []tenant.ID
 	operator bool // may see all tenants, and what concerns all
-	began   time.Time
-	expires time.Time
-	ctx     context.Context // ends with the session
-	end     context.CancelCauseFunc
+	began    time.Time
+	expires  time.Time
+	ctx      context.Context // ends with the session
+	end      context.CancelCauseFunc
 }
 
 // may reports whether the user has given a token of a tenant.
@@ -41,7 +41,9 @@ func (s *session) may(id tenant.ID) bool {
 }
 
 // has reports whether the user has given a token of a tenant or, for no tenant, the operator's.
-func (s *session) has(id tenant.ID) bool { return slices.Contains(s.tenants, id) || id.IsZero() && s.operator }
+func (s *session) has(id tenant.ID) bool {
+	return slices.Contains(s.tenants, id) || id.IsZero() && s.operator
+}
 
 // sessions are the sessions in memory, by the digests of their IDs: comparing an ID takes the same time whether or not it is known.
 // They end with the process.

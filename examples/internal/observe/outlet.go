@@ -47,9 +47,9 @@ type Outlet struct {
 	otlp   string
 }
 
-// Open starts the telemetry of a program. Service is its name; log gets the faults of the store and of the telemetry itself.
-// Check the options first. The error names the flag.
-func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *Outlet, err error) {
+// Open starts the telemetry of a program. Service is its name; log gets the faults of the store and of the telemetry itself. The
+// program's own readers get the metrics, too. Check the options first. The error names the flag.
+func Open(ctx context.Context, service string, o Options, log *slog.Logger, own ...metric.Reader) (_ *Outlet, err error) {
 	out := &Outlet{
 		exit: exit,
 		Telemetry: tsdb.Telemetry{
@@ -74,6 +74,9 @@ func Open(ctx context.Context, service string, o Options, log *slog.Logger) (_ *
 		out.DialOptions = out.keys.DialOptions()
 	}
 	readers := []metric.Option{metric.WithResource(what)}
+	for _, reader := range own {
+		readers = append(readers, metric.WithReader(reader))
+	}
 	if o.metrics != "" {
 		reader, err := out.serve(ctx, o.metrics, log)
 		if err != nil {
@@ -130,6 +133,9 @@ func version() string {
 	}
 	return "devel"
 }
+
+// Keys is the recorder of -heatmap, or nil without it.
+func (out *Outlet) Keys() *heatmap.Recorder { return out.keys }
 
 // Print prints where the telemetry is sent.
 func (out *Outlet) Print(to io.Writer) {

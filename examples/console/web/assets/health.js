@@ -31,7 +31,7 @@ function ownPanels(name, got) {
       ? facts([["points a second", number(t.points), bytes(t.bytes) + " a second"], ["reads a second", number(t.reads), number(t.rows) + " rows a second"],
         ["refused a second", number(t.refused), "calls over a limit"]])
       : elsewhere("There are no figures by tenant yet", "They come after a few seconds if this process writes, with metrics by tenant. Else they are in the process that writes.")),
-    panel("Limits of " + name, null, got.limits ? limits(got.limits)
+    panel("Limits of " + name, "As this process applies them.", got.limits ? limits(got.limits)
       : elsewhere("No limits are known", "The processes that write may apply some.")),
     panel("Retention of " + name, "How long points and rollups are kept.", got.kept.length
       ? table("Retention of " + name, [["dataset"], ["class"], ["points"], ["rollups"]],
