@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -148,8 +149,13 @@ type Answer struct {
 // Attempt writes the entries in one request, in one attempt, and returns the result of each. No two entries may have
 // the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline.
 func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
+	return t.attempt(ctx, t.data, entries, nil)
+}
+
+// attempt is Attempt through a client. tokens are nil or one for each entry.
+func (t *Table) attempt(ctx context.Context, client bigtable.TableAPI, entries []Entry, tokens []*btpb.Idempotency) []Answer {
 	answers := make([]Answer, len(entries))
-	rec := record{answers: make([]entryState, len(entries))}
+	rec := record{answers: make([]entryState, len(entries)), tokens: tokens}
 	keys, muts := standInKeys, standIn
 	if t.guarded.Load() {
 		rec.entries = requestEntries(entries)
@@ -160,7 +166,7 @@ func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
 			keys[n], muts[n] = entries[n].Key, entries[n].mutation()
 		}
 	}
-	errs, err := t.data.ApplyBulk(withRecord(ctx, &rec), keys, muts)
+	errs, err := client.ApplyBulk(withRecord(ctx, &rec), keys, muts)
 	if !rec.seen {
 		if err == nil && rec.entries != nil {
 			err = errStandIn

@@ -39,6 +39,8 @@ type record struct {
 	answered bool                            // a bulk write got at least one response
 	answers  []entryState                    // the results of a bulk write, by entry
 	entries  []*btpb.MutateRowsRequest_Entry // if not nil, a bulk write sends these instead of the client's entries
+	token    *btpb.Idempotency               // of a write of one row that adds; the guard sends it
+	tokens   []*btpb.Idempotency             // of a bulk write that adds, by entry
 	stopped  bool                            // the caller stopped a read, so the stream's error means nothing
 	broken   bool                            // the context ended between two rows of a read
 
@@ -73,6 +75,9 @@ func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	rec.seen = true
+	if write, ok := req.(*btpb.MutateRowRequest); ok && rec.token != nil {
+		write.Idempotency = rec.token
+	}
 	attempt := rec.op.Attempt(method)
 	rec.err = invoker(ctx, method, req, reply, cc, opts...)
 	attempt.End(rec.err)
@@ -123,8 +128,13 @@ type guardedStream struct {
 }
 
 func (s *guardedStream) SendMsg(m any) error {
-	if req, ok := m.(*btpb.MutateRowsRequest); ok && s.rec.entries != nil {
-		req.Entries = s.rec.entries
+	if req, ok := m.(*btpb.MutateRowsRequest); ok {
+		if s.rec.entries != nil {
+			req.Entries = s.rec.entries
+		}
+		for n, token := range s.rec.tokens {
+			req.Entries[n].Idempotency = token
+		}
 	}
 	err := s.ClientStream.SendMsg(m)
 	if err != nil && err != io.EOF {

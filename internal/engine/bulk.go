@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"github.com/cockroachdb/pebble/v2"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
@@ -37,6 +38,7 @@ type bulk struct {
 	entries []*bigtablepb.MutateRowsRequest_Entry
 	plans   []entryPlan
 	resp    *bigtablepb.MutateRowsResponse
+	tokens  bool // an entry has a token
 }
 
 // entryPlan is the result of checking an entry.
@@ -45,6 +47,7 @@ type entryPlan struct {
 	reads   bool
 	hash    uint64 // of the row
 	size    int
+	token   token
 }
 
 func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsRequest) (*bigtablepb.MutateRowsResponse, error) {
@@ -88,6 +91,9 @@ func (k *bulk) run(ctx context.Context) error {
 			pending = append(pending, a)
 		}
 	}
+	if k.tokens {
+		k.e.forgetTokens()
+	}
 	k.at.table.gate.RUnlock()
 	for _, a := range pending {
 		if serr := k.e.waitDurable(ctx, a); err == nil {
@@ -108,15 +114,23 @@ func (k *bulk) check() {
 		answers[i].Index, answers[i].Status = int64(i), ok
 		k.resp.Entries[i] = &answers[i]
 		blind, err := checkEntry(k.at, k.schema, entry.GetRowKey(), entry.GetMutations())
+		if err == nil {
+			k.plans[i].token, err = k.e.tokenOf(k.at.table.id, entry.GetRowKey(), entry.GetMutations(), entry.GetIdempotency())
+		}
 		if err != nil {
-			answers[i].Status = status.Convert(err).Proto()
-			k.plans[i].refused = true
+			k.refuse(i, err)
 			continue
 		}
+		k.tokens = k.tokens || k.plans[i].token.set
 		k.plans[i].reads = !blind
 		k.plans[i].hash = k.e.rowHash(k.at.table.id, entry.GetRowKey())
 		k.plans[i].size = entrySize(entry)
 	}
+}
+
+func (k *bulk) refuse(i int, err error) {
+	k.resp.Entries[i].Status = status.Convert(err).Proto()
+	k.plans[i].refused = true
 }
 
 // entrySize returns about how many bytes an entry takes in a batch.
@@ -165,7 +179,11 @@ func (k *bulk) batch(from int) (a applied, to int, err error) {
 			continue
 		}
 		if reads {
-			err = w.mutateRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
+			err = w.mutateRowOnce(k.e, k.plans[i].token, k.entries[i].GetRowKey(), k.entries[i].GetMutations())
+			if status.Code(err) == codes.FailedPrecondition { // the token is too old, and nothing of the entry is in the batch
+				k.refuse(i, err)
+				err = nil
+			}
 		} else {
 			err = w.setRow(k.entries[i].GetRowKey(), k.entries[i].GetMutations())
 		}

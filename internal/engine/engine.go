@@ -38,6 +38,8 @@ type Engine struct {
 	seed     maphash.Seed
 	rows     rowLocks
 	inFlight inFlight
+	// forgotten is the first period whose tokens are not forgotten.
+	forgotten atomic.Uint64
 
 	// gate is locked for reading by each operation while it uses db, and for writing by Close.
 	gate    sync.RWMutex
@@ -71,7 +73,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, openFailure(err)
 	}
 	e.db, e.lock = db, lock
-	err = e.loadTables()
+	err = errors.Join(e.loadTables(), e.loadForgotten())
 	if err == nil && e.remembers {
 		err = e.resumeClock()
 	}

@@ -69,3 +69,16 @@ func ForgetTime(t testing.TB, fs vfs.FS, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// Tokens returns the number of stored idempotency tokens, or -1.
+func (e *Engine) Tokens() (n int) {
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceToken}, UpperBound: []byte{spaceToken + 1}})
+	if err != nil {
+		return -1
+	}
+	defer it.Close()
+	for it.First(); it.Valid(); it.Next() {
+		n++
+	}
+	return n
+}

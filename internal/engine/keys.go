@@ -11,6 +11,7 @@ import (
 //
 //	0x00  the engine's own records (see records.go)
 //	0x01  cells, in the layout below
+//	0x02  idempotency tokens of additions (see tokens.go)
 //
 // A cell's key is
 //

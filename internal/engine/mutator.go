@@ -85,6 +85,14 @@ func (w *mutator) mutateRow(rowKey []byte, muts []*bigtablepb.Mutation) error {
 	return nil
 }
 
+// mutateRowOnce is mutateRow, but changes nothing if the entry's token says that it was applied before.
+func (w *mutator) mutateRowOnce(e *Engine, t token, rowKey []byte, muts []*bigtablepb.Mutation) error {
+	if before, err := e.replay(w.batch, t); before || err != nil {
+		return err
+	}
+	return w.mutateRow(rowKey, muts)
+}
+
 func (w *mutator) mutate(m *bigtablepb.Mutation) error {
 	switch m2 := m.GetMutation().(type) {
 	case *bigtablepb.Mutation_SetCell_:

@@ -17,6 +17,7 @@ import (
 //	0x00 't' | table's full name   a tableRecord
 //	0x00 'v' | table (4) | name    an authorized view
 //	0x00 'c'                       the latest time that was trusted, in microseconds since 1970 (8)
+//	0x00 'd'                       the number of the first period whose tokens are not forgotten (8); see tokens.go
 //
 // Records of tables and views begin with a byte for their own version. Integers are big-endian.
 const recordVersion = 1
@@ -24,6 +25,7 @@ const recordVersion = 1
 func keyVersion() []byte          { return []byte{spaceMeta, 'f'} }
 func keyNextTable() []byte        { return []byte{spaceMeta, 'i'} }
 func keyHighTime() []byte         { return []byte{spaceMeta, 'c'} }
+func keyForgotten() []byte        { return []byte{spaceMeta, 'd'} }
 func keyTable(name string) []byte { return append([]byte{spaceMeta, 't'}, name...) }
 func keyViews(table uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'v'}, table)

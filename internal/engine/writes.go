@@ -50,6 +50,10 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		return err
 	}
 	blind, err := checkEntry(at, s, req.GetRowKey(), req.GetMutations())
+	var t token
+	if err == nil {
+		t, err = e.tokenOf(at.table.id, req.GetRowKey(), req.GetMutations(), req.GetIdempotency())
+	}
 	if err != nil {
 		at.table.gate.RUnlock()
 		return err
@@ -69,11 +73,14 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		b := e.db.NewIndexedBatch()
 		w := e.mutator(at.table, s, b)
 		lock.Lock()
-		if err = w.mutateRow(req.GetRowKey(), req.GetMutations()); err == nil {
+		if err = w.mutateRowOnce(e, t, req.GetRowKey(), req.GetMutations()); err == nil {
 			a, err = e.apply(b, removedBy(at.table.id, req.GetRowKey(), req.GetMutations()), hash)
 		}
 		lock.Unlock()
 		e.cleanups.addDeleted(w.deleted)
+	}
+	if t.set {
+		e.forgetTokens()
 	}
 	at.table.gate.RUnlock()
 	if err != nil {

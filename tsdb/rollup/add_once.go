@@ -45,7 +45,7 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 	b := a.rollup.added.Batch()
 	b.Add(p.event)
 	m, _ := b.Mutation()
-	return errorOf(outcome(in, in.View.Once(ctx, p.key, m)))
+	return errorOf(outcome(in, in.View.Once(ctx, p.key, m, replays(in, u))))
 }
 
 // AddMany adds events in as few requests as it can. Events of one row share a mutation and have the same outcome;
@@ -87,9 +87,14 @@ func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) (out
 		row.events = append(row.events, i)
 	}
 	for round := 0; len(rows) > 0; round++ {
-		rows = a.addRound(ctx, in, rows, round, outcomes)
+		rows = a.addRound(ctx, in, replays(in, u), rows, round, outcomes)
 	}
 	return outcomes, batchError(outcomes)
+}
+
+// replays says how an addition of now may be repeated.
+func replays(in inside.Repository, u *inside.Rollup) bt.Replays {
+	return bt.Replays{Start: in.Clock(), Recognized: func(ctx context.Context) bool { return in.Table.RecognizesTokens(ctx, u.Families.Sum) }}
 }
 
 // endAdds ends an operation on several events.
@@ -114,7 +119,7 @@ type rowOfEvents struct {
 }
 
 // addRound sends the rows of a round, and returns the rows of later rounds.
-func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
+func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, again bt.Replays, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
 	var entries []bt.Entry
 	var sent []*rowOfEvents
 	for _, r := range rows {
@@ -126,7 +131,7 @@ func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, rows 
 		entries = append(entries, bt.Entry{Key: r.key, Mutation: m, Mutations: n, Bytes: r.batch.Bytes()})
 		sent = append(sent, r)
 	}
-	for i, out := range in.View.BulkOnce(ctx, entries) {
+	for i, out := range in.View.BulkOnce(ctx, entries, again) {
 		for _, e := range sent[i].events {
 			outcomes[e] = outcome(in, out)
 		}

@@ -3,6 +3,8 @@
 package points
 
 import (
+	"sync/atomic"
+
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
@@ -16,4 +18,6 @@ type Table struct {
 	Cache   *lastvalue.Cache // nil for none
 	Cursors cursor.Box
 	Feed    Feed
+
+	tokens atomic.Int32 // what RecognizesTokens found out; 0 is nothing yet
 }

@@ -107,6 +107,8 @@ func verify(t *testing.T, o engine.Options, book *ledger) {
 		t.Fatalf("opening the table after a crash: %v", err)
 	}
 	book.check(t, t.Context(), tbl)
+	book.replay(t, t.Context(), tbl)
+	book.check(t, t.Context(), tbl)
 	disconnect()
 	if err := eng.Close(); err != nil {
 		t.Errorf("Close: %v", err)

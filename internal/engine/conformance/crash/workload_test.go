@@ -8,11 +8,15 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/api/option"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
@@ -20,7 +24,7 @@ import (
 
 // connect returns a client of an engine, and creates the table if it does not exist.
 func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), error) {
-	conn, err := inproc.Dial(eng)
+	conn, err := inproc.Dial(eng, grpc.WithChainUnaryInterceptor(stamp))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,6 +46,26 @@ func connect(ctx context.Context, eng *engine.Engine) (*bigtable.Table, func(), 
 		return nil, nil, err
 	}
 	return client.Open("t"), func() { client.Close(); admin.Close(); conn.Close() }, nil
+}
+
+// addition is an addition to a row's sum, with the token and the time in microseconds of its first attempt.
+type addition struct {
+	key, token string
+	start      int64
+}
+
+// apply makes the addition. The official client has no tokens, so stamp sets them.
+func (a addition) apply(ctx context.Context, tbl *bigtable.Table) error {
+	m := bigtable.NewMutation()
+	m.AddIntToCell("sum", "n", 0, 1)
+	return tbl.Apply(context.WithValue(ctx, addition{}, a), a.key, m)
+}
+
+func stamp(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if a, ok := ctx.Value(addition{}).(addition); ok {
+		req.(*bigtablepb.MutateRowRequest).Idempotency = &bigtablepb.Idempotency{Token: []byte(a.token), StartTime: timestamppb.New(time.UnixMicro(a.start))}
+	}
+	return invoker(ctx, method, req, reply, cc, opts...)
 }
 
 // cells returns a row that shows whether it is complete: its version, two values that follow from the version, and a
@@ -142,7 +166,7 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 			}
 			return err
 		},
-		add(ctx, tbl, report), add(ctx, tbl, report),
+		add(ctx, tbl, "one", report), add(ctx, tbl, "two", report),
 		insert(ctx, tbl, "one", report), insert(ctx, tbl, "two", report),
 	}
 	var wg sync.WaitGroup
@@ -163,15 +187,13 @@ func write(ctx context.Context, tbl *bigtable.Table, start uint64, report func(f
 }
 
 // add adds to sums.
-func add(ctx context.Context, tbl *bigtable.Table, report func(string, ...any)) func(uint64) error {
+func add(ctx context.Context, tbl *bigtable.Table, who string, report func(string, ...any)) func(uint64) error {
 	return func(n uint64) error {
-		key := fmt.Sprintf("count/%d", n%4)
-		m := bigtable.NewMutation()
-		m.AddIntToCell("sum", "n", 0, 1)
-		report("try add %s", key)
-		err := tbl.Apply(ctx, key, m)
+		a := addition{fmt.Sprintf("count/%d", n%4), fmt.Sprintf("token-%s-%d", who, n), time.Now().UnixMicro()}
+		report("try add %s %s %d", a.key, a.token, a.start)
+		err := a.apply(ctx, tbl)
 		if err == nil {
-			report("add %s", key)
+			report("add %s", a.key)
 		}
 		return err
 	}
@@ -202,6 +224,7 @@ type ledger struct {
 	added map[string]int64
 	tried map[string]int64
 	first map[string]string
+	again []addition // additions that were tried, until replay
 	lines int
 }
 
@@ -217,6 +240,7 @@ func (l *ledger) enter(line string) error {
 	var key, who string
 	var n uint64
 	var many int
+	var at int64
 	scan := func(format string, to ...any) bool {
 		_, err := fmt.Sscanf(line, format, to...)
 		return err == nil
@@ -234,8 +258,9 @@ func (l *ledger) enter(line string) error {
 		l.going[key] = true
 	case scan("gone %s", &key):
 		l.gone[key] = true
-	case scan("try add %s", &key):
+	case scan("try add %s %s %d", &key, &who, &at):
 		l.tried[key]++
+		l.again = append(l.again, addition{key, who, at})
 	case scan("add %s", &key):
 		l.added[key]++
 	case scan("first %s %s", &key, &who):
@@ -248,6 +273,21 @@ func (l *ledger) enter(line string) error {
 	}
 	l.lines++
 	return nil
+}
+
+// replay makes all additions again that were tried since the last replay. Their tokens say which of them were applied, so that
+// afterwards each counts once.
+func (l *ledger) replay(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
+	t.Helper()
+	for _, a := range l.again {
+		if err := a.apply(ctx, tbl); err != nil {
+			t.Fatalf("repeating the addition %s: %v", a.token, err)
+		}
+	}
+	l.again = nil
+	for key, n := range l.tried {
+		l.added[key] = n
+	}
 }
 
 // check compares the stored rows with the acknowledged writes.
