@@ -15,6 +15,7 @@
 //   - Writes to one row are ordered: those that read first (conditional, read-modify-write, aggregates, deletes) hold the
 //     row's lock until their result is visible.
 //   - A row mutation with an invalid part changes nothing.
+//   - An addition with an idempotency token is applied once within 15 minutes, also after a crash.
 //   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or after a failed disk write
 //     ([ErrStorage], status DataLoss), the engine accepts no more writes until it is opened again. Each write and each
 //     conditional mutation then fails at once, and so does a read that finds a write that may not be on disk. Other reads
@@ -26,6 +27,8 @@
 //   - Cells of one row are ordered by the name of their family, then qualifier, then newest first.
 //   - Through an authorized view, a read sees only the view's rows and columns, as if nothing else existed; a write that
 //     names anything outside is refused with PermissionDenied.
+//   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell. The start_time
+//     may be up to 15 minutes before or after the engine's clock; beyond that the mutation is refused with FailedPrecondition.
 //   - There is one cluster, so consistency tokens are consistent at once.
 //
 // The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the service,

@@ -121,7 +121,9 @@ func TestTokensRefused(t *testing.T) {
 func TestTokensAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, w := vfs.NewCrashableMem(), new(wrong)
-		options := func(fs vfs.FS) engine.Options { return engine.Options{Dir: "data", FS: fs, Clock: w.now, GCInterval: -1} }
+		options := func(fs vfs.FS) engine.Options {
+			return engine.Options{Dir: "data", FS: fs, Clock: w.now, GCInterval: -1}
+		}
 		e, err := engine.Open(options(fs))
 		if err != nil {
 			t.Fatal(err)

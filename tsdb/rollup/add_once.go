@@ -21,12 +21,15 @@ func NewOnceAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
 	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: Once}}
 }
 
-// Add adds an event to the bucket of an entity at a time. It sends one request and never repeats it.
+// Add adds an event to the bucket of an entity at a time, in one request. The request has an idempotency token, by which Bigtable
+// recognizes a repetition for 15 minutes. If the response is lost, Add sends the same request and token again, within the timeout of writes
+// and 10 minutes. Before the first such repetition of a store, it tests with a row of its own whether the service recognizes
+// tokens, in four requests or more; if it does not, Add does not repeat.
 //
 // An error is a *tsdb.WriteError. If it matches tsdb.ErrRejected, the event does not count, and adding it again is
 // safe. Reasons are a number above its measure's Max (ErrInvalid), a time that is too late, too early or expired, and
-// a refusal by the service. If it matches tsdb.ErrUnknown, the response was lost and the event may count: adding it
-// again may count it twice. A client without the interceptors would repeat the request itself, so Add sends nothing
+// a refusal by the service. If it matches tsdb.ErrUnknown, all responses were lost and the event may count: adding it
+// again, which sends another token, may count it twice. A client without the interceptors would repeat the request itself, so Add sends nothing
 // through such a client and returns tsdb.ErrUnguardedClient.
 func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
 	if a == nil {

@@ -76,9 +76,11 @@
 //     share one conditional write. The row stores some 60 bytes for each journal.
 //   - ByMessage, MessageAdder: each event has an identity, such as the ID of a message in a queue. Exact if the queue repeats a
 //     message only within Options.Remember. Each event costs one conditional write; the row stores some 100 bytes for each.
-//   - Once, OnceAdder: one attempt. Never counts an event twice. If the response is lost, the outcome is reported as unknown.
+//   - Once, OnceAdder: no memory of events in the row. Never counts an event twice. If a response is lost, the request is repeated
+//     with its idempotency token; if that fails too, or if the service does not recognize tokens, the outcome is reported as unknown.
 //
-// ByStream, ByMessage and workers need single-cluster routing, because they use conditional writes.
+// ByStream, ByMessage and workers need single-cluster routing, because they use conditional writes. Once also uses the app profile of
+// conditional writes, because Bigtable does not say whether one cluster knows the tokens of another.
 //
 // # Bounds
 //

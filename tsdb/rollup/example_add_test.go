@@ -88,7 +88,7 @@ func ExampleMessageAdder() {
 	// false <nil>
 }
 
-// Events that may be lost are added in one attempt each, all events of a call together.
+// Events without an ID are added, all events of a call together.
 func ExampleOnceAdder() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.Once)

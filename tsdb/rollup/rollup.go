@@ -28,8 +28,8 @@ const (
 	// ByMessage adds events that have an identity, such as the ID of a message. A row remembers the messages of the
 	// last Options.Remember and counts each of them once. Exact within that time.
 	ByMessage
-	// Once adds each event with one attempt. If the response is lost, it is unknown whether the event counts. Once is
-	// the cheapest mode, and never counts an event twice.
+	// Once adds each event in a request with an idempotency token. If no response comes, it is unknown whether the event
+	// counts. Once is the cheapest mode, and never counts an event twice.
 	Once
 )
 
