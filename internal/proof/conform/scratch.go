@@ -1,0 +1,93 @@
+package conform
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// scratchPrefix begins the names of all tables that runs make.
+const scratchPrefix = "tidemark-conform-"
+
+// The families of the scratch table, in addition to those of a store.
+const (
+	plain  = "c_f"
+	sums   = "c_sum"
+	mins   = "c_min"
+	maxs   = "c_max"
+	viewID = "conform"
+)
+
+// leftovers returns the tables of earlier runs, and of runs that are under way.
+func (e *env) leftovers(ctx context.Context) ([]string, error) {
+	names, err := e.tables.Tables(ctx)
+	if err != nil {
+		return nil, explain("list the tables", "bigtable.tables.list", err)
+	}
+	var left []string
+	for _, name := range names {
+		if strings.HasPrefix(name, scratchPrefix) {
+			left = append(left, name)
+		}
+	}
+	return left, nil
+}
+
+// create makes the scratch table. An instance without aggregates has its other families.
+func (e *env) create(ctx context.Context) (string, error) {
+	name := e.o.Table
+	if name == "" {
+		name = scratchPrefix + time.Now().UTC().Format("20060102t1504") + "-" + strings.ToLower(rand.Text()[:8])
+	}
+	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
+	defer cancel()
+	err := e.tables.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: name, ColumnFamilies: map[string]bigtable.Family{
+		plain: {GCPolicy: bigtable.MaxVersionsPolicy(1)},
+	}})
+	switch {
+	case status.Code(err) == codes.AlreadyExists:
+		return "", fmt.Errorf("conform: the table %s exists; a run makes its own table and deletes it: give another name, or none", name)
+	case err != nil:
+		return "", explain("make the scratch table "+name, "bigtable.tables.create on the instance", err)
+	}
+	e.table = name
+	for family, a := range map[string]bigtable.Aggregator{sums: bigtable.SumAggregator{}, mins: bigtable.MinAggregator{}, maxs: bigtable.MaxAggregator{}} {
+		err := e.tables.CreateColumnFamilyWithConfig(ctx, name, family, bigtable.Family{ValueType: bigtable.AggregateType{Input: bigtable.Int64Type{}, Aggregator: a}})
+		if err != nil {
+			e.aggregates = err
+		}
+	}
+	e.view = e.tables.CreateAuthorizedView(ctx, &bigtable.AuthorizedViewConf{TableID: name, AuthorizedViewID: viewID, AuthorizedView: &bigtable.SubsetViewConf{
+		RowPrefixes: [][]byte{[]byte(viewRows)}, FamilySubsets: map[string]bigtable.FamilySubset{plain: {QualifierPrefixes: [][]byte{{}}}},
+	}})
+	return name, nil
+}
+
+// remove deletes a table, also after ctx has ended.
+func (e *env) remove(ctx context.Context, table string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	if err := e.tables.DeleteTable(ctx, table); err != nil && status.Code(err) != codes.NotFound {
+		return fmt.Errorf("conform: remove the scratch table %s, which still exists: %w", table, err)
+	}
+	return nil
+}
+
+// explain adds to the error of an admin call which right it needs.
+func explain(what, right string, err error) error {
+	switch status.Code(err) {
+	case codes.PermissionDenied:
+		return fmt.Errorf("conform: %s: this needs the permission %s, which roles/bigtable.admin has: %w", what, right, err)
+	case codes.NotFound:
+		return fmt.Errorf("conform: %s: the project or the instance does not exist: %w", what, err)
+	case codes.Unimplemented:
+		return fmt.Errorf("conform: %s: the service has no table admin API: %w", what, err)
+	}
+	return fmt.Errorf("conform: %s: %w", what, err)
+}
