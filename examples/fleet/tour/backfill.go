@@ -10,8 +10,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// backfillPoints is about how many points a back-fill stores: few enough for a start that nobody waits for.
-const backfillPoints = 60_000
+// The number of points that a back-fill stores is about backfillPoints, or backfillEach of each vehicle if that is more, and at most
+// backfillMost: some 80,000 are stored in a second.
+const (
+	backfillPoints = 150_000
+	backfillEach   = 50
+	backfillMost   = 1_000_000
+)
 
 // backfill stores the history up to now, from the newest point that the folder has, at most so long. It returns the number of points
 // and the beginning of what it stored.
@@ -24,7 +29,9 @@ func backfill(ctx context.Context, store *tsdb.Store, f *fleet, seed uint64, len
 	if newest.After(from) {
 		from = newest
 	}
-	every := max(f.every(), now.Sub(from)*time.Duration(len(f.vehicles))/backfillPoints)
+	vehicles := len(f.vehicles)
+	most := min(max(backfillPoints, backfillEach*vehicles), backfillMost)
+	every := max(f.every(), now.Sub(from)/time.Duration(most)*time.Duration(vehicles))
 	w, err := store.NewWriter(tsdb.WriterOptions{Linger: time.Millisecond})
 	if err != nil {
 		return 0, from, err
@@ -38,7 +45,7 @@ func backfill(ctx context.Context, store *tsdb.Store, f *fleet, seed uint64, len
 	for _, c := range companies {
 		sinks[c.id.String()] = telemetry.For(store, c.id).Via(w)
 	}
-	coarse := newFleet(seed, len(f.vehicles), every)
+	coarse := newFleet(seed, vehicles, every)
 	for m := range coarse.sent(from, now) {
 		if err := sinks[m.vehicle.id.String()].Enqueue(ctx, m.vehicle.entity(), m.time, m.vehicle.measure(m.time).record()); err != nil {
 			return points, from, fmt.Errorf("store the history: %w", err)

@@ -32,9 +32,8 @@ const (
 const (
 	maxVehicles = 100_000
 	maxHistory  = 7 * 24 * time.Hour
-	// rate is how many messages all vehicles together send in a second if -every is not given: no more than two cores take next to
-	// everything else that this program does.
-	rate = 500
+	// rate is how many messages all vehicles together send in a second if -every is not given: a quarter of a core.
+	rate = 1000
 	// shortest is the shortest time between two messages of a vehicle.
 	shortest = 2 * time.Second
 )
@@ -54,9 +53,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "./tidemark-fleet", "store everything in this `folder`, created if missing; a second start continues with it")
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:8090", "show the console at this `host:port`; port 0 chooses a free one")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8091", "show the console at this `host:port`; port 0 chooses a free one")
 	flags.IntVar(&o.vehicles, "vehicles", 200, "how `many` vehicles there are")
-	flags.DurationVar(&o.every, "every", 0, "the `time` between two messages of a vehicle; 0 is 2s, or longer where all together would send more than 500 a second")
+	flags.DurationVar(&o.every, "every", 0, "the `time` between two messages of a vehicle; 0 is 2s, or longer where all together would send more than 1000 a second")
 	flags.DurationVar(&o.history, "history", 6*time.Hour, "fill up to so much `time` before the start, with fewer points; 0 fills nothing")
 	flags.Uint64Var(&o.seed, "seed", 1, "another `number` gives other vehicles")
 	flags.StringVar(&o.broker, "broker", brokerAuto, "the MQTT `broker`: mosquitto starts that program, built-in is a part of this one, auto takes mosquitto if it is installed")
@@ -88,7 +87,7 @@ func (o *options) check() error {
 	case err != nil:
 		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
 	case !edge.Loopback(host):
-		return fmt.Errorf("-addr is %q; want an address of this machine only, such as 127.0.0.1:8090: the tour is not a service for others", o.addr)
+		return fmt.Errorf("-addr is %q; want an address of this machine only, such as 127.0.0.1:8091: the tour is not a service for others", o.addr)
 	case o.vehicles < 1 || o.vehicles > maxVehicles:
 		return fmt.Errorf("-vehicles is %d; want 1 to %d", o.vehicles, maxVehicles)
 	case o.every < 0 || o.every > 0 && o.every < 100*time.Millisecond || o.every > time.Hour:

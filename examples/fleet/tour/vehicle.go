@@ -117,9 +117,9 @@ type reading struct {
 	Speed    float64 `json:"speed_kmh"`
 	Battery  float64 `json:"battery_pct"`
 	Motor    float64 `json:"motor_c"`
-	Odometer float64 `json:"odometer_km"`
-	Lat      float64 `json:"lat"`
-	Lon      float64 `json:"lon"`
+	Odometer float64 `json:"total_km"`
+	Lat      float64 `json:"wgs84_lat"`
+	Lon      float64 `json:"wgs84_lon"`
 	State    string  `json:"state"`           // moving, charging, parked or fault
 	Fault    string  `json:"fault,omitempty"` // what the fault is
 }
@@ -195,9 +195,9 @@ func (r reading) record() codec.Record {
 		{Name: "speed_kmh", Value: codec.Float(r.Speed)},
 		{Name: "battery_pct", Value: codec.Float(r.Battery)},
 		{Name: "motor_c", Value: codec.Float(r.Motor)},
-		{Name: "odometer_km", Value: codec.Float(r.Odometer)},
-		{Name: "lat", Value: codec.Float(r.Lat)},
-		{Name: "lon", Value: codec.Float(r.Lon)},
+		{Name: "total_km", Value: codec.Float(r.Odometer)},
+		{Name: "wgs84_lat", Value: codec.Float(r.Lat)},
+		{Name: "wgs84_lon", Value: codec.Float(r.Lon)},
 		{Name: "state", Value: codec.Str(r.State)},
 	}
 	if r.Fault != "" {

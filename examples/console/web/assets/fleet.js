@@ -153,7 +153,7 @@ class Fleet {
     });
     this.body.replaceChildren(el("div", { class: "table columns-" + this.shownFields.length }, head, this.grid));
     this.sparks = new Sparks({
-      wanted: () => { const [from, to] = this.list.range(); return this.order.slice(from, to).map((row) => row.id); },
+      wanted: () => { if (!this.list) return []; const [from, to] = this.list.range(); return this.order.slice(from, to).map((row) => row.id); },
       load: async (ids, points) => (await this.frame.api(this.frame.path(this.dataset.name, "sparks"),
         { entity: ids, field: this.sparkField, points }, this.control.signal)).sparks,
       changed: this.redraw,

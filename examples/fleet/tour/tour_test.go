@@ -1,0 +1,242 @@
+package tour
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is a tour in this process.
+type running struct {
+	t     *testing.T
+	links map[string]string // by who logs in
+	out   *lines
+	stop  func() error
+}
+
+// lines collects what the tour prints, and tells when it has invited the user.
+type lines struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	invited chan struct{}
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := strings.Contains(l.text.String(), "Ctrl-C stops")
+	l.text.Write(p)
+	if !before && strings.Contains(l.text.String(), "Ctrl-C stops") {
+		close(l.invited)
+	}
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var invitation = regexp.MustCompile(`(?m)^  (\w+) +(http://\S+)$`)
+
+func start(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &lines{invited: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0", "-broker", "built-in"}, args...), Streams{Out: out, Err: out, Release: func() {}})
+	}()
+	r := &running{t: t, links: map[string]string{}, out: out, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-out.invited:
+	case err := <-ended:
+		ended <- nil
+		t.Fatalf("the tour ended: %v\n%s", err, out)
+	}
+	for _, m := range invitation.FindAllStringSubmatch(out.String(), -1) {
+		r.links[m[1]] = m[2]
+	}
+	return r
+}
+
+// login returns a client with the session of a link, as the page makes it.
+func (r *running) login(who string) (*http.Client, string) {
+	r.t.Helper()
+	u, err := url.Parse(r.links[who])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil)
+	client := &http.Client{Jar: jar, Transport: &http.Transport{}}
+	r.t.Cleanup(client.CloseIdleConnections)
+	base := u.Scheme + "://" + u.Host
+	response, err := client.PostForm(base+"/login", url.Values{"token": {strings.TrimPrefix(u.Fragment, "token=")}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		r.t.Fatalf("the link of %s: %s", who, response.Status)
+	}
+	return client, base
+}
+
+func read(t *testing.T, client *http.Client, address string, into any) {
+	t.Helper()
+	response, err := client.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s", address, response.Status, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newest reads the time of the newest point of acme's vehicles, and how many vehicles there are.
+func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehicles int) {
+	t.Helper()
+	var latest struct{ Rows []struct{ T float64 } }
+	read(t, client, base+"/api/acme/telemetry/latest", &latest)
+	for _, row := range latest.Rows {
+		if now := time.UnixMilli(int64(row.T)); now.After(at) {
+			at = now
+		}
+	}
+	return at, len(latest.Rows)
+}
+
+// TestTour: the first start fills the past, the vehicles' messages arrive, the console shows them to their owner, Ctrl-C stops everything,
+// and the second start continues with what is there.
+func TestTour(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-dir", dir, "-vehicles", "40", "-history", "30m", "-every", "500ms"}
+	r := start(t, args...)
+	began := time.Now()
+	client, base := r.login("acme")
+	for at, n := newest(t, client, base); !at.After(began) || n != 20; at, n = newest(t, client, base) { // live, not only history
+		time.Sleep(20 * time.Millisecond)
+	}
+	response, err := client.Get(base + "/api/globex/telemetry/latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("acme asks for globex's vehicles: %s, want 403", response.Status)
+	}
+	all, _ := r.login("operator")
+	var health struct {
+		Figures struct {
+			Writer, Journal *struct{}
+			Rollups         []struct{}
+		}
+	}
+	for health.Figures.Rollups == nil { // the worker's first pass
+		read(t, all, base+"/api/table/health", &health)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if health.Figures.Writer == nil || health.Figures.Journal == nil {
+		t.Errorf("the health is %+v, want that of a writer with a journal", health)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	stored := regexp.MustCompile(`Stored +(\d+) messages of the vehicles, (\d+) `).FindStringSubmatch(r.out.String())
+	if stored == nil || stored[1] != stored[2] || stored[1] == "0" {
+		t.Errorf("stopped with %q, want that all messages are stored", stored)
+	}
+	ended := time.Now()
+
+	r = start(t, args...)
+	history := regexp.MustCompile(`History +(\d+) points since (.+), stored in`).FindStringSubmatch(r.out.String())
+	since, err := time.ParseInLocation(time.DateTime, history[2], time.Local)
+	if err != nil || since.Before(began.Add(-time.Second).Truncate(time.Second)) || since.After(ended) {
+		t.Errorf("the second start fills the time since %v, %v; want since the end of the first, between %v and %v", since, err, began, ended)
+	}
+	client, base = r.login("acme")
+	for at, n := newest(t, client, base); !at.After(ended) || n != 20; at, n = newest(t, client, base) {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestMistakes: each mistake of the user ends the tour at once with what to do.
+func TestMistakes(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close()
+	used := t.TempDir()
+	store, err := embedded.Open(t.Context(), used+"/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, test := range []struct {
+		args  string
+		usage bool
+		want  string
+	}{
+		{"extra", true, `unexpected argument "extra"`},
+		{"-nope", true, "-nope"},
+		{"-dir=", true, "-dir is empty"},
+		{"-vehicles 0", true, "-vehicles is 0; want 1 to 100000"},
+		{"-every 1ms", true, "-every is 1ms; want 100ms to 1h, or 0"},
+		{"-history 999h", true, "-history is 999h"},
+		{"-broker best", true, `-broker is "best"`},
+		{"-addr nowhere", true, `-addr is "nowhere"`},
+		{"-addr 0.0.0.0:0", true, "this machine only"},
+		{"-addr " + lis.Addr().String() + " -dir " + t.TempDir(), false, "choose another address with -addr"},
+		{"-addr 127.0.0.1:0 -dir " + used, false, "choose another folder with -dir"},
+	} {
+		err := Run(t.Context(), strings.Fields(test.args), Streams{Out: io.Discard, Err: io.Discard, Release: func() {}})
+		if _, usage := errors.AsType[*UsageError](err); err == nil || usage != test.usage || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.args, err, test.want)
+		}
+	}
+	var help bytes.Buffer
+	if err := Run(t.Context(), []string{"-help"}, Streams{Out: &help}); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-vehicles") {
+		t.Errorf("-help: %v, %s", err, help.String())
+	}
+}
+
+// TestManyVehicles: ten thousand vehicles send no more messages in a second than the tour can store.
+func TestManyVehicles(t *testing.T) {
+	for n, want := range map[int]time.Duration{1: 2 * time.Second, 200: 2 * time.Second, 1000: 2 * time.Second, 10_000: 10 * time.Second, maxVehicles: 100 * time.Second} {
+		o, err := parse([]string{"-vehicles", fmt.Sprint(n)}, io.Discard)
+		if err != nil || o.every != want {
+			t.Errorf("%d vehicles send every %v, %v; want %v", n, o.every, err, want)
+		}
+	}
+}
