@@ -115,10 +115,10 @@ func reversed(n uint64) string {
 func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, of := range map[string]func(int) []string{
-		"meter points":   func(int) []string { return []string{fmt.Sprintf("14%011d", rng.IntN(1e11))} },
+		"meter points":   func(int) []string { return []string{fmt.Sprintf("14%011d", rng.Int64N(1e11))} },
 		"serial numbers": func(int) []string { return []string{fmt.Sprint(1_500_000_000 + rng.IntN(5e8))} },
 		"S2 cells":       func(int) []string { return []string{fmt.Sprint(uint64(0x132f6)<<44 + rng.Uint64N(1<<44))} },
-		"behind a site":  func(i int) []string { return []string{sites[i%10], fmt.Sprintf("14%011d", rng.IntN(1e11))} },
+		"behind a site":  func(i int) []string { return []string{sites[i%10], fmt.Sprintf("14%011d", rng.Int64N(1e11))} },
 	} {
 		for _, r := range []float64{0.001, 4} {
 			es := entities(500, r, of)

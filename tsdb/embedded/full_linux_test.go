@@ -39,7 +39,7 @@ func used(t *testing.T, dir string) int64 {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		t.Fatal(err)
 	}
-	return int64(s.Blocks-s.Bfree) * s.Bsize
+	return int64(s.Blocks-s.Bfree) * int64(s.Bsize)
 }
 
 func blob(n int) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -182,7 +183,7 @@ func TestHotRow(t *testing.T) {
 func TestBufferWithoutBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := options()
-		opts.BufferEntries, opts.BufferBytes = 1<<62, 1<<63-1
+		opts.BufferEntries, opts.BufferBytes = math.MaxInt, math.MaxInt64
 		q := New(&service{t: t, takes: time.Second}, opts)
 		for i := range 1000 {
 			if err := q.TryEnqueue(item("a", fmt.Sprint(i))); err != nil {

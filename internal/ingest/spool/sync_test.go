@@ -45,7 +45,7 @@ func TestSyncFails(t *testing.T) {
 	s = open(t, dir, o)
 	want(t, "records", all(t, s), []string{"0:a"})
 	appendAll(t, s, "d")
-	want(t, "records", all(t, reopen(t, s, dir, o)), []string{"0:a", fmt.Sprintf("%d:d", 1+gap)})
+	want(t, "records", all(t, reopen(t, s, dir, o)), []string{"0:a", fmt.Sprintf("%d:d", uint64(1+gap))})
 }
 
 // A journal that was closed has its last commit. If that is lost later, Open reports it.
