@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -17,10 +19,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-var errUnexpected = errors.New("not as expected")
+var (
+	errUnexpected = errors.New("not as expected")
+	errIncomplete = errors.New("the load was not executed as a whole, so the figures are of a part of it")
+)
 
 // lab compares row keys before a table exists.
 func (a *app) lab() *cli.Command {
+	heatmaps := &cli.StringFlag{Name: "heatmaps", Usage: "write a recording for each candidate to this `folder`, for tidectl heatmap"}
 	run := []cli.Flag{
 		&cli.StringSliceFlag{Name: "candidate", Usage: "only the candidate of this `name`; may be repeated"},
 		&cli.FloatFlag{Name: "scale", Usage: "the `part` of entities and queries that is executed", Value: 0.01},
@@ -28,7 +34,7 @@ func (a *app) lab() *cli.Command {
 		&cli.IntFlag{Name: "concurrency", Usage: "how many `requests` are under way", Value: 16},
 		&cli.DurationFlag{Name: "max-time", Usage: "end each candidate after this `time`, and report what was done; 10m by default"},
 		&cli.BoolFlag{Name: "cloud", Usage: "run on scratch tables of --project and --instance, which are made and removed"},
-		&cli.StringFlag{Name: "heatmaps", Usage: "write a recording for each candidate to this `folder`, for tidectl heatmap"},
+		heatmaps,
 	}
 	html := &cli.StringFlag{Name: "html", Usage: "write the report as a page to this `file`"}
 	return &cli.Command{
@@ -59,7 +65,7 @@ func (a *app) lab() *cli.Command {
 			},
 			{
 				Name: "simulate", Usage: "compute the whole load with a model of tablets and nodes, and rank the candidates", ArgsUsage: "FILE", HideHelpCommand: true,
-				Flags:  []cli.Flag{html},
+				Flags:  []cli.Flag{html, heatmaps},
 				Action: a.labReport(func(p *lab.Plan, ctx context.Context, _ lab.RunOptions) (*lab.Report, error) { return p.Simulate(ctx) }),
 			},
 			{
@@ -205,12 +211,16 @@ func (a *app) finishLab(c *cli.Command, report *lab.Report, failed error) error 
 	if report == nil {
 		return failed
 	}
-	unmet := report.Unmet()
+	unmet, failures := report.Unmet(), report.Failures()
 	err := a.print(struct {
 		*lab.Report
-		Unmet []string `json:"unmet"`
-	}{report, unmet}, func(w *tabwriter.Writer) {
+		Failures []string `json:"failures"`
+		Unmet    []string `json:"unmet"`
+	}{report, failures, unmet}, func(w *tabwriter.Writer) {
 		_ = report.WriteText(w)
+		for _, f := range failures {
+			fmt.Fprintln(w, "failed: "+strings.Trim(strconv.Quote(f), `"`)) // errors may have bytes that a terminal obeys
+		}
 		for _, u := range unmet {
 			fmt.Fprintln(w, "not as expected: "+u)
 		}
@@ -221,10 +231,12 @@ func (a *app) finishLab(c *cli.Command, report *lab.Report, failed error) error 
 	if name := c.String("html"); name != "" {
 		err = errors.Join(err, writePrivate(name, report.WriteHTML))
 	}
-	if failed != nil || err != nil {
+	switch {
+	case failed != nil || err != nil:
 		return errors.Join(failed, err)
-	}
-	if len(unmet) > 0 {
+	case len(failures) > 0:
+		return errIncomplete
+	case len(unmet) > 0:
 		return errUnexpected
 	}
 	return nil
@@ -235,11 +247,15 @@ func saveHeatmaps(dir string, report *lab.Report) error {
 		return err
 	}
 	for i, c := range report.Candidates {
-		if c.Measured == nil {
-			continue
+		if c.Measured != nil {
+			if err := c.Measured.Heatmap.Save(filepath.Join(dir, fmt.Sprintf("%d.heat", i+1))); err != nil {
+				return err
+			}
 		}
-		if err := c.Measured.Heatmap.Save(filepath.Join(dir, fmt.Sprintf("%d.heat", i+1))); err != nil {
-			return err
+		if c.Simulated != nil {
+			if err := c.Simulated.Heatmap.Save(filepath.Join(dir, fmt.Sprintf("%d-simulated.heat", i+1))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -47,11 +47,20 @@ func TestLab(t *testing.T) {
 	if err := os.WriteFile(file("small.yaml"), []byte(small), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ok("not those of Bigtable", "lab", "run", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--heatmaps", file("maps"), file("small.yaml"))
+	others := []string{"lab", "run", "--candidate", "time first", "--scale", "1", "--speed", "3600"}
+	refused(exitChanges, "not as expected", append(others, "--heatmaps", file("maps"), file("small.yaml"))...) // nothing is known of the one in use
 	ok("rows by key", "heatmap", "show", file("maps/1.heat"))
+	text, expected, _ := strings.Cut(small, "expect:")
+	if err := os.WriteFile(file("free.yaml"), []byte(text), 0o600); err != nil || !strings.Contains(expected, "rows_per_query") {
+		t.Fatal(err)
+	}
+	ok("not those of Bigtable", append(others, file("free.yaml"))...)
+	refused(exitFailed, "not executed as a whole", append(others, "--max-time", "1ms", file("free.yaml"))...)
+	refused(exitFailed, "not executed as a whole", append(others, "--max-time", "1ms", file("small.yaml"))...)
 	refused(exitChanges, "not as expected", "lab", "run", "--candidate", "entity first", "--scale", "1", "--speed", "3600", "-o", "json", file("small.yaml"))
-	ok("Ranking", "lab", "simulate", "--html", file("r.html"), file("small.yaml"))
-	ok("Ranking", "lab", "compare", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--html", file("r.html"), file("small.yaml"))
+	ok("Ranking", "lab", "simulate", "--html", file("r.html"), "--heatmaps", file("maps"), file("small.yaml"))
+	ok("", "heatmap", "show", "--png", file("simulated.png"), file("maps/4-simulated.heat"))
+	ok("Ranking", "lab", "compare", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--html", file("r.html"), file("free.yaml"))
 	if page, err := os.ReadFile(file("r.html")); err != nil || !strings.Contains(string(page), "heatmap of the run") {
 		t.Errorf("the page has %d bytes, %v", len(page), err)
 	}

@@ -104,8 +104,12 @@ func (a *app) groups() *cli.Command {
 			share := given
 			if by := c.String("by"); by != "" {
 				share = slices.Index(key, by) + 1
+				allowed := key[max(given-1, 0) : len(key)-1]
+				if len(allowed) == 0 {
+					return usageError{fmt.Errorf("--by is %q, and the entities of dataset %s share no key field: %s is the only one; leave out --by", by, v.Describe().Name, key[0])}
+				}
 				if share < max(given, 1) || share == len(key) {
-					return usageError{fmt.Errorf("--by is %q; want one of %s", by, strings.Join(key[max(given-1, 0):len(key)-1], ", "))}
+					return usageError{fmt.Errorf("--by is %q; want one of %s", by, strings.Join(allowed, ", "))}
 				}
 			}
 			header := slices.Concat(key[:share], q.columns.Header())

@@ -49,7 +49,7 @@ type Constant struct {
 
 const (
 	pageOfPerformance = "https://cloud.google.com/bigtable/docs/performance"
-	pageOfQuotas      = "https://cloud.google.com/bigtable/quotas"
+	pageOfStorage     = "https://cloud.google.com/bigtable/docs/choosing-ssd-hdd"
 	pageOfOverview    = "https://cloud.google.com/bigtable/docs/overview"
 	pageOfScaling     = "https://cloud.google.com/bigtable/docs/scaling"
 	pageOfHotTablets  = "https://cloud.google.com/bigtable/docs/hot-tablets"
@@ -190,7 +190,7 @@ func Constants() []Constant {
 		{Name: "scans of a node", Meaning: "instead of reads and writes", Value: "220 MB/s on SSD, 180 MB/s on HDD", Source: pageOfPerformance},
 		{Name: "target of the CPU", Meaning: "most of a node's CPU where latency matters", Value: "60%", Source: pageOfPerformance},
 		{Name: "target of the storage", Meaning: "most of a node's storage where latency matters", Value: "60%", Source: pageOfPerformance},
-		{Name: "storage of a node", Meaning: "most bytes that a cluster stores for each node", Value: "5 TB on SSD, 16 TB on HDD", Source: pageOfQuotas},
+		{Name: "storage of a node", Meaning: "most bytes that a cluster stores for each node", Value: "5 TB on SSD, 16 TB on HDD", Source: pageOfStorage},
 		{Name: "a tablet's part of a node", Meaning: "a tablet is on one node, and may use all of its CPU", Value: "up to 100%", Source: pageOfHotTablets},
 		{Name: "splits, merges and moves", Meaning: "busy or large tablets are split, small ones with little load are merged, and tablets move between nodes; not documented: when", Value: "", Source: pageOfOverview},
 		{Name: "node scaling factor", Meaning: "two nodes work as one of twice the size", Value: "1 or 2", Source: pageOfScaling},

@@ -39,7 +39,7 @@ func TestRefuses(t *testing.T) {
 		{func(in *input) { in.load.Reads = []tablets.Read{{First: 4, Last: 5}} }, "Reads[0].First is 4; want a front: 0 to 3"},
 		{func(in *input) { in.load.Reads = []tablets.Read{{Last: 1, Rate: -1}} }, "Reads[0].Rate is -1"},
 		{func(in *input) { in.load.Reads = []tablets.Read{{Last: 1, Rows: 1e10}} }, "Reads[0].Rows is 1e+10"},
-		{func(in *input) { in.load.Reads = make([]tablets.Read, 1001) }, "Reads is 1001 long"},
+		{func(in *input) { in.load.Reads = make([]tablets.Read, 4001) }, "Reads is 4001 long"},
 		{func(in *input) { in.load.Jumps = []tablets.Jump{{Last: 2}} }, "Jumps[0].Every is 0s; want at least 1s"},
 		{func(in *input) {
 			in.load.Jumps = []tablets.Jump{{Last: 2, Every: time.Hour}, {First: 1, Last: 3, Every: time.Hour}}

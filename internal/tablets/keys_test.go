@@ -30,30 +30,37 @@ func TestKeys(t *testing.T) {
 		{"tenant#salt(3)#time", []func(int) int{tenant, salt}, "[0 3] [1] [2] [6] [4 7] [5] [9] [10] [8 11]"},
 		{"line#device#~time", []func(int) int{line, device}, "[1] [3] [5] [7] [9] [11] [0] [2] [4] [6] [8] [10]"},
 	} {
-		f, err := tablets.Keys{Entities: 12, Prefix: test.prefix, Writes: 24, Stored: 12e6, Share: func(e int) float64 { return float64(1 + e%2) }, Moves: true, RowBytes: 50}.Fronts()
+		order, err := tablets.NewOrder(12, test.prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lists := make([][]int, len(f.List))
-		for e := range 12 {
-			lists[f.Of(e)] = append(lists[f.Of(e)], e)
+		list, err := tablets.Keys{Order: order, Writes: 24, Stored: 12e6, Share: func(e int) float64 { return float64(1 + e%2) }, Moves: true, RowBytes: 50}.Fronts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := make([][]int, order.Len())
+		for i := range lists {
+			lists[i] = slices.Collect(order.Each(i))
 		}
 		var got []string
 		writes := 0.0
-		for i, list := range lists {
-			got = append(got, fmt.Sprint(list))
+		for i, entities := range lists {
+			got = append(got, fmt.Sprint(entities))
 			want := 0.0
-			for _, e := range list {
+			for _, e := range entities {
 				want += 24. / 18 * float64(1+e%2)
 			}
-			near(t, fmt.Sprintf("%s: the writes of front %d", test.name, i), f.List[i].Writes, want, 1e-9)
-			near(t, fmt.Sprintf("%s: the bytes of front %d", test.name, i), f.List[i].Stored, want*12e6/24, 1e-3)
-			writes += f.List[i].Writes
-			if n := f.Entities(i); n != len(list) || !f.List[i].Moves || f.List[i].RowBytes != 50 {
-				t.Errorf("%s: front %d of %d entities is %+v", test.name, i, n, f.List[i])
+			near(t, fmt.Sprintf("%s: the writes of front %d", test.name, i), list[i].Writes, want, 1e-9)
+			near(t, fmt.Sprintf("%s: the bytes of front %d", test.name, i), list[i].Stored, want*12e6/24, 1e-3)
+			writes += list[i].Writes
+			if n := order.Entities(i); n != len(entities) || !list[i].Moves || list[i].RowBytes != 50 {
+				t.Errorf("%s: front %d of %d entities is %+v", test.name, i, n, list[i])
 			}
-			if e := f.Any(i, rand.New(rand.NewPCG(1, 1))); !slices.Contains(list, e) {
-				t.Errorf("%s: entity %d is not of front %d", test.name, e, i)
+			for first := range 12 { // those from first on, if the front has some
+				e := order.Any(i, first, 12, rand.New(rand.NewPCG(1, 1)))
+				if !slices.Contains(entities, e) || e < first && slices.Max(entities) >= first {
+					t.Errorf("%s: entity %d is not of front %d, or below %d", test.name, e, i, first)
+				}
 			}
 		}
 		if s := strings.Join(got, " "); s != test.want {
@@ -64,32 +71,40 @@ func TestKeys(t *testing.T) {
 
 // TestManyEntities: five million entities become fronts of neighbours, without losing a write.
 func TestManyEntities(t *testing.T) {
-	f, err := tablets.Keys{Entities: 5_000_000, Writes: 8000, Prefix: []func(int) int{func(e int) int { return e }}}.Fronts()
+	order, err := tablets.NewOrder(5_000_000, []func(int) int{func(e int) int { return e }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Joined != 39 || len(f.List) != 128_206 || f.Of(4_999_999) != 128_205 {
-		t.Errorf("there are %d fronts of %d entities", len(f.List), f.Joined)
+	list, err := tablets.Keys{Order: order, Writes: 8000}.Fronts()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if first, last := f.Of(500), f.Of(999); first != 12 || last != 25 {
-		t.Errorf("entities 500 and 999 have the fronts %d and %d", first, last)
+	if order.Joined != 39 || len(list) != 128_206 || order.Entities(0) != 39 || order.Entities(128_205) != 5 {
+		t.Errorf("there are %d fronts of %d entities", len(list), order.Joined)
 	}
-	r := run(t, tablets.Load{Fronts: f.List}, tablets.Cluster{Nodes: 3}, tablets.Options{})
+	r := run(t, tablets.Load{Fronts: list}, tablets.Cluster{Nodes: 3}, tablets.Options{})
 	near(t, "the requests", r.Offered.Writes, 8000*3600, 1)
 }
 
 func TestKeysRefuses(t *testing.T) {
-	for _, test := range []struct {
-		keys tablets.Keys
-		want string
-	}{
-		{tablets.Keys{}, "Entities is 0; want 1 to 20000000"},
-		{tablets.Keys{Entities: 2, Prefix: []func(int) int{func(e int) int { return -e }}}, "Prefix[0] of entity 1 is -1"},
-		{tablets.Keys{Entities: 2, Share: func(int) float64 { return -1 }}, "Share of entity 0 is -1; want a number that is not negative"},
-		{tablets.Keys{Entities: 2, Writes: 1, Share: func(int) float64 { return 0 }}, "Share is 0 for all entities"},
+	for want, parts := range map[string][]func(int) int{
+		"Entities is 0; want 1 to 20000000": nil,
+		"part 0 of entity 1 is -1":          {func(e int) int { return -e }},
 	} {
-		if _, err := test.keys.Fronts(); !errors.Is(err, tablets.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("the error is %v, want one with %q", err, test.want)
+		if _, err := tablets.NewOrder(len(parts)*2, parts); !errors.Is(err, tablets.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	order, err := tablets.NewOrder(2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, keys := range map[string]tablets.Keys{
+		"Share of entity 0 is -1; want a number that is not negative": {Order: order, Share: func(int) float64 { return -1 }},
+		"Share is 0 for all entities":                                 {Order: order, Writes: 1, Share: func(int) float64 { return 0 }},
+	} {
+		if _, err := keys.Fronts(); !errors.Is(err, tablets.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
 }

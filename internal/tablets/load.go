@@ -14,7 +14,7 @@ var ErrInvalid = invalid.ErrInput
 // The limits of a Load. They bound the memory of a simulation at about 100 bytes a front.
 const (
 	MaxFronts = 4 << 20
-	MaxReads  = 1000
+	MaxReads  = 4000
 	MaxJumps  = 10_000
 	MaxCurves = 256
 
@@ -88,8 +88,8 @@ type Load struct {
 	Splits []int
 }
 
-// check returns an error that names the first thing that is not allowed.
-func (l *Load) check() error {
+// Check returns an error that names the first thing that is not allowed. Simulate does the same.
+func (l *Load) Check() error {
 	if len(l.Fronts) == 0 {
 		return invalid.New(ErrInvalid, "Fronts", "empty", "at least 1")
 	}

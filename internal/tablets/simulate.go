@@ -62,7 +62,7 @@ func Simulate(ctx context.Context, load Load, cluster Cluster, options Options) 
 }
 
 func newSimulation(load Load, cluster Cluster, options Options) (*simulation, error) {
-	if err := load.check(); err != nil {
+	if err := load.Check(); err != nil {
 		return nil, err
 	}
 	if err := cluster.check(); err != nil {

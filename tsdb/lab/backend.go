@@ -3,21 +3,16 @@ package lab
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
@@ -47,7 +42,7 @@ func openEngine(ctx context.Context, parent string, dial []grpc.DialOption) (_ *
 			err = errors.Join(err, b.close())
 		}
 	}()
-	dir, err := os.MkdirTemp(parent, "tidemark-lab-")
+	dir, err := os.MkdirTemp(parent, scratchName)
 	if err != nil {
 		return nil, err
 	}
@@ -107,20 +102,4 @@ func openCloud(ctx context.Context, c tsdb.Config, dial []grpc.DialOption) (_ *b
 		b.closed = append(b.closed, b.admin.Close)
 	}
 	return b, nil
-}
-
-// scratchTable returns the name of a table that no other program has.
-func scratchTable() string { return "tidemark-lab-" + strings.ToLower(rand.Text()[:16]) }
-
-// removeTimeout bounds the removal of a scratch table, also after the run was cancelled.
-const removeTimeout = time.Minute
-
-// remove deletes the scratch table. It works after ctx has ended.
-func (b *backend) remove(ctx context.Context, table string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
-	defer cancel()
-	if err := b.admin.DeleteTable(ctx, table); err != nil && status.Code(err) != codes.NotFound { // it was not made yet
-		return fmt.Errorf("remove the scratch table %s, which still exists: %w", table, err)
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // heaviest is a driver that notes the most bytes of payloads in a request.
@@ -76,7 +77,7 @@ func TestRemoveWithoutTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	if err := b.remove(t.Context(), scratchTable()); err != nil {
+	if err := b.remove(t.Context(), scratchTable(time.Now(), time.Minute)); err != nil {
 		t.Errorf("removing a table that was never made: %v, want no error", err)
 	}
 }
@@ -121,6 +122,24 @@ expect: {best: true}
 	}
 }
 
+// TestUnmetWithoutTheCandidate: an expectation of a candidate that was left out is not met. A file that expects nothing has none.
+func TestUnmetWithoutTheCandidate(t *testing.T) {
+	for expect, want := range map[string]int{"{candidate: x}": 0, "{candidate: x, best: true}": 1, "{candidate: y, p99: 1s}": 0} {
+		p := planOf(t, `
+datasets: [{name: d, fields: [a], entities: 60, every: 1m}]
+candidates: [{name: x, key: a#time}, {name: y, key: time#a}]
+expect: `+expect)
+		r := p.report(p.candidates[1:])
+		r.Candidates[0].Measured = &Measured{Points: 1, Failed: 7, FirstError: "lost"}
+		if got := r.Unmet(); len(got) != want || want > 0 && !strings.Contains(got[0], "nothing is known of the candidate in use, x") {
+			t.Errorf("%s: unmet is %q, want %d", expect, got, want)
+		}
+		if got := r.Failures(); len(got) != 1 || got[0] != "7 points of y were not stored; the first error is: lost" {
+			t.Errorf("the failures are %q", got)
+		}
+	}
+}
+
 // TestPageWithoutHeatmaps: a report that was read from JSON has no heatmaps, and is shown.
 func TestPageWithoutHeatmaps(t *testing.T) {
 	r := &Report{Candidates: []CandidateReport{{Name: "x", Measured: new(Measured), Simulated: new(Simulated)}}}
@@ -140,7 +159,7 @@ candidates: [{key: dataset#tenant#salt(16)#a#time}]
 `)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := p.fronts(p.candidates[0])
+	_, err := p.frontsOf(p.candidates[0])
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "entities is 21000000 in all datasets") {
 		t.Errorf("got %v, want ErrInvalid with the number of entities", err)

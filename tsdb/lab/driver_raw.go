@@ -165,19 +165,17 @@ func (d *rawDriver) query(ctx context.Context, o op) error {
 		return d.latest(ctx, o.of, o.entity, o.time)
 	case latestMany:
 		entities := d.l.many(o)
-		errs, slots := make(chan error, len(entities)), make(chan struct{}, 128) // as many as the SDK has under way
-		for _, e := range entities {
+		errs, slots := make([]error, len(entities)), make(chan struct{}, 128) // as many as the SDK has under way
+		requests := newGroup(ctx)
+		for i, e := range entities {
 			slots <- struct{}{}
-			go func() {
-				errs <- d.latest(ctx, o.of, e, o.time)
-				<-slots
-			}()
+			requests.start(func(ctx context.Context) {
+				defer func() { <-slots }()
+				errs[i] = d.latest(ctx, o.of, e, o.time)
+			})
 		}
-		var all []error
-		for range entities {
-			all = append(all, <-errs)
-		}
-		return errors.Join(all...)
+		requests.wait()
+		return errors.Join(errs...)
 	case under:
 		return d.read(ctx, d.scan(o.of, o.entity, o.query.fields, o.time.Add(-2*s.every), o.time.Add(time.Millisecond)))
 	}

@@ -108,8 +108,9 @@ func (d *sdkDriver) write(ctx context.Context, ops []op) (failed int, err error)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for _, o := range ops {
+		payload := d.l.datasets[o.of].payload(o)
 		wait.Add(1)
-		_ = d.repo(o.of, o.entity).Via(d.writer).EnqueueFunc(ctx, d.entity(o.of, o.entity), o.time, d.l.datasets[o.of].payload(o), func(out tsdb.Outcome) {
+		_ = d.repo(o.of, o.entity).Via(d.writer).EnqueueFunc(ctx, d.entity(o.of, o.entity), o.time, payload, func(out tsdb.Outcome) {
 			if out.State != tsdb.Stored {
 				mu.Lock()
 				failed++

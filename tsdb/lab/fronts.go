@@ -2,10 +2,7 @@ package lab
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -23,12 +20,14 @@ type fronts struct {
 	squares []float64 // by dataset: the sum of the squares of the entities' shares of the writes
 }
 
-// frontRange is the part of the key space that one kind of rows of a dataset has.
+// frontRange is the part of the key space that one kind of rows has.
 type frontRange struct {
-	*tablets.Fronts
-	of    int // the dataset
-	first int // its first front in the load
-	kind  string
+	*tablets.Order
+	list     []tablets.Front
+	of       []int // the datasets: several if their keys differ only after the time
+	kind     string
+	first    int // its first front in the load
+	rowBytes float64
 }
 
 // The rows that a dataset has.
@@ -45,8 +44,8 @@ const (
 	pointOfHead    = 20.0 // bytes of a point in a head, besides its payload
 )
 
-// fronts returns the load of a candidate, on a new table.
-func (p *Plan) fronts(c *candidate) (*fronts, error) {
+// fronts returns the load of each candidate, on a new table. It fails with ErrInvalid if the model cannot compute it.
+func (p *Plan) fronts(chosen []*candidate) ([]*fronts, error) {
 	entities := 0
 	for _, d := range p.datasets {
 		entities += d.entities
@@ -54,32 +53,94 @@ func (p *Plan) fronts(c *candidate) (*fronts, error) {
 	if entities > tablets.MaxEntities { // each takes memory
 		return nil, invalid.New(ErrInvalid, "entities", fmt.Sprintf("%d in all datasets", entities), fmt.Sprintf("up to %d for a simulation", tablets.MaxEntities))
 	}
-	f := &fronts{l: p.scaled(1), c: c}
-	for i, d := range f.l.datasets {
-		f.load.Curves = append(f.load.Curves, func(at time.Duration) float64 { return d.rate(p.starts, at) / d.average() })
-		if err := f.addDataset(i, d); err != nil {
-			return nil, err
+	pop := newPopulation(p)
+	var out []*fronts
+	for _, c := range chosen {
+		f := &fronts{l: pop.l, c: c, squares: pop.squares}
+		for _, d := range f.l.datasets {
+			f.load.Curves = append(f.load.Curves, func(at time.Duration) float64 { return d.rate(p.starts, at) / d.average() })
 		}
+		err := f.addDatasets(pop)
+		for _, q := range p.queries {
+			if err == nil {
+				f.addQuery(q)
+			}
+		}
+		if err == nil {
+			err = f.load.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the model cannot compute candidate %s: %w", c.name, err)
+		}
+		out = append(out, f)
 	}
-	for _, q := range p.queries {
-		f.addQuery(q)
-	}
-	return f, nil
+	return out, nil
 }
 
 // average returns how many points a second all entities write, if the time of the day and bursts are left out.
 func (d *dataset) average() float64 { return float64(d.entities) / d.every.Seconds() }
 
-// addDataset adds the fronts of a dataset's points, and of its heads and rollups.
-func (f *fronts) addDataset(of int, d *sized) error {
-	shares, squares := d.shares()
-	f.squares = append(f.squares, squares)
-	keys := tablets.Keys{
-		Entities: d.n, Prefix: f.prefix(of, f.c.keys[of].beforeTime()), Moves: f.moves(of), Curve: of + 1,
-		Share:  func(entity int) float64 { return shares[entity] },
-		Writes: d.average(), RowBytes: float64(d.bytes + perRow), Stored: d.average() * d.keep.Seconds() * float64(d.bytes+perRow),
+// rowBytes is the size of a row of a point.
+func (d *dataset) rowBytes() float64 { return float64(d.bytes + perRow) }
+
+// addDatasets adds the fronts of all datasets: each has its own, unless their keys differ only after the time.
+func (f *fronts) addDatasets(pop *population) error {
+	if f.together() {
+		return f.addTogether(pop)
 	}
-	if err := f.add(of, pointRows, keys); err != nil {
+	for of, d := range f.l.datasets {
+		if err := f.addDataset(pop, of, d); err != nil {
+			return fmt.Errorf("dataset %s: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+// together reports whether nothing before the time tells the datasets apart, so that their rows arrive at the same places.
+func (f *fronts) together() bool {
+	return len(f.l.datasets) > 1 && !f.c.native() && !slices.Contains(f.c.keys[0].beforeTime(), element{kind: datasetElement})
+}
+
+// addTogether adds fronts that all datasets share. Their rows have the mean size, and their rate follows the sum of the datasets' curves.
+func (f *fronts) addTogether(pop *population) error {
+	keys := tablets.Keys{Moves: f.moves(0), Curve: len(f.load.Curves) + 1}
+	of := make([]int, len(f.l.datasets))
+	for i, d := range f.l.datasets {
+		of[i] = i
+		keys.Writes += d.average()
+		keys.RowBytes += d.average() * d.rowBytes()
+		keys.Stored += d.average() * d.rowBytes() * d.keep.Seconds()
+	}
+	keys.RowBytes /= keys.Writes
+	f.load.Curves = append(f.load.Curves, func(at time.Duration) float64 {
+		rate := 0.0
+		for _, d := range f.l.datasets {
+			rate += d.rate(f.l.starts, at)
+		}
+		return rate / keys.Writes
+	})
+	keys.Share = func(entity int) float64 {
+		i := pop.datasetOf(entity)
+		return pop.shares[i][entity-pop.first[i]] * f.l.datasets[i].average()
+	}
+	var err error
+	if keys.Order, err = pop.order(f.c, of); err != nil {
+		return err
+	}
+	return f.add(of, pointRows, keys)
+}
+
+// addDataset adds the fronts of a dataset's points, and of its heads and rollups.
+func (f *fronts) addDataset(pop *population, of int, d *sized) error {
+	order, err := pop.order(f.c, []int{of})
+	if err != nil {
+		return err
+	}
+	keys := tablets.Keys{
+		Order: order, Moves: f.moves(of), Curve: of + 1, Share: func(entity int) float64 { return pop.shares[of][entity] },
+		Writes: d.average(), RowBytes: d.rowBytes(), Stored: d.average() * d.keep.Seconds() * d.rowBytes(),
+	}
+	if err := f.add([]int{of}, pointRows, keys); err != nil {
 		return err
 	}
 	entities := keys
@@ -87,7 +148,7 @@ func (f *fronts) addDataset(of int, d *sized) error {
 	if f.c.native() && f.c.heads > 0 {
 		head := entities // a row of each entity, which each point writes
 		head.Stored = float64(d.n*f.c.heads) * (float64(d.bytes) + pointOfHead)
-		if err := f.add(of, headRows, head); err != nil {
+		if err := f.add([]int{of}, headRows, head); err != nil {
 			return err
 		}
 	}
@@ -96,34 +157,42 @@ func (f *fronts) addDataset(of int, d *sized) error {
 		buckets := float64(d.n) * min(1/f.c.rollup.Seconds(), 1/d.every.Seconds())
 		marks := entities
 		marks.Writes, marks.RowBytes, marks.Stored = d.average()+buckets, perRow, buckets*d.keep.Seconds()*perRow
-		if err := f.add(of, rollupRows, marks); err != nil {
+		if err := f.add([]int{of}, rollupRows, marks); err != nil {
 			return err
 		}
-		n := f.of(of, pointRows)
-		f.read(n.first, n.first+len(n.List), tablets.Read{Rate: buckets, Rows: max(d.average()/buckets, 1)}, d)
+		f.read(f.of(of, pointRows), tablets.Read{Rate: buckets, Rows: max(d.average()/buckets, 1)}, d)
 	}
 	return nil
 }
 
-func (f *fronts) add(of int, kind string, keys tablets.Keys) error {
+func (f *fronts) add(of []int, kind string, keys tablets.Keys) error {
 	f.stored += keys.Stored
 	keys.Stored = 0
-	made, err := keys.Fronts()
+	list, err := keys.Fronts()
 	if err != nil {
-		return fmt.Errorf("fronts of dataset %s: %w", f.l.datasets[of].name, err)
+		return err
 	}
-	f.ranges = append(f.ranges, frontRange{made, of, len(f.load.Fronts), kind})
-	f.load.Fronts = append(f.load.Fronts, made.List...)
+	f.ranges = append(f.ranges, frontRange{keys.Order, list, of, kind, len(f.load.Fronts), keys.RowBytes})
+	f.load.Fronts = append(f.load.Fronts, list...)
 	return nil
 }
 
 // of returns the fronts of a kind of rows of a dataset, or those of its points if there are none.
 func (f *fronts) of(of int, kind string) *frontRange {
-	i := slices.IndexFunc(f.ranges, func(r frontRange) bool { return r.of == of && r.kind == kind })
+	i := slices.IndexFunc(f.ranges, func(r frontRange) bool { return slices.Contains(r.of, of) && r.kind == kind })
 	if i < 0 {
 		return f.of(of, pointRows)
 	}
 	return &f.ranges[i]
+}
+
+// crowd is how many rows arrive at the places of a dataset for each row of its own.
+func (f *fronts) crowd(r *frontRange, of int) float64 {
+	all := 0.0
+	for _, i := range r.of {
+		all += f.l.datasets[i].average()
+	}
+	return all / f.l.datasets[of].average()
 }
 
 // moves reports whether later points have later keys.
@@ -131,49 +200,9 @@ func (f *fronts) moves(of int) bool {
 	return slices.ContainsFunc(f.c.keys[of].elements, func(e element) bool { return e.kind == timeElement })
 }
 
-// shares returns the share of the writes of each entity, and the sum of their squares.
-func (s *sized) shares() (shares []float64, squares float64) {
-	shares = make([]float64, s.n)
-	all := integral(float64(s.n+1), s.skew)
-	for rank, before := 0, 0.0; rank < s.n; rank++ {
-		next := integral(float64(rank+2), s.skew) / all
-		shares[s.at(rank)] = next - before
-		squares += (next - before) * (next - before)
-		before = next
-	}
-	return shares, squares
-}
-
 // beforeTime returns the elements before the time.
 func (l layout) beforeTime() []element {
 	return l.elements[:slices.IndexFunc(l.elements, element.isTime)]
-}
-
-// prefix returns the parts of a key, as numbers in their order.
-func (f *fronts) prefix(of int, before []element) (parts []func(entity int) int) {
-	s, key := f.l.datasets[of], f.c.keys[of]
-	for _, e := range before {
-		switch e.kind {
-		case tenantElement:
-			tenants := make([]int32, s.n)
-			for t, first := range s.tenants {
-				for i := first; i < s.n && (t+1 == len(s.tenants) || i < s.tenants[t+1]); i++ {
-					tenants[i] = int32(t)
-				}
-			}
-			parts = append(parts, func(entity int) int { return int(tenants[entity]) })
-		case fieldElement:
-			shared := s.fields[e.n].shared
-			parts = append(parts, func(entity int) int { return entity / shared })
-		case saltElement:
-			salts := make([]uint8, s.n)
-			for i := range salts {
-				salts[i] = uint8(key.salt(i))
-			}
-			parts = append(parts, func(entity int) int { return int(salts[entity]) })
-		}
-	}
-	return parts
 }
 
 // addQuery adds what a query reads, with the fewest rows that its candidate's driver needs.
@@ -187,30 +216,35 @@ func (f *fronts) addQuery(q *query) {
 	case latest, latestMany:
 		rate := q.rate
 		if q.kind == latestMany {
-			rate *= float64(q.entities)
+			rate *= f.l.asked(q)
 		}
 		if whole { // heads are rows, too: one row, by its key
 			r := f.of(of, headRows)
-			f.read(r.first, r.first+len(r.List), tablets.Read{Rate: rate}, d)
+			f.read(r, tablets.Read{Rate: rate, Rows: f.crowd(r, of)}, d)
 			return
 		}
 		newer := 0.5 // of the rows that the others write between two of the entity, on average
 		if d.skew > 0 {
 			newer = 1
 		}
-		f.readFronts(points, d, rate, func(front int) float64 { return max(newer*float64(points.Entities(front)), 1) })
+		f.readFronts(points, d, rate, func(front int) float64 {
+			if len(points.of) > 1 {
+				return max(newer*points.list[front].Writes*d.every.Seconds(), 1)
+			}
+			return max(newer*float64(points.Entities(front)), 1)
+		})
 	case ranged, aggregate:
 		seconds := q.last.Seconds()
 		if q.kind == aggregate && f.c.native() && f.c.rollup > 0 {
 			r := f.of(of, rollupRows)
-			f.read(r.first, r.first+len(r.List), tablets.Read{Rate: q.rate, Rows: max(seconds/f.c.rollup.Seconds(), 1), RowBytes: perRow}, d)
+			f.read(r, tablets.Read{Rate: q.rate, Rows: max(seconds/f.c.rollup.Seconds(), 1)}, d)
 			return
 		}
 		if whole {
-			f.read(points.first, points.first+len(points.List), tablets.Read{Rate: q.rate, Rows: max(perEntity*seconds, 1)}, d)
+			f.read(points, tablets.Read{Rate: q.rate, Rows: max(perEntity*seconds*f.crowd(points, of), 1)}, d)
 			return
 		}
-		f.readFronts(points, d, q.rate, func(front int) float64 { return max(points.List[front].Writes*seconds, 1) })
+		f.readFronts(points, d, q.rate, func(front int) float64 { return max(points.list[front].Writes*seconds, 1) })
 	case under:
 		f.addUnder(q, of, d, points, whole)
 	}
@@ -224,14 +258,14 @@ func (f *fronts) addUnder(q *query, of int, d *sized, points *frontRange, whole 
 	}
 	switch heads := f.of(of, headRows); {
 	case heads.kind == headRows: // heads are next to each other
-		f.read(heads.first, heads.first+len(heads.List), tablets.Read{Rate: q.rate, Rows: below}, d)
+		f.read(heads, tablets.Read{Rate: q.rate, Rows: below}, d)
 	case f.c.native(): // a request seeks each entity
-		f.read(points.first, points.first+len(points.List), tablets.Read{Rate: q.rate * below}, d)
+		f.read(points, tablets.Read{Rate: q.rate * below}, d)
 	case whole: // all that is stored below the prefix
-		rows := below * d.average() / float64(d.n) * d.keep.Seconds()
-		f.read(points.first, points.first+len(points.List), tablets.Read{Rate: q.rate, Rows: rows}, d)
+		rows := below * d.average() / float64(d.n) * d.keep.Seconds() * f.crowd(points, of)
+		f.read(points, tablets.Read{Rate: q.rate, Rows: rows}, d)
 	default:
-		f.readFronts(points, d, q.rate*float64(f.salts(of)), func(front int) float64 { return max(points.List[front].Writes*2*d.every.Seconds(), 1) })
+		f.readFronts(points, d, q.rate*float64(f.salts(of)), func(front int) float64 { return max(points.list[front].Writes*2*d.every.Seconds(), 1) })
 	}
 }
 
@@ -257,56 +291,26 @@ func (f *fronts) whole(of int) bool {
 // readFronts adds reads of fronts whose requests look at different numbers of rows. A front is asked as often as it is written.
 func (f *fronts) readFronts(r *frontRange, d *sized, rate float64, rows func(front int) float64) {
 	total, mean := 0.0, 0.0
-	for i := range r.List {
-		total += r.List[i].Writes
-		mean += r.List[i].Writes * rows(i)
+	for i := range r.list {
+		total += r.list[i].Writes
+		mean += r.list[i].Writes * rows(i)
 	}
-	if len(r.List) > mostFrontReads {
-		f.read(r.first, r.first+len(r.List), tablets.Read{Rate: rate, Rows: mean / total, ByWrites: true}, d)
+	if len(r.list) > mostFrontReads {
+		f.read(r, tablets.Read{Rate: rate, Rows: mean / total, ByWrites: true}, d)
 		return
 	}
-	for i := range r.List {
-		f.read(r.first+i, r.first+i+1, tablets.Read{Rate: rate * r.List[i].Writes / total, Rows: rows(i)}, d)
+	for i := range r.list {
+		one := *r
+		one.first, one.list = r.first+i, r.list[i:i+1]
+		f.read(&one, tablets.Read{Rate: rate * r.list[i].Writes / total, Rows: rows(i)}, d)
 	}
 }
 
 // read adds a read of fronts.
-func (f *fronts) read(first, last int, r tablets.Read, d *sized) {
-	r.First, r.Last = first, last
+func (f *fronts) read(of *frontRange, r tablets.Read, d *sized) {
+	r.First, r.Last, r.RowBytes = of.first, of.first+len(of.list), of.rowBytes
 	r.ByWrites = r.ByWrites || d.skew > 0
-	if r.RowBytes == 0 {
-		r.RowBytes = float64(d.bytes + perRow)
-	}
 	r.Rows = min(r.Rows, mostScanned)
 	r.Old = r.Rows*r.RowBytes > oldScan
 	f.load.Reads = append(f.load.Reads, r)
-}
-
-// key returns the row key of a request of a front at a time.
-func (f *fronts) key(front int, at time.Duration, rnd *rand.Rand) []byte {
-	i, ok := slices.BinarySearchFunc(f.ranges, front, func(r frontRange, front int) int { return r.first - front })
-	if !ok {
-		i--
-	}
-	r := f.ranges[i]
-	entity := r.Any(front-r.first, rnd)
-	d := rawDriver{l: f.l, keys: f.c.keys}
-	now := epoch.Add(f.l.starts + at)
-	if !f.c.native() {
-		return []byte(d.key(op{of: r.of, entity: entity, time: now}))
-	}
-	s := f.l.datasets[r.of]
-	name := s.name
-	if r.kind != pointRows {
-		name += "!" + r.kind
-	}
-	parts := []string{f.l.tenantName(s.tenant(entity)), name}
-	if key := f.c.keys[r.of]; key.salts > 0 {
-		parts = append(parts, saltText(key.salt(entity)))
-	}
-	parts = append(parts, s.parts(entity)...)
-	if r.kind != headRows {
-		parts = append(parts, fmt.Sprintf("%019d", math.MaxInt64-now.UnixMilli()))
-	}
-	return []byte(strings.Join(parts, "#"))
 }

@@ -14,7 +14,7 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"short": short, "figure": figure, "size": size, "percent": func(x float64) string { return figure(x*100) + "%" },
+	"short": short, "nodes": nodes, "figure": figure, "size": size, "percent": func(x float64) string { return figure(x*100) + "%" },
 	"heatmap": func(r *heatmap.Recording) (string, error) {
 		var b strings.Builder
 		err := r.WriteHTML(&b, heatmap.PictureOptions{})
@@ -34,8 +34,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	var text strings.Builder
 	if err := page.Execute(&text, struct {
 		*Report
-		Where, Unmet any
-	}{r, r.where(), r.Unmet()}); err != nil {
+		Where, Unmet, Failures any
+	}{r, r.where(), r.Unmet(), r.Failures()}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, text.String())

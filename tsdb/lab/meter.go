@@ -58,15 +58,20 @@ func (m *meter) unary(ctx context.Context, method string, req, reply any, cc *gr
 	tallyOf(ctx).requests.Add(1)
 	began := time.Now()
 	err := invoker(ctx, method, req, reply, cc, opts...)
-	m.wrote(1, len(key)+sizeOf(muts), time.Since(began), err)
+	if err != nil {
+		m.wrote(0, 0, 0, err)
+	} else {
+		m.wrote(1, len(key)+sizeOf(muts), time.Since(began), nil)
+	}
 	return err
 }
 
+// wrote counts a request that writes, and the rows that it has stored.
 func (m *meter) wrote(rows, bytes int, took time.Duration, err error) {
 	m.requests.Add(1)
+	m.rowsWritten.Add(int64(rows))
+	m.bytes.Add(int64(bytes))
 	if err == nil {
-		m.rowsWritten.Add(int64(rows))
-		m.bytes.Add(int64(bytes))
 		m.writes.add(took)
 	}
 }
@@ -85,8 +90,9 @@ type metered struct {
 	m           *meter
 	tally       *tally
 	began       time.Time
-	rows, bytes int
 	writes      bool
+	sizes       []int // of the rows of a request that writes
+	rows, bytes int   // of those that are stored
 }
 
 func (s *metered) SendMsg(msg any) error {
@@ -95,9 +101,9 @@ func (s *metered) SendMsg(msg any) error {
 	case *btpb.ReadRowsRequest:
 		req.RequestStatsView = btpb.ReadRowsRequest_REQUEST_STATS_FULL
 	case *btpb.MutateRowsRequest:
-		s.writes, s.rows = true, len(req.Entries)
+		s.writes = true
 		for _, e := range req.Entries {
-			s.bytes += len(e.RowKey) + sizeOf(e.Mutations)
+			s.sizes = append(s.sizes, len(e.RowKey)+sizeOf(e.Mutations))
 		}
 	}
 	return s.ClientStream.SendMsg(msg)
@@ -107,16 +113,24 @@ func (s *metered) RecvMsg(msg any) error {
 	err := s.ClientStream.RecvMsg(msg)
 	if err != nil {
 		if s.writes {
+			failed := err
 			if err == io.EOF {
-				s.m.wrote(s.rows, s.bytes, time.Since(s.began), nil)
-			} else {
-				s.m.requests.Add(1)
+				failed = nil
 			}
+			s.m.wrote(s.rows, s.bytes, time.Since(s.began), failed)
 			s.writes = false
 		}
 		return err
 	}
-	if res, ok := msg.(*btpb.ReadRowsResponse); ok {
+	switch res := msg.(type) {
+	case *btpb.MutateRowsResponse:
+		for _, e := range res.Entries {
+			if i := e.GetIndex(); e.GetStatus().GetCode() == 0 && i >= 0 && i < int64(len(s.sizes)) {
+				s.rows++
+				s.bytes += s.sizes[i]
+			}
+		}
+	case *btpb.ReadRowsResponse:
 		if stats := res.GetRequestStats().GetFullReadStatsView().GetReadIterationStats(); stats != nil {
 			s.tally.seen.Add(stats.RowsSeenCount)
 			s.tally.returned.Add(stats.RowsReturnedCount)

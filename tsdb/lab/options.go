@@ -3,6 +3,8 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,10 +26,11 @@ type RunOptions struct {
 	Concurrency int
 	// MaxTime ends each candidate's run, up to a day. Zero is 10 minutes. What was done until then is reported.
 	MaxTime time.Duration
-	// Dir is where the temporary folders are made that hold the tables. Empty is the system's folder for temporary files.
+	// Dir is where the temporary folders are made that hold the tables. They are removed as scratch tables are. Empty is the system's
+	// folder for temporary files.
 	Dir string
 	// Cloud is the instance on which to run. Each candidate gets a scratch table, which is removed at the end, also if the context
-	// ends; a process that is killed leaves it. Table and StoreOptions are ignored. Nil is the embedded engine.
+	// ends or the run panics. Table and StoreOptions are ignored. Nil is the embedded engine.
 	Cloud *tsdb.Config
 	// Progress is called about twice a second, on one goroutine. Nil is for none.
 	Progress func(Progress)
@@ -37,9 +40,9 @@ type RunOptions struct {
 type Progress struct {
 	// Candidate is the one that runs, and Part is "heavy load" or "load".
 	Candidate, Part string
-	// Done is from 0 to 1, of this part.
+	// Done is from 0 to 1, of this part: 1 only if all of it was executed.
 	Done float64
-	// Points and Queries are those that have ended.
+	// Points are those that were stored, and Queries those that have ended.
 	Points, Queries int64
 }
 
@@ -72,6 +75,11 @@ func (o RunOptions) resolve(p *Plan) (RunOptions, []*candidate, error) {
 	}
 	o.Scale, o.Speed = cmp.Or(o.Scale, 0.01), cmp.Or(o.Speed, 60)
 	o.Concurrency, o.MaxTime = cmp.Or(o.Concurrency, 16), cmp.Or(o.MaxTime, 10*time.Minute)
+	dir, err := filepath.Abs(cmp.Or(o.Dir, os.TempDir())) // locks go by the name of a folder
+	if err != nil {
+		return o, nil, err
+	}
+	o.Dir = dir
 	points, queries := p.scaled(o.Scale).expected()
 	size := 0
 	for _, d := range p.datasets {

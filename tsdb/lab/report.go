@@ -22,6 +22,9 @@ type Report struct {
 	Ranking []Rank `json:"ranking,omitempty"`
 	Draws   int    `json:"draws,omitempty"`
 	Held    int    `json:"held,omitempty"`
+	// Leftovers says, a sentence each, which scratch folders and tables of earlier runs were found, whose processes were killed, and whether
+	// this run removed them.
+	Leftovers []string `json:"leftovers,omitempty"`
 
 	plan *Plan
 }
@@ -45,14 +48,15 @@ type Rank struct {
 
 // Measured is what was counted and measured while a candidate's load was executed.
 type Measured struct {
-	// HeavyPoints were written before the load, in HeavyTook. Points were written by the load, in Took.
+	// HeavyPoints were stored before the load, in HeavyTook. Points were stored by the load, in Took.
 	HeavyPoints int64         `json:"heavy_points"`
 	HeavyTook   time.Duration `json:"heavy_took_ns"`
 	Points      int64         `json:"points"`
 	Took        time.Duration `json:"took_ns"`
 	// Behind is how much longer the load took than its pace.
 	Behind time.Duration `json:"behind_ns"`
-	// Failed are points that were not stored, of both parts. FirstError is the first failure of a point or a query.
+	// Failed are points that were not stored, of both parts, without those that were interrupted. FirstError is the first failure of
+	// a point or a query.
 	Failed     int64  `json:"failed"`
 	FirstError string `json:"first_error,omitempty"`
 	// RowsPerPoint and BytesPerPoint are what a point of the load writes: heads and marks of rollups are rows, too. Bytes are those of keys,
@@ -83,7 +87,7 @@ type QueryReport struct {
 	Seen     float64       `json:"rows_seen"`
 	Returned float64       `json:"rows_returned"`
 	MostSeen int64         `json:"most_rows_seen"`
-	P50      time.Duration `json:"p50_ns"`
+	P50      time.Duration `json:"p50_ns"` // of those that did not fail
 	P99      time.Duration `json:"p99_ns"`
 }
 
@@ -124,11 +128,19 @@ func (r *runner) measured() *Measured {
 		each := func(total int64) float64 { return float64(total) / float64(max(n, 1)) }
 		p50, p99 := of.durations.percentiles()
 		m.Queries = append(m.Queries, QueryReport{
-			Query: q.String(), Asked: n, Failed: of.failed.Load(), P50: p50, P99: p99, MostSeen: of.worst.Load(),
+			Query: r.l.label(q), Asked: n, Failed: of.failed.Load(), P50: p50, P99: p99, MostSeen: of.worst.Load(),
 			Requests: each(of.requests.Load()), Seen: each(of.seen.Load()), Returned: each(of.returned.Load()),
 		})
 	}
 	return m
+}
+
+// label describes a query as it was asked: tenants of a small load may have fewer entities than the query names.
+func (l *load) label(q *query) string {
+	if q.kind == latestMany && l.asked(q) < float64(q.entities) {
+		return fmt.Sprintf("latest of up to %d in %s", q.entities, q.of.name)
+	}
+	return q.String()
 }
 
 // String describes the query as a reader of the file knows it.

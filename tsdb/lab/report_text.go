@@ -21,6 +21,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, l := range r.Leftovers {
+		fmt.Fprintln(t, "earlier run: "+strings.Trim(strconv.Quote(l), `"`))
+	}
 	r.writeMeasured(t)
 	r.writeSimulated(t)
 	return t.Flush()
@@ -87,7 +90,7 @@ func (r *Report) writeSimulated(w io.Writer) {
 	if len(r.Ranking) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s, simulated: all of it, on %d nodes. A model, not a measurement; docs/lab.md says what it assumes.\n", heading(r.Workload), r.Nodes)
+	fmt.Fprintf(w, "\n%s, simulated: all of it, on %s. A model, not a measurement; docs/lab.md says what it assumes.\n", heading(r.Workload), nodes(r.Nodes))
 	fmt.Fprintln(w, "  candidate\tserved\thottest node\thottest tablet\tbalanced\tnodes needed\tstored")
 	for _, c := range r.Candidates {
 		s := c.Simulated

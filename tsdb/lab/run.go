@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
@@ -32,14 +35,22 @@ func (p *Plan) Run(ctx context.Context, o RunOptions) (*Report, error) {
 	}
 	r := p.report(chosen)
 	r.Scale, r.Speed, r.Cloud = o.Scale, o.Speed, o.Cloud != nil
+	return r, r.run(ctx, chosen, o)
+}
+
+func (r *Report) run(ctx context.Context, chosen []*candidate, o RunOptions) error {
+	if o.Cloud == nil {
+		r.Leftovers = removeFolders(o.Dir)
+	}
 	for i, c := range chosen {
-		m, err := p.runOne(ctx, c, o)
+		m, leftovers, err := r.plan.runOne(ctx, c, o, i == 0)
+		r.Leftovers = append(r.Leftovers, leftovers...)
 		r.Candidates[i].Measured = m
 		if err != nil {
-			return r, fmt.Errorf("candidate %s: %w", c.name, err)
+			return fmt.Errorf("candidate %s: %w", c.name, err)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // runner runs one candidate.
@@ -55,6 +66,8 @@ type runner struct {
 	points, failed, asked atomic.Int64
 	mu                    sync.Mutex
 	firstErr              error // of a request that failed
+	broken                error // of the storage: no request succeeds after it
+	stop                  context.CancelFunc
 
 	heavy    written
 	load     written
@@ -75,12 +88,12 @@ type queryMeter struct {
 	requests, seen, returned, worst atomic.Int64
 }
 
-func (p *Plan) runOne(ctx context.Context, c *candidate, o RunOptions) (_ *Measured, err error) {
+func (p *Plan) runOne(ctx context.Context, c *candidate, o RunOptions, first bool) (_ *Measured, leftovers []string, err error) {
 	r := &runner{o: o, c: c, l: p.scaled(o.Scale), queries: make([]queryMeter, len(p.queries))}
 	// The recorder keeps the last 64 columns: the load, without the heavy load before it.
 	wall := time.Duration(float64(p.duration) / o.Speed)
 	if r.recorder, err = heatmap.NewRecorder(heatmap.Options{Keep: max(wall, time.Second), Column: max(wall/60, time.Millisecond)}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dial := append(r.meter.dialOptions(), r.recorder.DialOptions()...)
 	var be *backend
@@ -90,11 +103,14 @@ func (p *Plan) runOne(ctx context.Context, c *candidate, o RunOptions) (_ *Measu
 		be, err = openEngine(ctx, o.Dir, dial)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, be.close()) }()
-	table := scratchTable()
+	table := scratchTable(time.Now(), o.MaxTime)
 	if o.Cloud != nil {
+		if first {
+			leftovers = be.removeTables(ctx, time.Now())
+		}
 		defer func() { err = errors.Join(err, be.remove(ctx, table)) }()
 	}
 	if c.native() {
@@ -103,7 +119,7 @@ func (p *Plan) runOne(ctx context.Context, c *candidate, o RunOptions) (_ *Measu
 		r.driver, err = newRawDriver(ctx, r.l, c, be, table)
 	}
 	if err != nil {
-		return nil, err
+		return nil, leftovers, err
 	}
 	defer func() { // needs no time of ctx, because the requests are over
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
@@ -112,20 +128,28 @@ func (p *Plan) runOne(ctx context.Context, c *candidate, o RunOptions) (_ *Measu
 	}()
 	limited, cancel := context.WithTimeout(ctx, o.MaxTime)
 	defer cancel()
+	r.stop = cancel
 	r.run(limited)
 	m := r.measured()
 	if limited.Err() != nil {
 		m.Stopped = fmt.Sprintf("the time of %v for a candidate was over", o.MaxTime)
 	}
+	if r.broken != nil {
+		m.Stopped = "the storage failed"
+		return m, leftovers, r.broken
+	}
 	if err := ctxerr.Of(ctx); err != nil {
 		m.Stopped = "interrupted"
-		return m, err
+		return m, leftovers, err
 	}
-	return m, nil
+	return m, leftovers, nil
 }
 
 // run executes the heavy load and then the load, until they or ctx end.
 func (r *runner) run(ctx context.Context) {
+	background := newGroup(ctx)
+	defer background.end()
+	ctx = background.ctx
 	began := time.Now()
 	r.execute(ctx, "heavy load", -r.l.heavy, 0, r.l.heavyOps())
 	r.settle(ctx)
@@ -135,23 +159,15 @@ func (r *runner) run(ctx context.Context) {
 	}
 	r.meter.writes.reset()
 	began = time.Now()
-	done := make(chan struct{})
-	settling := make(chan struct{})
-	go func() { // as a worker does in the background
-		defer close(settling)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(500 * time.Millisecond):
-				r.settle(ctx)
-			}
+	background.start(func(ctx context.Context) { // as a worker does
+		for wait(ctx, 500*time.Millisecond) {
+			r.settle(ctx)
 		}
-	}()
+	})
 	r.execute(ctx, "load", 0, r.l.duration, r.l.hourOps())
 	r.load = r.written(time.Since(began))
-	close(done)
-	<-settling
+	background.stop()
+	background.wait()
 }
 
 // written returns what was written since the heavy load.
@@ -171,29 +187,63 @@ func (r *runner) settle(ctx context.Context) {
 	}
 }
 
+// failure keeps the first error, and ends the run at an error of the storage: a full disk fails all that follows.
 func (r *runner) failure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.firstErr == nil {
 		r.firstErr = err
 	}
+	if r.broken == nil && status.Code(err) == codes.DataLoss {
+		r.broken = fmt.Errorf("the storage failed, so the run ended: %w", err)
+		r.stop()
+	}
 }
 
 // execute executes operations until they or ctx end. Those of the load wait until they are due.
 func (r *runner) execute(ctx context.Context, part string, from, to time.Duration, ops iter.Seq[op]) {
+	workers := newGroup(ctx)
+	defer workers.end()
 	jobs := make(chan []op, r.o.Concurrency)
-	var workers sync.WaitGroup
 	for range r.o.Concurrency {
-		workers.Go(func() {
-			for job := range jobs {
+		workers.start(func(ctx context.Context) {
+			for job := range receive(ctx, jobs) {
 				r.do(ctx, job)
 			}
 		})
 	}
+	done := r.send(workers.ctx, part, from, to, ops, jobs)
+	close(jobs)
+	workers.running.Wait()
+	if workers.ctx.Err() != nil {
+		done = min(done, 0.999) // some of what was sent was not executed
+	}
+	workers.wait()
+	r.report(part, done, true)
+}
+
+// receive returns what arrives until the channel is closed or ctx ends.
+func receive[T any](ctx context.Context, from <-chan T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for {
+			select {
+			case v, ok := <-from:
+				if !ok || !yield(v) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// send sends operations to workers, points several at a time. It returns which part of the operations was sent.
+func (r *runner) send(ctx context.Context, part string, from, to time.Duration, ops iter.Seq[op], jobs chan<- []op) (done float64) {
 	began, paced := time.Now(), from >= 0
 	var writes []op
 	most := r.l.batch()
-	send := func(job []op) bool {
+	give := func(job []op) bool {
 		select {
 		case jobs <- job:
 			return true
@@ -204,18 +254,19 @@ func (r *runner) execute(ctx context.Context, part string, from, to time.Duratio
 	flush := func() bool {
 		job := writes
 		writes = nil
-		return len(job) == 0 || send(job)
+		return len(job) == 0 || give(job)
 	}
 	for o := range ops {
 		if ctx.Err() != nil {
-			break
+			return done
 		}
-		r.report(part, float64(o.at-from)/float64(to-from))
+		done = float64(o.at-from) / float64(to-from)
+		r.report(part, done, false)
 		if paced {
 			due := time.Duration(float64(o.at) / r.o.Speed)
 			if early := due - time.Since(began); early > 5*time.Millisecond { // timers are not finer on all systems
 				if !flush() || !wait(ctx, early) {
-					break
+					return done
 				}
 			}
 			r.behind = max(time.Since(began)-due, 0)
@@ -224,19 +275,19 @@ func (r *runner) execute(ctx context.Context, part string, from, to time.Duratio
 			d.advance(o.at)
 		}
 		if o.query != nil {
-			if !flush() || !send([]op{o}) {
-				break
+			if !flush() || !give([]op{o}) {
+				return done
 			}
 			continue
 		}
 		if writes = append(writes, o); len(writes) == most && !flush() {
-			break
+			return done
 		}
 	}
-	flush()
-	close(jobs)
-	workers.Wait()
-	r.report(part, 1)
+	if !flush() {
+		return done
+	}
+	return 1
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
@@ -250,9 +301,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// report calls Progress, about twice a second.
-func (r *runner) report(part string, done float64) {
-	if r.o.Progress == nil || done < 1 && time.Since(r.reported) < 500*time.Millisecond {
+// report calls Progress, about twice a second and at the end of a part.
+func (r *runner) report(part string, done float64, end bool) {
+	if r.o.Progress == nil || !end && time.Since(r.reported) < 500*time.Millisecond {
 		return
 	}
 	r.reported = time.Now()
@@ -266,12 +317,8 @@ func (r *runner) do(ctx context.Context, job []op) {
 	}
 	if job[0].query == nil {
 		failed, err := r.driver.write(ctx, job)
-		if ctx.Err() != nil && failed > 0 {
-			r.points.Add(int64(len(job) - failed))
-			return // what was interrupted did not fail
-		}
-		r.points.Add(int64(len(job)))
-		if failed > 0 {
+		r.points.Add(int64(len(job) - failed))
+		if failed > 0 && ctx.Err() == nil { // what was interrupted did not fail
 			r.failed.Add(int64(failed))
 			r.failure(err)
 		}
@@ -285,7 +332,6 @@ func (r *runner) do(ctx context.Context, job []op) {
 	if ctx.Err() != nil {
 		return
 	}
-	m.durations.add(time.Since(began))
 	m.asked.Add(1)
 	r.asked.Add(1)
 	m.requests.Add(t.requests.Load())
@@ -297,5 +343,7 @@ func (r *runner) do(ctx context.Context, job []op) {
 	if err != nil {
 		m.failed.Add(1)
 		r.failure(err)
+		return
 	}
+	m.durations.add(time.Since(began))
 }

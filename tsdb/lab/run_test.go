@@ -3,9 +3,11 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cloud.google.com/go/bigtable"
@@ -126,20 +128,32 @@ func TestInterruptedRun(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	heavy := 0.0
 	report, err := parsed(t, small).Run(ctx, lab.RunOptions{
 		Candidates: []string{"sdk", "time"}, Scale: 1, Speed: 1, Dir: dir,
 		Progress: func(p lab.Progress) {
 			if p.Part == "load" {
 				cancel()
+				if p.Done >= 1 {
+					t.Errorf("progress is %+v, want that the load is not done", p)
+				}
+			} else {
+				heavy = p.Done
 			}
 		},
 	})
+	if heavy != 1 {
+		t.Errorf("the heavy load ended at %g, want 1", heavy)
+	}
 	if !errors.Is(err, context.Canceled) || report == nil {
 		t.Fatalf("got %v, %v, want a report and the context's error", report, err)
 	}
 	m := report.Candidates[0].Measured
 	if m == nil || m.HeavyPoints != 600 || m.Stopped != "interrupted" || m.FirstError != "" || report.Candidates[1].Measured != nil {
 		t.Errorf("the report has %+v and %+v, want the heavy load of the first candidate", m, report.Candidates[1].Measured)
+	}
+	if failures := report.Failures(); len(failures) != 1 || failures[0] != "the run of sdk ended early: interrupted" {
+		t.Errorf("the failures are %q, want that it ended early", failures)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("the run left %v, %v", left, err)
@@ -166,6 +180,26 @@ func TestRunRefuses(t *testing.T) {
 		if report, err := tc.plan.Run(t.Context(), tc.o); !errors.Is(err, lab.ErrInvalid) || report != nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, %v, want ErrInvalid with %q", name, report, err, tc.want)
 		}
+	}
+}
+
+// TestCompareRefusesBeforeItRuns: what only the model refuses is refused before anything is executed.
+func TestCompareRefusesBeforeItRuns(t *testing.T) {
+	many := strings.Replace(small, "entities: 20,", "entities: 21M,", 1)
+	report, err := parsed(t, many).Compare(t.Context(), lab.RunOptions{
+		Scale: 0.000001, Speed: 3600, Progress: func(lab.Progress) { t.Error("something is executed") },
+	})
+	if !errors.Is(err, lab.ErrInvalid) || report != nil || !strings.Contains(err.Error(), "entities is 21000000 in all datasets; want up to 20000000 for a simulation") {
+		t.Errorf("got %v, %v, want ErrInvalid with the number of entities", report, err)
+	}
+	often := strings.Replace(small, "entities: 5, rate: 1/s", "entities: 5, rate: 10_000_000/s", 1)
+	often = strings.Replace(often, "entities: 20,", "entities: 2M,", 1)
+	often = strings.Replace(often, "kind: under, fields: 1, rate: 1/s", "kind: under, fields: 0, rate: 100_000/s", 1)
+	report, err = parsed(t, often).Compare(t.Context(), lab.RunOptions{
+		Scale: 0.00001, Speed: 3600, Progress: func(lab.Progress) { t.Error("something is executed") },
+	})
+	if !errors.Is(err, lab.ErrInvalid) || report != nil || !strings.Contains(err.Error(), "the model cannot compute candidate sdk") {
+		t.Errorf("got %v, %v, want ErrInvalid with the rate of the reads", report, err)
 	}
 }
 
@@ -199,6 +233,22 @@ func TestCloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	cloud := &tsdb.Config{Project: "p", Instance: "i"}
+	testPanicOnCloud(t, admin)
+	const old, young, unknown, others = "tidemark-lab-20200101t000000-a", "tidemark-lab-29990101t000000-b", "tidemark-lab-c", "lab"
+	for _, table := range []string{old, young, unknown, others} {
+		if err := admin.CreateTable(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := parsed(t, small).Run(t.Context(), lab.RunOptions{Candidates: []string{"time", "raw"}, Scale: 0.1, Speed: 3600, Cloud: cloud})
+	if err != nil || len(report.Leftovers) != 3 || !strings.HasPrefix(report.Leftovers[0], "removed the table "+old) || !strings.Contains(report.Leftovers[1], young+" is of a run that is under way or was killed; a run after 2999-01-01T01:00:00Z removes it") || !strings.Contains(report.Leftovers[2], unknown) {
+		t.Errorf("got %v and %q, want what became of three tables", err, report.Leftovers)
+	}
+	for _, table := range []string{young, unknown, others} {
+		if err := admin.DeleteTable(t.Context(), table); err != nil {
+			t.Errorf("table %s: %v, want that the run left it", table, err)
+		}
+	}
 	for _, cancelled := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := false
@@ -223,4 +273,29 @@ func TestCloud(t *testing.T) {
 			t.Errorf("cancelled %v: the run left the tables %v, %v", cancelled, tables, err)
 		}
 	}
+}
+
+// testPanicOnCloud: a panic in a request of a worker removes the scratch table.
+func testPanicOnCloud(t *testing.T, admin *bigtable.AdminClient) {
+	t.Helper()
+	var made atomic.Bool
+	cloud := &tsdb.Config{Project: "p", Instance: "i", DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(
+		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			if strings.HasSuffix(method, "/MutateRows") {
+				tables, err := admin.Tables(ctx)
+				made.Store(err == nil && len(tables) == 1)
+				panic("a fault of the program")
+			}
+			return streamer(ctx, desc, cc, method, opts...)
+		})}}
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.Contains(p, "a fault of the program") {
+			t.Errorf("Run panics with %q, want the fault", p)
+		}
+		if tables, err := admin.Tables(t.Context()); err != nil || len(tables) > 0 || !made.Load() {
+			t.Errorf("the run left the tables %v, %v; a table was made: %v", tables, err, made.Load())
+		}
+	}()
+	_, err := parsed(t, small).Run(t.Context(), lab.RunOptions{Candidates: []string{"time"}, Scale: 1, Speed: 3600, Cloud: cloud})
+	t.Errorf("Run returns %v, want a panic", err)
 }

@@ -29,22 +29,33 @@ func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	if p == nil || len(p.candidates) == 0 {
 		return nil, invalid.New(ErrInvalid, "plan", "empty", "one from Parse")
 	}
+	loads, err := p.fronts(p.candidates)
+	if err != nil {
+		return nil, err
+	}
 	r := p.report(p.candidates)
-	return r, r.simulate(ctx, p.candidates)
+	return r, r.simulate(ctx, p.candidates, loads)
 }
 
-// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. If ctx ends, it returns a
-// report of what was done, and an error that matches ctx's. Other errors are those of Run.
+// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. What either of them refuses is refused
+// before anything is executed. If ctx ends, Compare returns a report of what was done, and an error that matches ctx's. Other errors are those of Run.
 func (p *Plan) Compare(ctx context.Context, o RunOptions) (*Report, error) {
+	if err := ctxerr.Of(ctx); err != nil {
+		return nil, err
+	}
+	_, chosen, err := o.resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	loads, err := p.fronts(chosen)
+	if err != nil {
+		return nil, err
+	}
 	r, err := p.Run(ctx, o)
 	if err != nil {
 		return r, err
 	}
-	chosen, err := p.choose(o.Candidates)
-	if err != nil {
-		return r, err
-	}
-	return r, r.simulate(ctx, chosen)
+	return r, r.simulate(ctx, chosen, loads)
 }
 
 // Simulated is what the model computed of a candidate.
@@ -65,17 +76,11 @@ type Simulated struct {
 	Heatmap *heatmap.Recording `json:"-"`
 }
 
-func (r *Report) simulate(ctx context.Context, chosen []*candidate) error {
+func (r *Report) simulate(ctx context.Context, chosen []*candidate, loads []*fronts) error {
 	p := r.plan
 	var list []tablets.Candidate
-	var loads []*fronts
-	for _, c := range chosen {
-		f, err := p.fronts(c)
-		if err != nil {
-			return err
-		}
-		loads = append(loads, f)
-		list = append(list, tablets.Candidate{Name: c.name, Load: f.load})
+	for i, c := range chosen {
+		list = append(list, tablets.Candidate{Name: c.name, Load: loads[i].load})
 	}
 	cluster := tablets.Cluster{Nodes: p.nodes, Storage: p.storage}
 	options := tablets.Options{Duration: p.duration, Warm: p.heavy, Seed: p.seed}
@@ -105,11 +110,19 @@ func (r *Report) simulate(ctx context.Context, chosen []*candidate) error {
 	return nil
 }
 
+// nodes is a number of nodes in words.
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
 // reason says in a sentence what decides the rank.
 func (s *Simulated) reason() string {
 	text := fmt.Sprintf("serves %.1f%% of the requests", s.Served*100)
 	if s.Nodes > 0 {
-		text += fmt.Sprintf(", needs %d nodes in the hottest period", s.Nodes)
+		text += fmt.Sprintf(", needs %s in the hottest period", nodes(s.Nodes))
 	} else {
 		text += ", and no number of nodes helps: " + s.Why
 	}
