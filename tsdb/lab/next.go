@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
-// next says what to change in a candidate. It advises salts only where one place gets more writes than a node takes, and fields that spread
-// them are not left out of the beginning of the key.
+// next says what to change in a candidate. It advises salts only where they are all that is missing: one place gets more than a node
+// takes, and the file's nodes could do all the work if it were spread.
 func next(p *Plan, c *candidate, m *Measured, s *Simulated, res *tablets.Result) []string {
 	out := []string{}
 	l := c.keys[0]
@@ -21,7 +21,7 @@ func next(p *Plan, c *candidate, m *Measured, s *Simulated, res *tablets.Result)
 	switch {
 	case timeFirst && s.Nodes == 0:
 		out = append(out, "Another leading field: put the fields of the entity before the time. All writes with the same beginning go to one place, and no split divides it.")
-		if need := int(math.Ceil(res.Need.FrontCPU / 0.6)); need <= mostSalts && l.salts < need {
+		if need := int(math.Ceil(res.Need.FrontCPU / 0.6)); need <= mostSalts && l.salts < need && res.Need.CPU <= float64(p.nodes) {
 			out = append(out, fmt.Sprintf("If the time has to come first, salt(%d) before it spreads the writes, and each read of all becomes as many ranges.", max(need, 2)))
 		}
 	case timeFirst:
@@ -33,7 +33,7 @@ func next(p *Plan, c *candidate, m *Measured, s *Simulated, res *tablets.Result)
 		out = append(out, fmt.Sprintf("Pre-split: create the table with %d tablets or more, divided evenly by entity, so that the first minutes are served.", max(res.Tablets/2, 2)))
 	}
 	if s.Nodes > p.nodes {
-		out = append(out, fmt.Sprintf("More nodes: the hottest period needs %d, and the file has %d.", s.Nodes, p.nodes))
+		out = append(out, fmt.Sprintf("More nodes: the hottest period needs %s, and the file has %d.", nodes(s.Nodes), p.nodes))
 	}
 	if m == nil || !c.native() {
 		return out

@@ -54,6 +54,9 @@ func TestSimulate(t *testing.T) {
 	if s := entity.Simulated; s.Nodes == 0 || s.Nodes > 10 || s.StoredBytes < 1e12 || strings.Contains(strings.Join(entity.Next, " "), "salt") {
 		t.Errorf("entity first: %+v, next %q", s, entity.Next)
 	}
+	if crowded := strings.Join(whale.Next, " "); strings.Contains(crowded, "salt(") != (whale.Simulated.HottestNode < 10) {
+		t.Errorf("tenant and time asks %.0f nodes for its work, next %q", whale.Simulated.HottestNode, crowded)
+	}
 	rules := func(c lab.CandidateReport) (out []heatmap.Rule) {
 		for _, f := range c.Simulated.Heatmap.Findings() {
 			out = append(out, f.Rule)
