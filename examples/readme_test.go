@@ -25,6 +25,7 @@ var skipped = []struct{ has, why string }{
 	{"go test ", "this test is part of some of them, and others take minutes"},
 	{"gcloud ", "it needs Google Cloud"},
 	{"git clone ", "the copy is there"},
+	{"/examples/pubsub ", "it needs Google Cloud"},
 	{"-cloud", "it needs Google Cloud"},
 	{"--project ", "it needs Google Cloud"},
 }
