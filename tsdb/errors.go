@@ -53,6 +53,8 @@ var (
 	ErrNoView = tenancy.ErrNoView
 	// ErrSchemaConflict matches every ConflictError.
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
+	// ErrUnreadableEntry means that an entry of the catalogue is damaged, or was written by a newer program. Store.Datasets yields it.
+	ErrUnreadableEntry = errors.New("tsdb: unreadable entry of the catalogue")
 	// ErrUnguardedClient means that the client was made without ClientConfig and DialOptions. The outcome of its failed
 	// writes is unknown. Additions of package rollup that must be made exactly once are refused before they are sent, because
 	// such a client may send them twice.

@@ -132,8 +132,8 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 
 // Datasets returns the datasets in the table's catalogue, of all programs, as a sequence in the order of their names. Package
 // dynamic describes them, and makes schemas that read their points. Each iteration costs a request per 1,000 datasets.
-// An entry that is damaged, or that a newer program wrote, is yielded as a nil Dataset with an error that names it, and the
-// sequence continues. Any other error is the last pair.
+// An entry that is damaged, or that a newer program wrote, is yielded as a nil Dataset with an error that names it and matches
+// ErrUnreadableEntry, and the sequence continues. Any other error is the last pair.
 func (s *Store) Datasets(ctx context.Context) iter.Seq2[Dataset, error] {
 	return func(yield func(Dataset, error) bool) {
 		ctx, op := s.begin(ctx, telemetry.Datasets)
@@ -146,7 +146,7 @@ func (s *Store) Datasets(ctx context.Context) iter.Seq2[Dataset, error] {
 					d, err = dataset.FromCatalog(e.Dataset)
 				}
 				if err != nil {
-					stopped = !yield(nil, fmt.Errorf("tsdb: read the catalogue: %w", err))
+					stopped = !yield(nil, fmt.Errorf("%w: %w", ErrUnreadableEntry, err))
 				} else {
 					op.Returned(1)
 					stopped = !yield(struct{ Dataset }{&Schema[int]{d: *d}}, nil) // no *Schema, whose values would be unknown

@@ -147,6 +147,7 @@ var kinds = []struct {
 	{ErrForeignRow, "tsdb.ErrForeignRow"},
 	{ErrNoAdmin, "tsdb.ErrNoAdmin"},
 	{ErrSchemaConflict, "tsdb.ErrSchemaConflict"},
+	{ErrUnreadableEntry, "tsdb.ErrUnreadableEntry"},
 	{ErrNoConditionalAggregates, "tsdb.ErrNoConditionalAggregates"},
 	{ErrUnguardedClient, "tsdb.ErrUnguardedClient"},
 	{codec.ErrEncode, "codec.ErrEncode"},

@@ -131,7 +131,7 @@ func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns
 			continue
 		}
 		measure, width := line4(r.Measures, m), inside.WidestBucket(def)
-		if measure < 0 || uint64(width) > cols.width/uint64(cols.n) || opts.MaxGap > 0 && width > opts.MaxGap {
+		if measure < 0 || width == 0 || uint64(width) > cols.width/uint64(cols.n) || opts.MaxGap > 0 && width > opts.MaxGap {
 			continue
 		}
 		from := cols.start

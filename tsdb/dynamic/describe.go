@@ -65,7 +65,7 @@ type Head struct {
 	Only   bool `json:"only,omitempty"` // there are no other points
 }
 
-// Rollup is a stored aggregate. Its Go value is not known: to read it, a program needs the functions of its measures.
+// Rollup is a stored aggregate. Its Go value is not known; Rollups reads what is stored of it.
 type Rollup struct {
 	Name string `json:"name"`
 	// Kind is "derived" from points, or what adds up events: "stream", "message" or "once".

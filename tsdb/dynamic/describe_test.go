@@ -139,8 +139,8 @@ func TestDamagedEntries(t *testing.T) {
 			}
 			names = append(names, d.Name())
 		}
-		if damage == nil || !strings.Contains(damage.Error(), "doors") {
-			t.Errorf("entry %q: error %v, want one that names the dataset", text, damage)
+		if !errors.Is(damage, tsdb.ErrUnreadableEntry) || !strings.Contains(damage.Error(), "doors") {
+			t.Errorf("entry %q: error %v, want ErrUnreadableEntry with the name of the dataset", text, damage)
 		}
 		if got := strings.Join(names, " "); got != "logs plain positions readings" {
 			t.Errorf("entry %q: the others are %s", text, got)
@@ -161,7 +161,7 @@ func TestDatasetsThatCannotBeRead(t *testing.T) {
 			n++
 		}
 	}
-	if status.Code(failed) != codes.PermissionDenied && !strings.Contains(fmt.Sprint(failed), "PermissionDenied") {
+	if errors.Is(failed, tsdb.ErrUnreadableEntry) || status.Code(failed) != codes.PermissionDenied && !strings.Contains(fmt.Sprint(failed), "PermissionDenied") {
 		t.Errorf("%d datasets and error %v, want PermissionDenied at the end", n, failed)
 	}
 	conn.Clear()

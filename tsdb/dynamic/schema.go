@@ -31,8 +31,7 @@ type Options struct {
 }
 
 // Schema returns a schema that reads a dataset of tsdb.Store.Datasets without its Go type: with Schema.For, as any other schema,
-// in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups need the functions of their
-// measures and cannot be read.
+// in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups reads its rollups.
 //
 // A value has one of these types:
 //

@@ -126,6 +126,7 @@ var sentinels = map[string]want{
 	"tsdb.ErrRejected":                {tsdb.ErrRejected, 503, codes.Unavailable},
 	"tsdb.ErrRemoving":                {tsdb.ErrRemoving, 503, codes.Unavailable},
 	"tsdb.ErrSchemaConflict":          {tsdb.ErrSchemaConflict, 500, codes.Internal},
+	"tsdb.ErrUnreadableEntry":         {tsdb.ErrUnreadableEntry, 500, codes.Internal},
 	"tsdb.ErrTenantMismatch":          {tsdb.ErrTenantMismatch, 403, codes.PermissionDenied},
 	"tsdb.ErrTooFarAhead":             {tsdb.ErrTooFarAhead, 400, codes.OutOfRange},
 	"tsdb.ErrUndelivered":             {tsdb.ErrUndelivered, 503, codes.Unavailable},

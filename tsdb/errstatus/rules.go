@@ -47,6 +47,7 @@ var faults = []rule{
 	{
 		[]error{
 			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tsdb.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tsdb.ErrNoAdmin,
+			tsdb.ErrUnreadableEntry,
 			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalDamaged, diskerr.ErrDamaged,
 			codec.ErrCorrupt, codec.ErrUnknownTag, codec.ErrReadOnly, limit.ErrInvalid, rollup.ErrMode, window.ErrOrder, tenants.ErrRemains,
 			tsdb.ErrClock, codec.ErrInvalid, gc.ErrInvalid, gc.ErrVersions,

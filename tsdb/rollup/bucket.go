@@ -94,14 +94,17 @@ type bucket struct {
 	points int64
 	bad    int64 // points that could not be decoded
 	values []sums
+	// unknown says that the bucket changed since it was stored, and cannot be computed here. Its measures then miss everything.
+	unknown bool
 }
 
-func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 }
+func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 && !b.unknown }
 
 // merge adds a later bucket, of this or a finer rollup.
 func (r *Rollup[T]) merge(b *bucket, o bucket) {
 	b.points += o.points
 	b.bad += o.bad
+	b.unknown = b.unknown || o.unknown
 	shift := (o.start - b.start) * int64(time.Millisecond)
 	for i := range b.values {
 		v := o.values[i]
@@ -140,6 +143,9 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 		Bad:    b.bad,
 		Open:   end.UnixMilli()+r.entry.Late > now,
 		Values: make([]window.Summary, len(r.measures)),
+	}
+	if b.unknown {
+		out.Points, out.Bad = 0, 0
 	}
 	exact := make([]window.Exact, len(r.measures))
 	for i := range r.measures {

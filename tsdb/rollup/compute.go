@@ -206,6 +206,12 @@ func (m *merging[T]) run(ctx context.Context) error {
 		first, last = last, first
 	}
 	m.until, m.ready = n, m.ready[:0]
+	if m.storedOnly && m.source == nil {
+		for _, start := range m.dirty[:n] {
+			m.ready = append(m.ready, m.unknown(start))
+		}
+		return nil
+	}
 	err := m.compute(ctx, m.path, span{first, last + 1}, func(b bucket) error {
 		m.ready = append(m.ready, b)
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -53,6 +54,9 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 		def, ok := r.Definition.(*Rollup[T])
 		if !ok {
 			continue // of another type, which For does not accept
+		}
+		if single && def.storedOnly {
+			return in, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
 		}
 		l := &level[T]{Rollup: def, repo: repo, table: in.View, in: in, at: r.Within(age), stored: &stored, age: age}
 		for _, finer := range out {

@@ -17,7 +17,8 @@ type definition interface {
 	Grid() window.Grid
 	describe() catalog.Rollup
 	follows(from definition, kept []gc.Policy) error
-	widestBucket() time.Duration
+	computedWidth() time.Duration
+	fromCatalog(entry catalog.Rollup, number any) error
 }
 
 func init() {
@@ -33,7 +34,8 @@ func init() {
 		return r.(definition).follows(finer, kept)
 	}
 	inside.CheckSource = checkSource
-	inside.WidestBucket = func(r any) time.Duration { return r.(definition).widestBucket() }
+	inside.RollupFromCatalog = func(r any, entry catalog.Rollup, number any) error { return r.(definition).fromCatalog(entry, number) }
+	inside.WidestBucket = func(r any) time.Duration { return r.(definition).computedWidth() }
 }
 
 // follows rejects a finer rollup whose buckets are not each inside one bucket of r, and a source whose policies

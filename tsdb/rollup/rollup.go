@@ -86,6 +86,8 @@ type Rollup[T any] struct {
 	added    *rollupadd.Shape // nil for a rollup that is derived
 	widest   func() time.Duration
 	bare     func() *Rollup[T] // without sketches
+	// storedOnly says that the functions of the measures are not known.
+	storedOnly bool
 }
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the

@@ -112,6 +112,7 @@ var Functions = []any{
 	dynamic.Describe,
 	dynamic.NewField,
 	dynamic.Numbers,
+	dynamic.Rollups,
 	dynamic.Schema,
 	embedded.NewServer,
 	errstatus.GRPC,

@@ -1,0 +1,241 @@
+package dynamic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+// metered is a dataset with hours of a gauge and a counter, days that are computed from them, and hours that only count.
+type metered struct {
+	schema *tsdb.Schema[float64]
+	byName map[string]*rollup.Rollup[float64]
+}
+
+func newMetered(t *testing.T) (m metered) {
+	t.Helper()
+	number := func(v float64) (float64, bool) { return v, true }
+	measures := []rollup.Measure[float64]{
+		{Name: "level", Of: number, Decimals: 1, Max: 1e6}, {Name: "kwh", Of: number, Kind: window.Counter, Decimals: 1, Max: 1e6},
+	}
+	m.byName = map[string]*rollup.Rollup[float64]{
+		"hours":  rollup.MustDefine("hours", window.Every(time.Hour), measures, rollup.Options{}),
+		"days":   rollup.MustDefine("days", window.Days(1), measures, rollup.Options{From: "hours"}),
+		"counts": rollup.MustDefine("counts", window.Every(time.Hour), []rollup.Measure[float64](nil), rollup.Options{}),
+	}
+	m.schema = tsdb.MustDefine("meters", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{
+		Rollups: []tsdb.Rollup{m.byName["hours"], m.byName["days"], m.byName["counts"]},
+	})
+	return m
+}
+
+// TestRollupsAreReadAsStored: stored buckets are those that the program with the functions reads. A bucket that changed since is
+// unknown, and so is the step into the next one, until a worker has stored it again.
+func TestRollupsAreReadAsStored(t *testing.T) {
+	m := newMetered(t)
+	now := start.Add(time.Hour)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, m.schema)
+	repo := m.schema.For(store, acme)
+	put := func(at time.Duration, v float64) {
+		t.Helper()
+		if err := repo.Put(t.Context(), roof, start.Add(at), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(m.schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := func() {
+		t.Helper()
+		for range 2 { // the second one computes the days
+			now = now.Add(time.Hour)
+			if _, err := worker.Pass(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rollups, schema, err := dynamic.Rollups(reading(t, store))
+	if err != nil || len(rollups) != 3 {
+		t.Fatal(rollups, err)
+	}
+	read := func(name string) (stored, whole []window.Bucket) {
+		t.Helper()
+		for b, err := range rollup.For(rollups[name], schema.For(store, acme)).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, b)
+		}
+		for b, err := range rollup.For(m.byName[name], repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole = append(whole, b)
+		}
+		return stored, whole
+	}
+	same := func(when, name string) {
+		t.Helper()
+		if stored, whole := read(name); len(whole) == 0 || fmt.Sprintf("%+v", shown(stored)) != fmt.Sprintf("%+v", shown(whole)) {
+			t.Errorf("%s, %s:\n got %+v\nwant %+v", when, name, shown(stored), shown(whole))
+		}
+	}
+	unknown := func(when, name string, n int, want ...int) {
+		t.Helper()
+		stored, _ := read(name)
+		var got []int
+		for i, b := range stored {
+			if v := b.Values[0]; v.Missing == v.Aggregates|v.Missing && v.Missing != 0 {
+				got = append(got, i)
+				if b.Points != 0 || v.Count != 0 || !math.IsNaN(v.Mean) || b.Values[1].Missing&window.Increase == 0 {
+					t.Errorf("%s: an unknown bucket is %+v", when, b)
+				}
+			}
+		}
+		if len(stored) != n || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, %s: %d buckets, unknown are %v; want %d, %v", when, name, len(stored), got, n, want)
+		}
+	}
+
+	for i := range 4 * 6 { // four hours, until 16:00
+		put(time.Duration(i)*10*time.Minute, float64(10*i))
+	}
+	unknown("before a worker", "hours", 4, 0, 1, 2, 3)
+	if stored, _ := read("counts"); len(stored) != 0 {
+		t.Errorf("before a worker: counts %+v, want none", stored)
+	}
+	now = start.Add(40 * time.Hour)
+	pass()
+	for _, name := range []string{"hours", "days", "counts"} {
+		same("stored", name)
+	}
+
+	put(65*time.Minute, 65) // a late point, in the second hour
+	unknown("after a late point", "hours", 4, 1)
+	unknown("after a late point", "days", 1, 0)
+	if stored, whole := read("counts"); len(stored) != 3 || len(whole) != 4 {
+		t.Errorf("after a late point: counts of %d of %d hours, want all but the marked one", len(stored), len(whole))
+	}
+	stored, whole := read("hours")
+	if after := stored[2].Values[1]; !after.Since.Equal(after.FirstTime) || whole[2].Values[1].Increase == after.Increase {
+		t.Errorf("the hour after it counts from %v with an increase of %v; want no step from an unknown number", after.Since, after.Increase)
+	}
+	total, err := rollup.For(rollups["hours"], schema.For(store, acme)).Total(t.Context(), roof, tsdb.AllTime())
+	if err != nil || total.Values[0].Missing == 0 {
+		t.Errorf("the total is %+v, %v; want it unknown", total, err)
+	}
+	pass()
+	for _, name := range []string{"hours", "days", "counts"} {
+		same("stored again", name)
+	}
+}
+
+// shown returns buckets without what only formats in another way.
+func shown(buckets []window.Bucket) (out []window.Bucket) {
+	for _, b := range buckets {
+		b.Values = append([]window.Summary(nil), b.Values...)
+		for i := range b.Values {
+			b.Values[i].Exact = nil
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// TestRollupsOnlyRead: without the functions of the measures, nothing may be computed or written.
+func TestRollupsOnlyRead(t *testing.T) {
+	m := newMetered(t)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(100 * time.Hour) }}}, m.schema)
+	if err := m.schema.For(store, acme).Put(t.Context(), roof, start, 1); err != nil {
+		t.Fatal(err)
+	}
+	rollups, schema, err := dynamic.Rollups(reading(t, store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hours := rollup.For(rollups["hours"], schema.For(store, acme))
+	if _, err := hours.Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("a rebuild: %v, want ErrInvalid", err)
+	}
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("a worker: %v, want ErrInvalid", err)
+	}
+	adder := rollup.NewOnceAdder(rollups["hours"], schema.For(store, acme))
+	if err := adder.Add(t.Context(), roof, start, struct{}{}); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("an adder: %v, want ErrInvalid", err)
+	}
+	windows, err := window.New(window.Every(time.Hour), []window.Measure[struct{}]{{Name: "level", Of: func(struct{}) (float64, bool) { return 1, true }}}, window.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := rollup.ReadWindows(t.Context(), schema.For(store, acme), windows, roof, tsdb.Between(start, start.Add(time.Hour))); err != nil || w.Rollup != "" {
+		t.Errorf("windows are read from the rollup %q (%v), want the points", w.Rollup, err)
+	}
+	for _, d := range []tsdb.Dataset{nil, &tsdb.Schema[int]{}} {
+		if _, _, err := dynamic.Rollups(d); !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("%v: %v, want ErrInvalid", d, err)
+		}
+	}
+}
+
+// A gateway shows the stored aggregates of other programs.
+func ExampleRollups() {
+	ctx := context.Background()
+	store, err := embedded.OpenMemory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	storedViews(ctx, store) // another program counts views
+
+	for d := range store.Datasets(ctx) {
+		rollups, schema, err := dynamic.Rollups(d)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for name, r := range rollups {
+			total, err := rollup.For(r, schema.For(store, acme)).Total(ctx, tsdb.NewEntity("news", "a1"), tsdb.AllTime())
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(name, total.Start.Format("15:04"), total.Points, total.Values[0].Max)
+		}
+	}
+	// Output:
+	// minutes 12:00 2 7
+}
+
+// storedViews is what another program has done.
+func storedViews(ctx context.Context, store *tsdb.Store) {
+	minutes := rollup.MustDefine("minutes", window.Every(time.Minute), []rollup.Measure[float64]{
+		{Name: "seconds", Of: func(v float64) (float64, bool) { return v, true }, Max: 1000},
+	}, rollup.Options{Mode: rollup.Once})
+	views := tsdb.MustDefine("views", tsdb.Key("section", "article"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{minutes}})
+	if err := store.Ensure(ctx, views); err != nil {
+		log.Fatal(err)
+	}
+	adder := rollup.NewOnceAdder(minutes, views.For(store, acme))
+	for _, seconds := range []float64{3, 7} {
+		if err := adder.Add(ctx, tsdb.NewEntity("news", "a1"), start, seconds); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
