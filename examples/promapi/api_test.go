@@ -106,6 +106,8 @@ func TestRefusedQueries(t *testing.T) {
 		{"query_range", []string{"query", "up", "start", "0", "end", "0", "step", "1e-6"}, 400, "millisecond"},
 		{"series", nil, 400, "match[]"},
 		{"series", []string{"match[]", `{a=""}`}, 400, "non-empty"},
+		{"labels", nil, 422, "-max-series"},
+		{"label/job/values", nil, 422, "-max-series"},
 		{"labels", []string{"match[]", "{"}, 400, "match[]"},
 		{"labels", []string{"start", "2", "end", "1"}, 400, "end"},
 		{"labels", []string{"limit", "-1"}, 400, "limit"},

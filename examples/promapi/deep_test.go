@@ -79,3 +79,31 @@ func TestTextsOfManyEntities(t *testing.T) {
 		}
 	}
 }
+
+// TestLongLabels: calls within each other that multiply the length of a label are refused before they take the memory.
+func TestLongLabels(t *testing.T) {
+	s := filled(t, someLimits)
+	nested := func(n int, replacement, from string) string {
+		text := "up"
+		for range n {
+			text = `label_replace(` + text + `, "job", ("` + replacement + `"), "` + from + `", "(.*)")`
+		}
+		return text
+	}
+	join := "up"
+	for range 20 {
+		join = `label_join(` + join + `, "job", ",", "job", "job", "instance")`
+	}
+	for text, want := range map[string]int{
+		nested(40, "$1$1", "job"): 400, nested(6, "$1-$1", "job"): 400, nested(50, "$1", "instance"): 200, nested(3, "$1", "job"): 200, nested(2, "$1$1", "job"): 200,
+		join: 400, "1 + sum(" + nested(40, "$1$1", "job") + ")": 400, `label_join(up, "x", "-", "job", "instance")`: 200,
+		nested(3, "$1$1", "job") + " or " + nested(3, "x$1$1", "job"): 200,
+	} {
+		for _, path := range []string{"query", "query_range"} {
+			status, got := s.get(path, "query", text, "time", at(0), "start", at(0), "end", at(0), "step", "1")
+			if status != want || want == 400 && !strings.Contains(got, "labels of") {
+				t.Errorf("%s of %.80s… (%d bytes): %d %.200s, want %d", path, text, len(text), status, got, want)
+			}
+		}
+	}
+}

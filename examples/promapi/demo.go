@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"log/slog"
 	"math"
 	"time"
 
@@ -68,6 +70,26 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 		stored += len(points)
 	}
 	return stored, nil
+}
+
+// rollUp stores the finished hours, about a minute after the start, and again as points arrive. stop waits for its end.
+func rollUp(ctx context.Context, store *tsdb.Store, log *slog.Logger) (stop func(), err error) {
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{
+		Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
+			return func(yield func(tenant.ID, error) bool) { yield(tenant.Parse(demoTenant)) }
+		},
+		OnError: func(err error) { log.Warn("a rollup of the demo is not stored", "error", err) },
+	}, rollup.NewJob(demoTrucks))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.Run(ctx) // the error is that of ctx
+	}()
+	return func() { cancel(); <-ended }, nil
 }
 
 func truckAt(n int, t time.Time) truckState {

@@ -47,6 +47,9 @@ const infoSuffix = "_info"
 // fieldsOf samples the newest points of a tenant.
 func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) (*fields, error) {
 	paths := map[string]pathKind{}
+	if m.whole == nil {
+		return m.metricsOf(paths)
+	}
 	seen := 0
 	for p, err := range m.whole.For(store, id).LatestUnder(ctx, tsdb.AllEntities()) {
 		if _, bad := asPointError(err); err != nil && !bad {
@@ -131,13 +134,32 @@ func (m *mapped) addNumber(f *fields, path []string) error {
 		f.clash[name] = fmt.Sprintf("the fields %s and %s of dataset %s", strings.Join(other.path, "."), strings.Join(path, "."), m.of)
 		return nil
 	}
-	field, err := dynamic.NewField(path, dynamic.Options{})
+	n, err := m.number(path)
+	f.numbers[name] = n
+	return err
+}
+
+// number returns the number at a path. It is made once, because descriptors of messages are large.
+func (m *mapped) number(path []string) (*number, error) {
+	key := strings.Join(path, "\x00")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.numbers[key]; n != nil {
+		return n, nil
+	}
+	field, err := dynamic.NewField(path, m.options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	schema, err := dynamic.Numbers(m.dataset, field)
-	f.numbers[name] = &number{path, schema}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	if len(m.numbers) >= 10*mostFields { // of many tenants with other fields
+		clear(m.numbers)
+	}
+	m.numbers[key] = &number{path, schema}
+	return m.numbers[key], nil
 }
 
 // promName returns a name with an underscore for each character that PromQL would need quotes for.

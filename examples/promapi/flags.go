@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 )
 
 // options are the parsed command line and environment.
@@ -20,6 +21,9 @@ type options struct {
 	demo    bool
 	keep    time.Duration
 	journal string
+
+	messages *messages
+	seen     observe.Options
 
 	addr        string
 	tokens      *tokens
@@ -49,9 +53,9 @@ func (e usageError) Unwrap() error { return e.error }
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	o := options{tokens: new(tokens)}
+	o := options{tokens: new(tokens), messages: new(messages)}
 	var remote bool
-	var tokenFile string
+	var tokenFile, descriptors string
 	flags := flag.NewFlagSet("promapi", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&o.cloud, "cloud", false,
@@ -61,6 +65,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.demo, "demo", false, "store two hours of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
 	flags.StringVar(&o.journal, "journal", "", "acknowledge remote writes when they are in a journal in this `folder`, so that they outlast an outage of the store; queries find them a little later")
+
+	flags.StringVar(&descriptors, "descriptors", "", "read datasets of protobuf payloads with the descriptors in this `file`, as \"protoc --include_imports --descriptor_set_out\" writes it")
+	flags.Func("message", "the message that the protobuf payloads of a dataset are, as `dataset=package.Message`; may be repeated", o.messages.add)
 
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:9099", "listen on this `host:port`; port 0 chooses a free one")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
@@ -82,6 +89,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.DurationVar(&o.limits.slow, "slow", 10*time.Second, "log queries that take longer, without the values of labels; 0 logs none")
 	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests in progress may take after Ctrl-C")
 
+	o.seen.Flags(flags)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Serves a store to Grafana and to Prometheus: PromQL, remote write and remote read.")
 		flags.SetOutput(stdout)
@@ -105,7 +113,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 			return o, usageError{fmt.Errorf("-demo: its token %s: %w", demoToken, err)}
 		}
 	}
-	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check()} {
+	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check(), o.messages.read(descriptors), o.seen.Check(remote)} {
 		if err != nil {
 			return o, usageError{err}
 		}

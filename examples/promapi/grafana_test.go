@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,25 +22,24 @@ func demo(t *testing.T) (ask func(method, path string, pairs ...string) (int, st
 	if _, err := fill(t.Context(), s.store, now); err != nil {
 		t.Fatal(err)
 	}
-	others, err := newMappedSource(t.Context(), s.store, s.server.log, shownRollups()...)
-	if err != nil {
-		t.Fatal(err)
+	s = over(t, s.store, s.prom.schema, tsdb.WriterOptions{}, someLimits, shown(t, s.store, nil))
+	return s.asDemo, now
+}
+
+// asDemo asks as the tenant demo.
+func (s *stand) asDemo(method, path string, pairs ...string) (int, string) {
+	encoded := form(pairs).Encode()
+	var r *http.Request
+	if method == http.MethodPost {
+		r = httptest.NewRequest(method, "/api/v1/"+path, strings.NewReader(encoded))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else {
+		r = httptest.NewRequest(method, "/api/v1/"+path+"?"+encoded, nil)
 	}
-	s = over(t, s.store, s.prom.schema, tsdb.WriterOptions{}, someLimits, others)
-	return func(method, path string, pairs ...string) (int, string) {
-		encoded := form(pairs).Encode()
-		var r *http.Request
-		if method == http.MethodPost {
-			r = httptest.NewRequest(method, "/api/v1/"+path, strings.NewReader(encoded))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		} else {
-			r = httptest.NewRequest(method, "/api/v1/"+path+"?"+encoded, nil)
-		}
-		r.SetBasicAuth("demo", "demo")
-		w := httptest.NewRecorder()
-		s.handler.ServeHTTP(w, r)
-		return w.Code, w.Body.String()
-	}, now
+	r.SetBasicAuth("demo", "demo")
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
 }
 
 // TestGrafana makes the calls that Grafana makes: when the data source is saved and tested, when an editor opens, and for a dashboard.
@@ -131,44 +129,5 @@ func TestDashboard(t *testing.T) {
 				t.Errorf("panel %s, %s: %d %.300s, want series with the label %s", panel.Title, target.Expr, status, got, label)
 			}
 		}
-	}
-}
-
-// TestRollups: the buckets of a rollup are at the time of their end, and equal what its reader returns. A bucket that has not ended is not
-// shown.
-func TestRollups(t *testing.T) {
-	ask, now := demo(t)
-	hour := now.Truncate(time.Hour) // the end of the newest whole bucket
-	_, names := ask(http.MethodGet, "label/__name__/values")
-	for _, name := range []string{"trucks:speed_kmh:avg_1h", "trucks:speed_kmh:count_1h", "trucks:fuel_l:max_1h"} {
-		if !strings.Contains(names, `"`+name+`"`) {
-			t.Errorf("the names %s lack %s", names, name)
-		}
-	}
-	sum, n := 0.0, 0
-	for at := hour.Add(-time.Hour); at.Before(hour); at = at.Add(10 * time.Second) {
-		if at.After(now.Add(-2 * time.Hour)) {
-			sum, n = sum+truckAt(3, at).SpeedKmh, n+1
-		}
-	}
-	value := func(query string, at time.Time) (v float64, text string) {
-		_, text = ask(http.MethodGet, "query", "query", query, "time", fmt.Sprint(at.Unix()))
-		if _, number, ok := strings.Cut(text, `"value":[`+fmt.Sprint(at.Unix())+`,"`); ok {
-			_, _ = fmt.Sscanf(number, `%g"`, &v)
-		}
-		return v, text
-	}
-	const truck = `{fleet="West",truck="truck_03"}`
-	if got, text := value("trucks:speed_kmh:count_1h"+truck, hour); got != float64(n) {
-		t.Errorf("the count is %v in %s, want %d", got, text, n)
-	}
-	if got, text := value("trucks:speed_kmh:avg_1h"+truck, hour); math.Abs(got-sum/float64(n)) > 0.01 {
-		t.Errorf("the mean is %v in %s, want %v", got, text, sum/float64(n))
-	}
-	if _, text := value("count_over_time(trucks:speed_kmh:avg_1h"+truck+"[3h])", now); !strings.Contains(text, `"2"`) && !strings.Contains(text, `"1"`) {
-		t.Errorf("the ended buckets are %s, want one or two", text)
-	}
-	if _, text := value("trucks:speed_kmh:avg_1h"+truck, hour.Add(-time.Second)); !strings.Contains(text, `"result":[]`) {
-		t.Errorf("before its end a bucket is shown: %s", text)
 	}
 }

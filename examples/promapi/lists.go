@@ -15,10 +15,9 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// series answers the labels of the series that match. Start and end are checked only: series that have no samples between them are
-// listed, too.
+// series answers the labels of the series that match and have samples between start and end, as far as span says.
 func (s *server) series(ctx context.Context, r request) (answer, error) {
-	r.params.interval()
+	when := r.span()
 	n := r.params.count("limit")
 	sets := r.params.selectors(s.parser)
 	if len(sets) == 0 {
@@ -27,7 +26,7 @@ func (s *server) series(ctx context.Context, r request) (answer, error) {
 	if r.params.err != nil {
 		return answer{}, nil
 	}
-	q := &querier{queryable: s.queryable(r)}
+	q := &querier{queryable: s.queryable(r), when: when}
 	found, seen := []labels.Labels{}, map[*series]bool{}
 	for _, set := range sets {
 		err := q.each(ctx, set, func(matching []*series) error {
@@ -37,7 +36,7 @@ func (s *server) series(ctx context.Context, r request) (answer, error) {
 					found = append(found, one.labels)
 				}
 			}
-			return q.budget.takeSeries(len(matching))
+			return nil
 		})
 		if err != nil {
 			return answer{}, err
@@ -58,6 +57,12 @@ func (s *server) series(ctx context.Context, r request) (answer, error) {
 		data = appendLabelsJSON(data, ls)
 	}
 	return answer{data: append(data, ']'), notes: notes}, nil
+}
+
+// span returns the span of start and end.
+func (r request) span() span {
+	from, to := r.params.interval()
+	return spanOf(from, to, r.params.now)
 }
 
 // labels answers the names of the labels of the series that match, or of all.
@@ -85,7 +90,7 @@ func (s *server) labelValues(ctx context.Context, r request) (answer, error) {
 
 // names answers the union of what list returns for each selector.
 func (s *server) names(r request, list func(*querier, []*labels.Matcher) ([]string, error)) (answer, error) {
-	r.params.interval()
+	when := r.span()
 	n := r.params.count("limit")
 	sets := r.params.selectors(s.parser)
 	if r.params.err != nil {
@@ -94,7 +99,7 @@ func (s *server) names(r request, list func(*querier, []*labels.Matcher) ([]stri
 	if len(sets) == 0 {
 		sets = append(sets, nil)
 	}
-	q := &querier{queryable: s.queryable(r)}
+	q := &querier{queryable: s.queryable(r), when: when}
 	all := map[string]bool{}
 	for _, set := range sets {
 		names, err := list(q, set)

@@ -6,7 +6,7 @@
 //
 // README.md has a command for each use. main.go opens and closes everything and flags.go is the command line. Requests come in through
 // auth.go and server.go. The query API is in query.go, lists.go and exemplars.go, and reads through querier.go: the datasets of other
-// programs with mapped.go and fields.go, the series of remote write with promseries.go. Remote write is in write.go and writebatch.go,
+// programs with catalogue.go, mapped.go, fields.go and rollups.go, the series of remote write with promseries.go. Remote write is in write.go and writebatch.go,
 // remote read in read.go; sample.go and seriesname.go say how their series are stored.
 package main
 
@@ -25,17 +25,19 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter) (*tsdb.Store, error) {
+func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
 	if !o.cloud {
 		return embedded.New(ctx, embedded.Options{
-			StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles},
+			StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry},
 			Dir:          o.dir,
+			DialOptions:  seen.DialOptions,
 		})
 	}
 	config, err := tsdb.ConfigFromEnv()
@@ -44,6 +46,7 @@ func openStore(ctx context.Context, o options, limits *limit.Limiter) (*tsdb.Sto
 	}
 	config.RequireTenant = true
 	config.Limits, config.ProfileLimits = limits, o.profiles
+	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
 	return tsdb.Open(ctx, config)
 }
 
@@ -73,12 +76,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer lis.Close()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
+	seen, err := observe.Open(ctx, "promapi", o.seen, log)
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
 	table, err := edge.OpenLimits(o.table)
 	if err != nil {
 		return fmt.Errorf("-limits: %w", err)
 	}
 	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter)
+	store, err := openStore(ctx, o, table.Limiter, seen)
 	if err != nil {
 		if errors.Is(err, embedded.ErrLocked) {
 			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
@@ -94,6 +102,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	fmt.Fprintf(stdout, "Store     %s\n", o.where())
+	seen.Print(stdout)
 	writer, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		return fmt.Errorf("open the writer: %w", err)
@@ -108,13 +117,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		if err != nil {
 			return fmt.Errorf("store the demo data: %w", err)
 		}
+		stop, err := rollUp(ctx, store, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
 		fmt.Fprintf(stdout, "Demo      %d points of tenant %s, for the token %s\n", n, demoTenant, demoToken)
 	}
-	others, err := newMappedSource(ctx, store, log, shownRollups()...)
+	shown, err := openCatalogue(ctx, store, o.messages, log, seen.Telemetry.MeterProvider)
 	if err != nil {
 		return fmt.Errorf("map the datasets to metrics: %w", err)
 	}
-	s, err := newServer(store, writer, schema, resolver(o.tokens, o.behindProxy), o.limits, log, others)
+	s, err := newServer(store, writer, schema, resolver(o.tokens, o.behindProxy), o.limits, log, newMappedSource(shown))
 	if err != nil {
 		return err
 	}

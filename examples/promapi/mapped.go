@@ -4,94 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
 // mapped is a dataset of another program as metrics: trucks_speed for the field speed of the dataset trucks. Its key fields are labels.
 type mapped struct {
-	dataset tsdb.Dataset
-	of      string   // its name
-	name    string   // of its metrics
-	labels  []string // of the key fields
-	whole   *tsdb.Schema[any]
-	rollups map[string]*aggregate // by the name of the metric
+	dataset   tsdb.Dataset
+	described dynamic.Description
+	of        string   // its name
+	name      string   // of its metrics
+	labels    []string // of the key fields
+	options   dynamic.Options
+	whole     *tsdb.Schema[any]      // nil if its payloads cannot be read
+	entities  *tsdb.Schema[struct{}] // of what can be listed, and of the rollups
+	stored    map[string]*rollup.Rollup[struct{}]
+	rollups   map[string]*aggregate // by the name of the metric
+
+	mu      sync.Mutex
+	numbers map[string]*number // that were sampled, by their paths
 }
 
 // mappedSource is all datasets of the catalogue but that of remote write. It implements source.
 type mappedSource struct {
-	store    *tsdb.Store
-	datasets []*mapped
-	fields   *cache[*fields]   // by the name of the dataset
-	entities *cache[[]*series] // by dataset and prefix; the labels are those of the key
-	series   *cache[[]*series] // by metric and prefix
+	store     *tsdb.Store
+	catalogue *catalogue
+	fields    *cache[*fields]   // by the name of the dataset
+	entities  *cache[[]*series] // by dataset, prefix and span; the labels are those of the key
+	series    *cache[[]*series] // by metric, prefix and span
 }
 
 // sampledFor is how long the fields of a tenant's payloads are used before they are sampled again.
 const sampledFor = time.Minute
 
-// newMappedSource reads the catalogue. Datasets that cannot be shown are logged and left out. Two that would make metrics of one name
-// are an error with both names.
-func newMappedSource(ctx context.Context, store *tsdb.Store, log *slog.Logger, shown ...rolledUp) (*mappedSource, error) {
-	s := &mappedSource{
-		store: store, fields: newCache[*fields](sampledFor), entities: newCache[[]*series](listedFor), series: newCache[[]*series](listedFor),
-	}
-	byName := map[string]string{}
-	for d, err := range store.Datasets(ctx) {
-		if d == nil && err != nil {
-			if _, failed := status.FromError(err); failed || ctx.Err() != nil { // the catalogue was not read to its end
-				return nil, err
-			}
-			log.Warn("a dataset is not shown", "error", err)
-			continue
-		}
-		of := dynamic.Describe(d)
-		if of.Name == promDataset {
-			continue
-		}
-		whole, err := dynamic.Schema(d, dynamic.Options{})
-		if errors.Is(err, codec.ErrUnknownTag) {
-			log.Warn("a dataset is not shown", "error", err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		m := &mapped{dataset: d, of: of.Name, name: labelName(of.Name), whole: whole}
-		if other, taken := byName[m.name]; taken {
-			return nil, fmt.Errorf("the datasets %s and %s would both make metrics of the name %s", other, m.of, m.name)
-		}
-		byName[m.name] = m.of
-		for _, field := range of.Key {
-			label := labelName(field.Name)
-			if slices.Contains(m.labels, label) || label == model.MetricNameLabel {
-				return nil, fmt.Errorf("two key fields of the dataset %s would make the label %s: %s and another", m.of, label, field.Name)
-			}
-			m.labels = append(m.labels, label)
-		}
-		if err := m.addRollups(shown); err != nil {
-			return nil, err
-		}
-		for _, r := range of.Rollups {
-			if !slices.ContainsFunc(shown, func(one rolledUp) bool { return one.dataset == m.of && one.name == r.Name }) {
-				log.Warn("a rollup is not shown; its definition can be added to rollups.go", "dataset", m.of, "rollup", r.Name)
-			}
-		}
-		s.datasets = append(s.datasets, m)
-	}
-	return s, nil
+func newMappedSource(c *catalogue) *mappedSource {
+	return &mappedSource{c.store, c, newCache[*fields](sampledFor), newCache[[]*series](listedFor), newCache[[]*series](listedFor)}
 }
 
 // forget drops all that is cached of a tenant.
@@ -110,7 +68,7 @@ func (s *mappedSource) fieldsOf(ctx context.Context, id tenant.ID, m *mapped) (*
 
 func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
 	var names []string
-	for _, m := range s.datasets {
+	for _, m := range s.catalogue.current(ctx) {
 		f, err := s.fieldsOf(ctx, id, m)
 		if err != nil {
 			return nil, err
@@ -121,7 +79,18 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 		if len(f.texts) > 0 {
 			names = append(names, m.name+infoSuffix)
 		}
-		if len(f.numbers) > 0 {
+		if len(m.rollups) == 0 {
+			continue
+		}
+		some := len(f.numbers)+len(f.texts) > 0
+		if !some { // its payloads cannot be read, or the tenant has none
+			entities, err := s.entitiesUnder(ctx, id, m, tsdb.AllEntities(), span{})
+			if err != nil {
+				return nil, err
+			}
+			some = len(entities) > 0
+		}
+		if some {
 			names = slices.AppendSeq(names, maps.Keys(m.rollups))
 		}
 	}
@@ -140,7 +109,7 @@ type metric struct {
 // find returns the metric of a name, or nil. A name that stands for two things is an error.
 func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (*metric, error) {
 	var found *metric
-	for _, m := range s.datasets {
+	for _, m := range s.catalogue.current(ctx) {
 		if a := m.rollups[name]; a != nil {
 			return &metric{mapped: m, name: name, aggregate: a}, nil // no field has a colon in its metric
 		}
@@ -175,15 +144,18 @@ type from struct {
 	prefix tsdb.Prefix // under which it was listed
 }
 
-func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher) ([]*series, error) {
+func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher, when span) ([]*series, error) {
 	m, err := s.find(ctx, id, name)
 	if err != nil || m == nil {
 		return nil, err
 	}
+	if m.aggregate != nil {
+		when = span{} // a rollup is older than the points that are left
+	}
 	var all []*series
 	for _, p := range m.prefixes(matchers) {
-		part, err := s.series.get(ctx, id, name+"\x00"+p.String(), func(ctx context.Context) ([]*series, int, error) {
-			entities, err := s.entitiesUnder(ctx, id, m.mapped, p)
+		part, err := s.series.get(ctx, id, name+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
+			entities, err := s.entitiesUnder(ctx, id, m.mapped, p, when)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -204,20 +176,27 @@ func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matc
 	return all, nil
 }
 
-// entitiesUnder returns the entities under a prefix, with the labels of their keys.
-func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, p tsdb.Prefix) ([]*series, error) {
-	return s.entities.get(ctx, id, m.of+"\x00"+p.String(), func(ctx context.Context) ([]*series, int, error) {
+// entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys.
+func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, p tsdb.Prefix, when span) ([]*series, error) {
+	if when.ends() {
+		all, err := s.entitiesUnder(ctx, id, m, p, span{})
+		if err != nil {
+			return nil, err
+		}
+		when = when.of(len(all))
+	}
+	return s.entities.get(ctx, id, m.of+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
 		var all []*series
 		parts, into := make([]string, len(m.labels)), make([]any, len(m.labels))
 		for i := range parts {
 			into[i] = &parts[i]
 		}
 		b := labels.NewScratchBuilder(len(parts))
-		for e, err := range m.whole.For(s.store, id).Entities(ctx, p) {
+		for e, err := range entitiesIn(ctx, m.entities.For(s.store, id), p, when) {
 			if err != nil {
 				return nil, 0, err
 			}
-			if m.whole.Scan(e, into...) != nil {
+			if m.dataset.Scan(e, into...) != nil {
 				copy(parts, e.Parts()) // parts that do not fit are shown as stored
 			}
 			b.Reset()
@@ -258,7 +237,7 @@ func (m *mapped) prefixes(matchers []*labels.Matcher) []tsdb.Prefix {
 	}
 	var out []tsdb.Prefix
 	for _, parts := range all {
-		if p, err := m.whole.Prefix(parts...); err == nil && !slices.Contains(out, p) { // a value that the field cannot have matches nothing
+		if p, err := m.dataset.Prefix(parts...); err == nil && !slices.Contains(out, p) { // a value that the field cannot have matches nothing
 			out = append(out, p)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -50,11 +52,23 @@ func mappedOver(t testing.TB, l limits, datasets ...tsdb.Dataset) *stand {
 	if err := store.Ensure(t.Context(), append(datasets, schema)...); err != nil {
 		t.Fatal(err)
 	}
-	others, err := newMappedSource(t.Context(), store, slog.New(slog.DiscardHandler))
+	return over(t, store, schema, tsdb.WriterOptions{}, l, shown(t, store, nil))
+}
+
+// shown is the datasets of a store as metrics.
+func shown(t testing.TB, store *tsdb.Store, of *messages) *mappedSource {
+	t.Helper()
+	c, err := openCatalogue(t.Context(), store, of, slog.New(slog.DiscardHandler), noop.NewMeterProvider())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return over(t, store, schema, tsdb.WriterOptions{}, l, others)
+	return newMappedSource(c)
+}
+
+func catalogueError(t *testing.T, store *tsdb.Store) error {
+	t.Helper()
+	_, err := openCatalogue(t.Context(), store, nil, slog.New(slog.DiscardHandler), noop.NewMeterProvider())
+	return err
 }
 
 func putPoints[T any](t testing.TB, s *stand, schema *tsdb.Schema[T], id tenant.ID, points ...tsdb.Point[T]) {
@@ -129,7 +143,7 @@ func TestClashes(t *testing.T) {
 	if err := store.Ensure(t.Context(), fuelData, clashing); err != nil {
 		t.Fatal(err)
 	}
-	_, err := newMappedSource(t.Context(), store, slog.New(slog.DiscardHandler))
+	err := catalogueError(t, store)
 	if err == nil || !strings.Contains(err.Error(), "fuel.state") || !strings.Contains(err.Error(), "fuel-state") {
 		t.Errorf("datasets of one name: %v", err)
 	}
@@ -138,7 +152,7 @@ func TestClashes(t *testing.T) {
 	if err := store.Ensure(t.Context(), labels); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newMappedSource(t.Context(), store, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "a_b") {
+	if err := catalogueError(t, store); err == nil || !strings.Contains(err.Error(), "a_b") {
 		t.Errorf("key fields of one name: %v", err)
 	}
 

@@ -20,7 +20,7 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 		return s.readTexts(ctx, id, own.metric, of, in, b)
 	}
 	if own.aggregate != nil {
-		return s.readBuckets(ctx, id, own.aggregate, of, in, b)
+		return s.readBuckets(ctx, id, own.metric, of, in, b)
 	}
 	repo := own.number.schema.For(s.store, id)
 	all, byEntity := make([]*selected, len(of)), make(map[tsdb.Entity]*selected, len(of))

@@ -28,8 +28,9 @@ func (p *params) refuse(name string, err error) {
 	}
 }
 
-// The first and the last time that a request can name.
+// The first and the last time that a request can name, and the first of samples.
 var (
+	epoch     = time.UnixMilli(0)
 	firstTime = time.UnixMilli(math.MinInt64 / 1000)
 	lastTime  = time.UnixMilli(math.MaxInt64 / 1000)
 )

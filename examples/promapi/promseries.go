@@ -22,10 +22,11 @@ type promSource struct {
 	schema *tsdb.Schema[sample]
 	series *cache[map[string]*series] // of one metric, by the text of their labels
 	metric *cache[[]string]
+	active *cache[map[tsdb.Entity]bool] // with samples in a span, by metric and span
 }
 
 func newPromSource(store *tsdb.Store, schema *tsdb.Schema[sample]) *promSource {
-	return &promSource{store, schema, newCache[map[string]*series](listedFor), newCache[[]string](listedFor)}
+	return &promSource{store, schema, newCache[map[string]*series](listedFor), newCache[[]string](listedFor), newCache[map[tsdb.Entity]bool](listedFor)}
 }
 
 // listedFor is how long lists of series are used before they are read again.
@@ -50,7 +51,7 @@ func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) 
 	})
 }
 
-func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []*labels.Matcher) ([]*series, error) {
+func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []*labels.Matcher, when span) ([]*series, error) {
 	all, err := p.series.get(ctx, id, metric, func(ctx context.Context) (map[string]*series, int, error) {
 		all := map[string]*series{}
 		for e, err := range p.schema.For(p.store, id).Entities(ctx, tsdb.NewPrefix(samplesKind, metric)) {
@@ -75,7 +76,7 @@ func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []
 	for _, s := range all {
 		list = append(list, s)
 	}
-	return list, nil
+	return p.inSpan(ctx, id, metric, list, when)
 }
 
 // seriesOf returns the series of an entity.
@@ -97,6 +98,7 @@ func (p *promSource) noteWritten(id tenant.ID, ls labels.Labels) {
 		var text [256]byte
 		if all[string(appendLabels(text[:0], ls))] == nil {
 			p.series.drop(id, name)
+			p.active.forget(id)
 		}
 	}
 }
@@ -105,6 +107,7 @@ func (p *promSource) noteWritten(id tenant.ID, ls labels.Labels) {
 func (p *promSource) forget(id tenant.ID) {
 	p.series.forget(id)
 	p.metric.forget(id)
+	p.active.forget(id)
 }
 
 // complete does nothing: the labels of these series are in their keys.

@@ -24,8 +24,9 @@ import (
 type source interface {
 	// names returns the names of the tenant's metrics, in any order.
 	names(ctx context.Context, id tenant.ID) ([]string, error)
-	// list returns the series of a metric that may match. The caller filters them, and does not change them.
-	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
+	// list returns the series of a metric that may match, and that have samples in a span. The caller filters them, and does not
+	// change them.
+	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher, when span) ([]*series, error)
 	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the metric.
 	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
 	// complete returns open series with the labels that they have now.
@@ -83,13 +84,14 @@ type queryable struct {
 }
 
 func (q *queryable) Querier(from, to int64) (storage.Querier, error) {
-	return &querier{q, from, to}, nil
+	return &querier{queryable: q, from: from, to: to}, nil
 }
 
 // querier implements storage.Querier.
 type querier struct {
 	*queryable
 	from, to int64 // in ms, both included
+	when     span  // for which series are listed
 }
 
 func (q *querier) Close() error { return nil }
@@ -130,9 +132,12 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	return all, err
 }
 
-// each calls visit with the matching series of each metric, with all their labels.
+// each calls visit with the matching series of each metric, with all their labels. They count against the limit of series.
 func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
 	return q.candidates(ctx, matchers, func(src source, matching []*series, _ bool) error {
+		if err := q.budget.takeSeries(len(matching)); err != nil {
+			return err
+		}
 		if !matching[0].open {
 			return visit(matching)
 		}
@@ -158,7 +163,7 @@ func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, vi
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			listed, err := src.list(ctx, q.tenant, name, matchers)
+			listed, err := src.list(ctx, q.tenant, name, matchers, q.when)
 			if err != nil {
 				return stored(err)
 			}

@@ -158,7 +158,7 @@ const (
 	mostFormatted = 100
 )
 
-// parse parses an expression that is not too long, and has at most a number of levels.
+// parse parses an expression that is not too long, has at most a number of levels, and makes no long labels.
 func (s *server) parse(text string, levels int) (parser.Expr, error) {
 	if len(text) > mostText {
 		return nil, badData(fmt.Errorf("the expression has %d bytes; want at most %d", len(text), mostText))
@@ -174,6 +174,9 @@ func (s *server) parse(text string, levels int) (parser.Expr, error) {
 			below = append(below, parser.Children(node)...)
 		}
 		if level = below; len(level) == 0 {
+			if _, err := made(expr); err != nil {
+				return nil, badData(err)
+			}
 			return expr, nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,25 @@ func startProgram(t *testing.T, args ...string) (addr string, stop func()) {
 		if err := <-ended; err != nil {
 			t.Errorf("the program fails after Ctrl-C: %v", err)
 		}
+	}
+}
+
+// TestMetricsOfTheProgram: -metrics-addr serves what the program does on the store.
+func TestMetricsOfTheProgram(t *testing.T) {
+	addr, stop := startProgram(t, "-dir", filepath.Join(t.TempDir(), "data"), "-token", "secret=acme", "-addr", "127.0.0.1:0", "-metrics-addr", "127.0.0.1:0")
+	defer stop()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil) // the address that is printed first
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(text), `db_operation_name="Datasets"`) {
+		t.Errorf("%s, %v: %.500s, want the operations on the store", res.Status, err, text)
 	}
 }
 

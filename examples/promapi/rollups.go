@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strings"
-	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -14,34 +12,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// shownRollups are the rollups that are metrics. The catalogue does not have the functions that compute the buckets which are still
-// open, so a program needs their definitions: put yours here.
-func shownRollups() []rolledUp {
-	return []rolledUp{showRollup(demoTrucks, demoHours, "hours", everyHour)}
-}
-
-// rolledUp is a rollup of a dataset, without the type of its points.
-type rolledUp struct {
-	dataset, name string
-	grid          window.Grid
-	described     dynamic.Description
-	buckets       func(ctx context.Context, store *tsdb.Store, id tenant.ID, e tsdb.Entity, in tsdb.Interval) iter.Seq2[window.Bucket, error]
-}
-
-// showRollup returns a rollup of a schema, with the name and the grid of its definition.
-func showRollup[T any](schema *tsdb.Schema[T], r *rollup.Rollup[T], name string, grid window.Grid) rolledUp {
-	return rolledUp{
-		dataset: schema.Name(), name: name, grid: grid, described: dynamic.Describe(schema),
-		buckets: func(ctx context.Context, store *tsdb.Store, id tenant.ID, e tsdb.Entity, in tsdb.Interval) iter.Seq2[window.Bucket, error] {
-			return rollup.For(r, schema.For(store, id)).Buckets(ctx, e, in)
-		},
-	}
-}
-
 // aggregate is one aggregate of one measure of a rollup: a metric such as trucks:speed_kmh:avg_1h.
 type aggregate struct {
-	rolledUp
-	measure int
+	rollup  *rollup.Rollup[struct{}]
+	measure int // -1 for the number of points
 	needs   window.Aggregates
 	value   func(window.Summary) float64
 }
@@ -62,37 +36,53 @@ var aggregates = []struct {
 	{"stddev", window.StdDev, func(s window.Summary) float64 { return s.StdDev }},
 	{"delta", window.Delta, func(s window.Summary) float64 { return s.Delta }},
 	{"increase", window.Increase, func(s window.Summary) float64 { return s.Increase }},
+	{"integral", window.Integral, func(s window.Summary) float64 { return s.Integral }},
+	{"p50", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.5) }},
+	{"p90", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.9) }},
+	{"p99", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.99) }},
 }
 
-// addRollups adds the metrics of the rollups of a dataset.
-func (m *mapped) addRollups(shown []rolledUp) error {
+// addRollups adds the metrics of the rollups of the dataset. Only stored buckets are read, so a metric never has an old number.
+func (m *mapped) addRollups() (err error) {
 	m.rollups = map[string]*aggregate{}
-	for _, r := range shown {
-		if r.dataset != m.of {
+	if m.stored, m.entities, err = dynamic.Rollups(m.dataset); err != nil {
+		return err
+	}
+	for _, of := range m.described.Rollups {
+		r := m.stored[of.Name]
+		if r == nil {
 			continue
 		}
-		for _, of := range r.described.Rollups {
-			if of.Name != r.name {
-				continue
+		width := promName(shortWidth(of.Every))
+		if len(of.Measures) == 0 {
+			if err := m.addAggregate(m.name+":count_"+width, &aggregate{rollup: r, measure: -1}); err != nil {
+				return err
 			}
-			for i, measure := range of.Measures {
-				kept := map[string]bool{}
-				for _, name := range measure.Aggregates {
-					kept[name] = true
+		}
+		for i, measure := range of.Measures {
+			kept := map[string]bool{}
+			for _, name := range measure.Aggregates {
+				kept[name] = true
+			}
+			for _, a := range aggregates {
+				if !keeps(kept, a.needs) {
+					continue
 				}
-				for _, a := range aggregates {
-					if !keeps(kept, a.needs) {
-						continue
-					}
-					name := fmt.Sprintf("%s:%s:%s_%s", m.name, promName(measure.Name), a.suffix, promName(shortWidth(of.Every)))
-					if other := m.rollups[name]; other != nil {
-						return fmt.Errorf("the rollups %s and %s of dataset %s would both make the metric %s", other.name, r.name, m.of, name)
-					}
-					m.rollups[name] = &aggregate{r, i, a.needs, a.value}
+				name := fmt.Sprintf("%s:%s:%s_%s", m.name, promName(measure.Name), a.suffix, width)
+				if err := m.addAggregate(name, &aggregate{r, i, a.needs, a.value}); err != nil {
+					return err
 				}
 			}
 		}
 	}
+	return nil
+}
+
+func (m *mapped) addAggregate(name string, a *aggregate) error {
+	if other := m.rollups[name]; other != nil {
+		return clashingNames(fmt.Sprintf("the rollups %s and %s of dataset %s would both make the metric %s", other.rollup.Name(), a.rollup.Name(), m.of, name))
+	}
+	m.rollups[name] = a
 	return nil
 }
 
@@ -116,41 +106,56 @@ func keeps(kept map[string]bool, needs window.Aggregates) bool {
 	return true
 }
 
-// readBuckets returns the buckets that end in an interval, each at the time of its end. Buckets that have not ended are left out.
-func (s *mappedSource) readBuckets(ctx context.Context, id tenant.ID, a *aggregate, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
+// lastYear is the last year of the calendar of buckets.
+const lastYear = 9999
+
+// readBuckets returns the buckets that end in an interval, each at the time of its end. Buckets that are open, or that changed since they
+// were stored, are left out. So are changes of which the number before the bucket is not known.
+func (s *mappedSource) readBuckets(ctx context.Context, id tenant.ID, m *metric, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
+	a := m.aggregate
 	from, _ := in.Start()
 	to, _ := in.End()
-	now := time.Now()
-	if to.After(now) {
-		to = now.Add(time.Millisecond)
-	}
 	all := make([]*selected, len(of))
 	for i, one := range of {
 		all[i] = &selected{series: one}
 	}
-	if !from.Before(to) {
+	if from.Year() > lastYear {
 		return all, nil
 	}
-	begin := a.grid.Prev(from)
-	if begin.Before(time.UnixMilli(0)) {
-		begin = time.UnixMilli(0)
-	}
+	buckets := rollup.For(a.rollup, m.entities.For(s.store, id))
+	starts := tsdb.Between(maxTime(a.rollup.Grid().Prev(from), epoch), to) // of the buckets that end in the interval, and some more
 	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
-		for bucket, err := range a.buckets(ctx, s.store, id, of[i].entity, tsdb.Between(begin, to)) {
+		for bucket, err := range buckets.Buckets(ctx, of[i].entity, starts) {
 			if err != nil {
 				return err
 			}
 			if err := b.takeSamples(1); err != nil {
 				return err
 			}
-			sum := bucket.Values[a.measure]
-			if bucket.End.Before(from) || !bucket.End.Before(to) || sum.Count == 0 || sum.Missing&a.needs != 0 || sum.Overflow {
-				continue
+			if v, ok := a.of(bucket); ok && !bucket.End.Before(from) && bucket.End.Before(to) {
+				all[i].points.add(bucket.End.UnixMilli(), sample{float: v})
 			}
-			all[i].points.add(bucket.End.UnixMilli(), sample{float: a.value(sum)})
 		}
 		all[i].points.reverse()
 		return nil
 	})
 	return all, err
+}
+
+// of returns the value of a bucket, if it is known.
+func (a *aggregate) of(bucket window.Bucket) (float64, bool) {
+	switch {
+	case bucket.Open:
+		return 0, false
+	case a.measure < 0:
+		return float64(bucket.Points), bucket.Points > 0
+	}
+	sum := bucket.Values[a.measure]
+	if sum.Count == 0 || sum.Missing&a.needs != 0 || sum.Overflow {
+		return 0, false
+	}
+	if a.needs&(window.Delta|window.Increase) != 0 && !sum.Since.Before(sum.FirstTime) {
+		return 0, false
+	}
+	return a.value(sum), true
 }

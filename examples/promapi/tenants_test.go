@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 var tenantsFor = flag.Duration("tenants-for", 0, "how long two tenants query at once; 0 is 40 rounds")
@@ -134,4 +137,46 @@ func TestCancelledQuery(t *testing.T) {
 	if status, got := s.get("query", "query", "up", "time", at(0)); status != http.StatusOK || !strings.Contains(got, `"1"`) || len(s.gate.held) != 0 {
 		t.Errorf("afterwards: %d %s", status, got)
 	}
+}
+
+// TestQueryCancelledInTheMiddle: a client that goes away ends the reads that its query waits for.
+func TestQueryCancelledInTheMiddle(t *testing.T) {
+	schema, err := defineProm(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+	s := over(t, store, schema, tsdb.WriterOptions{}, someLimits)
+	s.put("a", line("m", []string{"i", "1"}, 1), line("m", []string{"i", "2"}, 1))
+	if status, got := s.get("query", "query", "m", "time", at(0)); status != http.StatusOK { // lists are cached
+		t.Fatal(status, got)
+	}
+	for _, path := range []string{"query?query=m&time=" + at(0), "query_range?query=m&start=" + at(0) + "&end=" + at(60) + "&step=15", "query_exemplars?query=m", "metadata"} {
+		conn.Clear()
+		conn.Inject(tsdbtest.Hang(0).On(tsdbtest.ReadRows))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan *httptest.ResponseRecorder)
+		go func() {
+			ended <- s.send(httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/"+path, nil), "a")
+		}()
+		for s.held(acme) == 0 { // until the query runs
+			runtime.Gosched()
+		}
+		select {
+		case w := <-ended:
+			t.Fatalf("%s: %d %s, want it to wait for the store", path, w.Code, w.Body)
+		default:
+		}
+		cancel()
+		if w := <-ended; w.Body.Len() > 0 || s.held(acme) != 0 {
+			t.Errorf("%s: %d %s with %d places held, want no answer and none", path, w.Code, w.Body, s.held(acme))
+		}
+	}
+}
+
+// held is the number of requests of a tenant that are under way.
+func (s *stand) held(id tenant.ID) int {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.gate.held[id]
 }

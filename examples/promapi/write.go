@@ -239,13 +239,14 @@ func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w
 	ctx, cancel := context.WithTimeout(ctx, s.limits.timeout)
 	defer cancel()
 	outcomes, err := s.prom.schema.For(s.store, id).Via(s.writer).EnqueueMany(ctx, b.points)
+	w = b.again
 	var again, never *writeError
 	for i := range outcomes {
 		if outcomes[i].Err == nil {
 			w.count(&b.points[i].Value)
 			continue
 		}
-		if e := writeErrorOf(outcomes[i].Err); e.status >= 500 || e.status == http.StatusTooManyRequests {
+		if e := b.errorOf(outcomes[i].Err); e.status >= 500 || e.status == http.StatusTooManyRequests {
 			if again == nil || again.status < e.status {
 				again = e
 			}
@@ -270,15 +271,46 @@ func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w
 		}
 		return w, again
 	case b.why != nil:
-		return w, refusedPart(b.refused, b.why.Error())
+		return w, refusedPart(b.refused, &writeError{text: b.why.Error()})
 	case never != nil:
-		return w, refusedPart(b.refused, never.text)
+		return w, refusedPart(b.refused, never)
 	}
 	return w, nil
 }
 
-func refusedPart(n int, why string) error {
-	return &writeError{status: http.StatusBadRequest, text: fmt.Sprintf("%d points were refused and the others stored; the first: %s", n, why)}
+// errorOf is writeErrorOf for a point of the batch. A request that is larger than the burst of the tenant's rate would be refused each time
+// that it is sent, and block its sender for ever: it gets 413.
+func (b *writeBatch) errorOf(err error) *writeError {
+	over, ok := errors.AsType[*limit.Error](err)
+	if !ok || over.Burst == 0 || len(b.points) == 1 || b.size(over.ID) <= over.Burst {
+		return writeErrorOf(err)
+	}
+	text := fmt.Sprintf("the request is larger than the tenant's burst of %d for the limit %s; send smaller ones (max_samples_per_send)", over.Burst, over.ID)
+	return &writeError{status: http.StatusRequestEntityTooLarge, text: text}
+}
+
+// size returns what the batch counts against a rate: its points, or their bytes.
+func (b *writeBatch) size(of limit.ID) int64 {
+	if of != limit.BytesPerSecond {
+		return int64(len(b.points))
+	}
+	if b.bytes == 0 {
+		var payload []byte
+		for i := range b.points {
+			payload, _ = sampleCodec{}.Append(payload[:0], b.points[i].Value) // it could be encoded before
+			b.bytes += int64(len(payload))
+		}
+	}
+	return b.bytes
+}
+
+// refusedPart is the error of a request of which a part is refused for good. It is 413 if smaller requests would not be.
+func refusedPart(n int, why *writeError) error {
+	status := http.StatusBadRequest
+	if why.status == http.StatusRequestEntityTooLarge {
+		status = why.status
+	}
+	return &writeError{status: status, text: fmt.Sprintf("%d points were refused and the others stored; the first: %s", n, why.text)}
 }
 
 // writeErrorOf returns the response to an error of a point. It hides the texts of unknown errors, and of values.

@@ -12,10 +12,12 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -162,7 +164,8 @@ func TestVersion2(t *testing.T) {
 	}{
 		"a reference beyond the symbols": {func(r *writev2.Request) { r.Timeseries[0].LabelsRefs[1] = 99 }, "400 [0] [1] [0]"},
 		"an odd number of references":    {func(r *writev2.Request) { r.Timeseries[0].LabelsRefs = []uint32{1} }, "400 [0] [1] [0]"},
-		"no samples":                     {func(r *writev2.Request) { r.Timeseries[0].Samples = nil }, "400 [0] [1] [0]"},
+		"nothing":                        {func(r *writev2.Request) { r.Timeseries[0].Samples, r.Timeseries[0].Exemplars = nil, nil }, "400 [0] [1] [0]"},
+		"an exemplar alone":              {func(r *writev2.Request) { r.Timeseries[0].Samples = nil }, "204 [0] [1] [1]"},
 		"both":                           {func(r *writev2.Request) { r.Timeseries[1].Samples = r.Timeseries[0].Samples }, "400 [1] [0] [1]"},
 		"no empty symbol":                {func(r *writev2.Request) { r.Symbols[0] = "x" }, "400 [] [] []"},
 		"help beyond the symbols":        {func(r *writev2.Request) { r.Timeseries[0].Metadata.HelpRef = 99 }, "400 [1] [1] [1]"},
@@ -260,5 +263,108 @@ func TestJournal(t *testing.T) {
 	}
 	if _, got := s.get("query", "query", "m", "time", at(0)); !strings.Contains(got, `"1"`) {
 		t.Error(got)
+	}
+}
+
+// TestOneSamplePerTime: of several samples of a series with one time, wherever in a request they are, the last one stays, and all of them
+// count as written.
+func TestOneSamplePerTime(t *testing.T) {
+	s := plain(t)
+	first, second, other := line("m", []string{"a", "1"}), line("m", []string{"a", "1"}), line("m", []string{"a", "2"}, 9)
+	at := func(ts *prompb.TimeSeries, values ...float64) {
+		for i := 0; i < len(values); i += 2 {
+			ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: start0 + int64(values[i]), Value: values[i+1]})
+		}
+	}
+	at(&first, 0, 1, 1000, 2, 0, 3, 2000, 4, 1000, 5, 3000, 6)
+	at(&second, 3000, 7, 4000, 8)
+	second.Exemplars = []prompb.Exemplar{
+		{Timestamp: start0, Value: 1, Labels: []prompb.Label{{Name: "trace_id", Value: "x"}}},
+		{Timestamp: start0, Value: 2, Labels: []prompb.Label{{Name: "trace_id", Value: "y"}}},
+	}
+	s.put("a", first, other, second)
+	if _, got := s.get("query", "query", `m{a="1"}[1m]`, "time", "1767225610"); !strings.Contains(got, `"values":[[1767225600,"3"],[1767225601,"5"],[1767225602,"4"],[1767225603,"7"],[1767225604,"8"]]`) {
+		t.Errorf("samples %s", got)
+	}
+	if _, got := s.get("query", "query", `m{a="2"}`, "time", "1767225610"); !strings.Contains(got, `"9"`) {
+		t.Errorf("another series: %s", got)
+	}
+	if _, got := s.get("query_exemplars", "query", "m"); strings.Count(got, "trace_id") != 1 || !strings.Contains(got, `"y"`) {
+		t.Errorf("exemplars %s, want the last one", got)
+	}
+	req := v2()
+	req.Timeseries = append(req.Timeseries, req.Timeseries[0])
+	w := s.write("a", writeV2, message(req))
+	if got := w.Header().Get("X-Prometheus-Remote-Write-Samples-Written"); w.Code != http.StatusNoContent || got != "2" {
+		t.Errorf("%d with %s samples written, want 204 with both", w.Code, got)
+	}
+}
+
+// TestCreatedTimestamp: early senders of version 2 give one start time for all samples of a series.
+func TestCreatedTimestamp(t *testing.T) {
+	s := plain(t)
+	req := v2()
+	req.Timeseries[0].Samples[0].StartTimestamp = 0
+	req.Timeseries[0].XXX_unrecognized = protowire.AppendVarint(protowire.AppendTag(nil, 6, protowire.VarintType), start0-5000)
+	req.Timeseries[1].XXX_unrecognized = req.Timeseries[0].XXX_unrecognized // its histogram has a start time of its own
+	if w := s.write("a", writeV2, message(req)); w.Code != http.StatusNoContent {
+		t.Fatal(w.Code, w.Body)
+	}
+	for i, want := range []int64{start0 - 5000, start0 - 1000} {
+		ls := labels.FromStrings("__name__", []string{"reqs", "lat"}[i])
+		if i == 0 {
+			ls = labels.FromStrings("__name__", "reqs", "job", "api")
+		}
+		p, err := s.prom.schema.For(s.store, acme).Latest(t.Context(), seriesEntity(samplesKind, ls))
+		if err != nil || p.Value.start != want {
+			t.Errorf("series %d starts at %d (%v), want %d", i, p.Value.start, err, want)
+		}
+	}
+	for _, junk := range [][]byte{{0x32}, {0x30}, {0x32, 1, 0}, {0xff}} {
+		if got := createdOf(&writev2.TimeSeries{XXX_unrecognized: junk}); got != 0 {
+			t.Errorf("%x is the time %d", junk, got)
+		}
+	}
+}
+
+// TestLargerThanABurst: a request that the tenant's rate never lets through ends with 413, because the sender would send it for ever. A
+// smaller one is sent again.
+func TestLargerThanABurst(t *testing.T) {
+	for name, defaults := range map[string]string{"points": `"points_per_second": 1, "points_burst": 5`, "bytes": `"bytes_per_second": 1, "bytes_burst": 45`} {
+		table, err := limit.Parse([]byte(`{"defaults": {` + defaults + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, err := limit.New(table, limit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, someLimits, embedded.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}}, tsdb.WriterOptions{})
+		w := s.write("a", writeV1, one(line("m", nil, 1, 2, 3, 4, 5, 6, 7)))
+		if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "max_samples_per_send") {
+			t.Errorf("%s: %d %s, want 413 with the remedy", name, w.Code, w.Body)
+		}
+		if w := s.write("a", writeV1, one(line("n", nil, 1, 2, 3))); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: a smaller request gets %d %s, want 429 with Retry-After", name, w.Code, w.Body)
+		}
+	}
+}
+
+// TestLargeLabelSets: labels of 10 MB together are refused, also if a body may be larger.
+func TestLargeLabelSets(t *testing.T) {
+	l := someLimits
+	l.body = 64 << 20
+	s := open(t, l, embedded.Options{}, tsdb.WriterOptions{})
+	var pairs []string
+	for i := range 100_000 {
+		pairs = append(pairs, fmt.Sprintf("label_%06d", i), strings.Repeat("x", 90))
+	}
+	for name, ts := range map[string]prompb.TimeSeries{"many labels": line("m", pairs, 1), "one label": line("m", []string{"a", strings.Repeat("x", 10<<20)}, 1)} {
+		if w := s.write("a", writeV1, one(ts)); w.Code != http.StatusBadRequest || w.Body.Len() > 1000 {
+			t.Errorf("%s: %d %.200s, want 400", name, w.Code, w.Body)
+		}
+	}
+	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":[]}` {
+		t.Errorf("stored %s, want nothing", got)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -21,10 +23,23 @@ type writeBatch struct {
 	refused int             // series, samples, histograms and exemplars
 	why     error           // why the first one was refused
 	symbols labels.ScratchBuilder
-	entity  tsdb.Entity // of the series at hand
+	entity  tsdb.Entity          // of the series at hand
+	last    int64                // the time of its last sample; 0 for none
+	seen    map[tsdb.Entity]bool // those that have points
+	places  map[place]int        // of the points, once they are not in the order of their times
+	again   written              // points that later ones replaced
+	bytes   int64                // of the payloads, once it is asked for
 }
 
-func newWriteBatch() *writeBatch { return &writeBatch{symbols: labels.NewScratchBuilder(16)} }
+// place is where a point is stored: a request can have one for each.
+type place struct {
+	entity tsdb.Entity
+	time   int64 // in ms
+}
+
+func newWriteBatch() *writeBatch {
+	return &writeBatch{symbols: labels.NewScratchBuilder(16), seen: map[tsdb.Entity]bool{}}
+}
 
 func (b *writeBatch) refuse(n int, err error) {
 	b.refused += n
@@ -39,22 +54,42 @@ func (b *writeBatch) begin(ls labels.Labels, n int) bool {
 		b.refuse(n, err)
 		return false
 	}
-	b.entity = seriesEntity(samplesKind, ls)
+	b.entity, b.last = seriesEntity(samplesKind, ls), 0
 	return true
 }
 
-// add adds a sample of the series. If its time is that of the sample before it, it replaces that one: of two points with one key in
-// one request, either might win.
-func (b *writeBatch) add(t int64, s sample) {
-	if n := len(b.points); n > 0 && b.points[n-1].Entity == b.entity && b.points[n-1].Time.UnixMilli() == t {
-		b.points[n-1].Value = s
-		return
+// addSample adds a sample of the series at hand.
+func (b *writeBatch) addSample(t int64, s sample) {
+	b.add(b.entity, t, s)
+	b.last = t
+}
+
+// add adds a point. It replaces one of the same series and time, wherever in the request that is: of two points with one key, either
+// might win in the store.
+func (b *writeBatch) add(e tsdb.Entity, t int64, s sample) {
+	n := len(b.points)
+	inOrder := b.places == nil && (n > 0 && b.points[n-1].Entity == e && b.points[n-1].Time.UnixMilli() < t || !b.seen[e])
+	if !inOrder && b.places == nil {
+		b.places = make(map[place]int, n)
+		for i := range b.points {
+			b.places[place{b.points[i].Entity, b.points[i].Time.UnixMilli()}] = i
+		}
 	}
-	b.points = append(b.points, tsdb.Point[sample]{Entity: b.entity, Time: time.UnixMilli(t), Value: s})
+	if !inOrder {
+		at := place{e, t}
+		if i, ok := b.places[at]; ok {
+			b.again.count(&b.points[i].Value)
+			b.points[i].Value = s
+			return
+		}
+		b.places[at] = n
+	}
+	b.seen[e] = true
+	b.points = append(b.points, tsdb.Point[sample]{Entity: e, Time: time.UnixMilli(t), Value: s})
 }
 
 func (b *writeBatch) addFloat(t, start int64, value float64) {
-	b.add(t, sample{float: value, start: start})
+	b.addSample(t, sample{float: value, start: start})
 }
 
 func (b *writeBatch) addHistogram(t, start int64, whole *histogram.Histogram, fraction *histogram.FloatHistogram) {
@@ -71,7 +106,7 @@ func (b *writeBatch) addHistogram(t, start int64, whole *histogram.Histogram, fr
 		b.refuse(1, fmt.Errorf("a histogram is invalid: %w", err))
 		return
 	}
-	b.add(t, s)
+	b.addSample(t, s)
 }
 
 // storedHint drops the hint that a histogram continues the one before it. Which one that is can change later, when samples arrive
@@ -98,16 +133,11 @@ func (b *writeBatch) addExemplar(series labels.Labels, t int64, value float64, o
 		b.refuse(1, err)
 		return
 	}
-	b.points = append(b.points, tsdb.Point[sample]{
-		Entity: seriesEntity(exemplarsKind, series), Time: time.UnixMilli(t),
-		Value: sample{exemplar: &storedExemplar{value, own}},
-	})
+	b.add(seriesEntity(exemplarsKind, series), t, sample{exemplar: &storedExemplar{value, own}})
 }
 
 func (b *writeBatch) addMetadata(now time.Time, metric string, m storedMetadata) {
-	b.points = append(b.points, tsdb.Point[sample]{
-		Entity: seriesEntity(metadataKind, labels.FromStrings(model.MetricNameLabel, metric)), Time: now, Value: sample{metadata: &m},
-	})
+	b.add(seriesEntity(metadataKind, labels.FromStrings(model.MetricNameLabel, metric)), now.UnixMilli(), sample{metadata: &m})
 }
 
 // fromV1 adds a request of version 1.
@@ -117,7 +147,6 @@ func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *meta
 		if !b.begin(ls, len(ts.Samples)+len(ts.Histograms)+len(ts.Exemplars)) {
 			continue
 		}
-		before := len(b.points)
 		for _, s := range ts.Samples {
 			b.addFloat(s.Timestamp, 0, s.Value)
 		}
@@ -128,12 +157,12 @@ func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *meta
 				b.addHistogram(h.Timestamp, 0, h.ToIntHistogram(), nil)
 			}
 		}
-		if len(b.points) > before {
+		if b.last != 0 {
 			b.written = append(b.written, ls)
 		}
 		for _, e := range ts.Exemplars {
 			own := e.ToExemplar(&b.symbols, nil)
-			b.addExemplar(ls, b.exemplarTime(own.Ts, before, now), own.Value, own.Labels)
+			b.addExemplar(ls, b.exemplarTime(own.Ts, now), own.Value, own.Labels)
 		}
 	}
 	for _, m := range req.Metadata {
@@ -144,15 +173,9 @@ func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *meta
 	}
 }
 
-// exemplarTime returns the time of an exemplar, or of the series' newest sample in the request if it has none.
-func (b *writeBatch) exemplarTime(t int64, first int, now time.Time) int64 {
-	switch {
-	case t != 0:
-		return t
-	case len(b.points) > first:
-		return b.points[len(b.points)-1].Time.UnixMilli()
-	}
-	return now.UnixMilli()
+// exemplarTime returns the time of an exemplar, or of the series' last sample in the request if it has none.
+func (b *writeBatch) exemplarTime(t int64, now time.Time) int64 {
+	return cmp.Or(t, b.last, now.UnixMilli())
 }
 
 var metadataTypes = map[prompb.MetricMetadata_MetricType]model.MetricType{
@@ -167,7 +190,7 @@ var metadataTypes = map[prompb.MetricMetadata_MetricType]model.MetricType{
 }
 
 var (
-	errNoSamples = errors.New("a series has neither samples nor histograms")
+	errNoSamples = errors.New("a series has no samples, histograms or exemplars")
 	errBoth      = errors.New("a series has samples and histograms; want one of the two")
 	errSymbols   = errors.New("the symbols do not begin with an empty one")
 )
@@ -186,8 +209,8 @@ func (b *writeBatch) fromV2(req *writev2.Request, now time.Time, known *metadata
 		}
 		ls = ls.WithoutEmpty()
 		switch {
-		case len(ts.Samples)+len(ts.Histograms) == 0:
-			b.refuse(n+1, errNoSamples)
+		case n == 0: // Prometheus sends exemplars alone
+			b.refuse(1, errNoSamples)
 			continue
 		case len(ts.Samples) > 0 && len(ts.Histograms) > 0:
 			b.refuse(n, errBoth)
@@ -207,19 +230,43 @@ func (b *writeBatch) fromV2(req *writev2.Request, now time.Time, known *metadata
 	return nil
 }
 
+// createdField is the number of a field of a series in which early senders of version 2 gave the start time of all its samples.
+const createdField = 6
+
+// createdOf returns that start time, or 0.
+func createdOf(ts *writev2.TimeSeries) (created int64) {
+	for rest := ts.XXX_unrecognized; len(rest) > 0; {
+		number, kind, n := protowire.ConsumeTag(rest)
+		if n < 0 {
+			return created
+		}
+		size := protowire.ConsumeFieldValue(number, kind, rest[n:])
+		if size < 0 {
+			return created
+		}
+		if number == createdField && kind == protowire.VarintType {
+			v, _ := protowire.ConsumeVarint(rest[n:])
+			created = int64(v)
+		}
+		rest = rest[n+size:]
+	}
+	return created
+}
+
 func (b *writeBatch) addV2(ts *writev2.TimeSeries, ls labels.Labels, symbols []string, now time.Time) {
-	before := len(b.points)
+	created := createdOf(ts)
 	for _, s := range ts.Samples {
-		b.addFloat(s.Timestamp, s.StartTimestamp, s.Value)
+		b.addFloat(s.Timestamp, cmp.Or(s.StartTimestamp, created), s.Value)
 	}
 	for _, h := range ts.Histograms {
+		start := cmp.Or(h.StartTimestamp, created)
 		if h.IsFloatHistogram() {
-			b.addHistogram(h.Timestamp, h.StartTimestamp, nil, h.ToFloatHistogram())
+			b.addHistogram(h.Timestamp, start, nil, h.ToFloatHistogram())
 		} else {
-			b.addHistogram(h.Timestamp, h.StartTimestamp, h.ToIntHistogram(), nil)
+			b.addHistogram(h.Timestamp, start, h.ToIntHistogram(), nil)
 		}
 	}
-	if len(b.points) > before {
+	if b.last != 0 {
 		b.written = append(b.written, ls)
 	}
 	for _, e := range ts.Exemplars {
@@ -228,6 +275,6 @@ func (b *writeBatch) addV2(ts *writev2.TimeSeries, ls labels.Labels, symbols []s
 			b.refuse(1, fmt.Errorf("the labels of an exemplar: %w", err))
 			continue
 		}
-		b.addExemplar(ls, b.exemplarTime(own.Ts, before, now), own.Value, own.Labels)
+		b.addExemplar(ls, b.exemplarTime(own.Ts, now), own.Value, own.Labels)
 	}
 }
