@@ -142,6 +142,7 @@ func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (*me
 type from struct {
 	*metric
 	prefix tsdb.Prefix // under which it was listed
+	depth  int         // how many parts of keys the prefix has
 }
 
 func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher, when span) ([]*series, error) {
@@ -153,13 +154,14 @@ func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matc
 		when = span{} // a rollup is older than the points that are left
 	}
 	var all []*series
-	for _, p := range m.prefixes(matchers) {
+	prefixes, depth := m.prefixes(matchers)
+	for _, p := range prefixes {
 		part, err := s.series.get(ctx, id, name+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
 			entities, err := s.entitiesUnder(ctx, id, m.mapped, p, when)
 			if err != nil {
 				return nil, 0, err
 			}
-			own := from{m, p}
+			own := from{m, p, depth}
 			b := labels.NewBuilder(labels.EmptyLabels())
 			part := make([]*series, len(entities))
 			for i, e := range entities {
@@ -216,8 +218,9 @@ func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mappe
 // mostPrefixes is into how many prefixes matchers are turned.
 const mostPrefixes = 64
 
-// prefixes returns the prefixes under which all matching entities are. Matchers that list the values of the first key fields decide.
-func (m *mapped) prefixes(matchers []*labels.Matcher) []tsdb.Prefix {
+// prefixes returns the prefixes under which all matching entities are, and how many parts of keys they have. Matchers that list the values
+// of the first key fields decide.
+func (m *mapped) prefixes(matchers []*labels.Matcher) (out []tsdb.Prefix, depth int) {
 	all := [][]any{nil}
 	for _, label := range m.labels[:len(m.labels)-1] {
 		values := valuesOf(label, matchers)
@@ -233,15 +236,14 @@ func (m *mapped) prefixes(matchers []*labels.Matcher) []tsdb.Prefix {
 		all = longer
 	}
 	if len(all[0]) == 0 {
-		return []tsdb.Prefix{tsdb.AllEntities()}
+		return []tsdb.Prefix{tsdb.AllEntities()}, 0
 	}
-	var out []tsdb.Prefix
 	for _, parts := range all {
 		if p, err := m.dataset.Prefix(parts...); err == nil && !slices.Contains(out, p) { // a value that the field cannot have matches nothing
 			out = append(out, p)
 		}
 	}
-	return out
+	return out, len(all[0])
 }
 
 // valuesOf returns the values that matchers allow for a label, or nil for any.

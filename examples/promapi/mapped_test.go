@@ -257,3 +257,34 @@ func TestErasedTenant(t *testing.T) {
 		t.Errorf("a write of the erased tenant: %d %s, want 400", w.Code, w.Body)
 	}
 }
+
+// TestReadsInParts: many series are read in parts at the same time, one for each value of a key field, and none is lost or read twice.
+func TestReadsInParts(t *testing.T) {
+	s := mappedOver(t, someLimits, truckData, recorded)
+	want := 0.0
+	for i := range 60 {
+		fleet := []string{"East", "Eas", "West"}[i%3]
+		putPoints(t, s, truckData, acme, truckPoint(fleet, fmt.Sprint("truck_", i), start0, "Andy", float64(i)))
+		if i != 7 {
+			want += float64(i)
+		}
+	}
+	for query, want := range map[string]string{
+		`sum(trucks_speed{truck!="truck_7"})`: fmt.Sprint(want), "count(trucks_speed)": "60", `count(trucks_speed{fleet=~"E.*"})`: "40", `count(trucks_speed{fleet="East"})`: "20",
+	} {
+		if _, got := s.get("query", "query", query, "time", at(0)); !strings.Contains(got, `"`+want+`"]`) {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	src := s.sources[1].(*mappedSource)
+	for metric, want := range map[string]int{"trucks_speed": 3, `trucks_speed{fleet="East"}`: 1} {
+		matchers, err := s.parser.ParseMetricSelector(metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := src.list(t.Context(), acme, "trucks_speed", matchers, span{})
+		if err != nil || len(of[0].from.(*from).parts(of)) != want || len(of[0].from.(*from).parts(of[:4])) != 1 {
+			t.Errorf("%s is read in %d parts (%v), want %d", metric, len(of[0].from.(*from).parts(of)), err, want)
+		}
+	}
+}

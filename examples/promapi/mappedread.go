@@ -53,7 +53,8 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 	}
 	var err error
 	if most && len(of) >= togetherFrom {
-		err = add(nil, under.Range(ctx, repo, own.prefix, in))
+		parts := own.parts(of)
+		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, under.Range(ctx, repo, parts[i], in)) })
 	} else {
 		err = parallel(ctx, len(of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, of[i].entity, in)) })
 	}
@@ -61,6 +62,28 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 		one.points.reverse()
 	}
 	return all, err
+}
+
+// mostParts is into how many parts a read of many series is divided.
+const mostParts = 8
+
+// parts returns prefixes that together have the series of one prefix, so that they are read at the same time: one for each value of the
+// next key field, if there are a few with many series each.
+func (f *from) parts(of []*series) []tsdb.Prefix {
+	if f.depth+1 >= len(f.labels) {
+		return []tsdb.Prefix{f.prefix}
+	}
+	var parts []tsdb.Prefix
+	for _, one := range of {
+		p := tsdb.NewPrefix(one.entity.Parts()[:f.depth+1]...)
+		if len(parts) > 0 && parts[len(parts)-1] == p {
+			continue // series are in the order of their keys
+		}
+		if parts = append(parts, p); len(parts) > mostParts || len(of) < len(parts)*togetherFrom {
+			return []tsdb.Prefix{f.prefix}
+		}
+	}
+	return parts
 }
 
 // readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends when a point has

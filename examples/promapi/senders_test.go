@@ -191,9 +191,9 @@ func TestPrometheusSender(t *testing.T) {
 // sender is a Prometheus without its scrapes.
 type sender struct {
 	*testing.T
-	db                 *promtsdb.DB
-	last               int64 // time of the newest sample
-	samples, sum, next int
+	db           *promtsdb.DB
+	last         int64 // time of the newest sample
+	samples, sum int
 }
 
 func newSender(t *testing.T, dir, to, message string) *sender {
