@@ -88,10 +88,16 @@ func (c *catalogue) current(ctx context.Context) []*mapped {
 	return c.datasets
 }
 
+// mostReported is of how many problems the catalogue knows that they are in the log.
+const mostReported = 10_000
+
 // report logs once why something is not shown.
 func (c *catalogue) report(ctx context.Context, why error) {
 	if c.reported[why.Error()] {
 		return
+	}
+	if len(c.reported) >= mostReported {
+		clear(c.reported)
 	}
 	c.reported[why.Error()] = true
 	c.log.Warn("a dataset, or a part of it, is not shown", "error", why)

@@ -177,13 +177,16 @@ func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) er
 	if n == 1 {
 		return do(ctx, 0)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i := range n {
-		if ctx.Err() != nil {
+		if inner.Err() != nil {
 			break
 		}
-		group.Go(func() error { return do(ctx, i) })
+		group.Go(func() error { return do(inner, i) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err() // some were not called, perhaps
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -179,4 +180,13 @@ func (s *stand) held(id tenant.ID) int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	return s.gate.held[id]
+}
+
+// TestParallelAfterACancellation: calls that were left out because the client has gone are an error, and no result.
+func TestParallelAfterACancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := parallel(ctx, 5, func(context.Context, int) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the cancellation", err)
+	}
 }
