@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
@@ -176,5 +177,22 @@ func TestLoopback(t *testing.T) {
 		if got := edge.Loopback(host); got != want {
 			t.Errorf("edge.Loopback(%q) = %v, want %v: other machines could read the data, or no client could", host, got, want)
 		}
+	}
+}
+
+// The program does what the SDK relies on in Bigtable.
+func TestConforms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted alone")
+	}
+	addr, stop := start(t, t.TempDir())
+	defer stop()
+	t.Setenv("BIGTABLE_EMULATOR_HOST", addr)
+	r, err := conform.Run(t.Context(), conform.Options{Project: "p", Instance: "i", Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Unmet() {
+		t.Errorf("%s: %s: %q, want %q", c.Name, c.Status, c.Seen, c.Expected)
 	}
 }
