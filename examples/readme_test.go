@@ -27,6 +27,7 @@ var skipped = []struct{ has, why string }{
 	{"git clone ", "the copy is there"},
 	{"/examples/pubsub ", "it needs Google Cloud"},
 	{"-cloud", "it needs Google Cloud"},
+	{"-vehicles 10000", "it stores half a million points"},
 	{"--project ", "it needs Google Cloud"},
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -56,7 +57,8 @@ func browser(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
-	if err := chromedp.Run(ctx, network.ClearBrowserCookies()); err != nil {
+	// A tab in the background draws nothing.
+	if err := chromedp.Run(ctx, network.ClearBrowserCookies(), page.BringToFront()); err != nil {
 		t.Fatal(err)
 	}
 	return ctx

@@ -125,10 +125,13 @@ class Fleet {
       this.shownFields = values.choose(fields, this.frame.all("field"), columns);
       this.sparkField = values.choose(fields, this.shownFields, 1, "numbers")[0] || fields.find((f) => f.numbers)?.path;
     }
+    const arrived = this.arrived = new Map(); // by the stream while the list is read, which may be older
     const { rows, more, now } = await this.frame.api(path("latest"), { part, field: this.shownFields }, signal);
     this.frame.clock(now);
     this.more = more;
     this.rows = new Map(rows.map((row) => [row.id, prepare(row)]));
+    if (arrived.size) this.put(arrived.values());
+    if (this.arrived === arrived) this.arrived = null;
     if (more) await this.loadSilent(signal, path("silent"), part);
     if (first) this.table();
     this.sort();
@@ -242,6 +245,12 @@ class Fleet {
   }
 
   add(rows) {
+    for (const row of rows) this.arrived?.set(row.id, row);
+    this.put(rows);
+  }
+
+  /** put shows rows, unless newer ones are shown. */
+  put(rows) {
     let changed = false;
     for (const row of rows) {
       const old = this.rows.get(row.id);

@@ -135,7 +135,7 @@ function byTenant(holdings) {
 
 export function open(frame, root) {
   const control = new AbortController();
-  const part = (...classes) => el("div", { class: ["panels", ...classes].join(" ") });
+  const part = (...classes) => el("div", { class: ["reports", ...classes].join(" ") });
   const heading = (text, note) => el("div", { class: "toolbar" }, el("h1", null, text), el("span", { class: "count" }, note));
   const live = "read again every 5 s";
   const own = part(), storage = part();

@@ -43,16 +43,16 @@ export function open(frame, root) {
   const control = new AbortController();
   const { signal } = control;
   const name = frame.tenant;
-  const load = el("div", { class: "panels wide" });
+  const load = el("div", { class: "reports wide" });
   root.append(el("div", { class: "toolbar" }, el("h1", null, "Keys"), el("span", { class: "count" }, "read again every 10 s")), load);
   if (frame.session.operator) {
     again("the recording", load, () => get("/api/table/keys", null, signal), (got) => [findings("the table", got)], signal);
-    root.append(el("div", { class: "panels wide" }, picture()));
+    root.append(el("div", { class: "reports wide" }, picture()));
   } else {
     again("the recording", load, () => frame.api("/keys", null, signal), (got) => [findings(name, got),
       got.recorded ? el("p", { class: "note" }, "The picture of the key space has the keys of all tenants, so only the operator's token shows it.") : null], signal);
   }
-  const advised = el("div", { class: "panels wide" });
+  const advised = el("div", { class: "reports wide" });
   const choice = el("select", { id: "advised", onchange(event) { frame.go(null, { dataset: event.target.value }); } });
   const toolbar = el("div", { class: "toolbar", hidden: true }, el("label", { for: "advised" }, "Dataset of " + name), choice);
   if (name) root.append(toolbar, advised);
