@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// catalogFor is how long the catalogue is used before it is read again, and whether a tenant has points in a dataset.
+	// catalogFor is how long the catalogue is used before it is read again, and that a tenant has points in a dataset. That it has
+	// none is used for absentFor.
 	catalogFor = 10 * time.Second
+	absentFor  = 2 * time.Second
 	// maxRemembered is for how many datasets of tenants the second is remembered.
 	maxRemembered = 10_000
 )
@@ -150,7 +152,11 @@ func (c *catalog) hasPoints(ctx context.Context, id tenant.ID, d *dataset) (bool
 	if len(c.has) >= maxRemembered {
 		clear(c.has)
 	}
-	c.has[key] = presence{yes, now.Add(catalogFor)}
+	until := now.Add(catalogFor)
+	if !yes {
+		until = now.Add(absentFor)
+	}
+	c.has[key] = presence{yes, until}
 	return yes, nil
 }
 

@@ -39,7 +39,7 @@ export class ChartPage {
     this.close();
     this.control = new AbortController();
     const { signal } = this.control;
-    this.key = this.startKey();
+    this.readFor = this.startKey();
     this.root.replaceChildren(loading("the fields"));
     try {
       const datasets = await this.frame.datasets(signal), name = this.frame.get("dataset") || datasets[0]?.name;
@@ -163,7 +163,7 @@ export class ChartPage {
   }
 
   drawNow() {
-    if (!this.view || this.charts.hidden || this.control.signal.aborted) return;
+    if (!this.view || this.charts.hidden || this.panels.some((p) => p.view.dragging) || this.control.signal.aborted) return;
     if (this.view.live) Object.assign(this.view, interval(this.frame));
     this.view.at = this.at;
     for (const panel of this.panels) panel.view.set(panel.data, this.view);
@@ -202,7 +202,7 @@ export class ChartPage {
   timeKey() { return JSON.stringify(["range", "from", "to", "view", "cursor", "order"].map((name) => this.frame.get(name))); }
 
   update(reason) {
-    if (this.key !== this.startKey()) { this.start(); return; }
+    if (this.readFor !== this.startKey()) { this.start(); return; }
     if (!this.view) return;
     if (reason === "theme") { this.build(); this.load(); return; }
     if (this.loadKey !== this.timeKey()) { this.load(); this.pill.set(interval(this.frame).live ? "live" : "fixed"); return; }
@@ -210,5 +210,5 @@ export class ChartPage {
     this.drawNow();
   }
 
-  key_(event) { return this.view ? timeKey(this.frame, event) : false; }
+  key(event) { return this.view ? timeKey(this.frame, event) : false; }
 }

@@ -39,6 +39,4 @@ class Compare extends ChartPage {
     return [el("select", { "aria-label": "Field", onchange: (event) => this.frame.go(null, { field: event.target.value }) },
       this.numbers.map((f) => el("option", { value: f.path, selected: f.path === this.chosen }, values.label(f.path))))];
   }
-
-  key(event) { return this.key_(event); }
 }

@@ -48,6 +48,4 @@ class Entity extends ChartPage {
     this.age.textContent = "last point " + span(this.frame.now() - last) + " ago";
     this.age.title = both(last);
   }
-
-  key(event) { return this.key_(event); }
 }

@@ -62,7 +62,7 @@ class Fleet {
       if (!datasets.length) {
         this.root.replaceChildren(state("empty", "No data yet",
           `The tenant ${this.frame.tenant} has no points. They appear here as soon as the first one is stored.`));
-        await new Promise((resolve) => setTimeout(resolve, 5000));
+        await new Promise((resolve) => setTimeout(resolve, 3000));
         if (!signal.aborted) this.start();
         return;
       }
@@ -74,7 +74,7 @@ class Fleet {
         this.body.replaceChildren(state("empty", "Not readable", this.dataset.problem));
         return;
       }
-      this.key = this.listKey();
+      this.readFor = this.listKey();
       await this.load(signal, true);
       this.watch(signal);
       this.clock = setInterval(() => this.sort(), 5000);
@@ -267,7 +267,7 @@ class Fleet {
   }
 
   update() {
-    if (!this.dataset || this.key !== this.listKey()) {
+    if (!this.dataset || this.readFor !== this.listKey()) {
       const typing = document.activeElement === this.search;
       this.start().then(() => { if (typing) this.search.focus(); });
       return;

@@ -66,7 +66,7 @@ export class Frame {
     const known = this.datasetsOf.get(this.tenant);
     if (known && Date.now() - known.at < 10000) return known.all;
     const { datasets } = await this.api("/datasets", null, signal);
-    this.datasetsOf.set(this.tenant, { at: Date.now(), all: datasets });
+    if (datasets.length) this.datasetsOf.set(this.tenant, { at: Date.now(), all: datasets });
     return datasets;
   }
 

@@ -19,12 +19,10 @@ function common(panel, height, on) {
       sync: { key: syncKey, setSeries: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, y: false,
       bind: {
         dblclick: () => () => { clearTimeout(panel.pinning); on.zoom(panel.view.from - (panel.view.to - panel.view.from) / 2, panel.view.to + (panel.view.to - panel.view.from) / 2); return null; },
-        click: (u) => (event) => {
-          const at = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x");
-          clearTimeout(panel.pinning);
-          if (u.select.width <= 0 && !panel.dragged) panel.pinning = setTimeout(() => on.pin(at), 250); // unless it is a double click
+        mousedown: (u, target, start) => (event) => {
+          if (event.button !== 0) return;
           panel.dragged = false;
-          return null;
+          start(event);
         },
       },
     },
@@ -86,6 +84,20 @@ class Panel {
     this.view = { from: 0, to: 1, at: null };
   }
 
+  /** start begins to react to clicks. A click that is neither a drag nor a half of a double click sets the as-of cursor. */
+  start(on) {
+    this.plot.over.addEventListener("click", (event) => {
+      const at = this.plot.posToVal(event.clientX - this.plot.over.getBoundingClientRect().left, "x");
+      clearTimeout(this.pinning);
+      if (!this.dragged) this.pinning = setTimeout(() => on.pin(at), 250);
+    });
+    this.plot.root.setAttribute("role", "img");
+    this.plot.root.setAttribute("aria-label", "Chart of " + this.title.textContent);
+  }
+
+  /** dragging reports whether the user is choosing an interval. */
+  get dragging() { return this.plot.select.width > 0; }
+
   width() { return Math.max(120, this.place.clientWidth); }
 
   close() {
@@ -107,7 +119,7 @@ export class LinePanel extends Panel {
     }))];
     options.axes[1].values = (u, splits) => splits.map((v) => values.number(v));
     this.plot = new uPlot(options, [[], ...lines.map(() => [])], this.place);
-    this.plot.root.setAttribute("role", "img");
+    this.start(on);
   }
 
   /** set shows data, {t, v} for each line, in a view. */
@@ -164,7 +176,7 @@ export class BandPanel extends Panel {
     options.cursor.points = { show: false };
     options.hooks.draw.unshift((u) => this.draw(u));
     this.plot = new uPlot(options, [[], []], this.place);
-    this.plot.root.setAttribute("role", "img");
+    this.start(on);
   }
 
   colourOf(state) {
