@@ -44,8 +44,10 @@ func newToken(start time.Time) *btpb.Idempotency {
 // RecognizesTokens adds 1 to a new row several times with the same token, reads the row and deletes it. It reports whether 1
 // was added once. An error means that this is not known.
 func (t *Table) RecognizesTokens(ctx context.Context, key, family string, start time.Time) (bool, error) {
-	token, mut := newToken(start), bigtable.NewMutation()
+	token, mut, gone := newToken(start), bigtable.NewMutation(), bigtable.NewMutation()
 	mut.AddIntToCell(family, "n", 0, 1)
+	gone.DeleteRow()
+	defer func() { t.SingleCluster().Apply(ctx, key, gone) }() // nobody reads what remains of it
 	var pause pauser
 	for stored := 0; stored < 2; {
 		var rec record
@@ -64,9 +66,6 @@ func (t *Table) RecognizesTokens(ctx context.Context, key, family string, start 
 	if err != nil {
 		return false, err
 	}
-	gone := bigtable.NewMutation()
-	gone.DeleteRow()
-	t.SingleCluster().Apply(ctx, key, gone) // a row that stays harms nothing
 	if items := row.Family(family); len(items) == 1 && len(items[0].Value) == 8 {
 		return binary.BigEndian.Uint64(items[0].Value) == 1, nil
 	}

@@ -79,6 +79,19 @@ func TestTokensApplyOnce(t *testing.T) {
 	}
 	wg.Wait()
 	r.wantSum(t, "at once", "many", 1)
+	// However many tokens one row has, those of another are not forgotten.
+	flood := make([]*bigtablepb.MutateRowsRequest_Entry, 5000)
+	for i := range flood {
+		flood[i] = entry("flood", fmt.Sprintf("token %04d", i))
+	}
+	if _, err := r.MutateRowsAll(r.ctx, &bigtablepb.MutateRowsRequest{TableName: fullName, Entries: flood}); err != nil {
+		t.Fatal(err)
+	}
+	r.wantSum(t, "many tokens", "flood", 5000)
+	if err := r.once("many", idempotency("token of many", now), addCell("sum", "n", 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	r.wantSum(t, "after many tokens of another row", "many", 1)
 	// A repetition changes nothing else either, and a mutation without additions needs no token.
 	for n := range 2 {
 		if err := r.once("both", idempotency("token of both", now), addCell("sum", "n", 0, 1), deleteColumn("sum", "n", 0, 0), addCell("sum", "n", 0, int64(1+n))); err != nil {

@@ -28,9 +28,10 @@ func NewOnceAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
 //
 // An error is a *tsdb.WriteError. If it matches tsdb.ErrRejected, the event does not count, and adding it again is
 // safe. Reasons are a number above its measure's Max (ErrInvalid), a time that is too late, too early or expired, and
-// a refusal by the service. If it matches tsdb.ErrUnknown, all responses were lost and the event may count: adding it
-// again, which sends another token, may count it twice. A client without the interceptors would repeat the request itself, so Add sends nothing
-// through such a client and returns tsdb.ErrUnguardedClient.
+// a refusal by the service, which also refuses an addition if the store's clock is wrong by 15 minutes. If it matches
+// tsdb.ErrUnknown, all responses were lost and the event may count: adding it again, which sends another token, may count it
+// twice. A client without the interceptors would repeat the request itself, so Add sends nothing through such a client and
+// returns tsdb.ErrUnguardedClient.
 func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
 	if a == nil {
 		a = new(OnceAdder[T])

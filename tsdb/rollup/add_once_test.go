@@ -162,7 +162,10 @@ func TestOnceThroughResets(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		return resetting{conn, &armed}, err
 	})
-	a := onceAds(t, tsdbtest.Options{TCP: true, DialOptions: []grpc.DialOption{dial}})
+	a := onceAds(t, tsdbtest.Options{
+		TCP: true, DialOptions: []grpc.DialOption{dial},
+		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Minute, Scan: time.Minute}}, // gRPC may wait seconds before it dials again
+	})
 	resets := 0
 	for n, ev := range a.events(rand.New(rand.NewPCG(17, 18)), 12) {
 		armed.Store(n > 0)
