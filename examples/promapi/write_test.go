@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/model/histogram"
@@ -281,6 +282,16 @@ func TestOneSamplePerTime(t *testing.T) {
 	second.Exemplars = []prompb.Exemplar{
 		{Timestamp: start0, Value: 1, Labels: []prompb.Label{{Name: "trace_id", Value: "x"}}},
 		{Timestamp: start0, Value: 2, Labels: []prompb.Label{{Name: "trace_id", Value: "y"}}},
+	}
+	batch := newWriteBatch()
+	batch.fromV1(&prompb.WriteRequest{Timeseries: []prompb.TimeSeries{first, other, second}}, time.Now(), new(metadataCache))
+	sent := map[place]bool{}
+	for _, p := range batch.points {
+		if at := (place{p.Entity, p.Time.UnixMilli()}); sent[at] {
+			t.Errorf("two points of %v are sent, and either might remain", at)
+		} else {
+			sent[at] = true
+		}
 	}
 	s.put("a", first, other, second)
 	if _, got := s.get("query", "query", `m{a="1"}[1m]`, "time", "1767225610"); !strings.Contains(got, `"values":[[1767225600,"3"],[1767225601,"5"],[1767225602,"4"],[1767225603,"7"],[1767225604,"8"]]`) {
