@@ -208,11 +208,21 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	t.std.Release()
 	fmt.Fprintln(t.std.Out, "\nStopping  Ctrl-C again ends at once")
 	stopVehicles()
+	ended := func() uint64 {
+		s := bridged.Stats()
+		return s.Stored + s.Journaled + s.DeadLetters
+	}
+	for until := time.Now().Add(leftover); ended() < vehicles.published.Load() && time.Now().Before(until); { // what the broker has accepted
+		time.Sleep(20 * time.Millisecond)
+	}
 	stopBridge()
 	s := bridged.Stats()
 	fmt.Fprintf(t.std.Out, "Stored    %d messages of the vehicles, %d in %d connections of the bridge\n", vehicles.published.Load(), s.Stored+s.Journaled, s.Connections)
 	return nil
 }
+
+// leftover is how long the bridge may take for what the broker holds when the vehicles have stopped.
+const leftover = 5 * time.Second
 
 // stage starts a part with a context that outlives ctx, and returns the function that ends it and waits for its end.
 func (t *tour) stage(ctx context.Context, start func(string, func() error), what string, run func(context.Context) error) (stop func()) {
