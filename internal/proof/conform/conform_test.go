@@ -1,9 +1,7 @@
 package conform_test
 
 import (
-	"flag"
 	"net"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,9 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/conform"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden file")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -59,7 +56,7 @@ func wantAll(t *testing.T, r *conform.Report) {
 // The engine conforms: called in process, with all cases, and over TCP.
 func TestEngine(t *testing.T) {
 	s := server(t)
-	wantAll(t, run(t, conform.Options{Dial: s.Dial}))
+	wantAll(t, run(t, conform.Options{Dial: s.Dial, Quick: testkit.Raced}))
 	wantAll(t, run(t, conform.Options{Dial: serve(t, s.Register), Quick: true}))
 }
 
@@ -85,6 +82,7 @@ func dialAt(addr string) func(...grpc.DialOption) (*grpc.ClientConn, error) {
 
 // What the official fake gets wrong is in testdata/fake.txt. A new version of the client may change it.
 func TestFake(t *testing.T) {
+	testkit.Plain(t)
 	srv, err := bttest.NewServer("127.0.0.1:0", grpc.MaxRecvMsgSize(256<<20))
 	if err != nil {
 		t.Fatal(err)
@@ -95,14 +93,5 @@ func TestFake(t *testing.T) {
 	for _, c := range r.Unmet() {
 		got.WriteString(c.Name + ": " + c.Claim + "\n\tthe fake: " + strings.ReplaceAll(c.Seen, r.Table, "TABLE") + "\n")
 	}
-	const file = "testdata/fake.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("the fake gets wrong (%v):\n%s\nwant\n%s", err, got.String(), want)
-	}
+	testkit.Golden(t, "testdata/fake.txt", got.String(), "the fake differs from Bigtable in other cases")
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/proof/conform"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // proxy alters requests and answers on the connection.
@@ -79,6 +80,7 @@ func mutations(req any, change func(*bigtablepb.Mutation)) {
 
 // A service with one fault fails the cases that look at it, and passes others.
 func TestFaultsAreFound(t *testing.T) {
+	testkit.Plain(t)
 	for name, f := range map[string]struct {
 		proxy proxy
 		found []string // some of the cases that must not be as expected
@@ -232,6 +234,7 @@ func TestScratchTable(t *testing.T) {
 
 // What an instance or its rights lack is said.
 func TestRefusals(t *testing.T) {
+	testkit.Plain(t)
 	s := server(t)
 	refuse := func(code codes.Code, method string, match func(req any) bool) []grpc.DialOption {
 		return []grpc.DialOption{grpc.WithChainUnaryInterceptor(func(ctx context.Context, called string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
