@@ -1,0 +1,360 @@
+package adopt_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/adopt"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/window"
+)
+
+const devices, perDevice = 5, 60
+
+// versionOf says which version of a point was written last.
+type versionOf func(device, i int) int
+
+// compare checks that the dataset has exactly the points of a layout, byte for byte.
+func (w *world) compare(l layout, devices, count int, v versionOf) {
+	w.t.Helper()
+	m := must(adopt.Parse([]byte(l.mapping)))
+	views := map[tenant.ID]*inspect.View{}
+	for d := range devices {
+		id, e, _, _, _ := l.stored(d, 0, 0)
+		if views[id] == nil {
+			var err error
+			views[id], err = inspect.Open(context.Background(), w.store, id, m.Dataset())
+			w.ok(err)
+		}
+		i := count
+		for p, err := range views[id].Points(context.Background(), e, tsdb.AllTime()) {
+			w.ok(err)
+			i--
+			if i < 0 {
+				w.t.Fatalf("%s: entity %s has more than %d points", l.name, e, count)
+			}
+			_, _, t, tag, payload := l.stored(d, i, v(d, i))
+			if !p.Time.Equal(t) || p.Tag != tag || !bytes.Equal(p.Payload, payload) {
+				w.t.Fatalf("%s: point %d of %s is %s %s %q, want %s %s %q", l.name, i, e, p.Time, p.Tag, p.Payload, t, tag, payload)
+			}
+		}
+		if i != 0 {
+			w.t.Fatalf("%s: entity %s lacks its first %d points", l.name, e, i)
+		}
+	}
+}
+
+func (w *world) verify(s *adopt.Source, want int) *adopt.Verified {
+	w.t.Helper()
+	v, err := s.Verify(context.Background(), w.store, adopt.VerifyOptions{RangePoints: 50})
+	w.ok(err)
+	if want >= 0 && (!v.Same() || v.Source != int64(want) || v.Stored != int64(want)) {
+		w.t.Fatalf("Verify = %+v, want %d equal points", v, want)
+	}
+	return v
+}
+
+// TestLayouts copies a table of each layout, and what is written during and after the copy.
+func TestLayouts(t *testing.T) {
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			ctx := t.Context()
+			w := newWorld(t)
+			table := w.create(l.name)
+			l.put(t, table, devices, 0, perDevice, 0)
+			s := l.source(t, table)
+
+			report, err := s.Check(ctx, w.store, adopt.CheckOptions{})
+			w.ok(err)
+			if report.Refused() || len(report.Unfit) > 0 || report.Points != devices*perDevice || report.Entities != devices || !report.Whole {
+				t.Errorf("Check = %+v, want %d points of %d entities, and nothing unfit", report, devices*perDevice, devices)
+			}
+			if !report.Oldest.Equal(at(0)) || !report.Newest.Equal(at(perDevice-1)) {
+				t.Errorf("Check: points from %s to %s, want %s to %s", report.Oldest, report.Newest, at(0), at(perDevice-1))
+			}
+
+			state, err := s.Copy(ctx, w.store, adopt.CopyOptions{Rate: 10_000_000})
+			w.ok(err)
+			if !state.Complete() || state.Points != devices*perDevice {
+				t.Errorf("Copy wrote %d points, complete %v; want %d, true", state.Points, state.Complete(), devices*perDevice)
+			}
+			w.compare(l, devices, perDevice, func(int, int) int { return 0 })
+			w.verify(s, devices*perDevice)
+
+			// Written after the copy began: new points, and the last ones again.
+			w.clock = w.clock.Add(time.Minute)
+			began := written
+			written = micros(w.clock)
+			defer func() { written = began }()
+			l.put(t, table, devices, perDevice-3, perDevice+5, 1)
+			state, err = s.Copy(ctx, w.store, adopt.CopyOptions{State: state, Rate: 10_000_000, Overlap: 40 * 24 * time.Hour})
+			w.ok(err)
+			if state.Pass != 2 {
+				t.Errorf("the second Copy made pass %d, want 2", state.Pass)
+			}
+			w.compare(l, devices, perDevice+5, func(_, i int) int { return min(max(i-perDevice+4, 0), 1) })
+			w.verify(s, devices*(perDevice+5))
+		})
+	}
+}
+
+// TestForeignReads compares the reads of a table in place with those of the repository after the copy.
+func TestForeignReads(t *testing.T) {
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			w := newWorld(t)
+			table := w.create(l.name)
+			l.put(t, table, devices, 0, perDevice, 0)
+			s := l.source(t, table)
+			_, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+			w.ok(err)
+			_, _, _, tag, _ := l.stored(0, 0, 0)
+			switch tag {
+			case "rec":
+				compareReads(w, l, s, codec.Records())
+			case "json":
+				compareReads(w, l, s, codec.JSON[map[string]any]())
+			case "f64":
+				compareReads(w, l, s, codec.Float64())
+			}
+		})
+	}
+}
+
+func compareReads[T any](w *world, l layout, s *adopt.Source, c codec.Codec[T]) {
+	t, ctx := w.t, context.Background()
+	id, _, _, _, _ := l.stored(0, 0, 0)
+	m := must(adopt.Parse([]byte(l.mapping)))
+	f, err := adopt.NewForeign(s, id, c)
+	w.ok(err)
+	key := tsdb.Key("device")
+	opts := tsdb.SchemaOptions{}
+	switch l.name {
+	case "ascending":
+		key, opts.Precision = tsdb.Key("site", "device"), tsdb.Milliseconds
+	case "reversed":
+		key, opts.Precision = tsdb.Key().Uint("device", 5), tsdb.Microseconds
+	case "binary":
+		opts.Precision, opts.Identity, opts.Retention = tsdb.Microseconds, true, d90
+	case "versions":
+		key, opts.Precision = tsdb.Key("site", "device"), tsdb.Milliseconds
+	}
+	schema, err := tsdb.Define(m.Dataset(), key, c, opts)
+	w.ok(err)
+	if err := w.store.Verify(ctx, schema); err != nil {
+		t.Fatalf("a program's schema does not fit the created dataset: %v", err)
+	}
+	repo := schema.For(w.store, id)
+	text := func(seq func(func(tsdb.Point[T], error) bool)) string {
+		var lines []string
+		for p, err := range seq {
+			w.ok(err)
+			lines = append(lines, fmt.Sprintf("%s %s %s %v", p.Entity, p.Time.Format(time.RFC3339Nano), p.ID, p.Value))
+		}
+		return strings.Join(lines, "\n")
+	}
+	same := func(what string, got, want string) {
+		t.Helper()
+		if got != want || want == "" {
+			t.Errorf("%s: the foreign table gives\n%s\nwant, as the repository,\n%s", what, got, want)
+		}
+	}
+	_, e, _, _, _ := l.stored(2, 0, 0)
+	p, err := f.Latest(ctx, e)
+	w.ok(err)
+	q, err := repo.Latest(ctx, e)
+	w.ok(err)
+	same("Latest", fmt.Sprint(p), fmt.Sprint(q))
+	for _, in := range []tsdb.Interval{tsdb.AllTime(), tsdb.Between(at(7), at(20)), tsdb.Between(at(7).Add(time.Millisecond), at(20).Add(time.Nanosecond)), tsdb.Since(at(50)), tsdb.Until(at(3)), tsdb.Between(at(9), at(9)).ClosedEnd()} {
+		same("Range", text(f.Range(ctx, e, in)), text(repo.Range(ctx, e, in)))
+		same("Range, oldest first", text(f.Range(ctx, e, in, tsdb.OldestFirst)), text(repo.Range(ctx, e, in, tsdb.OldestFirst)))
+	}
+	want := map[string]bool{}
+	for p, err := range repo.LatestUnder(ctx, tsdb.AllEntities()) {
+		w.ok(err)
+		want[fmt.Sprint(p)] = true
+	}
+	for p, err := range f.LatestUnder(ctx, tsdb.AllEntities()) {
+		w.ok(err)
+		if !want[fmt.Sprint(p)] {
+			t.Errorf("LatestUnder gives %v, which the repository does not", p)
+		}
+		delete(want, fmt.Sprint(p))
+	}
+	if len(want) > 0 {
+		t.Errorf("LatestUnder lacks %v", want)
+	}
+	n := 0
+	for _, err := range f.Under(ctx, tsdb.AllEntities(), tsdb.Between(at(0), at(10))) {
+		w.ok(err)
+		n++
+	}
+	if l.name != "binary" && n != devices*10 || l.name == "binary" && n != 3*10 {
+		t.Errorf("Under gives %d points", n)
+	}
+	byHour, err := window.New(window.Every(time.Hour), []window.Measure[T]{{Name: "n", Of: func(T) (float64, bool) { return 1, true }}}, window.Options{})
+	w.ok(err)
+	for b, err := range byHour.Read(ctx, f, e, tsdb.AllTime()) {
+		w.ok(err)
+		if b.Points != perDevice {
+			t.Errorf("the window has %d points, want %d", b.Points, perDevice)
+		}
+	}
+	_, err = f.Latest(ctx, tsdb.NewEntity(append(e.Parts()[1:], "9")...))
+	if !errors.Is(err, tsdb.ErrNotFound) {
+		t.Errorf("Latest of an entity that does not exist = %v, want ErrNotFound", err)
+	}
+	other := globex
+	if id == globex {
+		other = acme
+	}
+	if _, err := f.Latest(tenant.NewContext(ctx, other), e); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("Latest with another tenant's context = %v, want ErrTenantMismatch", err)
+	}
+}
+
+// TestCopyContinues ends a copy after each saved state, and continues it from JSON. No point may be missing.
+func TestCopyContinues(t *testing.T) {
+	l := layouts[0]
+	w := newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, perDevice, 0)
+	s := l.source(t, table)
+	state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+	w.ok(err)
+	state = adopt.State{Mapping: state.Mapping, Dataset: state.Dataset, Pass: 1, Started: state.Started}
+	var last []byte
+	for _, end := range []string{"site-0#dev 003#", "site-1#dev 001#1780272", "site-2", ""} {
+		r := adopt.Range{Start: last}
+		if end != "" {
+			r.End = []byte(end)
+		}
+		state.Ranges, last = append(state.Ranges, r), r.End
+	}
+	w.remove("weather")
+	broken := errors.New("killed")
+	for round := 0; !state.Complete(); round++ {
+		if round > 10 {
+			t.Fatal("the copy does not get on")
+		}
+		saved := state
+		got, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{State: state, Rate: 10_000_000, Concurrency: 1, Save: func(st adopt.State) error {
+			saved = st
+			return broken
+		}})
+		if !errors.Is(err, broken) || got.Done() != saved.Done() {
+			t.Fatalf("Copy = %v, want the error of Save", err)
+		}
+		w.ok(json.Unmarshal(must(json.Marshal(saved)), &state))
+	}
+	if state.Points != devices*perDevice {
+		t.Errorf("the state counts %d points, want %d", state.Points, devices*perDevice)
+	}
+	w.compare(l, devices, perDevice, func(int, int) int { return 0 })
+	w.verify(s, devices*perDevice)
+
+	for what, bad := range map[string]func(*adopt.State){
+		"another mapping": func(s *adopt.State) { s.Mapping = "x" },
+		"a gap":           func(s *adopt.State) { s.Ranges[1].Start = []byte("site-1") },
+		"no end":          func(s *adopt.State) { s.Ranges = s.Ranges[:2] },
+	} {
+		st := state
+		st.Ranges = slices.Clone(state.Ranges)
+		bad(&st)
+		if _, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{State: st}); !errors.Is(err, adopt.ErrState) {
+			t.Errorf("Copy with a state with %s = %v, want ErrState", what, err)
+		}
+	}
+}
+
+// remove deletes a dataset, which undoes a copy.
+func (w *world) remove(dataset string) {
+	w.t.Helper()
+	part := tenants.Part{Dataset: dataset}
+	_, err := tenants.Remove(context.Background(), w.store, part, tenants.RemoveOptions{Settle: time.Millisecond, RowsPerSecond: -1})
+	w.ok(err)
+	w.ok(tenants.Release(context.Background(), w.store, part))
+}
+
+// TestUndo deletes the new dataset, which leaves the foreign table as it is, and copies again.
+func TestUndo(t *testing.T) {
+	l := layouts[3]
+	w := newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, perDevice, 0)
+	s := l.source(t, table)
+	for range 2 {
+		_, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+		w.ok(err)
+		w.verify(s, devices*perDevice)
+		w.remove("flow")
+		if v := w.verify(s, -1); v.Same() || v.Stored != 0 || v.Source != devices*perDevice {
+			t.Fatalf("Verify after the removal = %+v, want no stored point", v)
+		}
+	}
+}
+
+// TestVerifyFindsDifferences changes, removes and adds one stored point, and one byte of a payload.
+func TestVerifyFindsDifferences(t *testing.T) {
+	l := layouts[0]
+	w := newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, perDevice, 0)
+	s := l.source(t, table)
+	_, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+	w.ok(err)
+	v, err := inspect.Open(t.Context(), w.store, acme, "weather")
+	w.ok(err)
+	_, e, when, tag, payload := l.stored(1, 10, 0)
+	changed := bytes.Clone(payload)
+	changed[len(changed)-1] ^= 1
+	w.ok(v.Put(t.Context(), inspect.Point{Entity: e, Time: when, Class: "keep", Tag: tag, Payload: changed}))
+	w.ok(v.Put(t.Context(), inspect.Point{Entity: e, Time: when.Add(time.Second), Class: "keep", Tag: tag, Payload: payload}))
+	missing, _, _ := l.row(4, 11, 0)
+	rows, err := storedRows(w, "acme#weather#site-1#dev%20004#")
+	w.ok(err)
+	m := bigtable.NewMutation()
+	m.DeleteRow()
+	w.ok(w.client.OpenTable("tidemark").Apply(t.Context(), rows[5], m))
+	got := w.verify(s, -1)
+	if got.Same() || got.Source != got.Stored || len(got.Different) == got.Ranges {
+		t.Fatalf("Verify = %+v, want some ranges that differ", got)
+	}
+	var examples []string
+	for _, d := range got.Different {
+		for _, text := range d.Examples {
+			examples = append(examples, strings.Fields(text)[0])
+		}
+	}
+	slices.Sort(examples)
+	if fmt.Sprint(examples) != "[different extra missing]" {
+		t.Errorf("Verify names %v of %s, want one point that is different, one extra and one missing", examples, missing)
+	}
+	// What is being written does not count.
+	later, err := s.Verify(t.Context(), w.store, adopt.VerifyOptions{Before: at(9)})
+	w.ok(err)
+	if !later.Same() || later.Source != 9*devices {
+		t.Errorf("Verify of points before the changes = %+v, want %d equal points", later, 9*devices)
+	}
+}
+
+func storedRows(w *world, prefix string) (keys []string, err error) {
+	err = w.client.OpenTable("tidemark").ReadRows(context.Background(), bigtable.PrefixRange(prefix), func(r bigtable.Row) bool {
+		keys = append(keys, r.Key())
+		return true
+	})
+	return keys, err
+}

@@ -1,0 +1,105 @@
+package adopt
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// TestBounds checks for random times that a key is in the bounds of an interval exactly if its time is in the interval: else a read in
+// place would lack points or have others.
+func TestBounds(t *testing.T) {
+	formats := []timeFormat{
+		{unit: 1e9, width: 10}, {unit: 1e6, width: 13}, {unit: 1e3, width: 16}, {unit: 1, width: 19}, {unit: 1e6, width: 19, max: math.MaxInt64},
+		{unit: 1e9, width: 10, max: 9_999_999_999}, {unit: 1, width: 20, max: math.MaxUint64},
+		{encoding: bigEndianTime, unit: 1e3, width: 8}, {encoding: bigEndianTime, unit: 1e6, width: 8, max: math.MaxUint64},
+		{encoding: rfc3339Time, unit: 1, width: 20}, {encoding: rfc3339Time, unit: 1, width: 24}, {encoding: rfc3339Time, unit: 1, width: 30},
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, f := range formats {
+		for p := f.precision(); ; p-- { // also finer ones
+			for range 300 {
+				at := rowkey.Nanoseconds.Time(1_700_000_000_000_000_000 + r.Int64N(5)*1e9 + r.Int64N(3)*1e6 + r.Int64N(3)*1e3 + r.Int64N(3))
+				units, err := p.Units(at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				oldest, newest := max(0, units+r.Int64N(4e6)-2e6), units+r.Int64N(4e6)-2e6
+				if r.IntN(10) == 0 {
+					oldest, newest = 0, p.Max()
+				}
+				least, greatest, ok := f.bounds(oldest, newest, p)
+				text := f.spell(units, p)
+				got, problem := f.parse(text, p)
+				if problem != "" || f.spell(got, p) != text {
+					t.Fatalf("%+v: %q is read as %d, %s", f, text, got, problem)
+				}
+				if in := ok && least <= text && text <= greatest; in != (oldest <= got && got <= newest) {
+					t.Fatalf("%+v, %s: the key %q of %d is in the bounds %q to %q: %v; the interval is %d to %d", f, p, text, got, least, greatest, in, oldest, newest)
+				}
+			}
+			if p == rowkey.Nanoseconds {
+				break
+			}
+		}
+	}
+}
+
+// spell returns the key of a time, rounded down to the format's unit.
+func (f timeFormat) spell(units int64, p rowkey.Precision) string {
+	if f.encoding == rfc3339Time {
+		return f.text(p.Time(units))
+	}
+	n := uint64(p.Time(units).UnixNano() / f.unit)
+	if f.max > 0 {
+		n = f.max - n
+	}
+	return f.number(n)
+}
+
+// TestPace checks that a copy keeps to its rate.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pace{rate: 100}
+		began := time.Now()
+		for range 11 {
+			if err := p.wait(t.Context(), 50); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("500 points at 100 a second took %s, want 5s before the next", took)
+		}
+	})
+}
+
+// TestValues checks what each encoding takes, and that it takes nothing that it would change.
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		as          encoding
+		value, want string // want is empty for what is refused
+	}{
+		{asNumber, "21.5", "21.5"}, {asNumber, "-1e3", "-1000"}, {asNumber, "9007199254740993", ""}, {asNumber, "9007199254740992", "9.007199254740992e+15"},
+		{asNumber, "NaN", ""}, {asNumber, "0x1p4", ""}, {asNumber, "", ""}, {asNumber, "1e999", ""},
+		{asInteger, "9007199254740993", "9007199254740993i"}, {asInteger, "1.0", ""}, {asInteger, "9223372036854775808", ""},
+		{asInt64, "\xff\xff\xff\xff\xff\xff\xff\xfe", "-2i"}, {asInt64, "1", ""}, {asFloat64, "\x40\x35\x80\x00\x00\x00\x00\x00", "21.5"}, {asFloat64, "21.5", ""},
+		{asText, "door", "door"}, {asText, "\xff", ""}, {asBool, "true", "true"}, {asBool, "\x00", "false"}, {asBool, "yes", ""},
+		{asBytes, "\xff", "/w=="},
+	} {
+		got, err := c.as.value([]byte(c.value))
+		if text := got.String(); (err != nil) != (c.want == "") || err == nil && text != c.want && text != `"`+c.want+`"` {
+			t.Errorf("%s of %q = %s, %v; want %s", encodings[c.as], c.value, text, err, c.want)
+		}
+	}
+	m := &Mapping{columns: []column{{key: "a:b", as: asJSON}, {name: "n", key: "a:c", as: asText}}}
+	for text, want := range map[string]bool{`{"a":1,"b":{"c":"x","d":null}}`: true, `{"a":[1]}`: false, `[1]`: false, `1`: false, `{"n":1}`: false, `{"a":1}x`: false} {
+		_, err := m.payload([]cell{{0, []byte(text)}, {1, []byte("x")}})
+		if (err == nil) != want {
+			t.Errorf("the fields of %s: %v, want taken: %v", text, err, want)
+		}
+	}
+}
