@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -36,7 +37,7 @@ const (
 	exitUsage       = 2
 	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
 	exitDamaged     = 4 // a file that is not a complete export or recording
-	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding; a lab that is not as expected
+	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding; a lab that is not as expected; a foreign table that does not fit or differs
 	exitInterrupted = 130
 )
 
@@ -63,7 +64,8 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errChanges), errors.Is(err, errFound), errors.Is(err, errUnexpected):
+	case errors.Is(err, errChanges), errors.Is(err, errFound), errors.Is(err, errUnexpected),
+		errors.Is(err, errUnfitRows), errors.Is(err, errDifferent), errors.Is(err, adopt.ErrUnfit):
 		return exitChanges
 	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heatmap.ErrDamaged), errors.Is(err, heatmap.ErrVersion):
 		return exitDamaged

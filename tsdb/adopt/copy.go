@@ -29,8 +29,9 @@ type CopyOptions struct {
 	// Concurrency is how many ranges of the table are copied at the same time, up to 64. Zero is 4. Each holds about 4 MiB in memory, or its
 	// largest row.
 	Concurrency int
-	// Overlap is how far a catch-up pass reads back before the start of the pass before it: by how much clocks differ if cells say when they
-	// were written, and how late points arrive if they do not. Zero is 10 minutes in the first case and 24 hours in the second.
+	// Overlap is how far a catch-up pass reads back before the start of the pass before it. If cells say when they were written, it covers
+	// the difference of clocks and the half hour by which an app profile with Data Boost may lag; zero is then an hour. If they do not, it
+	// covers how late points arrive; zero is then 24 hours.
 	Overlap time.Duration
 }
 
@@ -52,7 +53,7 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 	}
 	if o.Overlap == 0 {
 		if o.Overlap = 24 * time.Hour; m.cells == cellWritten {
-			o.Overlap = 10 * time.Minute
+			o.Overlap = time.Hour
 		}
 	}
 	return o, nil

@@ -34,7 +34,7 @@ func Describe(ctx context.Context, table bigtable.TableAPI, name string) ([]byte
 	if table == nil {
 		return nil, invalid.New(ErrInvalid, "table", "nil", "an open table")
 	}
-	s := &Source{t: bt.New(table, table, bt.Timeouts{Read: readTimeout, Write: readTimeout, Scan: scanTimeout})}
+	s := &Source{t: bt.New(table, table, table, bt.Timeouts{Read: readTimeout, Write: readTimeout, Scan: scanTimeout})}
 	keys, err := s.splits(ctx)
 	if err != nil {
 		return nil, err

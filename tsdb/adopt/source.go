@@ -41,7 +41,7 @@ func Open(table bigtable.TableAPI, m *Mapping) (*Source, error) {
 	if table == nil {
 		return nil, invalid.New(ErrInvalid, "table", "nil", "an open table")
 	}
-	s := &Source{m: m, t: bt.New(table, table, bt.Timeouts{Read: readTimeout, Write: readTimeout, Scan: scanTimeout})}
+	s := &Source{m: m, t: bt.New(table, table, table, bt.Timeouts{Read: readTimeout, Write: readTimeout, Scan: scanTimeout})}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
