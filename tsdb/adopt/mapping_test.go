@@ -2,6 +2,7 @@ package adopt_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -85,4 +86,19 @@ func TestDescribe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// yamlBlock returns the first block of YAML of a page.
+func yamlBlock(t *testing.T, page string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(text), "```yaml\n")
+	block, _, ended := strings.Cut(block, "```")
+	if !ok || !ended {
+		t.Fatal("the page has no block of YAML")
+	}
+	return []byte(block)
 }

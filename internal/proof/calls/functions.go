@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -122,6 +123,9 @@ var Functions = []any{
 	heatmap.Merge,
 	heatmap.NewRecorder,
 	heatmap.Read,
+	adopt.NewForeign[int],
+	adopt.Open,
+	adopt.Parse,
 	lab.Describe,
 	lab.Parse,
 	lab.Template,

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -127,6 +128,16 @@ var List = []Call{
 	{Func: (*lab.Plan).Compare, Free: "as Run; it also computes"},
 	{Func: (*lab.Plan).Simulate, Free: "computes"},
 	{Func: (*lab.Plan).Run, Free: "opens stores and tables of its own, whose calls have their own costs"},
+
+	// Tables of other programs, which are read in place and copied.
+	{Func: (*adopt.Source).Check, Free: "reads a table that is no store's: a request for every 1,000 rows"},
+	{Func: (*adopt.Source).Copy, Free: "reads a table that is no store's, a request for every 1,000 rows, and writes each 1,000 points as an import does"},
+	{Func: (*adopt.Source).Verify, Free: "reads a table that is no store's, and the dataset as an export does"},
+	{Func: adopt.Describe, Free: "reads 1,000 rows of a table that is no store's"},
+	{Func: (*adopt.Foreign[int]).Latest, Free: "reads a row of a table that is no store's"},
+	{Func: (*adopt.Foreign[int]).Range, Free: "reads rows of a table that is no store's in one request"},
+	{Func: (*adopt.Foreign[int]).Under, Free: "sends two requests for each entity to a table that is no store's"},
+	{Func: (*adopt.Foreign[int]).LatestUnder, Free: "sends two requests for each entity to a table that is no store's"},
 	{Func: transfer.Check, Free: "reads a file"},
 	{Func: transfer.Recover, Free: "reads a file"},
 

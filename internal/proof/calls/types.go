@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -228,6 +229,19 @@ var Types = []reflect.Type{
 	reflect.TypeFor[heatmap.Rule](),
 	reflect.TypeFor[heatmap.Totals](),
 	reflect.TypeFor[heatmap.View](),
+	reflect.TypeFor[adopt.CheckOptions](),
+	reflect.TypeFor[adopt.CopyOptions](),
+	reflect.TypeFor[adopt.Different](),
+	reflect.TypeFor[adopt.Foreign[int]](),
+	reflect.TypeFor[adopt.Mapping](),
+	reflect.TypeFor[adopt.Range](),
+	reflect.TypeFor[adopt.Report](),
+	reflect.TypeFor[adopt.Source](),
+	reflect.TypeFor[adopt.State](),
+	reflect.TypeFor[adopt.Unfit](),
+	reflect.TypeFor[adopt.UnfitCount](),
+	reflect.TypeFor[adopt.Verified](),
+	reflect.TypeFor[adopt.VerifyOptions](),
 	reflect.TypeFor[lab.CandidateReport](),
 	reflect.TypeFor[lab.FileError](),
 	reflect.TypeFor[lab.Measured](),

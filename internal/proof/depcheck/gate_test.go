@@ -71,7 +71,7 @@ func TestDocsShowNoCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pkg := range []string{"tsdb", "tsdb/advise", "tsdb/embedded", "tsdb/inspect", "tsdb/retention", "tsdb/rollup", "tsdb/tenants", "tsdb/transfer", "tsdb/tsdbtest"} {
+	for _, pkg := range []string{"tsdb", "tsdb/adopt", "tsdb/advise", "tsdb/embedded", "tsdb/inspect", "tsdb/retention", "tsdb/rollup", "tsdb/tenants", "tsdb/transfer", "tsdb/tsdbtest"} {
 		cmd := exec.Command("go", "doc", "-all", "./"+pkg)
 		cmd.Dir = root
 		out, err := cmd.Output()
