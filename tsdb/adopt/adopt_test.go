@@ -280,6 +280,28 @@ func TestCopyContinues(t *testing.T) {
 	}
 }
 
+// TestCatchUpReadsWholeRows writes one column of a point after the copy. The other fields must stay.
+func TestCatchUpReadsWholeRows(t *testing.T) {
+	l := layouts[0]
+	w := newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, perDevice, 0)
+	s := l.source(t, table)
+	state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+	w.ok(err)
+	w.clock = w.clock.Add(time.Hour)
+	key, _, _ := l.row(1, 2, 0)
+	m := bigtable.NewMutation()
+	m.Set("s", "door", micros(w.clock), []byte("shut"))
+	w.ok(table.Apply(t.Context(), key, m))
+	state, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{State: state, Overlap: time.Minute})
+	w.ok(err)
+	if state.Points != 1 {
+		t.Errorf("the pass that catches up wrote %d points, want 1", state.Points)
+	}
+	w.verify(s, devices*perDevice)
+}
+
 // remove deletes a dataset, which undoes a copy.
 func (w *world) remove(dataset string) {
 	w.t.Helper()

@@ -310,7 +310,7 @@ func (c *copying) advance(i int, r Range, n counts) error {
 	c.state.Ranges[i] = r
 	c.state.add(n)
 	now := time.Now()
-	if c.opts.Save == nil || now.Sub(c.saved) < saveEvery && !r.Done {
+	if c.opts.Save == nil || now.Sub(c.saved) < saveEvery {
 		return nil
 	}
 	c.saved = now

@@ -221,7 +221,7 @@ type killing struct {
 	env    []string
 	pass   int
 	memory int     // MiB
-	rate   float64 // of the first pass, between two saved states
+	rate   float64 // of the first pass, from the first saved state of a process to its last; the fastest process
 }
 
 // run starts a process and kills it some time after it has saved a state, or waits for its end.
@@ -241,7 +241,7 @@ func (c *killing) run(after time.Duration, finish bool) {
 		c.t.Fatal(err)
 	}
 	var timer *time.Timer
-	lastPoints, lastAt := 0, time.Time{}
+	firstPoints, firstAt := 0, time.Time{}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var pass, points, memory int
 		if _, err := fmt.Sscan(lines.Text(), &pass, &points, &memory); err != nil {
@@ -252,10 +252,11 @@ func (c *killing) run(after time.Duration, finish bool) {
 			defer timer.Stop()
 		}
 		now := time.Now()
-		if since := now.Sub(lastAt).Seconds(); pass == 1 && !lastAt.IsZero() && since > 0.5 {
-			c.rate = max(c.rate, float64(points-lastPoints)/since)
+		if firstAt.IsZero() {
+			firstPoints, firstAt = points, now
+		} else if since := now.Sub(firstAt).Seconds(); pass == 1 && since > 0.5 {
+			c.rate = max(c.rate, float64(points-firstPoints)/since)
 		}
-		lastPoints, lastAt = points, now
 		c.pass, c.memory = max(c.pass, pass), max(c.memory, memory)
 	}
 	if err := cmd.Wait(); finish != (err == nil) || !finish && cmd.ProcessState.Exited() {

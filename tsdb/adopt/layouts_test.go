@@ -224,7 +224,9 @@ func (l layout) put(t testing.TB, table bigtable.TableAPI, devices, from, to, v 
 	flush()
 }
 
-func cutColumn(column string) (family, qualifier string, ok bool) { return column[:1], column[2:], true }
+func cutColumn(column string) (family, qualifier string, ok bool) {
+	return column[:1], column[2:], true
+}
 
 // source opens a layout's table.
 func (l layout) source(t testing.TB, table bigtable.TableAPI) *adopt.Source {

@@ -226,7 +226,9 @@ func (m *Mapping) fits(d *catalog.Dataset) error {
 	if !slices.Contains(d.Tags, m.tag) {
 		differ("codec tags", strings.Join(d.Tags, ", "), m.tag)
 	}
-	if m.class != "" && !slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c == m.dataset.Classes[0] || c.Name == m.class && c.Policy == m.dataset.Classes[0].Policy }) {
+	if m.class != "" && !slices.ContainsFunc(d.Classes, func(c catalog.Class) bool {
+		return c == m.dataset.Classes[0] || c.Name == m.class && c.Policy == m.dataset.Classes[0].Policy
+	}) {
 		diffs = append(diffs, "dataset "+d.Name+": the catalogue has no class "+m.class+" with the policy "+m.dataset.Classes[0].Policy)
 	}
 	if d.Merge || d.Head != nil && d.Head.Only {

@@ -14,10 +14,18 @@ import (
 // place would lack points or have others.
 func TestBounds(t *testing.T) {
 	formats := []timeFormat{
-		{unit: 1e9, width: 10}, {unit: 1e6, width: 13}, {unit: 1e3, width: 16}, {unit: 1, width: 19}, {unit: 1e6, width: 19, max: math.MaxInt64},
-		{unit: 1e9, width: 10, max: 9_999_999_999}, {unit: 1, width: 20, max: math.MaxUint64},
-		{encoding: bigEndianTime, unit: 1e3, width: 8}, {encoding: bigEndianTime, unit: 1e6, width: 8, max: math.MaxUint64},
-		{encoding: rfc3339Time, unit: 1, width: 20}, {encoding: rfc3339Time, unit: 1, width: 24}, {encoding: rfc3339Time, unit: 1, width: 30},
+		{unit: 1e9, width: 10},
+		{unit: 1e6, width: 13},
+		{unit: 1e3, width: 16},
+		{unit: 1, width: 19},
+		{unit: 1e6, width: 19, max: math.MaxInt64},
+		{unit: 1e9, width: 10, max: 9_999_999_999},
+		{unit: 1, width: 20, max: math.MaxUint64},
+		{encoding: bigEndianTime, unit: 1e3, width: 8},
+		{encoding: bigEndianTime, unit: 1e6, width: 8, max: math.MaxUint64},
+		{encoding: rfc3339Time, unit: 1, width: 20},
+		{encoding: rfc3339Time, unit: 1, width: 24},
+		{encoding: rfc3339Time, unit: 1, width: 30},
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, f := range formats {
@@ -83,11 +91,26 @@ func TestValues(t *testing.T) {
 		as          encoding
 		value, want string // want is empty for what is refused
 	}{
-		{asNumber, "21.5", "21.5"}, {asNumber, "-1e3", "-1000"}, {asNumber, "9007199254740993", ""}, {asNumber, "9007199254740992", "9.007199254740992e+15"},
-		{asNumber, "NaN", ""}, {asNumber, "0x1p4", ""}, {asNumber, "", ""}, {asNumber, "1e999", ""},
-		{asInteger, "9007199254740993", "9007199254740993i"}, {asInteger, "1.0", ""}, {asInteger, "9223372036854775808", ""},
-		{asInt64, "\xff\xff\xff\xff\xff\xff\xff\xfe", "-2i"}, {asInt64, "1", ""}, {asFloat64, "\x40\x35\x80\x00\x00\x00\x00\x00", "21.5"}, {asFloat64, "21.5", ""},
-		{asText, "door", "door"}, {asText, "\xff", ""}, {asBool, "true", "true"}, {asBool, "\x00", "false"}, {asBool, "yes", ""},
+		{asNumber, "21.5", "21.5"},
+		{asNumber, "-1e3", "-1000"},
+		{asNumber, "9007199254740993", ""},
+		{asNumber, "9007199254740992", "9.007199254740992e+15"},
+		{asNumber, "NaN", ""},
+		{asNumber, "0x1p4", ""},
+		{asNumber, "", ""},
+		{asNumber, "1e999", ""},
+		{asInteger, "9007199254740993", "9007199254740993i"},
+		{asInteger, "1.0", ""},
+		{asInteger, "9223372036854775808", ""},
+		{asInt64, "\xff\xff\xff\xff\xff\xff\xff\xfe", "-2i"},
+		{asInt64, "1", ""},
+		{asFloat64, "\x40\x35\x80\x00\x00\x00\x00\x00", "21.5"},
+		{asFloat64, "21.5", ""},
+		{asText, "door", "door"},
+		{asText, "\xff", ""},
+		{asBool, "true", "true"},
+		{asBool, "\x00", "false"},
+		{asBool, "yes", ""},
 		{asBytes, "\xff", "/w=="},
 	} {
 		got, err := c.as.value([]byte(c.value))

@@ -116,9 +116,9 @@ func TestKeyOrder(t *testing.T) {
 	w := newWorld(t)
 	table := w.create("odd")
 	for parts, why := range map[string]string{
-		"[time, device]":       "comes after the time",
+		"[time, device]":        "comes after the time",
 		"[-hash, device, time]": "comes before key field",
-		"[device, -day, time]": "in several rows",
+		"[device, -day, time]":  "in several rows",
 	} {
 		m, err := adopt.Parse([]byte("table: odd\ntenant: acme\ndataset: {name: odd}\nkey: {separator: '#', parts: " + parts + "}\ntime: {unit: ms, width: 13}\nvalue: {column: 'd:j', as: json}\n"))
 		w.ok(err)
