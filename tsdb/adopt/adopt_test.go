@@ -311,6 +311,32 @@ func (w *world) remove(dataset string) {
 	w.ok(tenants.Release(context.Background(), w.store, part))
 }
 
+// TestCopyContinuesInARange ends a copy after the first chunk of a range. The rest of the range must follow, and only the rest.
+func TestCopyContinuesInARange(t *testing.T) {
+	l := layouts[0]
+	w := newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, 500, 0)
+	s := l.source(t, table)
+	state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+	w.ok(err)
+	w.remove("weather")
+	state = adopt.State{Mapping: state.Mapping, Dataset: state.Dataset, Pass: 1, Started: state.Started, Ranges: []adopt.Range{{}}} // one range
+	broken := errors.New("killed")
+	state, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{State: state, Rate: 10_000_000, Save: func(adopt.State) error { return broken }})
+	if !errors.Is(err, broken) || state.Complete() || state.Ranges[0].After == nil {
+		t.Fatalf("Copy = %+v, %v; want it to end in its only range", state, err)
+	}
+	first := state.Points
+	state, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{State: state, Rate: 10_000_000})
+	w.ok(err)
+	if state.Points != devices*500 || first == 0 || state.Pass != 1 {
+		t.Errorf("the copy wrote %d points, %d of them at first; want %d, and no point twice", state.Points, first, devices*500)
+	}
+	w.compare(l, devices, 500, func(int, int) int { return 0 })
+	w.verify(s, devices*500)
+}
+
 // TestUndo deletes the new dataset, which leaves the foreign table as it is, and copies again.
 func TestUndo(t *testing.T) {
 	l := layouts[3]
