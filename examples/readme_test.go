@@ -252,14 +252,14 @@ func clone(t *testing.T, root, to string) {
 
 var (
 	definition = regexp.MustCompile(`^(export )?[A-Za-z_]+=`)
-	serves     = regexp.MustCompile(`^go run \./examples/(emulator|fleet|ingest|latestapi)\b`)
+	serves     = regexp.MustCompile(`^go run \./examples/(console|emulator|fleet|ingest|latestapi)\b`)
 	ends       = regexp.MustCompile(` -(file|help)\b`) // with these flags a server only prints or loads, and ends
 	address    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	mistake    = regexp.MustCompile(`HTTP/1\.1 [45]|"title":`)
 )
 
 // defaults are the default addresses of the programs.
-var defaults = map[string]string{"emulator": "127.0.0.1:8087", "fleet": "127.0.0.1:8091", "ingest": "127.0.0.1:8086", "latestapi": "127.0.0.1:8088"}
+var defaults = map[string]string{"console": "127.0.0.1:8090", "emulator": "127.0.0.1:8087", "fleet": "127.0.0.1:8091", "ingest": "127.0.0.1:8086", "latestapi": "127.0.0.1:8088"}
 
 // run types one command. A server keeps running until the next program is started.
 func (u *user) run(step string) {

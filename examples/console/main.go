@@ -91,6 +91,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("open the store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if !o.cloud {
+		if err := store.Ensure(ctx); err != nil { // a new folder has no table yet
+			return fmt.Errorf("prepare the folder: %w", err)
+		}
+	}
 	fmt.Fprintf(stdout, "Store     %s\n", o.where())
 	seen.Print(stdout)
 	config := web.Config{
