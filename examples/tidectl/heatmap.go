@@ -63,8 +63,13 @@ func recordings(c *cli.Command) (*heatmap.Recording, error) {
 	if !c.Args().Present() {
 		return nil, usageError{fmt.Errorf("%s takes at least one file", c.FullName())}
 	}
+	return loadRecordings(c.Args().Slice())
+}
+
+// loadRecordings loads files as one recording.
+func loadRecordings(names []string) (*heatmap.Recording, error) {
 	var all []*heatmap.Recording
-	for _, name := range c.Args().Slice() {
+	for _, name := range names {
 		r, err := heatmap.Load(name)
 		if err != nil {
 			return nil, err

@@ -60,7 +60,9 @@ func timeFirst(t *testing.T) (page []byte) {
 			time.Sleep(width)
 		}
 		var out bytes.Buffer
-		if err := recorder.Recording().WriteHTML(&out, heatmap.PictureOptions{}); err != nil {
+		began := time.Now().Add(-columns * width)
+		hot := heatmap.Tablet{First: "acme#readings#", CPU: 0.9, From: began, To: began.Add(columns * width / 2)}
+		if err := recorder.Recording().WriteHTML(&out, heatmap.PictureOptions{Tablets: []heatmap.Tablet{hot}}); err != nil {
 			t.Fatal(err)
 		}
 		page = out.Bytes()
@@ -109,6 +111,7 @@ func TestHeatmapPage(t *testing.T) {
 	var light, dark, zoomed []int
 	var about, findings, tip string
 	var all, few, again, tenants int
+	var outlines []float64 // widths, in parts of the picture
 	do := func(js string) chromedp.Action { return chromedp.Evaluate(js, nil) }
 	text := func(id string, to *string) chromedp.Action {
 		return chromedp.Evaluate(fmt.Sprintf("document.getElementById(%q).innerText", id), to)
@@ -121,6 +124,7 @@ func TestHeatmapPage(t *testing.T) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}),
 		chromedp.Navigate(server.URL),
 		chromedp.Evaluate(strongest, &light), rows(&all), text("about", &about), text("findings", &findings),
+		chromedp.Evaluate(`[...document.querySelectorAll("svg .tablet")].map(n => n.getBoundingClientRect().width / document.getElementById("cells").getBoundingClientRect().width)`, &outlines),
 		do(mouse(0.01, "mousemove", "cells")), text("tip", &tip), // no text where it is hidden
 		do(`document.getElementById("theme").click()`), chromedp.Evaluate(strongest, &dark),
 		do(mouse(0.5, "mousedown", "cells")), do(mouse(0.7, "mousemove", "cells")), do(mouse(0.75, "mouseup", "cells")),
@@ -144,6 +148,9 @@ func TestHeatmapPage(t *testing.T) {
 	}
 	if !strings.Contains(about, " writes") || !strings.Contains(findings, "sequential") {
 		t.Errorf("the page says %q and finds %q", about, findings)
+	}
+	if len(outlines) != 1 || outlines[0] < 0.4 || outlines[0] > 0.62 || !strings.Contains(tip, "hot tablet: acme#readings# to the last row, 90% of its server") {
+		t.Errorf("outlines have the widths %v, and over the first cell the page says %q; want the tablet, half as wide as the picture", outlines, tip)
 	}
 	if used := slices.DeleteFunc(slices.Clone(zoomed), func(r int) bool { return r < 0 }); few >= all || len(used) < 4 || len(used) > 8 {
 		t.Errorf("a quarter of the keys: %d of %d rows, strongest in %v, want about 6 columns", few, all, zoomed)

@@ -71,3 +71,13 @@ func ExampleMerge() {
 	}
 	// Output: nothing was recorded
 }
+
+// Tablets that Bigtable reports as hot are outlined on a recording.
+func ExampleTablet() {
+	hot := heatmap.Tablet{First: "acme#readings#berlin#", Last: "acme#readings#hamburg#9", CPU: 0.93}
+	fmt.Println(hot.Tenant(), hot.Dataset(), hot.Overlaps("acme#readings#dresden#"), hot.Overlaps("acme#readings#munich#"))
+	fmt.Println(hot)
+	// Output:
+	// acme readings true false
+	// acme#readings#berlin# to acme#readings#hamburg#9, 93% of its server
+}

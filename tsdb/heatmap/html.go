@@ -31,6 +31,13 @@ type (
 		Palettes [2][][3]uint8 `json:"palettes"` // light and dark
 		Clip     float64       `json:"clip"`
 		Common   float64       `json:"common"`
+		Tablets  []pageTablet  `json:"tablets"`
+	}
+	// pageTablet is an outline: by view the first line and the one behind the last, then the same of columns.
+	pageTablet struct {
+		Text    string   `json:"text"`
+		Lines   [][2]int `json:"lines"`
+		Columns [2]int   `json:"columns"`
 	}
 	pageColumn struct {
 		At      int64      `json:"at"`
@@ -54,12 +61,16 @@ type (
 // WriteHTML writes the picture as one HTML file with the findings. A reader can change view and metric, zoom into key
 // ranges and see the figures of each cell. The file loads nothing. It contains row keys.
 func (r *Recording) WriteHTML(w io.Writer, o PictureOptions) error {
-	if err := o.check(w); err != nil {
+	if err := o.check(w, r); err != nil {
 		return err
 	}
 	d := pageData{
 		By: int(o.By), Metric: int(o.Metric), Palettes: [2][][3]uint8{palettes[false], palettes[true]}, Clip: clip, Common: common,
 		Columns: []pageColumn{}, Views: []pageView{}, Findings: []Finding{},
+		Tablets: make([]pageTablet, len(o.Tablets)),
+	}
+	for i, t := range o.Tablets {
+		d.Tablets[i] = pageTablet{Text: "hot tablet: " + t.String(), Lines: [][2]int{}}
 	}
 	if list := r.list(); len(list) > 0 {
 		d.About = r.about()
@@ -67,6 +78,15 @@ func (r *Recording) WriteHTML(w io.Writer, o PictureOptions) error {
 		for by := range View(len(viewNames)) {
 			g := r.grid(by, finest)
 			d.Views = append(d.Views, g.page())
+			for i, t := range o.Tablets {
+				at, ok := r.outline(g, by, t)
+				if ok {
+					d.Tablets[i].Columns = [2]int{at.firstColumn, at.lastColumn}
+				} else {
+					at = outline{}
+				}
+				d.Tablets[i].Lines = append(d.Tablets[i].Lines, [2]int{at.firstLine, at.lastLine})
+			}
 			if by != ByKey {
 				continue
 			}

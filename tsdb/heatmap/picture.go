@@ -92,13 +92,23 @@ type PictureOptions struct {
 	Dark bool
 	// Lines is the most lines of key ranges. Zero is 30 in text and 180 in PNG. WriteHTML decides by its window.
 	Lines int
+	// Tablets are outlined in WriteHTML and WritePNG, where they have recorded keys at a recorded time: at most 1,000. A recording with ranks
+	// in place of names cannot show them.
+	Tablets []Tablet
 }
 
 // The limits of PictureOptions.
-const maxLines = 1000
+const (
+	maxLines   = 1000
+	maxTablets = 1000
+)
 
-func (o PictureOptions) check(w io.Writer) error {
+func (o PictureOptions) check(w io.Writer, r *Recording) error {
 	switch {
+	case len(o.Tablets) > maxTablets:
+		return invalid.New(ErrInvalid, "Tablets", fmt.Sprintf("%d long", len(o.Tablets)), fmt.Sprintf("at most %d", maxTablets))
+	case len(o.Tablets) > 0 && r != nil && r.ranked:
+		return invalid.New(ErrInvalid, "Tablets", "set", "none, because the recording has ranks in place of names")
 	case w == nil:
 		return invalid.New(ErrInvalid, "writer", "nil", "an io.Writer")
 	case int(o.By) >= len(viewNames):

@@ -44,7 +44,7 @@ const (
 // WritePNG writes the picture as a PNG: time to the right, keys from top to bottom, the rates of each column above and
 // those of each line at the right. It contains row keys.
 func (r *Recording) WritePNG(w io.Writer, o PictureOptions) error {
-	if err := o.check(w); err != nil {
+	if err := o.check(w, r); err != nil {
 		return err
 	}
 	g := r.grid(o.By, cmp.Or(o.Lines, 180))
@@ -56,6 +56,11 @@ func (r *Recording) WritePNG(w io.Writer, o PictureOptions) error {
 		c.text(12, 40, c.soft, r.about())
 		c.cells(g, r.columns.list)
 		c.columnTotals(g, r.columns.list)
+		for _, t := range o.Tablets {
+			if at, ok := r.outline(g, o.By, t); ok {
+				c.outline(at)
+			}
+		}
 		c.lineTotals(g)
 		c.times(&r.columns)
 		c.names(g)
@@ -114,6 +119,20 @@ func (c *canvas) cells(g *grid, list []*column) {
 		c.fill(c.right-180+i, 12, 1, 10, c.colour(float64(i)/59))
 	}
 	c.text(c.right-112, 22, c.soft, "to "+shown(c.o.Metric, top.most, true))
+}
+
+// tabletInk is seen on all colours of both palettes.
+var tabletInk = color.RGBA{224, 49, 49, 255}
+
+// outline draws the frame of a tablet.
+func (c *canvas) outline(o outline) {
+	const line = 2
+	x, y := pngLeft+o.firstColumn*c.width, pngTop+o.firstLine*c.height
+	w, h := (o.lastColumn-o.firstColumn)*c.width, (o.lastLine-o.firstLine)*c.height
+	c.fill(x, y, w, line, tabletInk)
+	c.fill(x, y+h-line, w, line, tabletInk)
+	c.fill(x, y, line, h, tabletInk)
+	c.fill(x+w-line, y, line, h, tabletInk)
 }
 
 // colour returns the colour of a strength.

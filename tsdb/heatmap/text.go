@@ -19,7 +19,7 @@ const labelWidth = 36
 // WriteText writes the picture for a terminal: a line for each range of keys, a character for each column, and the rate or
 // latency of each line at its right. It contains row keys.
 func (r *Recording) WriteText(w io.Writer, o PictureOptions) error {
-	if err := o.check(w); err != nil {
+	if err := o.check(w, r); err != nil {
 		return err
 	}
 	buf := bufio.NewWriter(w)

@@ -227,6 +227,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[heatmap.Recorder](),
 	reflect.TypeFor[heatmap.Recording](),
 	reflect.TypeFor[heatmap.Rule](),
+	reflect.TypeFor[heatmap.Tablet](),
 	reflect.TypeFor[heatmap.Totals](),
 	reflect.TypeFor[heatmap.View](),
 	reflect.TypeFor[adopt.CheckOptions](),
