@@ -98,7 +98,7 @@ func (o *Order) sortBy(p int, part func(entity int) int) error {
 		return nil
 	}
 	const digit = 1 << 16 // at most two passes
-	next, spare := make([]int32, o.n), o.order
+	next := make([]int32, o.n)
 	for low := 1; low <= most; low *= digit {
 		var count [digit + 1]int32
 		for i := range o.n {
@@ -113,7 +113,8 @@ func (o *Order) sortBy(p int, part func(entity int) int) error {
 			next[count[d]] = int32(entity)
 			count[d]++
 		}
-		if spare = o.order; spare == nil && low*digit <= most {
+		spare := o.order
+		if spare == nil && low*digit <= most {
 			spare = make([]int32, o.n)
 		}
 		o.order, next = next, spare
