@@ -2,13 +2,15 @@ package browser
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 )
 
 // faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of controls, texts of
-// pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large text).
+// pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large text), and the part that is beyond
+// the screen.
 const faults = `(() => {
 	const found = [];
 	const visible = (n) => n.checkVisibility({ visibilityProperty: true, opacityProperty: true });
@@ -58,39 +60,33 @@ const faults = `(() => {
 		const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.6 && Number(style.fontWeight) >= 700;
 		if (ratio < (large ? 3 : 4.5)) found.push("contrast " + ratio.toFixed(2) + ": " + where(n) + " " + text.textContent.trim().slice(0, 30));
 	}
-	return [...new Set(found)];
+	if (document.documentElement.scrollWidth > innerWidth) found.push("wider than the screen: " + document.documentElement.scrollWidth);
+	for (const n of document.querySelectorAll("main *")) {
+		if (visible(n) && !n.closest(".scroll, .sheet, .grid, nav, .hidden") && n.getBoundingClientRect().right > innerWidth + 1) found.push("beyond the screen: " + where(n));
+	}
+	return [...new Set(found)].slice(0, 10);
 })()`
 
-// checkPage checks the page in both themes, and on a phone, and saves pictures of it where shoot does.
-func checkPage(t *testing.T, ctx context.Context, name string) {
+// checkLooks checks the page in both themes and at the width of a phone, and saves pictures of it where shoot does.
+func checkLooks(t *testing.T, ctx context.Context, page string) {
 	t.Helper()
-	backgrounds := map[string]string{}
-	for _, look := range []string{"light", "dark"} {
+	backgrounds := map[string]bool{}
+	for _, look := range []struct {
+		theme string
+		width int64
+	}{{"dark", 1280}, {"light", 1280}, {"light", 360}} {
 		var found []string
 		var background string
-		if err := chromedp.Run(ctx, theme(look), chromedp.Evaluate(faults, &found), chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, &background)); err != nil {
-			t.Fatal(err)
-		}
+		step(t, ctx, page, theme(look.theme), chromedp.EmulateViewport(look.width, 900), chromedp.Evaluate(faults, &found),
+			chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, &background))
 		if len(found) > 0 {
-			t.Errorf("%s, %s: %q", name, look, found)
+			t.Errorf("%s, %s, %d pixels: %s", page, look.theme, look.width, strings.Join(found, "\n\t"))
 		}
-		backgrounds[background] = look
+		backgrounds[background] = true
 	}
 	if len(backgrounds) != 2 {
-		t.Errorf("%s has the same background in both themes", name)
+		t.Errorf("%s has the same background in both themes", page)
 	}
-	var wide int
-	var widest string
-	if err := chromedp.Run(ctx, theme("light"), chromedp.EmulateViewport(360, 780),
-		chromedp.Evaluate(`document.documentElement.scrollWidth`, &wide),
-		chromedp.Evaluate(`[...document.querySelectorAll("main *")].filter((n) => n.checkVisibility() && !n.closest(".scroll, .sheet, .grid, nav, .hidden") && n.getBoundingClientRect().right > 361).map((n) => n.tagName + "." + n.className).slice(0, 3).join(", ")`, &widest)); err != nil {
-		t.Fatal(err)
-	}
-	if wide > 360 || widest != "" {
-		t.Errorf("%s is %d pixels wide on a phone of 360; beyond it are %s", name, wide, widest)
-	}
-	if err := chromedp.Run(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
-		t.Fatal(err)
-	}
-	shoot(t, ctx, name)
+	step(t, ctx, page, chromedp.EmulateViewport(1280, 900))
+	shoot(t, ctx, page)
 }

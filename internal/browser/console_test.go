@@ -167,48 +167,6 @@ func (c *console) clean() {
 	}
 }
 
-// problems returns what a reader who sees little, or uses no mouse, would miss: controls without a name, IDs that are used twice, text
-// whose contrast is below 4.5, a page that is wider than the screen.
-const problems = `(() => {
-	const out = [], shown = (n) => n.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && n.getBoundingClientRect().width > 1;
-	const name = (n) => (n.getAttribute("aria-label") || [...(n.labels || [])].map((l) => l.textContent).join(" ") || n.textContent || n.placeholder || n.title || "").trim();
-	for (const n of document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary, [role=img], [role=grid], [role=region]")) {
-		if (shown(n) && !name(n)) out.push("no name: " + n.outerHTML.slice(0, 120));
-	}
-	const ids = [...document.querySelectorAll("[id]")].map((n) => n.id);
-	out.push(...ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => "twice: #" + id));
-	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-	const rgb = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
-	const light = (c) => c.slice(0, 3).map((v) => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-	const under = (n) => { for (; n; n = n.parentElement) { const c = rgb(getComputedStyle(n).backgroundColor); if (c[3] > 250) return c; } return [255, 255, 255, 255]; };
-	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-	while (walk.nextNode()) {
-		const n = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
-		if (!text || !shown(n) || n.closest("option, [disabled], noscript, .hidden")) continue;
-		const a = light(rgb(getComputedStyle(n).color)), b = light(under(n)), ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-		if (ratio < 4.5) out.push("contrast " + ratio.toFixed(2) + ": " + text.slice(0, 60));
-	}
-	if (document.documentElement.scrollWidth > innerWidth) out.push("wider than the screen: " + document.documentElement.scrollWidth);
-	if (!document.documentElement.lang || !document.title || !document.querySelector("main, form")) out.push("no language, title or main part");
-	return [...new Set(out)].slice(0, 10);
-})()`
-
-// checkLooks looks for problems in both themes and at the width of a phone.
-func checkLooks(t *testing.T, ctx context.Context, page string) {
-	t.Helper()
-	for _, look := range []struct {
-		theme string
-		width int64
-	}{{"dark", 1280}, {"light", 1280}, {"light", 360}} {
-		var found []string
-		step(t, ctx, page, theme(look.theme), chromedp.EmulateViewport(look.width, 900), chromedp.Evaluate(problems, &found))
-		if len(found) > 0 {
-			t.Errorf("%s, %s, %d pixels: %s", page, look.theme, look.width, strings.Join(found, "\n\t"))
-		}
-	}
-	step(t, ctx, page, chromedp.EmulateViewport(1280, 900))
-}
-
 // TestConsoleFleet opens a fleet of almost 10,000 entities: the silent ones first, few rows in the page, a new point at once, search, keys.
 func TestConsoleFleet(t *testing.T) {
 	ctx := browser(t)

@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -136,28 +134,10 @@ func watched(ctx context.Context, seen *watch) chromedp.Action {
 	return chromedp.Tasks{network.Enable(), runtime.Enable(), log.Enable()}
 }
 
-// soon waits until a script returns true, through navigation.
-func soon(script string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		for {
-			var done bool
-			err := chromedp.Evaluate(script, &done).Do(ctx) // it fails while a page is replaced by another
-			if done {
-				return nil
-			}
-			if chromedp.Sleep(20*time.Millisecond).Do(ctx) != nil {
-				return fmt.Errorf("not so within a minute: %s (%v)", script, err)
-			}
-		}
-	})
-}
-
 // loginWith fills in the form, as a user does.
 func loginWith(base, token string) chromedp.Action {
 	return chromedp.Tasks{
-		chromedp.Navigate(base + "/login"), chromedp.SendKeys("#token", token+"\r"), soon(`location.pathname === "/fleet" && document.querySelector("#nav a") !== null`),
+		chromedp.Navigate(base + "/login"), chromedp.SendKeys("#token", token+"\r"), until(`location.pathname === "/fleet" && document.querySelector("#nav a") !== null`),
 	}
 }
 
@@ -182,7 +162,7 @@ const rowOf = `[...document.querySelectorAll(".grid .row")].find((n) => n.textCo
 func TestPagesAreLive(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
-	if err := chromedp.Run(ctx, loginWith(c.url, "token-of-acme"), soon(fmt.Sprintf(rowOf+"?.classList.contains('silent') === true", "acme-2")), soon(`document.querySelector(".pill.live") !== null`)); err != nil {
+	if err := chromedp.Run(ctx, loginWith(c.url, "token-of-acme"), until(fmt.Sprintf(rowOf+"?.classList.contains('silent') === true", "acme-2")), until(`document.querySelector(".pill.live") !== null`)); err != nil {
 		t.Fatal(err)
 	}
 	best := time.Hour
@@ -190,7 +170,7 @@ func TestPagesAreLive(t *testing.T) {
 		speed := 1000 + i
 		began := time.Now()
 		c.put(t, mine, "acme-2", time.Now(), van{float64(speed), "moving"})
-		if err := chromedp.Run(ctx, soon(fmt.Sprintf(rowOf+"?.textContent.includes(%q) === true", "acme-2", fmt.Sprint(speed)))); err != nil {
+		if err := chromedp.Run(ctx, until(fmt.Sprintf(rowOf+"?.textContent.includes(%q) === true", "acme-2", fmt.Sprint(speed)))); err != nil {
 			var text string
 			_ = chromedp.Run(ctx, chromedp.Evaluate(`document.visibilityState + document.body.innerText`, &text))
 			t.Log(text)
@@ -214,15 +194,15 @@ func TestPagesKeepNewerPoints(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
 	c.read, c.release = make(chan struct{}), make(chan struct{})
-	if err := chromedp.Run(ctx, loginWith(c.url, "token-of-acme"), soon(fmt.Sprintf(rowOf+" !== undefined", "acme-2"))); err != nil {
+	if err := chromedp.Run(ctx, loginWith(c.url, "token-of-acme"), until(fmt.Sprintf(rowOf+" !== undefined", "acme-2"))); err != nil {
 		t.Fatal(err)
 	}
 	<-c.read // the page reads the list again when its stream is open
 	c.put(t, mine, "acme-2", time.Now(), van{1234, "moving"})
 	shown := fmt.Sprintf(rowOf+"?.textContent.includes('1234') === true", "acme-2")
-	err := chromedp.Run(ctx, soon(shown), chromedp.ActionFunc(func(context.Context) error { close(c.release); return nil }),
-		soon(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/latest")).length >= 2`),
-		chromedp.Evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`, nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	err := chromedp.Run(ctx, until(shown), chromedp.ActionFunc(func(context.Context) error { close(c.release); return nil }),
+		until(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/latest")).length >= 2`),
+		chromedp.Evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`, nil, awaited))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,64 +210,6 @@ func TestPagesKeepNewerPoints(t *testing.T) {
 	if err := chromedp.Run(ctx, chromedp.Evaluate(shown, &still)); err != nil || !still {
 		t.Errorf("after the older list the new point is shown: %v, %v", still, err)
 	}
-}
-
-// lines returns the times of the requests for the lines of a chart.
-func lines(requests []string) (spans []time.Duration) {
-	for _, r := range requests {
-		u, err := url.Parse(r)
-		if err != nil || !strings.HasSuffix(u.Path, "/line") {
-			continue
-		}
-		from, err1 := time.Parse(time.RFC3339, u.Query().Get("from"))
-		to, err2 := time.Parse(time.RFC3339, u.Query().Get("to"))
-		if err1 == nil && err2 == nil {
-			spans = append(spans, to.Sub(from))
-		}
-	}
-	return spans
-}
-
-// TestPagesZoom: dragging over a part of a chart asks the server for that part, and the address holds it.
-func TestPagesZoom(t *testing.T) {
-	ctx := browser(t)
-	c := servePages(t, ctx)
-	var box struct{ X, Y, W, H float64 }
-	err := chromedp.Run(ctx, loginWith(c.url, "token-of-acme"), soon(fmt.Sprintf(rowOf+" !== undefined", "acme-1")),
-		chromedp.Evaluate(fmt.Sprintf(rowOf+".querySelector('a').click()", "acme-1"), nil),
-		soon(`location.pathname === "/entity" && document.querySelector(".u-over") !== null`),
-		chromedp.Evaluate(`(() => { const b = document.querySelector(".u-over").getBoundingClientRect(); return { X: b.x, Y: b.y, W: b.width, H: b.height }; })()`, &box))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before string
-	if err := chromedp.Run(ctx, chromedp.Location(&before)); err != nil {
-		t.Fatal(err)
-	}
-	requests, _ := c.seen.take()
-	whole := lines(requests)
-	if len(whole) == 0 {
-		t.Fatalf("no request for a line in %q", requests)
-	}
-	mouse := func(kind input.MouseType, part float64) chromedp.Action {
-		return input.DispatchMouseEvent(kind, box.X+part*box.W, box.Y+box.H/2).WithButton(input.Left).WithButtons(1).WithClickCount(1)
-	}
-	if err := chromedp.Run(ctx, mouse(input.MousePressed, 0.4), mouse(input.MouseMoved, 0.5), mouse(input.MouseMoved, 0.6), mouse(input.MouseReleased, 0.6),
-		soon(fmt.Sprintf(`location.href !== %q`, before))); err != nil {
-		t.Fatal(err)
-	}
-	var part []time.Duration
-	for len(part) == 0 {
-		requests, _ := c.seen.take()
-		part = lines(requests)
-		if err := chromedp.Run(ctx, soon(`true`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, most := slices.Max(part), slices.Min(whole)/2; got > most {
-		t.Errorf("after a drag over a fifth the page asks for %v; before, for %v", got, whole)
-	}
-	c.quiet(t)
 }
 
 // TestPagesShowOwnTenant: with a tenant's token no page and no request shows anything of another tenant.
@@ -299,7 +221,7 @@ func TestPagesShowOwnTenant(t *testing.T) {
 	}
 	for _, page := range []string{"fleet", "entity", "compare", "keys", "health"} {
 		var text string
-		if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/"+page+"?tenant=globex&dataset=trucks"), soon(`document.querySelector(".state.forbidden") !== null`),
+		if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/"+page+"?tenant=globex&dataset=trucks"), until(`document.querySelector(".state.forbidden") !== null`),
 			chromedp.Evaluate(`document.body.innerHTML`, &text)); err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +232,7 @@ func TestPagesShowOwnTenant(t *testing.T) {
 	var statuses []int
 	const ask = `Promise.all(["/api/globex/datasets", "/api/globex/vans/latest", "/api/globex/health", "/api/globex/keys", "/api/table/health", "/api/table/heatmap"]
 		.map((path) => fetch(path).then((r) => r.status)))`
-	if err := chromedp.Run(ctx, chromedp.Evaluate(ask, &statuses, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })); err != nil {
+	if err := chromedp.Run(ctx, chromedp.Evaluate(ask, &statuses, awaited)); err != nil {
 		t.Fatal(err)
 	}
 	for _, status := range statuses {
@@ -329,15 +251,15 @@ func TestPagesShowOwnTenant(t *testing.T) {
 func TestPagesLook(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
-	if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/login"), soon(`document.querySelector("#token") !== null`)); err != nil {
+	if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/login"), until(`document.querySelector("#token") !== null`)); err != nil {
 		t.Fatal(err)
 	}
-	checkPage(t, ctx, "login")
+	checkLooks(t, ctx, "login")
 	c.seen.take() // the login asks whether there is a session
-	if err := chromedp.Run(ctx, loginWith(c.url, "operator"), soon(fmt.Sprintf(rowOf+" !== undefined", "acme-1"))); err != nil {
+	if err := chromedp.Run(ctx, loginWith(c.url, "operator"), until(fmt.Sprintf(rowOf+" !== undefined", "acme-1"))); err != nil {
 		t.Fatal(err)
 	}
-	checkPage(t, ctx, "fleet")
+	checkLooks(t, ctx, "fleet")
 	const chart = `document.querySelector(".u-over") !== null`
 	entity := func(truck string) string {
 		text, _ := tsdb.NewEntity("berlin", truck).MarshalText()
@@ -349,10 +271,10 @@ func TestPagesLook(t *testing.T) {
 		{"keys", "", `document.querySelectorAll(".report").length >= 3 && document.querySelector("iframe") !== null`},
 		{"health", "", `document.querySelectorAll(".report").length >= 10`},
 	} {
-		if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/"+page.name+"?tenant=acme&dataset=trucks"+page.query), soon(page.ready)); err != nil {
+		if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/"+page.name+"?tenant=acme&dataset=trucks"+page.query), until(page.ready)); err != nil {
 			t.Fatalf("%s: %v", page.name, err)
 		}
-		checkPage(t, ctx, page.name)
+		checkLooks(t, ctx, page.name)
 		c.quiet(t)
 	}
 	var drawn bool

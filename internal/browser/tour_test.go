@@ -69,8 +69,8 @@ func TestTour(t *testing.T) {
 	c.url = r.links["operator"][:strings.Index(r.links["operator"], "/login")]
 	const numbers = `[...document.querySelectorAll(".grid .row .value")].map((n) => n.textContent).join()`
 	var before, address string
-	if err := chromedp.Run(ctx, watched(ctx, c.seen), chromedp.Navigate(r.links["operator"]), soon(`document.querySelectorAll(".grid .row").length > 5`),
-		chromedp.Location(&address), chromedp.Evaluate(numbers, &before), soon(numbers+" !== "+strconv.Quote(before))); err != nil {
+	if err := chromedp.Run(ctx, watched(ctx, c.seen), chromedp.Navigate(r.links["operator"]), until(`document.querySelectorAll(".grid .row").length > 5`),
+		chromedp.Location(&address), chromedp.Evaluate(numbers, &before), until(numbers+" !== "+strconv.Quote(before))); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(address, "token") {
@@ -81,7 +81,7 @@ func TestTour(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Error(err)
 	}
-	if err := chromedp.Run(ctx, soon(`document.querySelector(".pill.live") === null`)); err != nil {
+	if err := chromedp.Run(ctx, until(`document.querySelector(".pill.live") === null`)); err != nil {
 		t.Errorf("the page says that it is live when the tour has stopped: %v", err)
 	}
 }
