@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,20 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
+
+// fits returns an error if points outgrow the tenant's burst. The store would accept some of them, and refuse the rest each time they
+// are sent again: also in smaller requests, because those would find the burst used up.
+func (in *ingester) fits(id tenant.ID, points int) error {
+	l := in.limits.Limits(id)
+	burst := cmp.Or(l.PointsBurst, l.PointsPerSecond)
+	if burst == 0 || int64(points) <= burst {
+		return nil
+	}
+	return &limit.Error{ID: limit.PointsPerSecond, Tenant: id, Limit: l.PointsPerSecond, Burst: burst, Used: int64(points)}
+}
 
 // noun is the word for what is stored in one dataset.
 const noun = "measurement"
@@ -19,6 +32,8 @@ const noun = "measurement"
 type ingester struct {
 	datasets *inbound.Datasets
 	sink     inbound.Sink
+	// limits are those of the tenants; nil means none.
+	limits *limit.Limiter
 	// journaled says that the writer has a journal: points are acknowledged once they are in it.
 	journaled bool
 }
@@ -105,13 +120,17 @@ func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[lin
 }
 
 func (in *ingester) flush(ctx context.Context, b *inbound.Batch[line], id tenant.ID, rep *report) error {
-	return storeBatch(ctx, in.sink, b, id, rep, func(l line) int { return l.first })
+	return storeBatch(ctx, in, b, id, rep, func(l line) int { return l.first })
 }
 
 // storeBatch stores a batch, and adds the outcome of each line, or of whatever the points come from, to the report. number returns
 // its position in the input.
-func storeBatch[O fmt.Stringer](ctx context.Context, sink inbound.Sink, b *inbound.Batch[O], id tenant.ID, rep *report, number func(O) int) error {
-	err := b.Store(ctx, sink, id, func(origins []O, out tsdb.Outcome) {
+func storeBatch[O fmt.Stringer](ctx context.Context, in *ingester, b *inbound.Batch[O], id tenant.ID, rep *report, number func(O) int) error {
+	if err := in.fits(id, b.Points()); err != nil {
+		rep.sent += b.Points()
+		return fmt.Errorf("%w: %w", errUndelivered, err)
+	}
+	err := b.Store(ctx, in.sink, id, func(origins []O, out tsdb.Outcome) {
 		rep.sent++
 		_, refused := errors.AsType[*inbound.Error](out.Err)
 		switch {

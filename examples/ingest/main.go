@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	in := &ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}
+	in := &ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}
 	fmt.Fprintf(std.out, "Store     %s\n", o.where())
 	seen.Print(std.out)
 	if in.journaled {

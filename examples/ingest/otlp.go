@@ -210,5 +210,5 @@ const (
 func (x *exporter) flush(ctx context.Context) error {
 	b := x.batch
 	x.batch = &inbound.Batch[origin]{}
-	return storeBatch(ctx, x.in.sink, b, x.id, x.rep, func(o origin) int { return o.number })
+	return storeBatch(ctx, x.in, b, x.id, x.rep, func(o origin) int { return o.number })
 }

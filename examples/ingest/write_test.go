@@ -58,7 +58,7 @@ func newRig(t testing.TB, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, journaled: o.journal != ""}, o.auth, l, o.mapping, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}, o.auth, l, o.mapping, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 

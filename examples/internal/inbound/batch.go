@@ -35,6 +35,14 @@ const storeWidth = 4
 // Full reports whether the batch should be stored before more is added.
 func (b *Batch[O]) Full() bool { return b.added >= batchRecords || b.bytes >= batchBytes }
 
+// Points returns how many points the batch has. Records that were merged are one.
+func (b *Batch[O]) Points() (n int) {
+	for _, g := range b.groups {
+		n += len(g.points)
+	}
+	return n
+}
+
 // group is a batch's points of one dataset.
 type group[O any] struct {
 	dataset *Dataset
