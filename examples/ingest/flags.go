@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
@@ -171,21 +169,12 @@ func (o *options) checkStore(given map[string]bool, keep string) error {
 	case len(o.keys) == 0:
 		return errors.New(`no -key: it says which measurements there are, as in -key readings=fleet,name; -key '*=*' takes any`)
 	}
-	policy, err := gc.Parse(keep)
-	if err != nil {
+	var err error
+	if o.retention, err = inbound.Retention(keep); err != nil {
 		return fmt.Errorf("-keep: %w", err)
-	}
-	if _, _, err := policy.PointAge(); err != nil {
-		return fmt.Errorf("-keep: %w", err)
-	}
-	if !policy.Equal(gc.Never()) {
-		o.retention = gc.Class{Name: strings.Trim(notInNames.ReplaceAllString(keep, "-"), "-"), Policy: policy}
 	}
 	return nil
 }
-
-// notInNames are the bytes that the name of a retention class cannot have.
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 func (o *options) checkFile(given map[string]bool, tenantName, precision string) (err error) {
 	for _, name := range []string{"tenant", "precision"} {

@@ -34,9 +34,10 @@ func (e *Engine) resumeClock() error {
 	value, closer, err := e.db.Get(keyHighTime())
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
-		if e.nextTable > 0 {
-			e.watch.Resume(time.Time{})
+		if e.nextTable == 0 { // a new folder: if the process is killed within highEvery, the next one knows when
+			return e.saveClock()
 		}
+		e.watch.Resume(time.Time{})
 		return nil
 	case err != nil:
 		return storageError(err)
@@ -52,7 +53,7 @@ func (e *Engine) resumeClock() error {
 }
 
 // saveClock writes the time to the folder, without a sync: an older time only makes the next start more careful. The
-// caller has called enter, or is Close.
+// caller has called enter, or is Open or Close.
 func (e *Engine) saveClock() error {
 	b := e.db.NewBatch()
 	if err := b.Set(keyHighTime(), binary.BigEndian.AppendUint64(nil, uint64(max(e.watch.High().UnixMicro(), 0))), nil); err != nil {

@@ -85,7 +85,7 @@ type remembering struct {
 
 // try makes one attempt, and reports whether the event was added. The call ends unless try sets again.
 func (r *remembering) try(ctx context.Context) (added bool, err error) {
-	now := r.Clock().UnixMilli()
+	now := max(0, r.Clock().UnixMilli()) // before 1970 if nobody knows the time; a negative marker would be older than none
 	b := r.Batch()
 	b.Add(r.Event)
 	m, _ := b.Mutation()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -223,4 +225,35 @@ func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 		}
 		a.check("own markers")
 	})
+}
+
+// TestMessagesCountOnceAfterAKill: a process that was killed within its first minute has left a folder that knows the time, by which
+// the next process remembers messages.
+func TestMessagesCountOnceAfterAKill(t *testing.T) {
+	views := rollup.MustDefine("views", window.Days(1), []rollup.Measure[reading]{}, rollup.Options{Mode: rollup.ByMessage})
+	s := tsdb.MustDefine("readings", tsdb.Key("site"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{views}})
+	live, killed := t.TempDir(), t.TempDir()
+	first, err := embedded.Open(t.Context(), live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := first.Ensure(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(killed, os.DirFS(live)); err != nil { // as kill -9 leaves it
+		t.Fatal(err)
+	}
+	store, err := embedded.Open(t.Context(), killed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a := rollup.NewMessageAdder(views, s.For(store, acme))
+	for i, want := range []bool{true, false} {
+		added, err := a.Add(t.Context(), "m", tsdb.NewEntity("a"), time.Unix(0, 0), reading{})
+		if err != nil || added != want {
+			t.Errorf("delivery %d: added is %v, %v, want %v", i+1, added, err, want)
+		}
+	}
 }

@@ -103,8 +103,7 @@ type Bridge struct {
 	allowed  map[tenant.ID]bool // nil if all are
 	log      *slog.Logger
 
-	start    time.Time
-	progress atomic.Int64 // when a message was last stored, since start
+	health   health
 	counters counters
 	slots    *semaphore.Weighted
 	arrived  chan *message
@@ -115,6 +114,8 @@ type Bridge struct {
 
 	conn          atomic.Pointer[conn] // the newest
 	manager       atomic.Pointer[autopaho.ConnectionManager]
+	connectedAt   time.Time // and short belong to the goroutine that connects
+	short         int       // connections in succession that ended at once
 	subscribed    chan struct{}
 	subscribeOnce sync.Once
 
@@ -128,7 +129,7 @@ func New(ctx context.Context, store *tsdb.Store, routes *inbound.Routes, c Confi
 	if err != nil {
 		return nil, err
 	}
-	b := &Bridge{config: c, broker: broker, routes: routes, log: c.Log, start: time.Now(), subscribed: make(chan struct{})}
+	b := &Bridge{config: c, broker: broker, routes: routes, log: c.Log, subscribed: make(chan struct{})}
 	if c.Tenants != nil {
 		b.allowed = map[tenant.ID]bool{}
 		for _, id := range c.Tenants {

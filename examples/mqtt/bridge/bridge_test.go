@@ -18,7 +18,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(crashFolder); folder != "" { // the service of TestCrashes
+		service(folder, os.Getenv(crashBroker), os.Getenv(crashJournal) != "")
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	acme   = tenant.MustParse("acme")
@@ -48,7 +54,7 @@ type running struct {
 func run(t testing.TB, store *tsdb.Store, m *mosquitto, routes *inbound.Routes, c Config) *running {
 	t.Helper()
 	c.Broker = m.url()
-	if testing.Verbose() {
+	if testing.Verbose() && c.Log == nil {
 		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	b, err := New(t.Context(), store, routes, c)

@@ -43,7 +43,7 @@ func (b *Bridge) publishDeadLetter(m *message) {
 			return
 		}
 		b.faults.warn("the broker does not accept a dead letter; trying again", "topic", letter.Topic, "error", err)
-		if !b.wait(m, retryWait(tries)) {
+		if !b.wait(m, b.retryWait(tries)) {
 			b.release(m)
 			return
 		}

@@ -183,7 +183,7 @@ func (b *Bridge) settle(ctx context.Context) {
 		_, refused := errors.AsType[*inbound.Error](m.err)
 		switch {
 		case m.err == nil:
-			b.progress.Store(int64(time.Since(b.start)))
+			b.health.stored(time.Now())
 			b.countStored(m)
 			b.acknowledge(m)
 		case refused:
@@ -228,15 +228,15 @@ func (b *Bridge) release(m *message) {
 // and moves it to the dead letters if it has waited for the deadline while others were stored.
 func (b *Bridge) retry(m *message) {
 	now := time.Now()
-	if stored := b.start.Add(time.Duration(b.progress.Load())); !stored.After(m.attempt) {
-		m.since = now // the store is down for all
-	} else if waited := now.Sub(m.since); waited >= b.config.Deadline {
+	if b.health.down(m, now, b.config.Deadline) {
+		m.since = now
+	} else if now.Sub(m.since) >= b.config.Deadline {
 		m.err = &inbound.Error{Reason: reasonStuck, Err: fmt.Errorf("it was not stored within %v, while others were: %w", b.config.Deadline, m.err)}
 		b.publishDeadLetter(m)
 		return
 	}
 	b.faults.warn("a message is not stored; trying again", "error", m.err, "topic", m.packet.Topic)
-	wait := max(retryWait(m.tries), min(errstatus.HTTP(m.err).RetryAfter, b.config.Deadline))
+	wait := max(b.retryWait(m.tries), min(errstatus.HTTP(m.err).RetryAfter, b.config.Deadline))
 	if !b.wait(m, wait) {
 		b.release(m)
 		return
@@ -257,8 +257,9 @@ func (b *Bridge) wait(m *message, d time.Duration) bool {
 	return false
 }
 
-func retryWait(tries int) time.Duration {
-	return min(2*time.Second, 50*time.Millisecond<<min(tries, 6))
+// retryWait grows to at most a quarter of the deadline: then each message that waits fails at least once within the deadline.
+func (b *Bridge) retryWait(tries int) time.Duration {
+	return min(2*time.Second, b.config.Deadline/4, 50*time.Millisecond<<min(tries, 6))
 }
 
 // attemptTimeout is half the deadline, so that a message has one whole attempt after the store is back.

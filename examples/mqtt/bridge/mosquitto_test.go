@@ -123,7 +123,9 @@ func (m *mosquitto) client(id string, edit func(*autopaho.ClientConfig)) *autopa
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { cancel(); <-cm.Done() })
-	if err := cm.AwaitConnection(m.t.Context()); err != nil {
+	waiting, stop := context.WithTimeout(m.t.Context(), time.Minute)
+	defer stop()
+	if err := cm.AwaitConnection(waiting); err != nil {
 		m.t.Fatal(err)
 	}
 	return cm

@@ -52,7 +52,7 @@ func (b *Bridge) connect(ctx context.Context, fail context.CancelCauseFunc) (*au
 		CleanStartOnInitialConnection: c.Clean,
 		ConnectUsername:               c.Username,
 		ConnectPassword:               c.Password,
-		ReconnectBackoff:              backoff,
+		ReconnectBackoff:              b.backoff,
 		ConnectTimeout:                connectTimeout,
 		AttemptConnection: func(ctx context.Context, _ autopaho.ClientConfig, u *url.URL) (net.Conn, error) {
 			return b.dial(ctx, u)
@@ -65,6 +65,7 @@ func (b *Bridge) connect(ctx context.Context, fail context.CancelCauseFunc) (*au
 		OnConnectionUp: func(cm *autopaho.ConnectionManager, ack *paho.Connack) {
 			b.manager.Store(cm)
 			b.counters.connections.Add(1)
+			b.connectedAt = time.Now()
 			b.log.Info("connected to the broker", "broker", b.broker.Redacted(), "session continues", ack.SessionPresent)
 			go func() {
 				if err := b.subscribe(ctx, cm); err != nil {
@@ -97,8 +98,26 @@ func (b *Bridge) connect(ctx context.Context, fail context.CancelCauseFunc) (*au
 	return autopaho.NewConnection(ctx, cfg)
 }
 
-// backoff is the wait before an attempt to connect: up to 5 seconds, and random, so that the bridges of a group spread.
-func backoff(attempt int) time.Duration {
+// A connection that ends within shortLived has perhaps been taken over: brokers do not always say so.
+const (
+	shortLived   = time.Second
+	shortLivedIn = 4 // in succession, before the log says what they mean
+)
+
+// backoff is the wait before an attempt to connect: up to 5 seconds, and random, so that the bridges of a group spread. Connections
+// that end at once count as failed attempts.
+func (b *Bridge) backoff(attempt int) time.Duration {
+	if attempt == 0 {
+		if up := b.connectedAt; !up.IsZero() && time.Since(up) < shortLived {
+			b.short++
+		} else {
+			b.short = 0
+		}
+		if b.short == shortLivedIn {
+			b.log.Warn("connections end soon after they begin: perhaps another client has the same client ID", "client ID", b.config.ClientID)
+		}
+		attempt = b.short
+	}
 	if attempt == 0 {
 		return 0
 	}
