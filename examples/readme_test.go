@@ -29,6 +29,7 @@ var skipped = []struct{ has, why string }{
 	{"-cloud", "it needs Google Cloud"},
 	{"-vehicles 10000", "it stores half a million points"},
 	{"--project ", "it needs Google Cloud"},
+	{"mosquitto", "it needs a broker"},
 }
 
 // refused are requests that the READMEs show as mistakes.

@@ -95,8 +95,12 @@ func printStats(w io.Writer, s bridge.Stats) {
 		n    uint64
 		text string
 	}{
-		{s.Stored, "stored"}, {s.Journaled, "journaled"}, {s.Counted, "counted"}, {s.DeadLetters, "published as dead letters"},
-		{s.Ignored, "ignored: dead letters, or retained messages that were cleared"}, {s.Lost, "lost, of QoS 0"},
+		{s.Stored, "stored"},
+		{s.Journaled, "journaled"},
+		{s.Counted, "counted"},
+		{s.DeadLetters, "published as dead letters"},
+		{s.Ignored, "ignored: dead letters, or retained messages that were cleared"},
+		{s.Lost, "lost, of QoS 0"},
 		{uint64(s.Waiting), "not acknowledged: the broker sends them again"},
 	} {
 		if line.n > 0 {
