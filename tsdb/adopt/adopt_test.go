@@ -316,7 +316,7 @@ func TestCopyContinuesInARange(t *testing.T) {
 	l := layouts[0]
 	w := newWorld(t)
 	table := w.create(l.name)
-	l.put(t, table, devices, 0, 500, 0)
+	l.put(t, table, devices, 0, 220, 0)
 	s := l.source(t, table)
 	state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
 	w.ok(err)
@@ -330,11 +330,11 @@ func TestCopyContinuesInARange(t *testing.T) {
 	first := state.Points
 	state, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{State: state, Rate: 10_000_000})
 	w.ok(err)
-	if state.Points != devices*500 || first == 0 || state.Pass != 1 {
-		t.Errorf("the copy wrote %d points, %d of them at first; want %d, and no point twice", state.Points, first, devices*500)
+	if state.Points != devices*220 || first == 0 || state.Pass != 1 {
+		t.Errorf("the copy wrote %d points, %d of them at first; want %d, and no point twice", state.Points, first, devices*220)
 	}
-	w.compare(l, devices, 500, func(int, int) int { return 0 })
-	w.verify(s, devices*500)
+	w.compare(l, devices, 220, func(int, int) int { return 0 })
+	w.verify(s, devices*220)
 }
 
 // TestUndo deletes the new dataset, which leaves the foreign table as it is, and copies again.

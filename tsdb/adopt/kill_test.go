@@ -31,7 +31,7 @@ import (
 var (
 	rowsFlag    = flag.Int("adopt.rows", 2000, "points of each table in TestKilledCopies")
 	killsFlag   = flag.Int("adopt.kills", 2, "how often TestKilledCopies kills each copy")
-	layoutsFlag = flag.String("adopt.layout", "", "the only layout of TestKilledCopies; empty is two with few rows, else all")
+	layoutsFlag = flag.String("adopt.layout", "", "the only layout of TestKilledCopies; empty is the first with few rows, else all")
 )
 
 // The environment of the process that copies: the layout, and what to do.
@@ -122,7 +122,7 @@ func copyLayout() error {
 // TestKilledCopies kills copies while points are written to the foreign tables, continues them, and compares each byte at the end.
 func TestKilledCopies(t *testing.T) {
 	for i, l := range layouts {
-		if *layoutsFlag != "" && *layoutsFlag != l.name || *layoutsFlag == "" && *rowsFlag <= 2000 && i%3 != 0 {
+		if *layoutsFlag != "" && *layoutsFlag != l.name || *layoutsFlag == "" && *rowsFlag <= 2000 && i > 0 {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) { killCopies(t, i, l) })
@@ -177,6 +177,10 @@ func killCopies(t *testing.T, index int, l layout) {
 				extra <- n
 				return
 			default:
+			}
+			if n == count { // enough, however slow the copies are
+				<-writing
+				continue
 			}
 			written = micros(time.Now())
 			l.put(t, table, devices, count+n, count+n+1, 0)
