@@ -173,7 +173,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return errors.Join(err, b.sink.Writer.Close(ctx))
 	}
 	var loops sync.WaitGroup
-	loops.Go(b.take)
+	loops.Go(func() { b.take(lasting) })
 	loops.Go(func() { b.settle(lasting) })
 
 	<-running.Done()
@@ -188,23 +188,17 @@ func (b *Bridge) Run(ctx context.Context) error {
 	<-manager.Done()
 	loops.Wait()
 	b.work.Wait()
+	if n := b.sink.Writer.Stats().Journal.DeadLetters; n > 0 {
+		b.log.Warn("the journal has dead letters: points that the store refused after their messages were acknowledged", "points", n)
+	}
 	if closed := b.sink.Writer.Close(drain); closed != nil && b.config.Journal.Dir != "" { // without a journal, the broker sends them again
 		err = errors.Join(err, fmt.Errorf("not all points of the journal are delivered: %w", closed))
 	}
 	return err
 }
 
-// drain waits until no message waits. Those that have not begun are left to the broker, which sends them again.
+// drain waits until no message waits.
 func (b *Bridge) drain(ctx context.Context) {
-	for {
-		select {
-		case m := <-b.arrived:
-			b.release(m)
-			continue
-		default:
-		}
-		break
-	}
 	if b.slots.Acquire(ctx, int64(cap(b.settled))) != nil {
 		b.log.Warn("some messages are not stored yet; the broker will send them again", "messages", b.Stats().Waiting)
 		return

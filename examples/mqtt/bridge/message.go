@@ -74,13 +74,18 @@ func (b *Bridge) receive(p paho.PublishReceived) (bool, error) {
 	return true, nil
 }
 
-// take begins messages in the order of arrival, until the bridge stops.
-func (b *Bridge) take() {
+// take begins messages in the order of arrival, until ctx ends. Once the bridge stops, it leaves them to the broker, which sends
+// them again.
+func (b *Bridge) take(ctx context.Context) {
 	for {
 		select {
 		case m := <-b.arrived:
+			if b.stopping.Err() != nil {
+				b.release(m)
+				continue
+			}
 			b.begin(m)
-		case <-b.stopping.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
