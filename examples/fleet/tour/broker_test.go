@@ -210,7 +210,7 @@ func TestPublisher(t *testing.T) {
 	brokers(t, func(t *testing.T, address string) {
 		sub := subscribe(t, address, "sub", "v1/#", 100)
 		<-sub.up
-		f := newFleet(1, 100, time.Second)
+		f := newFleet(1, 20, time.Second)
 		want := 0
 		for range f.sent(noon.Add(-behind), noon) {
 			want++

@@ -140,7 +140,7 @@ func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehic
 // and the second start continues with what is there.
 func TestTour(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"-dir", dir, "-vehicles", "40", "-history", "30m", "-every", "500ms"}
+	args := []string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}
 	r := start(t, args...)
 	began := time.Now()
 	client, base := r.login("acme")

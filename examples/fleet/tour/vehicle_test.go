@@ -13,7 +13,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 func TestVehiclesAreRealistic(t *testing.T) {
 	seen := map[string]int{}
 	const step = 2 * time.Second
-	for i := range 40 {
+	for i := range 20 {
 		v := newVehicle(1, i)
 		var last reading
 		for at := noon; at.Before(noon.Add(3 * time.Hour)); at = at.Add(step) {
@@ -56,7 +56,7 @@ func TestVehiclesAreRealistic(t *testing.T) {
 // TestMessagesComeOnceAndLateOnesToo: however the time is cut, the same messages are sent, each reading once; what a vehicle recorded
 // without a network comes late, and what it did not record never.
 func TestMessagesComeOnceAndLateOnesToo(t *testing.T) {
-	f := newFleet(3, 60, 10*time.Second)
+	f := newFleet(3, 30, 10*time.Second)
 	end := noon.Add(time.Hour)
 	whole := slices.Collect(f.sent(noon, end))
 	var parts []message
