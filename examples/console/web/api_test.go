@@ -219,7 +219,7 @@ func TestRefused(t *testing.T) {
 		{address("sparks", "entity", "a/b"), "one field"},
 		{address("sparks", append(many("entity", 41), "field", "n")...), "at most 40"},
 		{address("csv", append(many("entity", 13), "from", from, "to", to)...), "at most 12"},
-		{address("latest", many("field", 33)...), "at most 32"},
+		{address("latest", many("field", 33)...), "at most 8"},
 		{"/api/session?" + strings.Repeat("x", maxQuery+1), "16,384 bytes"},
 	} {
 		status, body := p.get(c.address)

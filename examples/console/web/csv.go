@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, paths := r.params.entities(maxEntities), r.params.paths()
+	entities, paths := r.params.entities(maxEntities), r.params.paths(maxFields)
 	_, _, in := r.params.interval()
 	if err := r.params.check(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 }
 
 func csvValue(v any) string {
-	switch v := forJSON(v).(type) {
+	switch v := forJSON(v, math.MaxInt).(type) {
 	case nil:
 		return ""
 	case float64:

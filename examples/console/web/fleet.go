@@ -84,7 +84,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	prefix, paths := r.params.prefix(d), r.params.paths()
+	prefix, paths := r.params.prefix(d), r.params.paths(maxListFields)
 	most := r.params.integer("limit", maxFleet, maxFleet)
 	if err := r.params.check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 		if out.More = len(out.Rows) == most; out.More {
 			break
 		}
-		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(paths, p.Value), err != nil})
+		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(paths, p.Value, maxListed), err != nil})
 	}
 	return encode(w, out)
 }
@@ -140,7 +140,7 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, paths, n := r.params.entities(maxSparks), r.params.paths(), r.params.integer("points", 60, maxSpark)
+	entities, paths, n := r.params.entities(maxSparks), r.params.paths(maxFields), r.params.integer("points", 60, maxSpark)
 	if len(paths) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}

@@ -23,8 +23,8 @@ const (
 	forecastRows     = 20_000
 	forecastBytes    = 32 << 20
 	forecastRequests = 200
-	// maxTenants is how many tenants the operator's pages list.
-	maxListed = 500
+	// maxTenantRows is how many tenants the operator's pages list.
+	maxTenantRows = 500
 	// listFor is how long the list of tenants and their limits is shown.
 	listFor = time.Minute
 )
@@ -163,7 +163,6 @@ func (s *Console) tableHealth(w http.ResponseWriter, r request) error {
 // tenantLimits is a tenant in the operator's list.
 type tenantLimits struct {
 	Tenant tenant.ID     `json:"tenant"`
-	Name   string        `json:"name,omitempty"`
 	Erased bool          `json:"erased,omitempty"`
 	Limits *limit.Limits `json:"limits"`
 }
@@ -181,10 +180,10 @@ func (s *Console) readEveryone(ctx context.Context) (*everyone, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out.more = len(out.tenants) == maxListed; out.more {
+		if out.more = len(out.tenants) == maxTenantRows; out.more {
 			break
 		}
-		one := tenantLimits{Tenant: t.ID}
+		one := tenantLimits{Tenant: t.ID, Erased: t.Erased != ""}
 		if s.Limits != nil {
 			l := s.Limits.Limits(t.ID)
 			one.Limits = &l

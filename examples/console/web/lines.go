@@ -50,7 +50,7 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 		return err
 	}
 	q := lineQuery{entity: r.params.entity()}
-	paths := r.params.paths()
+	paths := r.params.paths(maxFields)
 	if len(paths) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}

@@ -98,12 +98,13 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	_, single := r.params.values["entity"]
 	var entities []tsdb.Entity
 	var prefix tsdb.Prefix
+	most := maxFields
 	if single {
 		entities = r.params.entities(maxEntities)
 	} else {
-		prefix = r.params.prefix(d)
+		prefix, most = r.params.prefix(d), maxListFields
 	}
-	paths := r.params.paths()
+	paths := r.params.paths(most)
 	opts := follow.Options{Interval: pollInterval}
 	if _, ok := r.params.values["since"]; ok {
 		opts.Since = r.params.instant("since")
@@ -143,7 +144,6 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	out := stream{w: w, control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies pass each event on at once
-	_ = out.control.SetReadDeadline(time.Time{})
 	err = out.event("open", map[string]float64{"now": millis(time.Now())})
 	for err == nil {
 		err = out.next(ctx, queue)
@@ -167,9 +167,12 @@ func collect(ctx context.Context, f *follow.Follower[any], paths []path, queue *
 		if err != nil && !bad(err) {
 			return err
 		}
-		one := row{Entity: p.Entity, Time: millis(p.Time), Values: valuesOf(paths, p.Value), Bad: err != nil}
+		one := row{Entity: p.Entity, Time: millis(p.Time), Bad: err != nil}
 		if queue.newestOnly {
 			one.Parts = d.parts(p.Entity) // it may be new
+			one.Values = valuesOf(paths, p.Value, maxListed)
+		} else {
+			one.Values = valuesOf(paths, p.Value, maxText)
 		}
 		queue.add(one)
 	}

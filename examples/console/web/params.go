@@ -98,10 +98,11 @@ func (p *params) interval() (from, to time.Time, in tsdb.Interval) {
 	return from, to, tsdb.Between(from, to)
 }
 
-// The most entities of a query, and the most fields.
+// The most entities of a query, the most fields of these, and the most fields of a list of entities, which may have 10,000.
 const (
-	maxEntities = 12
-	maxFields   = 32
+	maxEntities   = 12
+	maxFields     = 32
+	maxListFields = 8
 )
 
 // entities reads entities as Entity.String writes them, at least one.
@@ -145,10 +146,10 @@ func (p *params) prefix(d tsdb.Dataset) tsdb.Prefix {
 	return prefix
 }
 
-// paths reads fields of values.
-func (p *params) paths() []path {
+// paths reads up to most fields of values.
+func (p *params) paths(most int) []path {
 	var all []path
-	for _, text := range p.all("field", maxFields) {
+	for _, text := range p.all("field", most) {
 		one, err := parsePath(text)
 		if err != nil && p.err == nil {
 			p.err = err

@@ -66,7 +66,7 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	e, paths, columns := r.params.entity(), r.params.paths(), r.params.integer("columns", 800, maxColumns)
+	e, paths, columns := r.params.entity(), r.params.paths(maxFields), r.params.integer("columns", 800, maxColumns)
 	if len(paths) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}

@@ -92,10 +92,11 @@ func (p path) state(value any) (string, bool) {
 	return "", false
 }
 
-// The most bytes of text that a page gets of one value, and of the name of a state.
+// The most bytes of text that a page gets of one value, of one in a list of entities, and of the name of a state. Files have whole texts.
 const (
-	maxText  = 1_000
-	maxState = 100
+	maxText   = 1_000
+	maxListed = 200
+	maxState  = 100
 )
 
 // plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, bytes, a list. Pages show its text.
@@ -103,14 +104,14 @@ type plain struct {
 	Text string `json:"text"`
 }
 
-// forJSON returns a value as pages get it: a number, text, true, false, null, or a plain.
-func forJSON(v any) any {
+// forJSON returns a value as pages get it: a number, text, true, false, null, or a plain. Text is cut after most bytes.
+func forJSON(v any, most int) any {
 	const exact = 1 << 53
 	switch v := v.(type) {
 	case nil, bool:
 		return v
 	case string:
-		return clipped(v, maxText)
+		return clipped(v, most)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return plain{fmt.Sprint(v)}
@@ -127,13 +128,13 @@ func forJSON(v any) any {
 		}
 		return v
 	case []byte:
-		return plain{clipped(base64.StdEncoding.EncodeToString(v), maxText)}
+		return plain{clipped(base64.StdEncoding.EncodeToString(v), most)}
 	}
 	text, err := json.Marshal(v)
 	if err != nil { // a number in it that JSON does not have
 		text = fmt.Append(nil, v)
 	}
-	return plain{clipped(string(text), maxText)}
+	return plain{clipped(string(text), most)}
 }
 
 func clipped(s string, most int) string {
@@ -143,12 +144,12 @@ func clipped(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// valuesOf returns what a value has at each path.
-func valuesOf(paths []path, value any) []any {
+// valuesOf returns what a value has at each path, with at most most bytes of each text.
+func valuesOf(paths []path, value any, most int) []any {
 	out := make([]any, len(paths))
 	for i, p := range paths {
 		if v, ok := p.of(value); ok {
-			out[i] = forJSON(v)
+			out[i] = forJSON(v, most)
 		}
 	}
 	return out
