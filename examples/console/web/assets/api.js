@@ -90,7 +90,8 @@ export async function follow(address, params, on, signal) {
           if (name === "open") { wait = 1000; on.state("live"); on.open?.(data); }
           if (name === "points") on.points(data.rows);
           if (name === "missed") on.missed?.(data);
-          if (name === "problem") throw new Problem(data.status, data.detail, data.instance);
+          // A login in another tab ends the session, and this tab has the cookie of the new one: only the next connection says.
+          if (name === "problem") throw new Problem(data.status === 401 ? 0 : data.status, data.detail, data.instance);
         }, hidden.signal);
       } finally {
         hidden.forget();

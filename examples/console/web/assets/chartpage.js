@@ -128,6 +128,7 @@ export class ChartPage {
     const table = this.frame.get("view") === "table";
     this.charts.hidden = table;
     this.root.classList.add("busy");
+    this.arrived = []; // by the stream while the charts are read, which may be older
     try {
       if (table) await this.table.load(signal);
       else await Promise.all([this.loadPanels(signal), this.asOf.load(signal)]);
@@ -137,13 +138,16 @@ export class ChartPage {
       this.note.textContent = problem.message;
       this.note.classList.add("error");
     } finally {
-      if (!signal.aborted) this.root.classList.remove("busy");
+      if (!signal.aborted) {
+        this.root.classList.remove("busy");
+        this.arrived = null;
+      }
     }
     if (this.view.live && !signal.aborted) this.again = setTimeout(() => this.load(), Math.max(60000, (this.view.to - this.view.from) / 20));
   }
 
   async loadPanels(signal) {
-    const columns = this.columns(), sources = new Set();
+    const columns = this.columns(), sources = new Set(), { arrived } = this;
     const each = async (line, read) => {
       const answer = await read(this.frame, this.dataset.name, line, this.view, columns, signal);
       line.gap = answer.gap_ms;
@@ -157,6 +161,7 @@ export class ChartPage {
         for (const { source } of panel.data) sources.add(source.rollup ? "the rollup " + source.rollup : "the points");
       }
     }));
+    for (const [row, fields] of arrived) this.addRow(row, fields);
     this.below.replaceChildren(this.asOf.node);
     if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}, ${columns} columns.`;
     this.drawNow();
@@ -170,20 +175,20 @@ export class ChartPage {
   }
 
   watch(signal) {
-    const fields = this.fields.map((f) => f.path).slice(0, 32);
+    const fields = [...new Set(this.panels.flatMap((p) => (p.bands ? [p.bands] : p.lines).map((line) => line.field)))];
     let since = this.view.to;
     follow("/api/" + encodeURIComponent(this.frame.tenant) + this.frame.path(this.dataset.name, "live"),
-      () => ({ entity: this.entities, field: fields, since: iso(Math.min(since, this.frame.now()) - 1000) }), {
+      () => ({ entity: this.entities, field: fields, since: iso((this.view.live ? Math.min(since, this.frame.now()) : this.frame.now()) - 1000) }), { // a fixed time shows no new points
         open: (data) => { this.frame.clock(data.now); },
         points: (rows) => {
-          for (const row of rows) { since = Math.max(since, row.t); this.addRow(row, fields); }
+          for (const row of rows) { since = Math.max(since, row.t); this.addRow(row, fields); this.arrived?.push([row, fields]); }
           this.seen?.(rows);
           if (this.view.live) this.draw();
         },
         missed: () => this.reload(),
         state: (text, problem) => this.pill.set(text === "live" && !this.view.live ? "fixed" : text, problem),
       }, signal);
-    this.clock = setInterval(() => { if (this.view?.live && !document.hidden) this.draw(); }, 1000);
+    this.clock = setInterval(() => { if (this.view?.live && !document.hidden) { this.draw(); this.showAge?.(); } }, 1000);
   }
 
   addRow(row, fields) {

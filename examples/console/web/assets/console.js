@@ -30,7 +30,7 @@ function navigation(frame) {
     },
   }, page.title)));
   const tenants = document.getElementById("tenant");
-  const names = [...new Set([frame.tenant, ...frame.session.tenants])];
+  const names = [...new Set([frame.tenant, ...frame.session.tenants])].filter(Boolean); // an operator may have none yet
   tenants.replaceChildren(...names.map((name) => el("option", { value: name, selected: name === frame.tenant }, name)),
     el("option", { value: " add" }, "Add a token…"));
 }
@@ -82,7 +82,7 @@ async function start() {
     root.replaceChildren(failed(problem, start));
     return;
   }
-  if (!session.tenants.length) {
+  if (!session.tenants.length && !session.operator) {
     root.replaceChildren(failed({ status: 401 }));
     return;
   }

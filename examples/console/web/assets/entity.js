@@ -23,6 +23,7 @@ class Entity extends ChartPage {
   heading() {
     const parts = values.partsOf(this.entities[0]);
     this.age = el("span", { class: "note" });
+    this.last = 0; // when the newest point was sent; 0 before one arrives
     document.title = values.nameOf(parts) + " · Tidemark console";
     return [el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
       el("h1", null, values.nameOf(parts)), el("span", { class: "note" }, this.dataset.name), this.age];
@@ -44,8 +45,13 @@ class Entity extends ChartPage {
   }
 
   seen(rows) {
-    const last = Math.max(...rows.map((row) => row.t));
-    this.age.textContent = "last point " + span(this.frame.now() - last) + " ago";
-    this.age.title = both(last);
+    this.last = rows.reduce((last, row) => Math.max(last, row.t), this.last);
+    this.showAge();
+  }
+
+  showAge() {
+    if (!this.last) return;
+    this.age.textContent = "last point " + span(this.frame.now() - this.last) + " ago";
+    this.age.title = both(this.last);
   }
 }

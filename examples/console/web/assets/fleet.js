@@ -301,11 +301,12 @@ class Fleet {
   key(event) {
     if (!this.grid) return false;
     const row = this.order[this.at], view = Math.floor(this.grid.clientHeight / this.list.rowHeight);
+    const onControl = event.target.closest?.("a, button, select, summary"); // which Enter and the space bar use
     const steps = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: view, PageUp: -view, Home: -Infinity, End: Infinity };
     if (event.key in steps) this.move(steps[event.key]);
     else if (event.key === "/") this.search.focus();
-    else if (event.key === "Enter" && row && !(event.target.closest?.("a, button, select, summary"))) this.openEntity(row);
-    else if ((event.key === "x" || event.key === " ") && row) this.pick(row);
+    else if (event.key === "Enter" && row && !onControl) this.openEntity(row);
+    else if ((event.key === "x" || event.key === " " && !onControl) && row) this.pick(row);
     else if (event.key === "c" && this.picked.length > 1) this.frame.go("compare", { dataset: this.dataset.name, entity: this.picked });
     else return false;
     return true;

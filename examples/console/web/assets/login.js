@@ -31,5 +31,5 @@ if (query.has("add")) {
   document.getElementById("note").textContent = "The session keeps the tenants that it has, and gets the tenant of this token.";
 } else if (!given && !query.has("why")) {
   const session = await (await fetch("/api/session")).json();
-  if (session.tenants.length) location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
+  if (session.tenants.length || session.operator) location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
 }
