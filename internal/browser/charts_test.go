@@ -72,23 +72,23 @@ func TestChartsKeepNewerPoints(t *testing.T) {
 		c.put(t, mine, "v", time.Now().Add(time.Duration(i-20)*time.Second), van{float64(i), "moving"})
 	}
 	step(t, ctx, "the chart", loginWith(c.url, "token-of-acme"), chromedp.Navigate(c.url+"/entity?tenant=acme&dataset=trucks&entity=berlin%2Fv"),
-		soon(`document.querySelector(".pill.live") !== null && document.querySelector(".source").textContent.startsWith("Read from")`))
+		until(`document.querySelector(".pill.live") !== null && document.querySelector(".source").textContent.startsWith("Read from")`))
 	held.Store(true)
 	step(t, ctx, "a new reading", chromedp.Click("#theme"))
 	<-read
 	c.put(t, mine, "v", time.Now(), van{4321, "moving"})
 	const newest = `document.querySelector('.panel [role="img"]').ariaLabel.includes("newest speed: 4321")`
-	step(t, ctx, "the point of the stream", soon(newest))
+	step(t, ctx, "the point of the stream", until(newest))
 	close(release)
 	var kept bool
-	step(t, ctx, "the end of the reading", soon(`!document.querySelector("main").classList.contains("busy")`), chromedp.Evaluate(newest, &kept))
+	step(t, ctx, "the end of the reading", until(`!document.querySelector("main").classList.contains("busy")`), chromedp.Evaluate(newest, &kept))
 	if !kept {
 		t.Error("the point that came while the line was read is gone")
 	}
 	c.quiet(t)
 
 	step(t, ctx, "a fixed time", chromedp.Navigate(c.url+"/entity?tenant=acme&dataset=trucks&entity=berlin%2Fv&from=2025-01-01T00:00:00Z&to=2025-01-02T00:00:00Z"),
-		soon(`document.querySelector(".pill.fixed") !== null`))
+		until(`document.querySelector(".pill.fixed") !== null`))
 	requests, _ := c.seen.take()
 	for _, r := range requests {
 		u, err := url.Parse(r)
@@ -108,7 +108,7 @@ func TestOperatorOfAnEmptyTable(t *testing.T) {
 	c := serveEmpty(t, ctx, &held, nil, nil)
 	var text string
 	step(t, ctx, "the fleet", chromedp.Navigate(c.url+"/login"), chromedp.SendKeys("#token", "operator\r"),
-		soon(`location.pathname === "/fleet" && document.querySelector("main .state h2") !== null && document.querySelector("main .state.loading") === null`), chromedp.Text("main", &text))
+		until(`location.pathname === "/fleet" && document.querySelector("main .state h2") !== null && document.querySelector("main .state.loading") === null`), chromedp.Text("main", &text))
 	if !strings.Contains(text, "No tenant yet") {
 		t.Errorf("the page shows %q", text)
 	}
