@@ -20,6 +20,7 @@ import (
 // mosquitto is a real broker, which a test may kill and start again.
 type mosquitto struct {
 	t      testing.TB
+	scheme string // of its address
 	port   int
 	config string
 	dir    string
@@ -42,7 +43,7 @@ func mosquittoPath(t testing.TB) string {
 func startBroker(t testing.TB, lines ...string) *mosquitto {
 	t.Helper()
 	mosquittoPath(t)
-	m := &mosquitto{t: t, port: freePort(t), dir: t.TempDir()}
+	m := &mosquitto{t: t, scheme: "mqtt", port: freePort(t), dir: t.TempDir()}
 	config := append([]string{
 		fmt.Sprintf("listener %d 127.0.0.1", m.port),
 		"persistence true", "persistence_location " + m.dir + "/", "autosave_interval 3600",
@@ -101,7 +102,7 @@ func (m *mosquitto) kill() {
 
 func (m *mosquitto) addr() string { return fmt.Sprintf("127.0.0.1:%d", m.port) }
 
-func (m *mosquitto) url() string { return "mqtt://" + m.addr() }
+func (m *mosquitto) url() string { return m.scheme + "://" + m.addr() }
 
 // client connects a client of MQTT 5 to the broker, and waits until it is connected.
 func (m *mosquitto) client(id string, edit func(*autopaho.ClientConfig)) *autopaho.ConnectionManager {
