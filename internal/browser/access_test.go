@@ -8,6 +8,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// drawn waits until the page is drawn as it is now, with charts that follow the size of the window.
+const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`
+
 // faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of controls, texts of
 // pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large text), and the part that is beyond
 // the screen.
@@ -77,7 +80,8 @@ func checkLooks(t *testing.T, ctx context.Context, page string) {
 	}{{"dark", 1280}, {"light", 1280}, {"light", 360}} {
 		var found []string
 		var background string
-		step(t, ctx, page, theme(look.theme), chromedp.EmulateViewport(look.width, 900), chromedp.Evaluate(faults, &found),
+		step(t, ctx, page, theme(look.theme), chromedp.EmulateViewport(look.width, 900),
+			chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(faults, &found),
 			chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, &background))
 		if len(found) > 0 {
 			t.Errorf("%s, %s, %d pixels: %s", page, look.theme, look.width, strings.Join(found, "\n\t"))

@@ -202,7 +202,7 @@ func TestPagesKeepNewerPoints(t *testing.T) {
 	shown := fmt.Sprintf(rowOf+"?.textContent.includes('1234') === true", "acme-2")
 	err := chromedp.Run(ctx, until(shown), chromedp.ActionFunc(func(context.Context) error { close(c.release); return nil }),
 		until(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/latest")).length >= 2`),
-		chromedp.Evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`, nil, awaited))
+		chromedp.Evaluate(drawn, nil, awaited))
 	if err != nil {
 		t.Fatal(err)
 	}
