@@ -304,7 +304,7 @@ func (b *writeBatch) size(of limit.ID) int64 {
 	return b.bytes
 }
 
-// refusedPart is the error of a request of which a part is refused for good. It is 413 if smaller requests would not be.
+// refusedPart is the error of a request of which a part is refused however often it is sent. It is 413 if smaller requests would not be.
 func refusedPart(n int, why *writeError) error {
 	status := http.StatusBadRequest
 	if why.status == http.StatusRequestEntityTooLarge {

@@ -75,7 +75,7 @@ func (o RunOptions) resolve(p *Plan) (RunOptions, []*candidate, error) {
 	}
 	o.Scale, o.Speed = cmp.Or(o.Scale, 0.01), cmp.Or(o.Speed, 60)
 	o.Concurrency, o.MaxTime = cmp.Or(o.Concurrency, 16), cmp.Or(o.MaxTime, 10*time.Minute)
-	dir, err := filepath.Abs(cmp.Or(o.Dir, os.TempDir())) // locks go by the name of a folder
+	dir, err := filepath.Abs(cmp.Or(o.Dir, os.TempDir())) // the engine locks a folder by its path
 	if err != nil {
 		return o, nil, err
 	}

@@ -51,7 +51,7 @@ func declare(t *testing.T, store *tsdb.Store, rules ...string) *Datasets {
 	return ds
 }
 
-// refuses fails the test unless a name is refused for a tenant, for good, with a text.
+// refuses fails the test unless a name is refused for a tenant with a text, as an error that no repetition mends.
 func (ds *Datasets) refuses(t *testing.T, id tenant.ID, name, text string) {
 	t.Helper()
 	_, err := ds.Find(t.Context(), id, name)

@@ -30,7 +30,7 @@ func total(t testing.TB, store *tsdb.Store, id tenant.ID, dataset, device string
 	return b
 }
 
-// TestCountsOnce: a message that comes again is counted once, whoever sent it again.
+// TestCountsOnce: a message that comes again is counted once, whether the device or the broker sent it again.
 func TestCountsOnce(t *testing.T) {
 	m := startBroker(t)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})

@@ -26,7 +26,7 @@ const (
 	codeBadMethod   = 0x8c
 )
 
-// refusals are the codes with which a broker refuses a client for good.
+// refusals are the codes with which a broker refuses a client, however often it connects.
 var refusals = []byte{codeBadProtocol, codeBadClientID, codeBadPassword, codeForbidden, codeBanned, codeBadMethod}
 
 // ErrTakenOver is the error of Run when another client connects with the same client ID: each bridge needs its own.

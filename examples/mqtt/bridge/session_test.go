@@ -42,7 +42,7 @@ func TestWillMessages(t *testing.T) {
 	b := run(t, store, m, routesOf(t, status), Config{})
 	device := m.client("device", func(c *autopaho.ClientConfig) {
 		c.WillMessage = &paho.WillMessage{Topic: "v1/acme/t1/status", Payload: []byte(`{"online":false}`), QoS: 1}
-		c.OnConnectionDown = func() bool { return false } // for good
+		c.OnConnectionDown = func() bool { return false } // do not connect again
 	})
 	device.TerminateConnectionForTest()
 	waitStats(t, b, func(s Stats) bool { return s.Stored == 1 })
