@@ -20,7 +20,7 @@ import (
 // insider is every *Repository[T], for packages of this module that are built on tsdb.
 type insider interface {
 	inside() (inside.Repository, error)
-	asUnlimited(single bool) any
+	asUnlimited(route inside.Route) any
 	below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error)
 	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
 }
@@ -82,7 +82,7 @@ func init() {
 		}
 		return e.(Entity).path
 	}
-	inside.SetUnlimited(func(repo any, single bool) any { return repo.(insider).asUnlimited(single) })
+	inside.SetUnlimited(func(repo any, route inside.Route) any { return repo.(insider).asUnlimited(route) })
 }
 
 func (s *Store) inside() (inside.Store, error) {
@@ -127,14 +127,14 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 	return in, nil
 }
 
-func (r *Repository[T]) asUnlimited(single bool) any {
+func (r *Repository[T]) asUnlimited(route inside.Route) any {
 	if r == nil {
 		return r // inside reports it
 	}
 	free := *r
 	free.rows.Unlimited = true
-	if single && r.rows.View != nil {
-		free.rows.View = r.rows.View.SingleCluster()
+	if route != nil && r.rows.View != nil {
+		free.rows.View = route(r.rows.View)
 	}
 	return &free
 }

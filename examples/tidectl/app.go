@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, std streams) error {
 				Sources: cli.EnvVars("TIDEMARK_CONDITIONAL_APP_PROFILE"),
 			},
 			&cli.StringFlag{
-				Name: "bulk-app-profile", Usage: "the app `profile` for the rows of exports and the samples of forecasts", Destination: &a.bulkProfile,
+				Name: "bulk-app-profile", Usage: "the app `profile` for the rows of exports and the samples of forecasts and of keys", Destination: &a.bulkProfile,
 				Sources: cli.EnvVars("TIDEMARK_BULK_APP_PROFILE"),
 			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries; parquet for range", Value: "text", Destination: &a.form},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -43,7 +44,7 @@ var (
 	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
 	PathOf func(entity any) string
 
-	unlimited func(repo any, single bool) any
+	unlimited func(repo any, route Route) any
 )
 
 // BucketOptions are the options of a call that reads buckets.
@@ -64,12 +65,14 @@ type BelowRead struct {
 }
 
 // SetUnlimited is for package tsdb, when a program starts.
-func SetUnlimited(f func(repo any, single bool) any) { unlimited = f }
+func SetUnlimited(f func(repo any, route Route) any) { unlimited = f }
+
+// Route selects the app profile of calls, as methods of *bt.Table do: (*bt.Table).SingleCluster for callers that write what follows from
+// their reads, (*bt.Table).BulkReads for long reads that decide nothing, or nil for that of the repository.
+type Route func(*bt.Table) *bt.Table
 
 // Unlimited returns a *tsdb.Repository[T] without its tenant's limits, for background reads of this module's packages.
-// If single is set, all its calls use the app profile of conditional writes, for callers that write what follows from
-// their reads.
-func Unlimited[R any](repo R, single bool) R { return unlimited(repo, single).(R) }
+func Unlimited[R any](repo R, route Route) R { return unlimited(repo, route).(R) }
 
 // Package rollup sets these functions when a program starts. They are nil in a program without it, which has no
 // rollups.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -37,7 +38,8 @@ const (
 //
 // It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of
 // all the tenant's entities in the dataset, at most MaxSample, like Repository.Entities. Then it reads ten points,
-// with payloads, of each selected entity. Each of the two steps is bounded by the scan timeout.
+// with payloads, of each selected entity. Both steps use the app profile tsdb.Config.BulkAppProfile, and each is bounded by the scan
+// timeout.
 //
 // Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
 // tenant, and tsdb.ErrErased if the tenant is erased.
@@ -65,7 +67,7 @@ func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.I
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	r := inside.Unlimited(sampled.For(store, id), false)
+	r := inside.Unlimited(sampled.For(store, id), (*bt.Table).BulkReads)
 	picked, all, err := pick(ctx, r, limit)
 	if err != nil {
 		return nil, Sample{}, err

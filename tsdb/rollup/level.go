@@ -33,7 +33,11 @@ type level[T any] struct {
 // levels returns the rollups of a repository's schema, each after the finer one it is computed from. If single is
 // set, all their calls use the app profile of conditional writes.
 func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (inside.Repository, []*level[T], error) {
-	repo = inside.Unlimited(repo, single)
+	var route inside.Route
+	if single {
+		route = (*bt.Table).SingleCluster
+	}
+	repo = inside.Unlimited(repo, route)
 	in, err := inside.OfRepository(repo)
 	if err != nil {
 		return in, nil, err

@@ -68,7 +68,7 @@ func Windows[T any](
 		}
 		g := grouping[T]{
 			call: c, yield: yield, by: by, in: in, of: len(p.Parts()) + fields,
-			repo: inside.Unlimited(repo, false), // this call has been counted
+			repo: inside.Unlimited(repo, nil), // this call has been counted
 			opts: opts,
 		}
 		c.read.Slots = make(chan struct{}, c.read.Options.Width)
