@@ -14,8 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// CacheOptions configure a store's last-value cache, which holds the newest points of entities for calls with MaxStale. The
-// zero value is no cache.
+// CacheOptions configure a store's last-value cache, which holds the newest points of entities for calls with MaxStale. The zero value is no cache.
 type CacheOptions struct {
 	// Entries is the maximum number of entities, including entities without a point: up to 100 million. Zero is no cache.
 	Entries int
@@ -63,11 +62,9 @@ type MaxStale time.Duration
 
 // CacheStats are the content and the counters of a store's last-value cache since the store was opened.
 type CacheStats struct {
-	// Hits counts results from memory, Misses reads of the table, and Shared results of a read that another caller had
-	// already started.
+	// Hits counts results from memory, Misses reads of the table, and Shared results of a read that another caller had already started.
 	Hits, Misses, Shared uint64
-	// Entries is the number of cached entities. Bytes is their size as counted against the limit; very small entries count as
-	// a minimum size.
+	// Entries is the number of cached entities. Bytes is their size as counted against the limit; very small entries count as a minimum size.
 	Entries int
 	Bytes   int64
 }

@@ -43,8 +43,7 @@ type Config struct {
 	// DialOptions are added to the connections, behind the store's interceptors: theirs see each request that is sent. See package
 	// heatmap. A connection in ClientOptions ignores them.
 	DialOptions []grpc.DialOption
-	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring;
-	// bigtable.NoopMetricsProvider{} drops them.
+	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring; bigtable.NoopMetricsProvider{} drops them.
 	MetricsProvider bigtable.MetricsProvider
 }
 

@@ -16,8 +16,7 @@ import (
 type DeadLetter struct {
 	// ID identifies the dead letter in its journal. An ID is never reused.
 	ID uint64
-	// Tenant, Dataset, Entity, Time and, in a schema with Identity, PointID are those of the point. They are zero if the
-	// record could not be read.
+	// Tenant, Dataset, Entity, Time and, in a schema with Identity, PointID are those of the point. They are zero if the record could not be read.
 	Tenant  tenant.ID
 	Dataset string
 	Entity  Entity
@@ -87,8 +86,7 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 	return w.journal.Scrub(ctx)
 }
 
-// DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches
-// ErrInvalid.
+// DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches ErrInvalid.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if err := w.admitJournal(ctx); err != nil {
 		return 0, err

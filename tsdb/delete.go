@@ -9,10 +9,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Delete deletes the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one
-// with the ID of WithID. Deleting a point that does not exist is not an error, so Delete is safe to repeat. Errors are a
-// *WriteError, as for Put. It costs one request. In a schema with heads it costs three; four if the point was among the
-// newest; six if the head is refilled from older points.
+// Delete deletes the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one with the ID of WithID.
+// Deleting a point that does not exist is not an error, so Delete is safe to repeat. Errors are a *WriteError, as for Put. It costs one request. In a
+// schema with heads it costs three; four if the point was among the newest; six if the head is refilled from older points.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Delete)
 	defer func() { op.End(err) }()

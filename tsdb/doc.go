@@ -21,9 +21,8 @@
 //
 // # Entities and time
 //
-// An [Entity] is what is measured. It has one value per key field, most significant first; entities that share leading
-// fields are stored next to each other. The points of an entity are stored together, newest first, so reading the newest
-// ones is one short scan, however long the history is.
+// An [Entity] is what is measured. It has one value per key field, most significant first; entities that share leading fields are stored next to each
+// other. The points of an entity are stored together, newest first, so reading the newest ones is one short scan, however long the history is.
 //
 //	roof := tsdb.NewEntity("berlin", "roof-7")
 //	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
@@ -31,8 +30,7 @@
 // Entity and time identify a point: writing it again replaces its value. For events, set Identity in [SchemaOptions]: an ID
 // then also identifies the point, so an entity can have several points at one time.
 //
-// Key fields hold text. [KeyFields] also declares numbers, reversed IDs, domain names and UUIDs; [Schema.Entity] makes
-// entities from their Go values.
+// Key fields hold text. [KeyFields] also declares numbers, reversed IDs, domain names and UUIDs; [Schema.Entity] makes entities from their Go values.
 //
 // # Reading
 //
@@ -44,8 +42,7 @@
 //   - All points of many entities between two times: package tsdb/under, which also finds silent entities.
 //   - New points as they arrive: package tsdb/follow.
 //
-// Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and
-// Range a [Limit].
+// Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and Range a [Limit].
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
@@ -121,6 +118,5 @@
 //
 // # Telemetry
 //
-// A store reports each call and each request to OpenTelemetry's global providers. [Telemetry] sets other providers, a logger
-// and [Hooks].
+// A store reports each call and each request to OpenTelemetry's global providers. [Telemetry] sets other providers, a logger and [Hooks].
 package tsdb

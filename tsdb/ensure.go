@@ -16,9 +16,8 @@ import (
 // entries in the catalogue, including new codec tags, classes, rollups, and measures that were added to rollups. It compares the rest. Call it at every start; many
 // processes may call it at once. If nothing is missing, it writes nothing.
 //
-// It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and
-// makes such changes. If anything stored differs from the schemas, it changes nothing and returns a *ConflictError that lists
-// all differences. Other errors:
+// It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and makes such changes. If
+// anything stored differs from the schemas, it changes nothing and returns a *ConflictError that lists all differences. Other errors:
 //
 //   - ErrNoAdmin if the store has no admin client.
 //   - ErrDatasetDeleted for a deleted dataset, until its name is released.

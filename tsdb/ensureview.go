@@ -18,9 +18,8 @@ import (
 // Ensure: for each new tenant, and for all tenants when a schema gains a class. The service refuses what a view does not cover, or returns
 // nothing for it. A store without Views can call it too, to create all views before programs use them.
 //
-// It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a
-// *ConflictError. It does not change the view's deletion protection, which is off for a new view, because it would also
-// protect the table from deletion.
+// It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a *ConflictError. It does not
+// change the view's deletion protection, which is off for a new view, because it would also protect the table from deletion.
 //
 // It needs admin rights to read views, and to change them only if something is missing. It costs one request if nothing is.
 // It retries temporary failures within the scan timeout. If two processes add families to one view at once, one may undo the

@@ -21,8 +21,7 @@ type Entity struct{ path string }
 // part that does not fit its field's kind, with ErrInvalid. It costs one allocation.
 func NewEntity(parts ...string) Entity { return Entity{path: rowkey.Path(parts...)} }
 
-// Parts returns the values of the key fields in their stored form. Schema.Scan converts those of kinds other than text. It
-// allocates.
+// Parts returns the values of the key fields in their stored form. Schema.Scan converts those of kinds other than text. It allocates.
 func (e Entity) Parts() []string { return rowkey.Parts(e.path) }
 
 // String returns the parts joined by '/', such as "berlin/roof-7". In a part, '/', '%', control bytes and bytes that are not
@@ -91,8 +90,7 @@ const (
 	starText = "%2A"
 )
 
-// String returns the parts as Entity.String does, and "*" for AllEntities. A prefix whose only part is "*" is "%2A". The zero
-// Prefix is "".
+// String returns the parts as Entity.String does, and "*" for AllEntities. A prefix whose only part is "*" is "%2A". The zero Prefix is "".
 func (p Prefix) String() string {
 	text := rowkey.Text(p.path)
 	switch {
@@ -110,8 +108,7 @@ func (p Prefix) AppendText(b []byte) ([]byte, error) { return append(b, p.String
 // MarshalText implements encoding.TextMarshaler. It returns String and never fails.
 func (p Prefix) MarshalText() ([]byte, error) { return p.AppendText(nil) }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, as Entity.UnmarshalText does. Empty text
-// is the zero Prefix.
+// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, as Entity.UnmarshalText does. Empty text is the zero Prefix.
 func (p *Prefix) UnmarshalText(text []byte) error {
 	path, ok := pathOf(string(text))
 	switch {

@@ -19,8 +19,7 @@ import (
 // Sentinels to compare with errors.Is. Errors of other packages pass through unchanged: tenant.ErrInvalid,
 // tenant/limit.ErrExceeded, codec.ErrCorrupt, codec.ErrEncode, gc.ErrInvalid, gc.ErrVersions, and the context's errors.
 var (
-	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing was
-	// sent.
+	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing was sent.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrNotFound means that the point does not exist or has expired.
 	ErrNotFound = errors.New("tsdb: not found")
@@ -55,9 +54,8 @@ var (
 	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnreadableEntry means that an entry of the catalogue is damaged, or was written by a newer program. Store.Datasets yields it.
 	ErrUnreadableEntry = errors.New("tsdb: unreadable entry of the catalogue")
-	// ErrUnguardedClient means that the client was made without ClientConfig and DialOptions. The outcome of its failed
-	// writes is unknown. Additions of package rollup that must be made exactly once are refused before they are sent, because
-	// such a client may send them twice.
+	// ErrUnguardedClient means that the client was made without ClientConfig and DialOptions. The outcome of its failed writes is unknown. Additions
+	// of package rollup that must be made exactly once are refused before they are sent, because such a client may send them twice.
 	ErrUnguardedClient = bt.ErrUnguarded
 	// ErrNoAdmin means that the call needs an admin client and the store has none.
 	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
@@ -83,9 +81,8 @@ var (
 	ErrClosed = bt.ErrClosed
 )
 
-// InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused value, up
-// to 64 bytes of it; and Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid, ErrLate,
-// ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
+// InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused value, up to 64 bytes of it; and
+// Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid, ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
 // ConflictError lists how the table differs from the schemas. It matches ErrSchemaConflict. The call changed nothing. If
@@ -118,9 +115,8 @@ type ReadError struct {
 	Failed []ReadFailure
 }
 
-// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: a *PointError or
-// PointErrors if a payload does not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time
-// ran out first, or the error of the read.
+// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: a *PointError or PointErrors if a payload does
+// not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time ran out first, or the error of the read.
 type ReadFailure struct {
 	Index  int
 	Entity Entity

@@ -58,8 +58,7 @@ func (in Interval) Contains(t time.Time) bool {
 	return !in.hasTo || t.Before(in.to) || in.closed && t.Equal(in.to)
 }
 
-// Start returns the first instant in the interval, and false if it has no start. An excluded start begins one nanosecond
-// later.
+// Start returns the first instant in the interval, and false if it has no start. An excluded start begins one nanosecond later.
 func (in Interval) Start() (t time.Time, ok bool) {
 	if in.hasFrom && in.openFrom {
 		return in.from.Add(1), true

@@ -17,9 +17,8 @@ import (
 //
 //	tsdb.Key("line").Uint("stop", 5).Int("level", 2)
 //
-// Schema.Entity makes entities from Go values, and Schema.Scan reads them back. NewEntity takes parts in their stored form;
-// every call refuses a part that does not fit its field's kind, with ErrInvalid, before anything is sent. Kinds are part of
-// the stored format and of the catalogue.
+// Schema.Entity makes entities from Go values, and Schema.Scan reads them back. NewEntity takes parts in their stored form; every call refuses a part
+// that does not fit its field's kind, with ErrInvalid, before anything is sent. Kinds are part of the stored format and of the catalogue.
 //
 // Methods return new KeyFields and do not change the receiver. Define reports mistakes.
 type KeyFields struct {
@@ -56,8 +55,7 @@ func (k KeyFields) ReversedID(name string) KeyFields { return k.with(name, rowke
 // is string. Labels are stored in reverse order, as ReverseLabels writes them, so the names of one domain are stored next to each other.
 func (k KeyFields) ReversedDomain(name string) KeyFields { return k.with(name, rowkey.ReversedDomain) }
 
-// UUID adds a field of UUIDs of any version. Its Go types are arrays of 16 bytes. UUIDs are stored as lower-case text and
-// sort by their bytes.
+// UUID adds a field of UUIDs of any version. Its Go types are arrays of 16 bytes. UUIDs are stored as lower-case text and sort by their bytes.
 func (k KeyFields) UUID(name string) KeyFields { return k.with(name, rowkey.UUID) }
 
 func (k KeyFields) with(name string, kind rowkey.FieldKind) KeyFields {
@@ -160,7 +158,6 @@ func UnreverseDigits(part string) (id uint64, err error) {
 	return id, nil
 }
 
-// ReverseLabels reverses the labels of a domain name: "maps.example.com" becomes "com.example.maps". Names of one domain are
-// then stored next to each other. It accepts any text; applied twice, it returns the original. Use it for text fields;
-// KeyFields.ReversedDomain does it for its own.
+// ReverseLabels reverses the labels of a domain name: "maps.example.com" becomes "com.example.maps". Names of one domain are then stored next to each
+// other. It accepts any text; applied twice, it returns the original. Use it for text fields; KeyFields.ReversedDomain does it for its own.
 func ReverseLabels(domain string) string { return rowkey.ReverseLabels(domain) }

@@ -17,8 +17,7 @@ type LatestResult[T any] struct {
 	// Point is the newest visible point. Its Entity is always set. If Err is not nil, its other fields are zero, except the
 	// Time of a point that does not decode.
 	Point Point[T]
-	// Err is nil, ErrNotFound if there is no visible point, a *PointError if the payload does not decode, or the error of the
-	// read.
+	// Err is nil, ErrNotFound if there is no visible point, a *PointError if the payload does not decode, or the error of the read.
 	Err error
 }
 

@@ -50,8 +50,7 @@ func (o Outcome) err() error {
 	return &WriteError{Outcome: o}
 }
 
-// refusal returns nil if a writer has taken the point, and the point's error otherwise, after it has passed the outcome to
-// done, unless done is nil.
+// refusal returns nil if a writer has taken the point, and the point's error otherwise, after it has passed the outcome to done, unless done is nil.
 func (o Outcome) refusal(done func(Outcome)) error {
 	if o.Err == nil {
 		return nil
@@ -62,8 +61,7 @@ func (o Outcome) refusal(done func(Outcome)) error {
 	return o.err()
 }
 
-// WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that its
-// cause matches.
+// WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that its cause matches.
 type WriteError struct{ Outcome Outcome }
 
 // Error returns the state, the number of attempts and the cause.
@@ -93,14 +91,12 @@ func (e *WriteError) Unwrap() error {
 	return e.Outcome.Err
 }
 
-// BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect the
-// other rows.
+// BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect the other rows.
 type BatchError struct {
 	// Total is the number of rows in the call.
 	Total int
-	// Failed lists the rejected and unknown rows. Index is the index in the slice of the call, and for DeleteRange,
-	// DeleteEntity and DeletePrefix the position in deletion order. The cause of a failed deletion is a
-	// *PointError, which names the point.
+	// Failed lists the rejected and unknown rows. Index is the index in the slice of the call, and for DeleteRange, DeleteEntity and DeletePrefix the
+	// position in deletion order. The cause of a failed deletion is a *PointError, which names the point.
 	Failed []Failure
 }
 

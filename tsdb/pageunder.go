@@ -9,8 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// EntityPage is one page of entities, in the order of Entity.Compare, and the cursor of the next page. The zero EntityPage is
-// an empty last page.
+// EntityPage is one page of entities, in the order of Entity.Compare, and the cursor of the next page. The zero EntityPage is an empty last page.
 type EntityPage struct {
 	// Entities are the entities of the page: size of them, or fewer at the end.
 	Entities []Entity `json:"entities"`
@@ -22,9 +21,8 @@ type EntityPage struct {
 // continues after it. size is 1 to 10,000 entities. It and the options may differ from page to page. A page is shorter at the
 // end, or if its payloads would exceed 32 MiB. Only an empty Next means that there are no more entities.
 //
-// A cursor marks the last entity of its page. An entity that has a visible point all the time is on exactly one page,
-// whatever is written or deleted between two pages; its point is the newest one when that page is read. An entity that
-// appears meanwhile is returned if it sorts after the cursor.
+// A cursor marks the last entity of its page. An entity that has a visible point all the time is on exactly one page, whatever is written or deleted
+// between two pages; its point is the newest one when that page is read. An entity that appears meanwhile is returned if it sorts after the cursor.
 //
 // A cursor is valid only for PageUnder and the tenant, dataset and prefix of its page; otherwise the error is ErrCursor. With
 // CursorKeys in StoreOptions it is sealed, as those of Page are. Without keys it shows the key of the last entity, and a
@@ -46,9 +44,8 @@ func (r *Repository[T]) PageUnder(ctx context.Context, p Prefix, size int, curso
 	return Page[T]{Points: h.Points, Next: next}, h.Err
 }
 
-// PageEntities returns the entities of Entities page by page: those that have a visible point. Sizes, cursors and costs are
-// those of PageUnder, but the service sends no payloads, a point that does not decode counts as a point, and the cursors of
-// one are refused by the other.
+// PageEntities returns the entities of Entities page by page: those that have a visible point. Sizes, cursors and costs are those of PageUnder, but
+// the service sends no payloads, a point that does not decode counts as a point, and the cursors of one are refused by the other.
 func (r *Repository[T]) PageEntities(ctx context.Context, p Prefix, size int, cursorText string, opts ...ReadOption) (page EntityPage, err error) {
 	ctx, op := r.begin(ctx, telemetry.PageEntities)
 	defer func() {

@@ -34,8 +34,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	return outcomeOf(r.rows.Send(ctx, r.rows.View, &w)).err()
 }
 
-// PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired
-// points count as absent.
+// PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired points count as absent.
 //
 // It first reads the point, then sends a conditional request. If the read found nothing, but the request finds a point with
 // the same payload, PutIfAbsent returns true: a proxy may have sent the request twice and returned the second response. If a

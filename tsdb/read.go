@@ -46,8 +46,7 @@ func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Opt
 	return r.load(ctx, c, e)
 }
 
-// AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores
-// MaxStale.
+// AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores MaxStale.
 func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
 	return r.one(ctx, telemetry.AsOf, e, opts, func() (points.Span, error) {
 		newest, ok := r.schema.d.Precision.AtOrBefore(t)
@@ -128,9 +127,8 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 	return h.Points, h.Err
 }
 
-// Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and
-// a Limit. Each iteration over the sequence sends a new request. It streams: memory does not grow with the number of points,
-// and leaving the loop ends the request.
+// Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and a Limit. Each iteration
+// over the sequence sends a new request. It streams: memory does not grow with the number of points, and leaving the loop ends the request.
 //
 // The start of the iteration decides which points have expired; a point that expires later is still yielded. A point whose
 // payload does not decode is yielded with its entity, its time and a *PointError, and the sequence continues. Any other error

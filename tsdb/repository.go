@@ -15,8 +15,7 @@ import (
 // Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. Calls on the zero
 // Repository or nil fail with ErrInvalid.
 //
-// To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their
-// arguments and results.
+// To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their arguments and results.
 type Repository[T any] struct {
 	rows   points.Rows
 	schema *Schema[T]

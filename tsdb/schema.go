@@ -71,29 +71,26 @@ type Head struct {
 // SchemaOptions configure a schema. With the zero value points never expire, times are in nanoseconds, entities are not
 // salted, the last write of a point wins, and any time is accepted.
 type SchemaOptions struct {
-	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by all
-	// schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are refused with
-	// gc.ErrVersions, because a point has one cell.
+	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by all schemas that name it. The
+	// zero Class is "keep", which never expires. Policies that count versions are refused with gc.ErrVersions, because a point has one cell.
 	Retention gc.Class
 	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are written in
 	// Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads, predicates and deletions cover all
 	// classes: after a change of class, old points remain readable until they expire in their own class. Writing a point again moves it to
 	// the current class; with FirstWins it stays where it is. Reads filter by each class, and go back as far as the longest one.
 	//
-	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses
-	// the class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the
-	// programs with a new class first. Rollups stay in their own class, within RollupAges, and are not derived for times at
-	// which points have expired in the shortest class.
+	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses the class at the time
+	// of sending. A class that a profile names but Classes does not list has no effect: deploy the programs with a new class first. Rollups stay in
+	// their own class, within RollupAges, and are not derived for times at which points have expired in the shortest class.
 	Classes []gc.Class
 	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points: Retention or
 	// one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own class, whichever
 	// is shorter. Rollups of classes that are not in the map keep their own age. An age is in whole seconds, at least the age
 	// of the class's points, and longer than any bucket that is computed from another rollup plus its lateness.
 	//
-	// The tenant's current class applies to all its buckets, old ones too, and is known within ClassesWithin: a tenant that
-	// moves to a class with a shorter age loses older buckets. They disappear from reads immediately, and new events for them
-	// are rejected with ErrExpired. A rollup.Worker deletes them once a day; Bigtable cannot, because tenants share families.
-	// Ensure does not change stored ages; a plan of package retention does.
+	// The tenant's current class applies to all its buckets, old ones too, and is known within ClassesWithin: a tenant that moves to a class with a
+	// shorter age loses older buckets. They disappear from reads immediately, and new events for them are rejected with ErrExpired. A rollup.Worker
+	// deletes them once a day; Bigtable cannot, because tenants share families. Ensure does not change stored ages; a plan of package retention does.
 	RollupAges map[string]time.Duration
 	// FormerClasses lists classes in which points were written earlier. Reads cover them until these points expire.
 	FormerClasses []gc.Class
@@ -117,9 +114,8 @@ type SchemaOptions struct {
 	// per point, and a read and a second write if the point exists. Bigtable accepts conditional writes only through
 	// single-cluster routing and not in bulk. Merge cannot be combined with FirstWins. It is part of the stored format.
 	Merge bool
-	// Immutable, with Merge, is a prefix of field names. Fields with this prefix can be added to a point but never changed: a
-	// Put that would change one is rejected as a whole with ErrExists. Empty means no such fields; otherwise 1 to 32 bytes of
-	// UTF-8. It is part of the stored format.
+	// Immutable, with Merge, is a prefix of field names. Fields with this prefix can be added to a point but never changed: a Put that would change
+	// one is rejected as a whole with ErrExists. Empty means no such fields; otherwise 1 to 32 bytes of UTF-8. It is part of the stored format.
 	Immutable string
 	// Head keeps the newest points of each entity together in one row. Zero means no heads. It is part of the stored format.
 	Head Head
@@ -127,17 +123,15 @@ type SchemaOptions struct {
 	// the rollups that are derived from points. Zero is none. They are part of the stored format. Ensure adds a new rollup to
 	// the catalogue; it is complete after it is rebuilt.
 	Rollups []Rollup
-	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no limit
-	// except the retention.
+	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no limit except the retention.
 	MaxLate time.Duration
 	// MaxFuture is how far in the future a point may be when it is written; later points are rejected with ErrTooFarAhead.
 	// Without a limit, one point from a wrong clock can remain the newest for years. Zero means no limit.
 	MaxFuture time.Duration
-	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the part as in
-	// Entity.Parts. If it returns an error, the point is rejected with ErrInvalid; the error should name the field and not
-	// show the value. Use it to keep personal data out of keys: see package tsdb/privacy. Many goroutines call it at once,
-	// and it must be quick. It is not called for reads and deletions, so existing data can still be found and removed, nor
-	// again for points in a journal. Nil accepts all. It is not part of the stored format.
+	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the part as in Entity.Parts. If it
+	// returns an error, the point is rejected with ErrInvalid; the error should name the field and not show the value. Use it to keep personal data
+	// out of keys: see package tsdb/privacy. Many goroutines call it at once, and it must be quick. It is not called for reads and deletions, so
+	// existing data can still be found and removed, nor again for points in a journal. Nil accepts all. It is not part of the stored format.
 	CheckKeys func(field, part string) error
 }
 

@@ -53,9 +53,8 @@ func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done fu
 	return out.refusal(done)
 }
 
-// EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with
-// a journal, Journaled as soon as the point is on disk. To decide whether to acknowledge a message, check the outcome's Err:
-// it is nil for Stored and for Journaled.
+// EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with a journal, Journaled as
+// soon as the point is on disk. To decide whether to acknowledge a message, check the outcome's Err: it is nil for Stored and for Journaled.
 //
 // If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine. Otherwise done is called
 // later, on a goroutine of the writer that handles one point after the other. A slow callback delays other points and, once the

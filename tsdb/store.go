@@ -51,13 +51,11 @@ const ClassesWithin = tenancy.ClassesWithin
 // Options configure a store of New.
 type Options struct {
 	StoreOptions
-	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the store's
-	// client.
+	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the store's client.
 	Conditional *bigtable.Client
 	// Bulk is the client for bulk reads: see Config.BulkAppProfile. Nil is the store's client.
 	Bulk *bigtable.Client
-	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they return
-	// ErrNoAdmin.
+	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they return ErrNoAdmin.
 	Admin *bigtable.AdminClient
 	// OnClose is called once by Close, for example to close clients and connections. Its error is returned by Close.
 	OnClose func() error

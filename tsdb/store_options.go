@@ -10,8 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// StoreOptions are the options of every store. Config, Options, embedded.Options and tsdbtest.Options embed them. The zero
-// value is good.
+// StoreOptions are the options of every store. Config, Options, embedded.Options and tsdbtest.Options embed them. The zero value is good.
 type StoreOptions struct {
 	// Timeouts bound every call. Zero fields are the defaults.
 	Timeouts Timeouts

@@ -32,8 +32,7 @@ type Telemetry struct {
 	// Logger receives failures of the service: the first of each kind at once, further ones summarized at most every half
 	// minute. Calls that the SDK refuses are logged at debug level. Nil logs nothing.
 	Logger *slog.Logger
-	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may contain
-	// row keys and values.
+	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may contain row keys and values.
 	IncludeErrorText bool
 	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones that the store sees,
 	// up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend. Zero omits the attribute.

@@ -9,9 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// LatestUnder returns the newest visible point of every entity below a prefix, or of the whole dataset for AllEntities, as a
-// sequence in the order of Entity.Compare. The caller need not know the entities. Each iteration over the sequence sends new
-// requests, and leaving the loop ends them.
+// LatestUnder returns the newest visible point of every entity below a prefix, or of the whole dataset for AllEntities, as a sequence in the order of
+// Entity.Compare. The caller need not know the entities. Each iteration over the sequence sends new requests, and leaving the loop ends them.
 //
 // The cost grows with the number of entities, not with their histories:
 //

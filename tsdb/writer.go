@@ -55,9 +55,8 @@ var (
 	ErrDeliveryTimeout = buffer.ErrTimeout
 )
 
-// NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close
-// the writer before the store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked,
-// ErrJournalDamaged or the file system's error.
+// NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close the writer before the
+// store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked, ErrJournalDamaged or the file system's error.
 func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err := s.admit(); err != nil {
 		return nil, err
@@ -99,9 +98,8 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 // maxRead is the maximum number of journal records that are read at once.
 const maxRead = 1000
 
-// Flush sends all points that were enqueued before it, without Linger, and returns when all have an outcome and their callers
-// have it. Its error is that of ctx. Outcomes are reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. Do not call it
-// from a function that the writer calls.
+// Flush sends all points that were enqueued before it, without Linger, and returns when all have an outcome and their callers have it. Its error is
+// that of ctx. Outcomes are reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. Do not call it from a function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if err := w.admit(); err != nil {
@@ -161,8 +159,7 @@ type WriterStats struct {
 	Requests, Retries uint64
 	// Blocked is the total time that callers have waited for space in the buffer.
 	Blocked time.Duration
-	// Down is why the service is considered unreachable, or nil. While it is set, the writer sends one probing request at a
-	// time.
+	// Down is why the service is considered unreachable, or nil. While it is set, the writer sends one probing request at a time.
 	Down error
 	// Journal is the state of the writer's journal; zero without one.
 	Journal JournalStats
@@ -172,11 +169,9 @@ type WriterStats struct {
 type JournalStats struct {
 	// Stream identifies the journal: 32 hexadecimal digits, chosen at random when its folder was created.
 	Stream string
-	// Points is the number of undelivered points, DeadLetters the number of points that were rejected because of their
-	// content.
+	// Points is the number of undelivered points, DeadLetters the number of points that were rejected because of their content.
 	Points, DeadLetters int
-	// Erased counts points and dead letters that were dropped, since the writer was made, because their tenant or entity was
-	// erased.
+	// Erased counts points and dead letters that were dropped, since the writer was made, because their tenant or entity was erased.
 	Erased uint64
 	// Bytes is the size of points and dead letters, of at most Limit.
 	Bytes, Limit int64

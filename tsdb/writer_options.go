@@ -17,11 +17,9 @@ import (
 
 // WriterOptions configure a writer. The zero value is good for most programs.
 type WriterOptions struct {
-	// BatchPoints is the maximum number of points in a batch. Zero is 1,000, the maximum 5,000. Larger batches hardly reduce
-	// the cost per point.
+	// BatchPoints is the maximum number of points in a batch. Zero is 1,000, the maximum 5,000. Larger batches hardly reduce the cost per point.
 	BatchPoints int
-	// BatchBytes is the approximate maximum size of a batch. Zero is 4 MiB, the maximum 8 MiB; larger requests would delay
-	// others on the server.
+	// BatchBytes is the approximate maximum size of a batch. Zero is 4 MiB, the maximum 8 MiB; larger requests would delay others on the server.
 	BatchBytes int
 	// Linger is how long a point waits for others to share its request. Zero is 5 ms, about the time of one request. A
 	// negative Linger means no wait: a point is sent as soon as a request may start.
