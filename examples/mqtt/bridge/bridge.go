@@ -65,8 +65,8 @@ type Config struct {
 	// ReceiveMaximum is how many messages the broker sends before the first of them is acknowledged: the bridge holds no more, and
 	// no more than twice as many while it reconnects. Zero is 512.
 	ReceiveMaximum uint16
-	// MaxPayload is the most bytes in a payload; a longer one is poison. Zero is 64 KiB. The bridge uses up to
-	// 2 * ReceiveMaximum * MaxPayload bytes of memory for messages.
+	// MaxPayload is the most bytes in a payload; a longer one is poison. Zero is 64 KiB. A message may have 16 KiB of properties and 64 KiB of topic in
+	// addition, and the bridge holds up to 2 * ReceiveMaximum messages.
 	MaxPayload int
 	// Deadline is how long a message may wait while later ones are stored. Zero is 30 seconds.
 	Deadline time.Duration
@@ -114,8 +114,9 @@ type Bridge struct {
 
 	conn          atomic.Pointer[conn] // the newest
 	manager       atomic.Pointer[autopaho.ConnectionManager]
-	connectedAt   time.Time // and short belong to the goroutine that connects
-	short         int       // connections in succession that ended at once
+	packetBytes   atomic.Uint32 // the most that the broker accepts in a packet
+	connectedAt   time.Time     // and short belong to the goroutine that connects
+	short         int           // connections in succession that ended at once
 	subscribed    chan struct{}
 	subscribeOnce sync.Once
 

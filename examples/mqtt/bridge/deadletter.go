@@ -13,17 +13,36 @@ import (
 
 // The user properties of a dead letter.
 const (
-	propertyReason  = "tidemark-reason"  // one of a few, for counts
-	propertyError   = "tidemark-error"   // in detail
-	propertyTopic   = "tidemark-topic"   // of the message
-	propertyArrived = "tidemark-arrived" // when the message arrived at the bridge, as RFC 3339
+	propertyPrefix  = "tidemark-"
+	propertyReason  = propertyPrefix + "reason"  // one of a few, for counts
+	propertyError   = propertyPrefix + "error"   // in detail
+	propertyTopic   = propertyPrefix + "topic"   // of the message
+	propertyArrived = propertyPrefix + "arrived" // when the message arrived at the bridge, as RFC 3339
 )
 
-// A topic has at most 65,535 bytes. The detail of an error is cut at maxError bytes.
+// The detail of an error is cut at maxError bytes.
+const maxError = 1024
+
+// Brokers limit the levels and the bytes of a topic, and some close the connection of a client that publishes to a longer one. This many are below the
+// limits of known brokers.
 const (
-	maxTopic = 65_535
-	maxError = 1024
+	plainLevels = 8
+	plainTopic  = 128
 )
+
+// letterTopic returns the topic of the dead letter of a message: that of the message, under the configured one. If it is long, its last levels are cut
+// until it has no more levels and bytes than the message's topic, which the broker has accepted. The property tidemark-topic has all of it.
+func letterTopic(under, topic string) string {
+	cut := under + "/" + topic
+	for len(cut) > max(plainTopic, len(topic)) || strings.Count(cut, "/") > max(plainLevels-1, strings.Count(topic, "/")) {
+		i := strings.LastIndexByte(cut, '/')
+		if i <= len(under) {
+			return under
+		}
+		cut = cut[:i]
+	}
+	return cut
+}
 
 // publishDeadLetter publishes a poison message with the reason, and acknowledges it when the broker has accepted that. If the broker refuses it,
 // the message keeps waiting, and those behind it, too: nothing is acknowledged that is neither stored nor published.
@@ -51,17 +70,13 @@ func (b *Bridge) publishDeadLetter(m *message) {
 }
 
 func (b *Bridge) deadLetter(m *message) *paho.Publish {
-	topic := b.config.DeadLetters + "/" + m.packet.Topic
-	if len(topic) > maxTopic {
-		topic = b.config.DeadLetters
-	}
 	reason := ""
 	if refused, ok := errors.AsType[*inbound.Error](m.err); ok {
 		reason = refused.Reason
 	}
 	p := &paho.PublishProperties{ContentType: m.packet.Properties.ContentType}
 	for _, u := range m.packet.Properties.User {
-		if !strings.HasPrefix(u.Key, "tidemark-") { // of an earlier dead letter
+		if !strings.HasPrefix(u.Key, propertyPrefix) { // of an earlier dead letter
 			p.User.Add(u.Key, u.Value)
 		}
 	}
@@ -69,7 +84,34 @@ func (b *Bridge) deadLetter(m *message) *paho.Publish {
 	p.User.Add(propertyError, propertyText(m.err.Error()))
 	p.User.Add(propertyTopic, m.packet.Topic)
 	p.User.Add(propertyArrived, m.arrived.UTC().Format(time.RFC3339Nano))
-	return &paho.Publish{QoS: 1, Topic: topic, Payload: m.packet.Payload, Properties: p}
+	letter := &paho.Publish{QoS: 1, Topic: letterTopic(b.config.DeadLetters, m.packet.Topic), Payload: m.packet.Payload, Properties: p}
+	shorten(letter, int(b.packetBytes.Load()))
+	return letter
+}
+
+// shorten makes a dead letter fit the packets that the broker accepts: it closes the connection after a larger one. The dead letter is larger than its
+// message, by the reason.
+func shorten(letter *paho.Publish, most int) {
+	if size(letter) <= most {
+		return
+	}
+	own := letter.Properties.User[:0]
+	for _, u := range letter.Properties.User {
+		if strings.HasPrefix(u.Key, propertyPrefix) {
+			own.Add(u.Key, propertyText(u.Value))
+		}
+	}
+	letter.Properties.User, letter.Properties.ContentType = own, ""
+	letter.Payload = letter.Payload[:max(0, min(len(letter.Payload), most-size(letter)+len(letter.Payload)))]
+}
+
+// size returns how many bytes a packet has at most.
+func size(p *paho.Publish) int {
+	n := 64 + len(p.Topic) + len(p.Payload) + len(p.Properties.ContentType) // the numbers around them have less than 64 bytes
+	for _, u := range p.Properties.User {
+		n += 5 + len(u.Key) + len(u.Value)
+	}
+	return n
 }
 
 // propertyText makes a text that MQTT accepts: UTF-8 without control characters, and short.

@@ -41,9 +41,10 @@ type message struct {
 
 // The reasons of messages that are poison here. Others are those of package inbound.
 const (
-	reasonLarge = "its payload is too large"
-	reasonRoute = "no route matches its topic"
-	reasonStuck = "it cannot be stored while others are"
+	reasonLarge      = "its payload is too large"
+	reasonProperties = "its properties are too large"
+	reasonRoute      = "no route matches its topic"
+	reasonStuck      = "it cannot be stored while others are"
 )
 
 // receive takes a message of the client, which calls it for one after the other.
@@ -54,10 +55,7 @@ func (b *Bridge) receive(p paho.PublishReceived) (bool, error) {
 	}
 	now := time.Now()
 	m := &message{packet: p.Packet, client: p.Client, conn: b.conn.Load(), arrived: now, since: now}
-	if n := len(m.packet.Payload); n > b.config.MaxPayload {
-		m.fault = &inbound.Error{Reason: reasonLarge, Err: fmt.Errorf("the payload has %d bytes; at most %d are allowed, and the dead letter has only these", n, b.config.MaxPayload)}
-		m.packet.Payload = bytes.Clone(m.packet.Payload[:b.config.MaxPayload])
-	}
+	b.bound(m)
 	switch {
 	case b.stopping.Err() != nil: // the broker sends it again
 		return true, nil
@@ -72,6 +70,30 @@ func (b *Bridge) receive(p paho.PublishReceived) (bool, error) {
 	b.counters.waiting.Add(1)
 	b.arrived <- m // has space, because m has a slot
 	return true, nil
+}
+
+// maxProperties is the most bytes of the user properties and the content type of a message, with propertyBytes of memory for each.
+const (
+	maxProperties = 16 << 10
+	propertyBytes = 32
+)
+
+// bound cuts a message that takes too much memory, and then it is poison.
+func (b *Bridge) bound(m *message) {
+	if n := len(m.packet.Payload); n > b.config.MaxPayload {
+		m.fault = &inbound.Error{Reason: reasonLarge, Err: fmt.Errorf("the payload has %d bytes; at most %d are allowed, and the dead letter has only these", n, b.config.MaxPayload)}
+		m.packet.Payload = bytes.Clone(m.packet.Payload[:b.config.MaxPayload])
+	}
+	p := m.packet.Properties
+	p.ResponseTopic, p.CorrelationData = "", nil
+	n := len(p.ContentType)
+	for _, u := range p.User {
+		n += len(u.Key) + len(u.Value) + propertyBytes
+	}
+	if n > maxProperties {
+		m.fault = &inbound.Error{Reason: reasonProperties, Err: fmt.Errorf("its %d user properties and its content type take %d bytes; at most %d are allowed", len(p.User), n, maxProperties)}
+		p.User, p.ContentType = nil, ""
+	}
 }
 
 // take begins messages in the order of arrival, until ctx ends. Once the bridge stops, it leaves them to the broker, which sends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -66,6 +67,10 @@ func (b *Bridge) connect(ctx context.Context, fail context.CancelCauseFunc) (*au
 			b.manager.Store(cm)
 			b.counters.connections.Add(1)
 			b.connectedAt = time.Now()
+			b.packetBytes.Store(math.MaxUint32)
+			if p := ack.Properties; p != nil && p.MaximumPacketSize != nil {
+				b.packetBytes.Store(*p.MaximumPacketSize)
+			}
 			b.log.Info("connected to the broker", "broker", b.broker.Redacted(), "session continues", ack.SessionPresent)
 			go func() {
 				if err := b.subscribe(ctx, cm); err != nil {
