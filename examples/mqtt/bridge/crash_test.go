@@ -91,6 +91,7 @@ type process struct {
 func startService(t *testing.T, folder, broker string, journal bool) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0]), subscribed: make(chan struct{}), stored: make(chan struct{})}
+	endWithTest(p.cmd)
 	p.cmd.Env = append(os.Environ(), crashFolder+"="+folder, crashBroker+"="+broker, crashJournal+"="+map[bool]string{true: "yes"}[journal])
 	p.cmd.Stderr = &p.output
 	out, err := p.cmd.StdoutPipe()

@@ -78,6 +78,7 @@ func freePort(t testing.TB) int {
 func (m *mosquitto) start() {
 	m.t.Helper()
 	m.cmd = exec.Command(mosquittoPath(m.t), "-c", m.config)
+	endWithTest(m.cmd)
 	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
 	if err := m.cmd.Start(); err != nil {
 		m.t.Fatal(err)
