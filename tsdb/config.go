@@ -25,7 +25,7 @@ type Config struct {
 	StoreOptions
 	// Project, Instance and Table identify the table. All are required.
 	Project, Instance, Table string
-	// AppProfile is the app profile for all calls except those of ConditionalAppProfile. Empty is the instance's default profile.
+	// AppProfile is the app profile for all calls except those of the two below. Empty is the instance's default profile.
 	AppProfile string
 	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, rollups,
 	// Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
