@@ -1,10 +1,11 @@
-// Package soak holds a test that runs everything at once, for as long as a flag says.
+// Package soak holds a test that runs everything at once, for as long as a flag says, and one that looks for memory that grows in clients.
 //
 //	go test ./internal/proof/soak                                          about 10 seconds of load
-//	go test ./internal/proof/soak -soak 30m -timeout 50m -v                the usual long run
-//	go test ./internal/proof/soak -soak 3m -soak.seed 7 -timeout 8m -v     a run with a given seed
+//	go test ./internal/proof/soak -run TestSoak -soak 30m -timeout 50m -v  the usual long run
+//	go test ./internal/proof/soak -run TestDirectAccess -soak 10m -timeout 15m -v  memory of clients; on an instance: docs/production.md
+//	go test ./internal/proof/soak -run TestSoak -soak 3m -soak.seed 7 -timeout 8m -v  a run with a given seed
 //
-// 5,000 devices of 200 tenants write through one writer with a journal. A few tenants write far more than the others. Some
+// In TestSoak, 5,000 devices of 200 tenants write through one writer with a journal. A few tenants write far more than the others. Some
 // points come late, some twice, some with another value the second time. Programs add events to rollups by stream, by
 // message and at most once. Readers make every kind of read, a worker computes the rollups, garbage collection removes
 // expired points, and one tenant is erased. Meanwhile the connection fails, loses responses, cuts streams, refuses entries,
