@@ -16,7 +16,7 @@ func (a *app) conform() *cli.Command {
 	return &cli.Command{
 		Name: "conform", Usage: "test what the SDK relies on, on a table that it makes and removes", HideHelpCommand: true,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "quick", Usage: "leave out the cases with large requests"},
+			&cli.BoolFlag{Name: "quick", Usage: "leave out the cases with large requests, and end within a minute and a quarter"},
 			&cli.BoolFlag{Name: "engine", Usage: "test an embedded engine in memory instead of --project and --instance"},
 			&cli.BoolFlag{Name: "remove-leftovers", Usage: "delete the tables that runs have left which were killed; other runs must not be under way"},
 		},
@@ -51,7 +51,11 @@ func (a *app) runConform(ctx context.Context, c *cli.Command) (err error) {
 		shown.describe(last.Name)
 		shown.set(int64(done))
 	}
+	stop := context.AfterFunc(ctx, func() {
+		a.say("Interrupted: the run removes its table, in at most %v. Ctrl-C again ends it at once, and leaves the table; --remove-leftovers of the next run deletes it", conform.RemoveTimeout)
+	})
 	report, failed := conform.Run(ctx, o)
+	stop()
 	shown.end()
 	if report == nil {
 		return failed

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
@@ -171,26 +172,29 @@ func TestFaultsAreFound(t *testing.T) {
 
 var clockMillis atomic.Int64
 
+// tables returns the tables of an engine.
+func tables(t *testing.T, s *local.Server) []string {
+	t.Helper()
+	conn, err := s.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := bigtable.NewAdminClient(t.Context(), "p", "i", option.WithGRPCConn(conn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	names, err := admin.Tables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // Ctrl-C in the middle removes the table; the report has the cases until then. A table that a killed run has left is found by
 // the next one, and removed if that is wanted.
 func TestScratchTable(t *testing.T) {
 	s := server(t)
-	tables := func() []string {
-		conn, err := s.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
-		admin, err := bigtable.NewAdminClient(t.Context(), "p", "i", option.WithGRPCConn(conn))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer admin.Close()
-		names, err := admin.Tables(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return names
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o := conform.Options{Project: "p", Instance: "i", Dial: s.Dial, Quick: true}
 	interrupted := o
@@ -203,7 +207,7 @@ func TestScratchTable(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(r.Results) != 5 {
 		t.Errorf("an interrupted run: %v", err)
 	}
-	if left := tables(); len(left) > 0 {
+	if left := tables(t, s); len(left) > 0 {
 		t.Errorf("an interrupted run leaves %v", left)
 	}
 	killed := o
@@ -227,7 +231,7 @@ func TestScratchTable(t *testing.T) {
 	if r, err = conform.Run(t.Context(), o); err != nil || !slices.Equal(r.Leftovers, []string{left}) {
 		t.Errorf("the next run finds %v, %v, want %s", r.Leftovers, err, left)
 	}
-	if still := tables(); len(still) > 0 {
+	if still := tables(t, s); len(still) > 0 {
 		t.Errorf("the tables %v are left", still)
 	}
 }

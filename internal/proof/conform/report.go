@@ -18,10 +18,12 @@ type Report struct {
 	Seconds  float64           `json:"seconds"`
 	Project  string            `json:"project"`
 	Instance string            `json:"instance"`
-	Table    string            `json:"table"` // it was removed
+	Table    string            `json:"table"` // Run's error says if it was not removed
 	Quick    bool              `json:"quick"`
 	Versions map[string]string `json:"versions"`
 	Results  []Result          `json:"results"`
+	// NotRun names the cases that had not ended when the run did.
+	NotRun []string `json:"not_run,omitempty"`
 	// Requests are the requests by method, and Bytes their size without compression.
 	Requests map[string]int `json:"requests"`
 	Bytes    int64          `json:"bytes"`
@@ -86,6 +88,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, c := range r.Unmet() {
 		fmt.Fprintf(w, "\n%s %s: see %s\n", c.Name, c.Status, c.Source)
+	}
+	if len(r.NotRun) > 0 {
+		fmt.Fprintf(w, "\nnot run: %s\n", strings.Join(r.NotRun, ", "))
 	}
 	counts := map[string]int{}
 	for _, c := range r.Results {

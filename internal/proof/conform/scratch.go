@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,12 +40,14 @@ func (e *env) leftovers(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// create makes the scratch table. An instance without aggregates has its other families.
+// create makes the scratch table. An instance without aggregates has its other families. If it is unknown whether a table of a new name
+// was made, it is removed.
 func (e *env) create(ctx context.Context) (string, error) {
 	name := e.o.Table
 	if name == "" {
 		name = scratchPrefix + time.Now().UTC().Format("20060102t1504") + "-" + strings.ToLower(rand.Text()[:8])
 	}
+	run := ctx
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	err := e.tables.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: name, ColumnFamilies: map[string]bigtable.Family{
@@ -54,7 +57,14 @@ func (e *env) create(ctx context.Context) (string, error) {
 	case status.Code(err) == codes.AlreadyExists:
 		return "", fmt.Errorf("conform: the table %s exists; a run makes its own table and deletes it: give another name, or none", name)
 	case err != nil:
-		return "", explain("make the scratch table "+name, "bigtable.tables.create on the instance", err)
+		what := "make the scratch table " + name
+		if !unknown(err) {
+			return "", explain(what, "bigtable.tables.create on the instance", err)
+		}
+		if e.o.Table != "" { // it may be another program's
+			return "", fmt.Errorf("%w; the table may exist", explain(what, "", err))
+		}
+		return "", errors.Join(explain(what, "", err), e.remove(run, name))
 	}
 	e.table = name
 	for family, a := range map[string]bigtable.Aggregator{sums: bigtable.SumAggregator{}, mins: bigtable.MinAggregator{}, maxs: bigtable.MaxAggregator{}} {
@@ -69,14 +79,27 @@ func (e *env) create(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// remove deletes a table, also after ctx has ended.
+// unknown reports whether a request that failed may have been done.
+func unknown(err error) bool {
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Unknown, codes.Internal, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// remove deletes a table within RemoveTimeout, also after ctx has ended.
 func (e *env) remove(ctx context.Context, table string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
 	defer cancel()
-	if err := e.tables.DeleteTable(ctx, table); err != nil && status.Code(err) != codes.NotFound {
+	switch err := e.tables.DeleteTable(ctx, table); {
+	case err == nil || status.Code(err) == codes.NotFound:
+		return nil
+	case unknown(err):
+		return fmt.Errorf("conform: remove the scratch table %s, which may still exist: %w", table, err)
+	default:
 		return fmt.Errorf("conform: remove the scratch table %s, which still exists: %w", table, err)
 	}
-	return nil
 }
 
 // explain adds to the error of an admin call which right it needs.
