@@ -231,7 +231,7 @@ func (f *Foreign[T]) scan(e tsdb.Entity, in tsdb.Interval, oldestFirst, latest b
 		return bt.Scan{}, false
 	}
 	if !m.inKey {
-		return bt.Scan{Rows: bigtable.RowList{prefix}, Filter: f.cells(oldest, newest, p, latest), Long: true}, true
+		return bt.Scan{Rows: bigtable.RowList{prefix}, Filter: f.cells(oldest, newest, p, latest && !m.skipsPoints()), Long: true}, true
 	}
 	least, greatest, ok := m.time.bounds(oldest, newest, p)
 	if !ok {
@@ -242,11 +242,15 @@ func (f *Foreign[T]) scan(e tsdb.Entity, in tsdb.Interval, oldestFirst, latest b
 		rng = bigtable.NewRange(prefix+least, limit)
 	}
 	scan := bt.Scan{Rows: rng, Filter: bigtable.LatestNFilter(1), Reverse: (m.time.max > 0) == oldestFirst, Long: true}
-	wholeRows := func(reason string) bool { return reason != reasonColumns && reason != reasonVersions }
-	if latest && !slices.ContainsFunc(m.skip, wholeRows) { // else the newest rows may be no points
+	if latest && !m.skipsPoints() {
 		scan.Limit = 1
 	}
 	return scan, true
+}
+
+// skipsPoints reports whether the mapping skips whole points, so that the newest row or cells may be no point.
+func (m *Mapping) skipsPoints() bool {
+	return slices.ContainsFunc(m.skip, func(reason string) bool { return reason != reasonColumns && reason != reasonVersions })
 }
 
 // cells returns the filter of times in cells; with newest, only of the newest of each column.
@@ -276,38 +280,56 @@ type reading[T any] struct {
 	over        bool
 }
 
-// row yields the points of a row.
+// row yields what a row holds: points, and what is unfit.
 func (r *reading[T]) row(row *bt.Row) error {
-	var list []point
+	type item struct {
+		point
+		unfit *Unfit
+	}
+	var list []item // by ascending time
 	err := r.s.m.points(row, r.s.m.precision, func(p point) error {
 		if t := r.s.m.precision.Time(p.units); r.in.Contains(t) && inside.EntityAt(p.path).(tsdb.Entity) == r.entity {
-			list = append(list, p)
+			list = append(list, item{point: p})
 		}
 		return nil
 	}, func(u *Unfit) error {
 		if u.Reason != reasonColumns && u.Reason != reasonVersions && !r.s.m.skips(u.Reason) {
-			return r.give(tsdb.Point[T]{}, u)
+			list = append(list, item{unfit: u})
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	if r.newest && len(list) > 0 {
-		list = list[len(list)-1:]
+		list = list[len(list)-1:] // older cells of other columns are not the whole of their points
 	}
-	for i := 0; err == nil && i < len(list); i++ {
-		p := list[i]
-		if !r.oldestFirst {
-			p = list[len(list)-1-i]
+	if !r.oldestFirst {
+		slices.Reverse(list)
+	}
+	for _, p := range list {
+		if err := r.point(p.point, p.unfit); err != nil {
+			return err
 		}
-		out := tsdb.Point[T]{Entity: r.entity, Time: r.s.m.precision.Time(p.units), ID: p.id}
-		var failed error
-		if out.Value, failed = r.decode(p.payload); failed != nil {
-			failed = &tsdb.PointError{Entity: out.Entity, Time: out.Time, Err: failed}
-		}
-		if err = r.give(out, failed); err == nil && r.newest {
-			r.over, err = true, errEnough
+		if r.newest {
+			r.over = true
+			return errEnough
 		}
 	}
-	return err
+	return nil
+}
+
+// point yields a point, or what is unfit in place of one.
+func (r *reading[T]) point(p point, u *Unfit) error {
+	if u != nil {
+		return r.give(tsdb.Point[T]{}, u)
+	}
+	out := tsdb.Point[T]{Entity: r.entity, Time: r.s.m.precision.Time(p.units), ID: p.id}
+	var err error
+	if out.Value, err = r.decode(p.payload); err != nil {
+		err = &tsdb.PointError{Entity: out.Entity, Time: out.Time, Err: err}
+	}
+	return r.give(out, err)
 }
 
 func (r *reading[T]) give(p tsdb.Point[T], err error) error {

@@ -106,9 +106,9 @@ func keysOnly() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
-// tenants visits the tenants of the table in the order of their names, in one request for each and one for every 100 rows that are no
+// tenants visits the tenants of the table in the order of its rows, in one request for each and one for every 100 rows that are no
 // points.
-func (s *Source) tenants(ctx context.Context, visit func(tenant.ID) error) error {
+func (s *Source) tenants(ctx context.Context, p rowkey.Precision, visit func(tenant.ID) error) error {
 	if !s.m.tenant.IsZero() {
 		return visit(s.m.tenant)
 	}
@@ -123,7 +123,7 @@ func (s *Source) tenants(ctx context.Context, visit func(tenant.ID) error) error
 		err := s.t.Read(ctx, bt.Scan{Rows: bigtable.InfiniteRange(start), Filter: keysOnly(), Limit: 100}, func(row *bt.Row) bool {
 			n++
 			last = row.Key()
-			if at, bad := s.m.split(last, s.m.precision); bad == nil {
+			if at, bad := s.m.split(last, p); bad == nil {
 				found = at.tenant
 			}
 			return found.IsZero()

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -194,26 +195,44 @@ func hashOf(key, tag string, payload []byte) [2]uint64 {
 
 // eachStored visits the dataset's points of the foreign table's tenants, in the order of their row keys.
 func (v *verifying) eachStored(ctx context.Context, visit visitPoint) error {
-	return v.tenants(ctx, func(id tenant.ID) error {
-		t, err := v.to.of(ctx, id)
-		if errors.Is(err, tsdb.ErrErased) {
-			return nil
-		}
-		if err != nil {
+	var ids []tenant.ID
+	err := v.tenants(ctx, v.to.precision, func(id tenant.ID) error {
+		ids = append(ids, id)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The store sorts tenants by name. A foreign table with a separator such as / has tenant a-b before tenant a.
+	slices.SortFunc(ids, func(a, b tenant.ID) int { return cmp.Compare(a.String(), b.String()) })
+	for _, id := range ids {
+		if err := v.storedOf(ctx, id, visit); err != nil {
 			return err
 		}
-		var key []byte
-		return t.raw.Read(ctx, points.Selection{Newest: v.to.precision.Max()}, func(p points.RawPoint) error {
-			if err := ctxerr.Of(ctx); err != nil || p.Units > v.newest {
-				return err
-			}
-			if p.Units < v.oldest {
-				v.out.Expiring++
-				return nil
-			}
-			key = t.space.AppendEvent(key[:0], p.Path, p.Units, p.ID)
-			return visit(string(key), hashOf(string(key), p.Tag, p.Payload))
-		})
+	}
+	return nil
+}
+
+// storedOf visits the dataset's points of a tenant.
+func (v *verifying) storedOf(ctx context.Context, id tenant.ID, visit visitPoint) error {
+	t, err := v.to.of(ctx, id)
+	if errors.Is(err, tsdb.ErrErased) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var key []byte
+	return t.raw.Read(ctx, points.Selection{Newest: v.to.precision.Max()}, func(p points.RawPoint) error {
+		if err := ctxerr.Of(ctx); err != nil || p.Units > v.newest {
+			return err
+		}
+		if p.Units < v.oldest {
+			v.out.Expiring++
+			return nil
+		}
+		key = t.space.AppendEvent(key[:0], p.Path, p.Units, p.ID)
+		return visit(string(key), hashOf(string(key), p.Tag, p.Payload))
 	})
 }
 
