@@ -21,6 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -199,6 +200,15 @@ func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
 			for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime()) {
 				if err != nil || !p.Time.Equal(start.Add(time.Hour)) {
 					t.Errorf("%s: Range read %v, %v", name, p, err)
+				}
+			}
+			view, err := inspect.Open(t.Context(), store, id, s.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p, err := range view.Points(t.Context(), roof, tsdb.AllTime()) {
+				if err != nil || !p.Time.Equal(start.Add(time.Hour)) {
+					t.Errorf("%s: inspect reads %v, %v", name, p, err)
 				}
 			}
 			if got := lags.Counts(); !reflect.DeepEqual(got, before) {

@@ -399,6 +399,23 @@ func TestVerifyFindsDifferences(t *testing.T) {
 	}
 }
 
+// TestVerifyReadsNoLaggingCluster: Verify reads the dataset with the client of ordinary reads. That of bulk reads, which may lag behind,
+// has no table at all here.
+func TestVerifyReadsNoLaggingCluster(t *testing.T) {
+	l := layouts[0]
+	w, lags := newWorld(t), newWorld(t)
+	table := w.create(l.name)
+	l.put(t, table, devices, 0, perDevice, 0)
+	store, err := tsdb.New(w.client, "tidemark", tsdb.Options{Bulk: lags.client, Admin: w.admin})
+	w.ok(err)
+	defer store.Close()
+	w.store = store
+	s := l.source(t, table)
+	_, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
+	w.ok(err)
+	w.verify(s, devices*perDevice)
+}
+
 func storedRows(w *world, prefix string) (keys []string, err error) {
 	err = w.client.OpenTable("tidemark").ReadRows(context.Background(), bigtable.PrefixRange(prefix), func(r bigtable.Row) bool {
 		keys = append(keys, r.Key())

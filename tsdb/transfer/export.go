@@ -247,7 +247,7 @@ func (e *exporter) dataset(ctx context.Context, d *dataset) error {
 	if err != nil {
 		return err
 	}
-	s := points.Selection{Oldest: d.oldest, Newest: d.newest}
+	s := points.Selection{Oldest: d.oldest, Newest: d.newest, Bulk: true}
 	if e.last.d != nil && e.last.d.index == d.index {
 		s.After = &e.last.point
 	}

@@ -41,6 +41,7 @@ type Selection struct {
 	Entity         string    // the path of the only entity; empty for all
 	Oldest, Newest int64     // in units, both inclusive
 	After          *RawPoint // the last point read; nil means from the start. Only its path, time and ID count
+	Bulk           bool      // read through the app profile of bulk reads, which may lack the last half hour
 }
 
 // Raw returns a tenant's points of a dataset, for code that moves them without their Go type. Its error matches

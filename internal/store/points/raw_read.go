@@ -20,8 +20,8 @@ const (
 )
 
 // Read visits the visible points of a selection in the order of their rows. If visit returns an error, Read stops and returns
-// it. A point's payload is valid only during the visit. It reads through the app profile of bulk reads. ctx bounds the whole call; the timeout of scans bounds each request,
-// including its visits.
+// it. A point's payload is valid only during the visit. ctx bounds the whole call; the timeout of scans bounds each request, including
+// its visits.
 func (r *Raw) Read(ctx context.Context, s Selection, visit func(RawPoint) error) error {
 	if err := r.admit(ctx); err != nil {
 		return err
@@ -107,7 +107,11 @@ func (r *rawRead) request(ctx context.Context, rng rowkey.Range) (rowkey.Range, 
 	if r.d.Head.Only {
 		read.Filter, read.Limit, row = r.h.HeadFilter(r.d.Head.Points), rawHeads, r.headRow
 	}
-	err := r.table.Rows(r.tenant).BulkReads().Read(ctx, read, func(found *bt.Row) bool {
+	table := r.table.Rows(r.tenant)
+	if r.selection.Bulk {
+		table = table.BulkReads()
+	}
+	err := table.Read(ctx, read, func(found *bt.Row) bool {
 		r.rows++
 		r.last = found.Key()
 		if r.last < r.rng.Start || r.last >= r.rng.Limit {
