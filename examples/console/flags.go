@@ -69,7 +69,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
 	flags.Func("operator-token", "the operator's `token`, or sha256:DIGEST of it: it sees all tenants, and the pages health and keys of the whole table; may be repeated", func(text string) error {
-		if strings.HasPrefix(text, "sha256:") {
+		switch {
+		case text == "":
+			return errors.New("want a token")
+		case strings.HasPrefix(text, "sha256:"):
 			return o.operator.AddHashed(text + "=operator")
 		}
 		return o.operator.Add(text + "=operator")
@@ -105,6 +108,9 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 		if err := o.tokens.ReadFile(tokenFile); err != nil {
 			return fmt.Errorf("-tokens: %w", err)
 		}
+	}
+	if id, ok := o.tokens.Common(&o.operator); ok { // which of the two it opens would be a guess
+		return fmt.Errorf("-operator-token: this token is also %s's; want one of its own", id)
 	}
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -29,12 +31,19 @@ func TestFlags(t *testing.T) {
 		{"-token s=acme -timeout 0s", "above 0"},
 		{"-token s=acme more", "more"},
 		{"-demo -token demo=acme", "already in use"},
+		{"-operator-token=", "-operator-token: want a token"},
+		{"-operator-token sha256:12", "64 hex digits"},
+		{"-operator-token s -operator-token s", "already in use"},
+		{"-operator-token s -token s=acme", "-operator-token: this token is also acme's"},
+		{"-demo -operator-token sha256:" + digest("demo"), "-operator-token: this token is also demo's"},
 	} {
 		if _, err := parse(strings.Fields(c.args), io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want an error with %q", c.args, err, c.want)
 		}
 	}
 }
+
+func digest(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
 
 // TestProgram: the program prints its address, serves the pages only under the name of this machine, and ends with its context.
 func TestProgram(t *testing.T) {
@@ -43,7 +52,9 @@ func TestProgram(t *testing.T) {
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-token", "secret=acme"}, write, io.Discard)
+		err := run(ctx, []string{
+			"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-token", "secret=acme", "-operator-token", "own", "-operator-token", "sha256:" + digest("second"),
+		}, write, io.Discard)
 		_ = write.Close()
 		ended <- err
 	}()
@@ -56,13 +67,27 @@ func TestProgram(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, read) }()
 	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
-	response, err := client.PostForm(at+"/login", url.Values{"token": {"secret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) != 1 {
-		t.Errorf("the login: %s with %d cookies", response.Status, len(response.Cookies()))
+	for token, wantTable := range map[string]int{"secret": http.StatusForbidden, "own": http.StatusOK, "second": http.StatusOK} {
+		response, err := client.PostForm(at+"/login", url.Values{"token": {token}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) != 1 {
+			t.Fatalf("the login: %s with %d cookies", response.Status, len(response.Cookies()))
+		}
+		for address, want := range map[string]int{"/api/table/health": wantTable, "/api/table/keys": wantTable, "/api/acme/health": http.StatusOK} {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, at+address, http.NoBody)
+			r.AddCookie(response.Cookies()[0])
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s with the token %s: %s, want %d", address, token, answer.Status, want)
+			}
+		}
 	}
 	for host, want := range map[string]int{"": http.StatusOK, "evil.example": http.StatusForbidden} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/readyz", http.NoBody)

@@ -118,7 +118,8 @@ func (s *Console) session(w http.ResponseWriter, r *http.Request) {
 		Tenants  []tenant.ID `json:"tenants"`
 		Operator bool        `json:"operator,omitempty"` // may see all tenants, and what concerns all
 		Expires  time.Time   `json:"expires,omitzero"`
-	}{Tenants: []tenant.ID{}}
+		Links    bool        `json:"links,omitempty"` // the login takes a token from a link
+	}{Tenants: []tenant.ID{}, Links: s.Links}
 	if one := s.sessionOf(r); one != nil {
 		out.Tenants, out.Operator, out.Expires = append(out.Tenants, one.tenants...), one.operator, one.expires
 	}

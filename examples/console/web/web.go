@@ -45,6 +45,10 @@ type Config struct {
 	// Secure says that browsers reach the console by HTTPS although it gets plain HTTP: behind a proxy. Cookies are then only sent
 	// by HTTPS, as they are for requests by TLS.
 	Secure bool
+	// Links lets the address /login#token=TOKEN log in without a click. Set it only if no user of the console can give others a token that
+	// is valid, as in a program that makes its tokens at its start and prints them to its only user. Otherwise anybody who has a token can put
+	// such a link on another site, and it would add a tenant to the sessions of those who follow it.
+	Links bool
 	// Log gets what fails in the server. Nil is none.
 	Log *slog.Logger
 	// Requests is how many requests may read at once. Zero is 64.

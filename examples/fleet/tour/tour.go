@@ -131,7 +131,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	tokens := newTokens()
 	console, err := web.New(web.Config{
 		Store: t.store, Tenant: tokens.Tenant, Operator: tokens.Operator, Known: []web.Known{web.Knows(telemetry, shown()...)},
-		Metrics: t.metrics, Keys: t.keys, Limits: t.limits, Log: t.log,
+		Metrics: t.metrics, Keys: t.keys, Limits: t.limits, Log: t.log, Links: true, // only this program's user knows its tokens
 	})
 	if err != nil {
 		return err

@@ -83,5 +83,15 @@ func (ts *Tokens) find(digest [sha256.Size]byte) (id tenant.ID, ok bool) {
 	return id, ok
 }
 
+// Common returns the tenant of a token that is also in other.
+func (ts *Tokens) Common(other *Tokens) (tenant.ID, bool) {
+	for _, t := range ts.all {
+		if _, ok := other.find(t.digest); ok {
+			return t.tenant, true
+		}
+	}
+	return tenant.ID{}, false
+}
+
 // Len returns the number of tokens.
 func (ts *Tokens) Len() int { return len(ts.all) }

@@ -11,25 +11,29 @@ const reasons = {
   often: "Too many wrong tokens. Wait a minute, then try again.",
   full: "This session has 16 tenants, which is the most. Log out first.",
   over: "The session is over. Log in again to continue.",
+  link: "This console takes no token from a link. Type or paste your own token.",
 };
-const why = document.getElementById("why");
-if (reasons[query.get("why")]) {
-  why.textContent = reasons[query.get("why")];
+function explain(reason) {
+  if (!Object.hasOwn(reasons, reason)) return;
+  const why = document.getElementById("why");
+  why.textContent = reasons[reason];
   why.hidden = false;
 }
+explain(query.get("why"));
 
-// A program on this machine prints a link with a token behind the #, which browsers keep from servers. The address forgets it at once.
-const given = /^#token=(.+)$/.exec(location.hash);
-if (given) {
-  history.replaceState(null, "", location.pathname + location.search);
-  document.getElementById("token").value = decodeURIComponent(given[1]);
-  document.querySelector("form").requestSubmit();
-}
+// The part behind the # does not go to the server. The address forgets it at once.
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+if (token) history.replaceState(null, "", location.pathname + location.search);
 
 // A link from another site brings no cookie to its first request, so the server sends even known users here.
-if (query.has("add")) {
+const session = await (await fetch("/api/session")).json();
+if (token && session.links) {
+  document.getElementById("token").value = token;
+  document.querySelector("form").requestSubmit();
+} else if (token) {
+  explain("link"); // anybody can make one, and it would show the data of its token's tenant
+} else if (query.has("add")) {
   document.getElementById("note").textContent = "The session keeps the tenants that it has, and gets the tenant of this token.";
-} else if (!given && !query.has("why")) {
-  const session = await (await fetch("/api/session")).json();
-  if (session.tenants.length || session.operator) location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
+} else if (!query.has("why") && (session.tenants?.length || session.operator)) {
+  location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
 }
