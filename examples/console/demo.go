@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/console/web"
 	"github.com/tidemark-go/tidemark/gc"
@@ -86,10 +89,12 @@ func truck(n int) tsdb.Entity {
 	return tsdb.NewEntity([]string{"berlin", "hamburg", "leipzig", "münchen"}[n%4], fmt.Sprintf("truck-%02d", n))
 }
 
-// drive stores a point of each truck each second, and keeps the rollup, until ctx ends.
+// drive stores a point of each truck each second, and keeps the rollup, until ctx ends or the folder takes no more writes.
 func drive(ctx context.Context, store *tsdb.Store, log *slog.Logger) {
 	var worker sync.WaitGroup
 	defer worker.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(demoSchema))
 	if err != nil {
 		log.Error("the rollup of the demo is not kept", "error", err)
@@ -111,7 +116,12 @@ func drive(ctx context.Context, store *tsdb.Store, log *slog.Logger) {
 					points = append(points, tsdb.Point[truckState]{Entity: truck(n), Time: now, Value: truckAt(n, now)})
 				}
 			}
-			if _, err := repo.PutMany(tenant.NewContext(ctx, id), points); err != nil && ctx.Err() == nil {
+			_, err := repo.PutMany(tenant.NewContext(ctx, id), points)
+			if status.Code(err) == codes.DataLoss { // the disk is full or broken: no write succeeds until the folder is opened again
+				log.Error("the demo ends, and the pages stay; free space or repair the disk, then start the program again", "error", err)
+				return
+			}
+			if err != nil && ctx.Err() == nil {
 				log.Error("the demo cannot store its points", "error", err)
 			}
 		}

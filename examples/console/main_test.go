@@ -2,16 +2,23 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,6 +51,19 @@ func TestFlags(t *testing.T) {
 }
 
 func digest(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
+
+// TestFullDisk: when the folder takes no more writes, the demo says so once and ends. It would repeat the error each second.
+func TestFullDisk(t *testing.T) {
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true}}, demoSchema)
+	conn.Inject(tsdbtest.Fail(codes.DataLoss).On(tsdbtest.MutateRows))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var log bytes.Buffer
+	drive(ctx, store, slog.New(slog.NewTextHandler(&log, nil)))
+	if text := log.String(); ctx.Err() != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "start the program again") {
+		t.Errorf("the demo ended with %v, after\n%s", ctx.Err(), text)
+	}
+}
 
 // TestProgram: the program prints its address, serves the pages only under the name of this machine, and ends with its context.
 func TestProgram(t *testing.T) {

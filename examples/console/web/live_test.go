@@ -86,6 +86,10 @@ func TestStreamsEndWithTheSession(t *testing.T) {
 	if name, data := next(); name != "problem" || !strings.Contains(data, "console stops") {
 		t.Errorf("got %s %s, want a problem", name, data)
 	}
+	end()
+	if got := p.log.String(); got != "" {
+		t.Errorf("ends of streams that nothing is wrong with are logged: %s", got)
+	}
 }
 
 // TestOneTenantLeavesRoom: a tenant that takes all requests, downloads and streams that it gets leaves some to others.

@@ -118,8 +118,9 @@ func (s *Console) note(r *http.Request, err error) *problem {
 		return nil
 	}
 	p := problemOf(err)
+	stops, busy := p == errStops, p == errBusy // are no faults
 	p.Title = http.StatusText(p.Status)
-	if _, expected := errors.AsType[problem](err); p.Status >= http.StatusInternalServerError && !expected {
+	if _, expected := errors.AsType[problem](err); p.Status >= http.StatusInternalServerError && !expected && !stops && !busy {
 		p.Instance = "/occurrences/" + rand.Text()
 		s.Log.Error("request failed", "instance", p.Instance, "path", r.URL.Path, "error", err)
 	}
