@@ -100,7 +100,7 @@ func TestBrokers(t *testing.T) {
 	brokers(t, func(t *testing.T, address string) {
 		const most, n = 5, 40
 		sub := subscribe(t, address, "sub", "$share/g/v1/+/telemetry", most)
-		if <-sub.up {
+		if within(t, sub.up) {
 			t.Error("a new client has a session")
 		}
 		u, _ := url.Parse(address)
@@ -124,14 +124,14 @@ func TestBrokers(t *testing.T) {
 		}
 		var held []paho.PublishReceived
 		for i := range most {
-			p := <-sub.got
+			p := within(t, sub.got)
 			if got := string(p.Packet.Payload); got != fmt.Sprint(i) {
 				t.Fatalf("message %d is %s", i, got)
 			}
 			held = append(held, p)
 		}
 		sub.ack(t, held[0])
-		if got := string((<-sub.got).Packet.Payload); got != fmt.Sprint(most) {
+		if got := string(within(t, sub.got).Packet.Payload); got != fmt.Sprint(most) {
 			t.Fatalf("after an acknowledgement comes %s, want %d", got, most)
 		}
 		if len(sub.got) > 0 && t.Name() == "TestBrokers/built-in" { // mosquitto sometimes sends more
@@ -141,12 +141,12 @@ func TestBrokers(t *testing.T) {
 		publish("v1/x/telemetry", fmt.Sprint(n))
 
 		sub = subscribe(t, address, "sub", "$share/g/v1/+/telemetry", most)
-		if !<-sub.up {
+		if !within(t, sub.up) {
 			t.Error("the session is lost")
 		}
 		found := map[string]bool{}
 		for len(found) < n { // all but the first
-			p := <-sub.got
+			p := within(t, sub.got)
 			found[string(p.Packet.Payload)] = true
 			sub.ack(t, p)
 		}
@@ -155,7 +155,7 @@ func TestBrokers(t *testing.T) {
 		}
 
 		other := subscribe(t, address, "other", "$share/g/v1/+/telemetry", most)
-		<-other.up
+		within(t, other.up)
 		for i := range n {
 			publish("v1/x/telemetry", fmt.Sprint("shared ", i))
 		}
@@ -167,6 +167,8 @@ func TestBrokers(t *testing.T) {
 				sub.ack(t, p)
 			case p = <-other.got:
 				other.ack(t, p)
+			case <-time.After(longest):
+				t.Fatalf("two subscribers of a group got %d different messages of %d", len(shared), n)
 			}
 			shared[string(p.Packet.Payload)]++
 		}
@@ -209,7 +211,7 @@ func TestPublisher(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	brokers(t, func(t *testing.T, address string) {
 		sub := subscribe(t, address, "sub", "v1/#", 100)
-		<-sub.up
+		within(t, sub.up)
 		f := newFleet(1, 20, time.Second)
 		want := 0
 		for range f.sent(noon.Add(-behind), noon) {
@@ -226,7 +228,7 @@ func TestPublisher(t *testing.T) {
 		})
 		found := map[string]bool{}
 		for len(found) < want {
-			m := <-sub.got
+			m := within(t, sub.got)
 			found[m.Packet.Topic+string(m.Packet.Payload)] = true
 			sub.ack(t, m)
 		}

@@ -57,6 +57,31 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
+// longest is how long a test waits for the tour. It takes a second on an idle machine.
+const longest = 2 * time.Minute
+
+// within returns the next value of a channel.
+func within[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(longest):
+		t.Fatalf("nothing came within %v", longest)
+		panic("unreachable")
+	}
+}
+
+// eventually waits until a condition is met.
+func (r *running) eventually(what string, met func() bool) {
+	r.t.Helper()
+	for until := time.Now().Add(longest); !met(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			r.t.Fatalf("not within %v: %s; the tour printed\n%s", longest, what, r.out)
+		}
+	}
+}
+
 var invitation = regexp.MustCompile(`(?m)^  (\w+) +(http://\S+)$`)
 
 func start(t *testing.T, args ...string) *running {
@@ -67,7 +92,7 @@ func start(t *testing.T, args ...string) *running {
 	go func() {
 		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0", "-broker", "built-in"}, args...), Streams{Out: out, Err: out, Release: func() {}})
 	}()
-	r := &running{t: t, links: map[string]string{}, out: out, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	r := &running{t: t, links: map[string]string{}, out: out, stop: sync.OnceValue(func() error { cancel(); return within(t, ended) })}
 	t.Cleanup(func() {
 		if err := r.stop(); err != nil {
 			t.Error(err)
@@ -78,6 +103,8 @@ func start(t *testing.T, args ...string) *running {
 	case err := <-ended:
 		ended <- nil
 		t.Fatalf("the tour ended: %v\n%s", err, out)
+	case <-time.After(longest):
+		t.Fatalf("after %v, the tour has not invited the user:\n%s", longest, out)
 	}
 	for _, m := range invitation.FindAllStringSubmatch(out.String(), -1) {
 		r.links[m[1]] = m[2]
@@ -93,7 +120,7 @@ func (r *running) login(who string) (*http.Client, string) {
 		r.t.Fatal(err)
 	}
 	jar, _ := cookiejar.New(nil)
-	client := &http.Client{Jar: jar, Transport: &http.Transport{}}
+	client := &http.Client{Jar: jar, Transport: &http.Transport{}, Timeout: longest}
 	r.t.Cleanup(client.CloseIdleConnections)
 	base := u.Scheme + "://" + u.Host
 	response, err := client.PostForm(base+"/login", url.Values{"token": {strings.TrimPrefix(u.Fragment, "token=")}})
@@ -144,9 +171,10 @@ func TestTour(t *testing.T) {
 	r := start(t, args...)
 	began := time.Now()
 	client, base := r.login("acme")
-	for at, n := newest(t, client, base); !at.After(began) || n != 20; at, n = newest(t, client, base) { // live, not only history
-		time.Sleep(20 * time.Millisecond)
-	}
+	r.eventually("20 vehicles of acme, live and not only in the history", func() bool {
+		at, n := newest(t, client, base)
+		return at.After(began) && n == 20
+	})
 	response, err := client.Get(base + "/api/globex/telemetry/latest")
 	if err != nil {
 		t.Fatal(err)
@@ -162,10 +190,10 @@ func TestTour(t *testing.T) {
 			Rollups         []struct{}
 		}
 	}
-	for health.Figures.Rollups == nil { // the worker's first pass
+	r.eventually("the first pass of the rollups' worker", func() bool {
 		read(t, all, base+"/api/table/health", &health)
-		time.Sleep(50 * time.Millisecond)
-	}
+		return health.Figures.Rollups != nil
+	})
 	if health.Figures.Writer == nil || health.Figures.Journal == nil {
 		t.Errorf("the health is %+v, want that of a writer with a journal", health)
 	}
@@ -185,9 +213,10 @@ func TestTour(t *testing.T) {
 		t.Errorf("the second start fills the time since %v, %v; want since the end of the first, between %v and %v", since, err, began, ended)
 	}
 	client, base = r.login("acme")
-	for at, n := newest(t, client, base); !at.After(ended) || n != 20; at, n = newest(t, client, base) {
-		time.Sleep(20 * time.Millisecond)
-	}
+	r.eventually("20 live vehicles of acme after the second start", func() bool {
+		at, n := newest(t, client, base)
+		return at.After(ended) && n == 20
+	})
 }
 
 // TestMistakes: each mistake of the user ends the tour at once with what to do.
