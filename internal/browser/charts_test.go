@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/console/web"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -99,6 +102,32 @@ func TestChartsKeepNewerPoints(t *testing.T) {
 			t.Errorf("the stream of a fixed time asks for all points since %v: %v", since, err)
 		}
 	}
+}
+
+// TestLargeNumbersAreLive: whole numbers that JavaScript cannot hold exactly are drawn when they arrive, and not only when they are read.
+func TestLargeNumbersAreLive(t *testing.T) {
+	ctx := browser(t)
+	var held atomic.Bool
+	c := serveEmpty(t, ctx, &held, nil, nil)
+	counters := tsdb.MustDefine("counters", tsdb.Key("meter"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
+	if err := c.store.Ensure(t.Context(), counters); err != nil {
+		t.Fatal(err)
+	}
+	repo, meter := counters.For(c.store, mine), tsdb.NewEntity("m")
+	put := func(at time.Time, n int64) {
+		if err := repo.Put(t.Context(), meter, at, map[string]any{"n": n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		put(time.Now().Add(time.Duration(i-20)*time.Second), 1<<53+int64(i)+1)
+	}
+	const newest = `document.querySelector('.panel [role="img"]').ariaLabel.includes("newest n: %s")`
+	step(t, ctx, "the chart", loginWith(c.url, "token-of-acme"), chromedp.Navigate(c.url+"/entity?tenant=acme&dataset=counters&entity=m"),
+		until(`document.querySelector(".pill.live") !== null`), until(fmt.Sprintf(newest, "9.007e+15")))
+	put(time.Now(), 1<<60)
+	step(t, ctx, "the new number", until(fmt.Sprintf(newest, "1.153e+18")))
+	c.quiet(t)
 }
 
 // TestOperatorOfAnEmptyTable: an operator comes before the first tenant, and is not sent to the login again.

@@ -212,6 +212,29 @@ func TestPagesKeepNewerPoints(t *testing.T) {
 	}
 }
 
+// TestOverlappingReadings: of two readings of the list at once, the answer to the first comes last, and does not replace the second.
+func TestOverlappingReadings(t *testing.T) {
+	ctx := browser(t)
+	c := servePages(t, ctx)
+	c.read, c.release = make(chan struct{}), make(chan struct{})
+	const lists = `performance.getEntriesByType("resource").filter((e) => e.name.includes("/latest")).length === `
+	step(t, ctx, "the list", loginWith(c.url, "token-of-acme"), until(fmt.Sprintf(rowOf+" !== undefined", "acme-2")))
+	<-c.read // the second list, which the page reads when its stream is open
+	const hide = `Object.defineProperty(document, "hidden", { get: () => %t, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`
+	step(t, ctx, "a new stream, and the third list", chromedp.Evaluate(fmt.Sprintf(hide, true), nil), until(`document.querySelector(".pill.paused") !== null`),
+		chromedp.Evaluate(fmt.Sprintf(hide, false), nil), until(lists+"2"), until(`document.querySelector(".pill.live") !== null`))
+	c.put(t, mine, "acme-2", time.Now(), van{5678, "moving"})
+	shown := fmt.Sprintf(rowOf+"?.textContent.includes('5678') === true", "acme-2")
+	step(t, ctx, "a new point", until(shown))
+	close(c.release)
+	var still bool
+	step(t, ctx, "the second list", until(lists+"3"), chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(shown, &still))
+	if !still {
+		t.Error("the older list has replaced the newer point")
+	}
+	c.quiet(t)
+}
+
 // TestPagesShowOwnTenant: with a tenant's token no page and no request shows anything of another tenant.
 func TestPagesShowOwnTenant(t *testing.T) {
 	ctx := browser(t)

@@ -114,7 +114,7 @@ func TestValuesArriveAsTheyAre(t *testing.T) {
 	}
 	p.login("secret-of-acme")
 	_, body := p.get(address("latest", "field", "big", "field", "small", "field", "text", "field", "yes", "field", "none", "field", `nested.a\.b`, "field", `nested.c\\d`, "field", "list"))
-	want := `"v":[{"text":"9007199254740993"},0.1,"\u003cscript\u003ealert(1)\u003c/script\u003e",true,null,7,"x",{"text":"[1,2]"}]`
+	want := `"v":[{"text":"9007199254740993","number":9007199254740992},0.1,"\u003cscript\u003ealert(1)\u003c/script\u003e",true,null,7,"x",{"text":"[1,2]"}]`
 	if !strings.Contains(body, want) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}

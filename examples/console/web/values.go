@@ -101,7 +101,8 @@ const (
 
 // plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, bytes, a list. Pages show its text.
 type plain struct {
-	Text string `json:"text"`
+	Text   string  `json:"text"`
+	Number float64 `json:"number,omitempty"` // what is drawn of a whole number
 }
 
 // forJSON returns a value as pages get it: a number, text, true, false, null, or a plain. Text is cut after most bytes.
@@ -114,27 +115,27 @@ func forJSON(v any, most int) any {
 		return clipped(v, most)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return plain{fmt.Sprint(v)}
+			return plain{Text: fmt.Sprint(v)}
 		}
 		return v
 	case int64:
 		if v > exact || v < -exact {
-			return plain{fmt.Sprint(v)}
+			return plain{fmt.Sprint(v), float64(v)}
 		}
 		return v
 	case uint64:
 		if v > exact {
-			return plain{fmt.Sprint(v)}
+			return plain{fmt.Sprint(v), float64(v)}
 		}
 		return v
 	case []byte:
-		return plain{clipped(base64.StdEncoding.EncodeToString(v), most)}
+		return plain{Text: clipped(base64.StdEncoding.EncodeToString(v), most)}
 	}
 	text, err := json.Marshal(v)
 	if err != nil { // a number in it that JSON does not have
 		text = fmt.Append(nil, v)
 	}
-	return plain{clipped(string(text), most)}
+	return plain{Text: clipped(string(text), most)}
 }
 
 func clipped(s string, most int) string {

@@ -59,7 +59,8 @@ export async function get(address, params, signal) {
     let response, problem;
     try {
       signal?.throwIfAborted();
-      response = await fetch(address + query(params), { signal, headers: { Accept: "application/json" } });
+      // Without no-store, Chromium lets a request wait up to 20 s for an earlier one of the same address, in case the answer can be shared.
+      response = await fetch(address + query(params), { signal, cache: "no-store", headers: { Accept: "application/json" } });
       if (response.ok) return await response.json();
       problem = await problemOf(response);
     } catch (err) {

@@ -43,6 +43,7 @@ class Fleet {
   stop() {
     this.control.abort();
     clearInterval(this.clock);
+    this.lists = { asked: 0, shown: 0, running: 0, arrived: new Map() }; // readings, and what the stream brings meanwhile
     this.list?.close();
     this.list = null;
   }
@@ -125,16 +126,28 @@ class Fleet {
       this.shownFields = values.choose(fields, this.frame.all("field"), columns);
       this.sparkField = values.choose(fields, this.shownFields, 1, "numbers")[0] || fields.find((f) => f.numbers)?.path;
     }
-    const arrived = this.arrived = new Map(); // by the stream while the list is read, which may be older
-    const { rows, more, now } = await this.frame.api(path("latest"), { part, field: this.shownFields }, signal);
-    this.frame.clock(now);
-    this.more = more;
-    this.rows = new Map(rows.map((row) => [row.id, prepare(row)]));
-    if (arrived.size) this.put(arrived.values());
-    if (this.arrived === arrived) this.arrived = null;
-    if (more) await this.loadSilent(signal, path("silent"), part);
+    if (!await this.readList(path("latest"), part, signal)) return;
+    if (this.more) await this.loadSilent(signal, path("silent"), part);
     if (first) this.table();
     this.sort();
+  }
+
+  /** readList reads the list, and reports whether it is shown: an older answer never replaces a newer one. */
+  async readList(path, part, signal) {
+    const { lists } = this, turn = ++lists.asked;
+    lists.running++;
+    try {
+      const { rows, more, now } = await this.frame.api(path, { part, field: this.shownFields }, signal);
+      if (turn < lists.shown) return false;
+      lists.shown = turn;
+      this.frame.clock(now);
+      this.more = more;
+      this.rows = new Map(rows.map((row) => [row.id, prepare(row)]));
+      this.put(lists.arrived.values());
+      return true;
+    } finally {
+      if (--lists.running === 0) lists.arrived.clear();
+    }
   }
 
   /** loadSilent adds the longest silent ones of all entities, of which the list has only the first 10,000. */
@@ -245,7 +258,8 @@ class Fleet {
   }
 
   add(rows) {
-    for (const row of rows) this.arrived?.set(row.id, row);
+    const { running, arrived } = this.lists;
+    if (running) for (const row of rows) if (!(row.t < arrived.get(row.id)?.t)) arrived.set(row.id, row);
     this.put(rows);
   }
 

@@ -1,6 +1,6 @@
 // The data of charts: lines and bands as the server sends them, and the points that arrive afterwards.
 import { iso } from "./time.js";
-import { isNumber } from "./values.js";
+import { numberOf } from "./values.js";
 
 const most = 20000; // points of one line
 
@@ -16,17 +16,17 @@ export function readBands(frame, dataset, { entity, field }, view, columns, sign
 
 /** addPoint adds a new point to a line, with a gap before it if it comes late. Points that are not new are left to the next reading. */
 export function addPoint(line, t, value, gap) {
-  const n = line.t.length, last = n ? line.t[n - 1] : -Infinity;
-  if (t <= last || !isNumber(value)) return;
+  const n = line.t.length, last = n ? line.t[n - 1] : -Infinity, x = numberOf(value);
+  if (t <= last || x === null) return;
   if (gap && n && t - last > gap) { line.t.push((last + t) / 2); line.v.push(null); }
   line.t.push(t);
-  line.v.push(value);
+  line.v.push(x);
   if (line.t.length > most) { line.t.splice(0, 1000); line.v.splice(0, 1000); }
 }
 
 /** addState adds a new point to bands. */
 export function addState(bands, t, value, gap) {
-  const last = bands[bands.length - 1], state = value === null || typeof value === "object" ? null : String(value);
+  const last = bands[bands.length - 1], state = typeof value !== "object" ? String(value) : value?.number ? value.text : null;
   if (last && t < last.to) return;
   const joined = last && !(gap && t - last.to > gap);
   if (joined) last.to = t;

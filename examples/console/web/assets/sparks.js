@@ -1,6 +1,6 @@
 // Small lines of the newest points of entities. Only those of rows in view are read, a few entities per request.
 import { later } from "./dom.js";
-import { isNumber } from "./values.js";
+import { numberOf } from "./values.js";
 import { colour } from "./theme.js";
 
 const points = 60, perRequest = 20, atOnce = 2, keep = 2000;
@@ -42,7 +42,7 @@ export class Sparks {
     const line = this.lines.get(id);
     if (!line || (line.t.length && t <= line.t[line.t.length - 1])) return;
     line.t.push(t);
-    line.v.push(isNumber(v) ? v : null);
+    line.v.push(numberOf(v));
     if (line.t.length > points) { line.t.shift(); line.v.shift(); }
   }
 
@@ -55,7 +55,7 @@ export class Sparks {
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, width, height);
     if (!line) return;
-    const numbers = line.v.filter(isNumber);
+    const numbers = line.v.filter((v) => v !== null);
     if (!numbers.length) return;
     const low = Math.min(...numbers), high = Math.max(...numbers), first = line.t[0], last = line.t[line.t.length - 1];
     const x = (t) => 3 + (last > first ? (t - first) / (last - first) : 1) * (width - 6);
@@ -66,7 +66,7 @@ export class Sparks {
     g.beginPath();
     let open = false, end = null;
     line.t.forEach((t, i) => {
-      if (!isNumber(line.v[i])) { open = false; return; }
+      if (line.v[i] === null) { open = false; return; }
       if (open) g.lineTo(x(t), y(line.v[i]));
       else g.moveTo(x(t), y(line.v[i]));
       open = true;

@@ -17,8 +17,11 @@ export function number(x) {
   return String(Number(x.toPrecision(6)));
 }
 
-/** isNumber reports whether a value can be drawn. */
-export const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+/** numberOf returns a value as a number that can be drawn, as the server does for lines: true is 1, false is 0. Others are null. */
+export function numberOf(value) {
+  const x = value?.number ?? (typeof value === "boolean" ? Number(value) : value);
+  return typeof x === "number" && Number.isFinite(x) ? x : null;
+}
 
 /** label returns the name of a field. The value itself, as of a dataset of plain numbers, has none. */
 export const label = (path) => (path === "." ? "value" : path);
