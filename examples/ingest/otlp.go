@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -127,6 +128,7 @@ type exporter struct {
 	id      tenant.ID
 	rep     *report
 	batch   *inbound.Batch[origin]
+	read    int // data points so far
 }
 
 // metric adds the data points of a metric to the batch. bad is why none of them can be stored.
@@ -136,6 +138,8 @@ func (x *exporter) metric(ctx context.Context, m *metricspb.Metric, tags []tag, 
 	case bad != nil:
 	case m.GetName() == "":
 		bad = badValue("its metric has no name")
+	case len(m.GetName()) > codec.MaxFieldName:
+		bad = badValue("its metric's name has %d bytes, and %d is the most", len(m.GetName()), codec.MaxFieldName)
 	case r == nil:
 		bad = &inbound.Error{Reason: "no store line names its metric", Err: errors.New("no line of the mapping stores this metric")}
 	default:
@@ -149,10 +153,10 @@ func (x *exporter) metric(ctx context.Context, m *metricspb.Metric, tags []tag, 
 	}
 	return dataPoints(m, func(dp dataPoint) error {
 		x.rep.lines++
-		if x.rep.lines%checkEvery == 0 && ctx.Err() != nil {
+		if x.read++; x.read%checkEvery == 0 && ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
 		}
-		from := origin{m.GetName(), x.rep.lines}
+		from := origin{m.GetName(), x.read}
 		err := bad
 		if err == nil {
 			err = x.add(d, m.GetName(), dp, tags, from)
@@ -181,8 +185,11 @@ func (x *exporter) add(d *inbound.Dataset, name string, dp dataPoint, tags []tag
 	if tags, err = x.mapping.tags(tags[:len(tags):len(tags)], "", dp.attributes); err != nil {
 		return err
 	}
-	b := d.NewPoint()
+	b, size := d.NewPoint(), pointBytes
 	for _, t := range tags {
+		if size += tagBytes + len(t.name) + len(t.value); size > maxAttributesBytes+maxAttributes*tagBytes {
+			return badAttribute(fmt.Errorf("the attributes, with those of the resource and the scope, have more than %d bytes", maxAttributesBytes))
+		}
 		if err := b.Tag(t.name, t.value); err != nil {
 			return err
 		}
@@ -194,14 +201,14 @@ func (x *exporter) add(d *inbound.Dataset, name string, dp dataPoint, tags []tag
 	if err != nil {
 		return err
 	}
-	replaced, err := x.batch.Add(p, from, pointBytes+tagBytes*len(tags))
+	replaced, err := x.batch.Add(p, from, size)
 	if replaced {
 		x.rep.replaced++
 	}
 	return err
 }
 
-// pointBytes and tagBytes are about what a point in a batch takes.
+// pointBytes and tagBytes are about what a point in a batch and a tag take, next to the tags' texts.
 const (
 	pointBytes = 200
 	tagBytes   = 64

@@ -10,6 +10,7 @@ import (
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 )
 
@@ -19,11 +20,13 @@ const (
 	scopePrefix    = "scope."
 )
 
-// Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB in any case.
+// Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB, and a key 4 KiB.
 const (
-	maxAttributes     = 128
-	maxAttributeBytes = 1024
-	maxAttributeDepth = 8
+	maxAttributes      = 128
+	maxAttributesBytes = 12 << 10
+	maxAttributeBytes  = 1024
+	maxAttributeName   = codec.MaxFieldName - len(inbound.TagPrefix)
+	maxAttributeDepth  = 8
 )
 
 // tag is an attribute as text.
@@ -37,6 +40,9 @@ func (m *mapping) tags(to []tag, prefix string, attributes []*commonpb.KeyValue)
 		name := prefix + a.GetKey()
 		if covering(m.drops, name) != "" {
 			continue
+		}
+		if len(name) > maxAttributeName {
+			return nil, badAttribute(fmt.Errorf("the name of the attribute %.64q has %d bytes, and %d is the most", name, len(name), maxAttributeName))
 		}
 		text, err := attributeText(a.GetValue())
 		if err != nil {

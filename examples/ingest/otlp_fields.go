@@ -167,16 +167,21 @@ func (b fieldBuilder) number(suffix string, p *metricspb.NumberDataPoint) error 
 
 // totals adds what all kinds of histograms have.
 func (b fieldBuilder) totals(count uint64, sum, least, most *float64) error {
-	err := errors.Join(b.count(":count", count), b.since())
+	if err := errors.Join(b.count(":count", count), b.since()); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		suffix string
 		v      *float64
 	}{{":sum", sum}, {":min", least}, {":max", most}} {
-		if f.v != nil {
-			err = errors.Join(err, b.float(f.suffix, *f.v))
+		if f.v == nil {
+			continue
+		}
+		if err := b.float(f.suffix, *f.v); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // histogram adds a field for each bucket: how many values are at most its bound. The last bucket's would equal the count.
@@ -184,6 +189,9 @@ func (b fieldBuilder) histogram(p *metricspb.HistogramDataPoint) error {
 	counts, bounds := p.GetBucketCounts(), p.GetExplicitBounds()
 	if len(counts) != len(bounds)+1 && len(counts)+len(bounds) > 0 {
 		return badValue("it has %d buckets and %d bounds", len(counts), len(bounds))
+	}
+	if len(bounds) > codec.MaxFields {
+		return badValue("it has %d bounds, and %d is the most", len(bounds), codec.MaxFields)
 	}
 	if err := b.totals(p.GetCount(), p.Sum, p.Min, p.Max); err != nil {
 		return err
@@ -210,8 +218,14 @@ func (b fieldBuilder) histogram(p *metricspb.HistogramDataPoint) error {
 	return nil
 }
 
+// maxBuckets bounds the buckets of an exponential histogram: each takes at least two bytes of the 8 KiB of a point.
+const maxBuckets = 4 << 10
+
 // exponential adds the buckets as texts, because their number changes: the index of the first one, and the counts.
 func (b fieldBuilder) exponential(p *metricspb.ExponentialHistogramDataPoint) error {
+	if n := len(p.GetPositive().GetBucketCounts()) + len(p.GetNegative().GetBucketCounts()); n > maxBuckets {
+		return badValue("it has %d buckets, and %d is the most", n, maxBuckets)
+	}
 	sum := p.GetZeroCount()
 	err := errors.Join(b.totals(p.GetCount(), p.Sum, p.Min, p.Max), b.to.Field(b.name+":scale", codec.Int(int64(p.GetScale()))), b.count(":zeros", p.GetZeroCount()))
 	if p.GetZeroThreshold() != 0 {
@@ -250,12 +264,16 @@ func bucketText(buckets *metricspb.ExponentialHistogramDataPoint_Buckets) string
 // summary adds a field for each quantile.
 func (b fieldBuilder) summary(p *metricspb.SummaryDataPoint) error {
 	sum := p.GetSum()
-	err := b.totals(p.GetCount(), &sum, nil, nil)
+	if err := b.totals(p.GetCount(), &sum, nil, nil); err != nil {
+		return err
+	}
 	for _, q := range p.GetQuantileValues() {
 		if math.IsNaN(q.GetValue()) { // of a summary without values in its window
 			continue
 		}
-		err = errors.Join(err, b.float(":q:"+strconv.FormatFloat(q.GetQuantile(), 'g', -1, 64), q.GetValue()))
+		if err := b.float(":q:"+strconv.FormatFloat(q.GetQuantile(), 'g', -1, 64), q.GetValue()); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }

@@ -17,10 +17,11 @@ import (
 // came from, such as a line or a message; its text appears in errors. The zero Batch is ready to use, by one goroutine. Use
 // another one after Store.
 type Batch[O any] struct {
-	groups []*group[O]
-	find   map[*Dataset]*group[O]
-	added  int
-	bytes  int
+	groups  []*group[O]
+	find    map[*Dataset]*group[O]
+	added   int
+	bytes   int
+	encoded []byte // the last record, to see whether it can be stored
 }
 
 // A batch is full when it has this many records or bytes, so that memory does not grow with the input.
@@ -28,6 +29,9 @@ const (
 	batchRecords = 5000
 	batchBytes   = 4 << 20
 )
+
+// maxPoint is the most bytes of a point that merges, as tsdb.SchemaOptions.Merge says.
+const maxPoint = 8 << 10
 
 // storeWidth is the number of datasets that are written in parallel.
 const storeWidth = 4
@@ -57,9 +61,13 @@ type place struct {
 	time   int64
 }
 
-// Add adds the point of a record of n bytes. It refuses a record whose tags differ from those of an earlier record with the same
-// place; the store refuses such records of different batches. It reports whether the record changed a field of an earlier one.
+// Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones of the same place, so that these
+// are stored: one that is too large, or whose tags differ from theirs. The store refuses such records of different batches. Add reports whether the record
+// changed a field of an earlier one.
 func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
+	if err := b.check(p.Record); err != nil {
+		return false, err
+	}
 	g := b.group(p.Dataset)
 	at := place{p.Entity, p.Time.UnixNano()}
 	i, ok := g.index[at]
@@ -83,11 +91,27 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 		}
 		replaced = true
 	}
-	there.Value = there.Value.Merge(p.Record)
+	merged := there.Value.Merge(p.Record)
+	if err := b.check(merged); err != nil {
+		return false, &Error{ReasonValue, fmt.Errorf("together with what %v and others have for its key and time: %w", g.origins[i][0], err)}
+	}
+	there.Value = merged
 	g.origins[i] = append(g.origins[i], origin)
 	b.added++
 	b.bytes += n
 	return replaced, nil
+}
+
+// check returns an error if a record cannot be stored.
+func (b *Batch[O]) check(r codec.Record) (err error) {
+	b.encoded, err = codec.Append(codec.Records(), b.encoded[:0], r)
+	if err == nil && len(b.encoded) > maxPoint {
+		err = fmt.Errorf("the point has %d bytes; want at most %d bytes", len(b.encoded), maxPoint)
+	}
+	if err != nil {
+		return &Error{ReasonValue, err}
+	}
+	return nil
 }
 
 func (b *Batch[O]) group(d *Dataset) *group[O] {

@@ -83,8 +83,17 @@ func (d *Dataset) NewPoint() *PointBuilder {
 	return &PointBuilder{dataset: d, key: make([]string, len(d.tags), len(d.tags)+1), given: make([]bool, len(d.tags))}
 }
 
+// The most bytes of a tag's name, and of the values of all tags that are the key. A row key has at most 4 KiB, so a longer key is not even made.
+const (
+	maxTagName = codec.MaxFieldName - len(TagPrefix)
+	maxKey     = 4 << 10
+)
+
 // Tag adds a tag. Each name may come once.
 func (b *PointBuilder) Tag(name, value string) error {
+	if len(name) > maxTagName {
+		return &Error{ReasonValue, fmt.Errorf("the tag %.64q has a name of %d bytes, and %d is the most", name, len(name), maxTagName)}
+	}
 	if i := slices.Index(b.dataset.tags, name); i >= 0 {
 		if b.given[i] {
 			return badSyntax("the tag %q comes twice", name)
@@ -117,6 +126,9 @@ func (b *PointBuilder) Field(name string, v codec.Value) error {
 	if strings.HasPrefix(name, TagPrefix) {
 		return &Error{"a field has a tag's name", fmt.Errorf("the field %.64q starts with %q, which tags are stored under", name, TagPrefix)}
 	}
+	if len(b.fields) == codec.MaxFields {
+		return badSyntax("more than %d fields", codec.MaxFields)
+	}
 	b.fields = append(b.fields, codec.Field{Name: name, Value: v})
 	return nil
 }
@@ -133,6 +145,9 @@ func (b *PointBuilder) Point(at time.Time) (Point, error) {
 		return Point{}, &Error{ReasonSyntax, ErrNoFields}
 	}
 	key, fields := b.key, b.fields
+	if n := b.keyBytes(); n > maxKey {
+		return Point{}, &Error{ReasonValue, fmt.Errorf("the key has %d bytes, and %d is the most", n, maxKey)}
+	}
 	if b.dataset.rest {
 		key = append(key, series(b.others))
 	} else if len(b.others) > 0 {
@@ -141,12 +156,28 @@ func (b *PointBuilder) Point(at time.Time) (Point, error) {
 	return Point{Dataset: b.dataset, Entity: tsdb.NewEntity(key...), Time: at, Record: codec.NewRecord(fields...)}, nil
 }
 
+// keyBytes returns how many bytes the key has at least.
+func (b *PointBuilder) keyBytes() (n int) {
+	for _, part := range b.key {
+		n += len(part)
+	}
+	if b.dataset.rest {
+		for _, tag := range b.others {
+			value, _ := tag.Value.Str()
+			n += len(tag.Name) - len(TagPrefix) + len("=,") + len(value)
+		}
+	}
+	return n
+}
+
+// escape is applied to names and values in a series.
+var escape = strings.NewReplacer(`\`, `\\`, ",", `\,`, "=", `\=`)
+
 // series returns tags as one text, in the order of their names and escaped, so that no two sets of tags have the same.
 func series(tags []codec.Field) string {
 	if len(tags) == 0 {
 		return "-"
 	}
-	escape := strings.NewReplacer(`\`, `\\`, ",", `\,`, "=", `\=`)
 	slices.SortFunc(tags, func(a, b codec.Field) int { return strings.Compare(a.Name, b.Name) })
 	parts := make([]string, len(tags))
 	for i, t := range tags {

@@ -187,6 +187,65 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchRefusesOneRecord: a record that cannot be stored, alone or with others of its series and time, does not keep the others from being stored, and
+// many records of one point take little time.
+func TestBatchRefusesOneRecord(t *testing.T) {
+	ds, _ := open(t, "", "cpu=host")
+	w, err := ds.store.NewWriter(tsdb.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close(t.Context()) })
+	start := time.Now().Truncate(time.Second)
+	var b Batch[string]
+	add := func(origin string, fields ...codec.Field) error {
+		p := ds.finds(t, acme, "cpu").NewPoint()
+		err := p.Tag("host", "a")
+		for _, f := range fields {
+			err = errors.Join(err, p.Field(f.Name, f.Value))
+		}
+		point, perr := p.Point(start)
+		_, aerr := b.Add(point, origin, 10)
+		return errors.Join(err, perr, aerr)
+	}
+	refuses := func(err error, text string) {
+		t.Helper()
+		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ReasonValue || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want a refused record and %q", err, text)
+		}
+	}
+	one := codec.Field{Name: "one", Value: codec.Int(1)}
+	refuses(add("long name", codec.Field{Name: strings.Repeat("x", 256), Value: codec.Int(1)}), "256 bytes")
+	refuses(add("long", codec.Field{Name: "x", Value: codec.Str(strings.Repeat("x", maxPoint))}), "at most 8192 bytes")
+	if err := errors.Join(add("first", one), add("half", codec.Field{Name: "x", Value: codec.Str(strings.Repeat("x", maxPoint/2))})); err != nil {
+		t.Error(err)
+	}
+	refuses(add("other half", codec.Field{Name: "y", Value: codec.Str(strings.Repeat("y", maxPoint/2))}), "together with what first and others have")
+	if err := add("last", codec.Field{Name: "z", Value: codec.Int(1)}); err != nil {
+		t.Error(err)
+	}
+	begin := time.Now()
+	for i := range batchRecords {
+		var fields []codec.Field
+		for j := range 100 {
+			fields = append(fields, codec.Field{Name: fmt.Sprintf("f%d.%d", i, j), Value: codec.Bool(true)})
+		}
+		_ = add("more", fields...)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("%d records of one point take %v", batchRecords, took)
+	}
+	var stored []string
+	err = b.Store(t.Context(), Sink{ds.store, w}, acme, func(from []string, out tsdb.Outcome) {
+		if out.Err == nil {
+			stored = append(stored, from[:3]...)
+		}
+	})
+	if err != nil || fmt.Sprint(stored) != "[first half last]" {
+		t.Errorf("stored %v, %v; want first, half and last", stored, err)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	ks := Keys{}
 	for _, text := range []string{"cpu=host,*", "*=a,b"} {

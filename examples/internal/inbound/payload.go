@@ -41,9 +41,10 @@ type Event struct {
 	ID string
 }
 
-// A payload has at most maxEvents points, and JSON objects in it are at most maxDepth deep.
+// A payload has at most maxEvents points. A JSON object in it has at most maxValues values, fields and others, and is at most maxDepth deep.
 const (
 	maxEvents = 1000
+	maxValues = codec.MaxFields + 100
 	maxDepth  = 8
 )
 
@@ -123,6 +124,9 @@ func flatten(into map[string]any, prefix string, o map[string]any, depth int) er
 		return badSyntax("objects are nested more than %d deep", maxDepth)
 	}
 	for name, v := range o {
+		if n := len(prefix) + len(name); n > codec.MaxFieldName {
+			return badSyntax("the name of the field %.64q has %d bytes, and %d is the most", prefix+name[:min(len(name), 64)], n, codec.MaxFieldName)
+		}
 		name = prefix + name
 		switch v := v.(type) {
 		case nil:
@@ -137,6 +141,9 @@ func flatten(into map[string]any, prefix string, o map[string]any, depth int) er
 		}
 		if _, twice := into[name]; twice {
 			return badSyntax("the field %.64q comes twice", name)
+		}
+		if len(into) == maxValues {
+			return badSyntax("an object has more than %d values", maxValues)
 		}
 		into[name] = v
 	}
