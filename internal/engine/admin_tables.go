@@ -85,7 +85,10 @@ func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, err
 		return nil, nil, status.Error(codes.ResourceExhausted, "The store has no numbers for tables left")
 	}
 	s := newSchema(req.GetTable().GetGranularity())
-	s.protected = req.GetTable().GetDeletionProtection()
+	s, err := s.withSettings(req.GetTable(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, id := range sortedNames(req.GetTable().GetColumnFamilies()) {
 		if err := s.create(id, req.GetTable().GetColumnFamilies()[id]); err != nil {
 			return nil, nil, err
@@ -114,12 +117,8 @@ func checkTableMessage(t *adminpb.Table) error {
 		return invalidf("Unknown timestamp granularity %v", t.GetGranularity())
 	}
 	switch {
-	case t.GetChangeStreamConfig() != nil:
-		return unimplementedf("Change streams are not offered")
 	case t.GetAutomatedBackupPolicy() != nil:
 		return unimplementedf("Automated backups are not offered")
-	case t.GetTieredStorageConfig() != nil:
-		return unimplementedf("Tiered storage is not offered")
 	case t.GetRowKeySchema() != nil:
 		return unimplementedf("Row key schemas are not offered")
 	}
@@ -187,7 +186,7 @@ func (e *Engine) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*a
 	return t.message(req.GetView()), nil
 }
 
-// UpdateTable implements the service's method. Only deletion protection can be updated.
+// UpdateTable implements the service's method. It updates deletion protection, tiered storage and the change stream.
 func (e *Engine) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*longrunningpb.Operation, error) {
 	start := timestamppb.New(e.clock())
 	var op *longrunningpb.Operation
@@ -203,13 +202,10 @@ func (e *Engine) UpdateTable(ctx context.Context, req *adminpb.UpdateTableReques
 		if err != nil {
 			return err
 		}
-		for _, p := range paths {
-			if p != "deletion_protection" {
-				return unimplementedf("Updating %q is not offered", p)
-			}
+		s, err := t.schema.Load().withSettings(req.GetTable(), paths)
+		if err != nil {
+			return err
 		}
-		s := t.schema.Load().clone()
-		s.protected = req.GetTable().GetDeletionProtection()
 		if err := e.storeSchema(t, s); err != nil {
 			return err
 		}

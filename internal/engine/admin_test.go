@@ -241,7 +241,8 @@ func TestUnofferedMethods(t *testing.T) {
 			_, err := r.Engine.UndeleteTable(r.ctx, &adminpb.UndeleteTableRequest{})
 			return err
 		}(),
-		"change stream": r.admin.UpdateTableWithChangeStream(r.ctx, tableID, bigtable.ChangeStreamRetention(time.Hour)),
+		"ReadChangeStream":  r.ReadChangeStream(&bigtablepb.ReadChangeStreamRequest{TableName: fullName}, nil),
+		"automated backups": r.admin.UpdateTableDisableAutomatedBackupPolicy(r.ctx, tableID),
 		"PrepareQuery": func() error {
 			_, err := r.Engine.PrepareQuery(r.ctx, &bigtablepb.PrepareQueryRequest{})
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/protobuf/proto"
 )
 
 // loadTables reads all tables and views.
@@ -175,6 +176,8 @@ func (t *table) message(view adminpb.Table_View) *adminpb.Table {
 		m.ColumnFamilies = s.columnFamilies()
 		m.Granularity = s.granularity
 		m.DeletionProtection = s.protected
+		m.TieredStorageConfig = proto.CloneOf(s.tiers)
+		m.ChangeStreamConfig = proto.CloneOf(s.changes)
 	}
 	return m
 }

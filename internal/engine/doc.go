@@ -30,6 +30,8 @@
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell. The start_time
 //     may be up to 15 minutes before or after the engine's clock; beyond that the mutation is refused with FailedPrecondition.
 //   - There is one cluster, so consistency tokens are consistent at once.
+//   - Tiered storage and change streams are settings that a table keeps and shows. All cells stay in one tier, and the calls
+//     that read a change stream return Unimplemented.
 //
 // The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the service,
 // these tests fail, each for the given reason:
@@ -41,7 +43,7 @@
 //   - Execute: there is no SQL. CreateTableWithRowKeySchema, UpdateRowKeySchemaInTable: row key schemas serve SQL only.
 //   - AdminBackup, AdminCopyBackup, BackupIAM, AutomatedBackups: to back up a folder, copy it.
 //   - TableIam, AuthorizedViewIAM: there are no users and so no policies.
-//   - EnableChangeStream, AdminSchemaBundle: change streams and schema bundles are not supported.
+//   - AdminSchemaBundle: schema bundles are not supported.
 //   - AdminEncryptionInfo, ExportBuiltInMetrics: they need a key ring and Cloud Monitoring.
 //   - LargeReadsWritesAndScans: without credentials the client's own connection refuses responses over 4 MiB, and a
 //     response contains a cell of 5 MB. With the larger limit that the client otherwise has, the test passes.

@@ -34,14 +34,17 @@ func keyViews(table uint32) []byte {
 func keyView(table uint32, name string) []byte { return append(keyViews(table), name...) }
 
 // tableRecord is the stored form of a table. It maps family names to records; the families' numbers are in order of
-// creation.
+// creation. Tiers and ChangeStream are encoded protobuf messages. An engine from before them drops both when it changes
+// the table.
 type tableRecord struct {
-	ID          uint32                  `json:"id"`
-	NextFamily  uint32                  `json:"next_family"`
-	Granularity int32                   `json:"granularity"`
-	Protected   bool                    `json:"protected,omitempty"`
-	Splits      [][]byte                `json:"splits,omitempty"`
-	Families    map[string]familyRecord `json:"families,omitempty"`
+	ID           uint32                  `json:"id"`
+	NextFamily   uint32                  `json:"next_family"`
+	Granularity  int32                   `json:"granularity"`
+	Protected    bool                    `json:"protected,omitempty"`
+	Splits       [][]byte                `json:"splits,omitempty"`
+	Tiers        []byte                  `json:"tiers,omitempty"`
+	ChangeStream []byte                  `json:"change_stream,omitempty"`
+	Families     map[string]familyRecord `json:"families,omitempty"`
 }
 
 // familyRecord is the stored form of a family; the rule and the type are encoded protobuf messages.

@@ -35,6 +35,8 @@ type schema struct {
 	byID        map[uint32]*family
 	granularity adminpb.Table_TimestampGranularity
 	protected   bool
+	tiers       *adminpb.TieredStorageConfig // nil for one tier
+	changes     *adminpb.ChangeStreamConfig  // nil for no change stream
 	splits      [][]byte
 	nextFamily  uint32
 }
@@ -100,9 +102,19 @@ func (s *schema) record(id uint32) (tableRecord, error) {
 		ID: id, NextFamily: s.nextFamily, Granularity: int32(s.granularity), Protected: s.protected, Splits: s.splits,
 		Families: make(map[string]familyRecord, len(s.families)),
 	}
+	var err error
+	if s.tiers != nil {
+		if r.Tiers, err = proto.Marshal(s.tiers); err != nil {
+			return r, fmt.Errorf("engine: encoding tiered storage: %w", err)
+		}
+	}
+	if s.changes != nil {
+		if r.ChangeStream, err = proto.Marshal(s.changes); err != nil {
+			return r, fmt.Errorf("engine: encoding a change stream: %w", err)
+		}
+	}
 	for name, f := range s.families {
 		fr := familyRecord{ID: f.id}
-		var err error
 		if f.rule != nil {
 			if fr.GCRule, err = proto.Marshal(f.rule); err != nil {
 				return r, fmt.Errorf("engine: encoding a GC rule: %w", err)
@@ -122,6 +134,18 @@ func (s *schema) record(id uint32) (tableRecord, error) {
 func schemaOf(r tableRecord) (*schema, error) {
 	s := newSchema(adminpb.Table_TimestampGranularity(r.Granularity))
 	s.protected, s.splits, s.nextFamily = r.Protected, r.Splits, r.NextFamily
+	if len(r.Tiers) > 0 {
+		s.tiers = new(adminpb.TieredStorageConfig)
+		if err := proto.Unmarshal(r.Tiers, s.tiers); err != nil {
+			return nil, fmt.Errorf("%w: tiered storage: %w", ErrDamaged, err)
+		}
+	}
+	if len(r.ChangeStream) > 0 {
+		s.changes = new(adminpb.ChangeStreamConfig)
+		if err := proto.Unmarshal(r.ChangeStream, s.changes); err != nil {
+			return nil, fmt.Errorf("%w: change stream: %w", ErrDamaged, err)
+		}
+	}
 	for name, fr := range r.Families {
 		f := &family{id: fr.ID, name: name}
 		if len(fr.GCRule) > 0 {
