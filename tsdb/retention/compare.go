@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -36,7 +37,7 @@ type record struct {
 }
 
 // compare returns the differences, in the order of a plan.
-func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual) []Item {
+func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual, stream *time.Duration) []Item {
 	c := comparison{
 		declared: declared, listed: map[string]bool{}, want: want, have: have,
 		recorded: map[string]*record{}, items: []Item{},
@@ -56,14 +57,23 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 	for _, d := range declared {
 		c.dataset(d)
 	}
+	c.tiers()
+	c.changeStream(stream)
 	c.format()
 	c.count()
-	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Impossible}
-	slices.SortStableFunc(c.items, func(a, b Item) int {
-		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
-	})
+	sortItems(c.items)
 	return c.items
 }
+
+func sortItems(items []Item) {
+	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Unmet, Impossible}
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
+	})
+}
+
+// same reports whether two entries are equal, including the ages from which data may be cold.
+func same(d, o catalog.Dataset) bool { return d.Same(o) && d.SameCold(&o) }
 
 // readCatalog records each family of the catalogue, and conflicts with datasets that are not declared.
 func (c *comparison) readCatalog() {
@@ -92,7 +102,7 @@ func (c *comparison) readCatalog() {
 				continue
 			}
 			r.holds = append(r.holds, holds(f)...)
-			if w, ok := classes[f.Class.Name]; ok && !w.Equal(f.Class) && !slices.Contains(clashes, f.Class.Name) {
+			if w, ok := classes[f.Class.Name]; ok && !w.Policy.Equal(f.Class.Policy) && !slices.Contains(clashes, f.Class.Name) {
 				clashes = append(clashes, f.Class.Name)
 				c.impossible(Item{Dataset: name, Class: f.Class.Name, Declared: w.Policy.String(), Recorded: f.Class.Policy.String()},
 					fmt.Sprintf("It is in the catalogue but not in this plan, and declares the retention class %s as %q; this plan declares it as %q. Plan with all datasets of the class, or use NewPlanFor.",
@@ -236,12 +246,12 @@ func (c *comparison) dataset(d catalog.Dataset) {
 		c.impossible(Item{Dataset: d.Name}, conflicts...)
 		return
 	}
-	if d.Same(e.Dataset) {
+	if same(d, e.Dataset) {
 		return
 	}
 	i := Item{Kind: Record, Dataset: d.Name, Notes: shortened(d, e.Dataset)}
 	i.Destructive = len(i.Notes) > 0
-	for _, text := range d.Differences(e.Dataset) {
+	for _, text := range slices.Concat(d.Differences(e.Dataset), d.ColdDifferences(&e.Dataset)) {
 		i.Notes = append(i.Notes, sentence(text))
 	}
 	if len(i.Notes) == 0 {
@@ -278,7 +288,12 @@ func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 		}
 	}
 	stored.RollupAges = ages
-	return stored
+	shared := slices.DeleteFunc(stored.AllClasses(), func(c catalog.Class) bool { return !has(declared.AllClasses(), c.Name) })
+	return stored.WithCold(&declared, shared)
+}
+
+func has(classes []catalog.Class, name string) bool {
+	return slices.ContainsFunc(classes, func(c catalog.Class) bool { return c.Name == name })
 }
 
 // format rejects a format that a newer version of this module has written.

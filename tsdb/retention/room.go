@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,8 +50,12 @@ func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 type actual struct {
 	exists   bool
 	families map[string]family
+	settings map[string]string // as texts, by Item.Setting
 	catalog  catalog.State
 }
+
+// setting returns the text of a setting; a table that does not exist has none.
+func (a actual) setting(name string) string { return cmp.Or(a.settings[name], none) }
 
 // family is a column family of the table.
 type family struct {
@@ -69,7 +74,7 @@ func (r room) look(ctx context.Context) (actual, error) {
 	if err != nil {
 		return actual{}, err
 	}
-	a := actual{exists: true, families: familiesOf(t)}
+	a := actual{exists: true, families: familiesOf(t), settings: settingsOf(t)}
 	if _, ok := a.families[catalog.Family]; !ok {
 		return a, nil
 	}
@@ -106,16 +111,21 @@ func familiesOf(t *adminpb.Table) map[string]family {
 	return out
 }
 
-// seen is the table's state when the plan was made: each family and each dataset of the catalogue.
+// seen is the table's state when the plan was made: each family, each dataset of the catalogue, and the settings.
 type seen struct {
 	Families map[string]string `json:"families"`
 	Datasets map[string]string `json:"datasets"`
 	// Halfway are the datasets that are recorded in two steps, as they are after the first step.
 	Halfway map[string]string `json:"halfway,omitempty"`
+	// Settings are the settings of the table. Plans of earlier versions have none, and do not change them.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 func (a actual) seen() seen {
-	s := seen{Families: map[string]string{}, Datasets: map[string]string{}}
+	s := seen{Families: map[string]string{}, Datasets: map[string]string{}, Settings: map[string]string{}}
+	for _, name := range []string{TieredStorage, ChangeStream} {
+		s.Settings[name] = a.setting(name)
+	}
 	for name, f := range a.families {
 		s.Families[name] = f.text + kindOf(f.kind)
 	}

@@ -187,7 +187,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		From:  opts.From,
 		Span:  r.opts.Span.Milliseconds(),
 		Late:  r.opts.Lateness.Milliseconds(),
-		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String()},
+		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String(), ColdAfter: r.opts.Retention.ColdAfter},
 	}
 	switch opts.Mode {
 	case Derived:

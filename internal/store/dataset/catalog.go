@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -33,6 +34,7 @@ func (d *Dataset) ToCatalog() catalog.Dataset {
 		Rollups:   d.entryRollups(),
 
 		RollupAges: d.entryRollupAges(),
+		ColdAfter:  d.entryColdAfter(),
 	}
 }
 
@@ -78,8 +80,18 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range classes[1:] {
-		classes[1+i].Choice = e.Classes[1+i].Choice
+	for i := range classes {
+		classes[i].Choice = i > 0 && e.Classes[i].Choice
+		if classes[i].ColdAfter, err = e.ColdAge(classes[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	rollups := slices.Clone(e.Rollups)
+	for i := range rollups {
+		c := &rollups[i].Class
+		if c.ColdAfter, err = e.ColdAge(c.Name); err != nil {
+			return nil, err
+		}
 	}
 	d := &Dataset{
 		Name:      e.Name,
@@ -101,5 +113,5 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	for class := range e.RollupAges {
 		ages[class] = e.RollupAge(class)
 	}
-	return d, d.Complete(e.Rollups, ages)
+	return d, d.Complete(rollups, ages)
 }

@@ -53,7 +53,7 @@ func CheckTogether(all []*Dataset) error {
 			}
 		}
 		for _, c := range d.allClasses() {
-			if other, ok := classes[c.Name]; ok && !other.Equal(c.Class) {
+			if other, ok := classes[c.Name]; ok && !other.Policy.Equal(c.Policy) {
 				return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
 					fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
 			}

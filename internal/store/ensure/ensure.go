@@ -80,12 +80,12 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		return false, err
 	}
 	if !exists {
-		err = e.Admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: missing})
+		err := e.createTable(ctx, shapes, missing)
 		if status.Code(err) == codes.AlreadyExists {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("tsdb: create table %s: %w", e.Table.Name, err)
+			return false, err
 		}
 	} else if again, err := e.createFamilies(ctx, missing); again || err != nil {
 		return false, err
@@ -95,6 +95,28 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		return done, err
 	}
 	return e.stillExists(ctx, shapes)
+}
+
+// createTable creates the table, with the tiered storage that the classes ask for.
+func (e *Ensurer) createTable(ctx context.Context, shapes []*dataset.Dataset, families map[string]bigtable.Family) error {
+	entries := make([]catalog.Dataset, len(shapes))
+	for i, d := range shapes {
+		entries[i] = d.ToCatalog()
+	}
+	tier, err := dataset.TierOf(entries)
+	if err != nil {
+		return err
+	}
+	conf := &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: families}
+	what := "table " + e.Table.Name
+	if tier.After > 0 {
+		conf.TieredStorageConfig = &bigtable.TieredStorageConfig{InfrequentAccess: &bigtable.TieredStorageIncludeIfOlderThan{Duration: tier.After}}
+		what += ", with tiered storage after " + catalog.ColdText(tier.After) + " (" + catalog.NeedsTiers + ")"
+	}
+	if err := e.Admin.CreateTableFromConf(ctx, conf); err != nil {
+		return fmt.Errorf("tsdb: create %s: %w", what, err)
+	}
+	return nil
 }
 
 // stillExists checks again, after entries were written, whether a dataset or the families of a class were removed
@@ -153,7 +175,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 		}
 		var written bool
 		if ok {
-			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old); err != nil {
+			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog().WithStoredCold(old.Dataset), old); err != nil {
 				return false, false, catalogError(e.Table.Name, err)
 			}
 		} else if written, err = e.createEntry(ctx, d, st); err != nil {
