@@ -2,7 +2,6 @@ package conform
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,13 +20,11 @@ func onSettings(see func(e *env) error, shown func(*adminpb.Table) string) func(
 		if err != nil {
 			return "", err
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), removeTimeout)
-		defer cancel()
 		if t.GetTieredStorageConfig() != nil {
-			err = e.tables.UpdateTableRemoveTieredStorageConfig(ctx, e.table)
+			err = e.tables.UpdateTableRemoveTieredStorageConfig(e.ctx, e.table)
 		}
 		if t.GetChangeStreamConfig() != nil {
-			err = errors.Join(err, e.tables.UpdateTableDisableChangeStream(ctx, e.table))
+			err = errors.Join(err, e.tables.UpdateTableDisableChangeStream(e.ctx, e.table))
 		}
 		if refused == nil || err != nil {
 			return shown(t), err
