@@ -74,7 +74,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 			return through.Bulk(t.Context(), []bt.Entry{{Key: key, Mutation: set(), Mutations: 1}, {Key: own[0], Mutation: bigtable.NewMutation(), Mutations: 0}})[0].Err
 		},
 		"Attempt": func(key string) error {
-			return through.Attempt(t.Context(), []bt.Entry{{Key: key, Mutation: drop(), Mutations: 1}})[0].Err
+			return through.Attempt(t.Context(), []bt.Entry{{Key: key, Mutation: drop(), Mutations: 1}}, nil)[0].Err
 		},
 		"Conditional": func(key string) error {
 			_, out := through.Conditional(t.Context(), key, all, set(), set())

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"cloud.google.com/go/bigtable"
-	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -126,7 +125,7 @@ func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) 
 	for n, i := range part {
 		entries[n] = b.entries[i]
 	}
-	for n, a := range b.t.Attempt(ctx, entries) {
+	for n, a := range b.t.Attempt(ctx, entries, nil) {
 		i := part[n]
 		b.tracks[i].Note(a.Err, a.MaybeApplied)
 		b.out[i] = b.tracks[i].Outcome()
@@ -147,15 +146,16 @@ type Answer struct {
 }
 
 // Attempt writes the entries in one request, in one attempt, and returns the result of each. No two entries may have
-// the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline.
-func (t *Table) Attempt(ctx context.Context, entries []Entry) []Answer {
-	return t.attempt(ctx, t.data, entries, nil)
+// the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline. If limit is
+// not nil, the request announces that the caller follows the service's advice on its rate, and limit is set if there is some.
+func (t *Table) Attempt(ctx context.Context, entries []Entry, limit *RateLimit) []Answer {
+	return t.attempt(ctx, t.data, entries, record{limit: limit})
 }
 
-// attempt is Attempt through a client. tokens are nil or one for each entry.
-func (t *Table) attempt(ctx context.Context, client bigtable.TableAPI, entries []Entry, tokens []*btpb.Idempotency) []Answer {
+// attempt is Attempt through a client, with the tokens or the limit of rec.
+func (t *Table) attempt(ctx context.Context, client bigtable.TableAPI, entries []Entry, rec record) []Answer {
 	answers := make([]Answer, len(entries))
-	rec := record{answers: make([]entryState, len(entries)), tokens: tokens}
+	rec.answers = make([]entryState, len(entries))
 	keys, muts := standInKeys, standIn
 	if t.guarded.Load() {
 		rec.entries = requestEntries(entries)

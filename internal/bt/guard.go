@@ -43,6 +43,7 @@ type record struct {
 	tokens   []*btpb.Idempotency             // of a bulk write that adds, by entry
 	stopped  bool                            // the caller stopped a read, so the stream's error means nothing
 	broken   bool                            // the context ended between two rows of a read
+	limit    *RateLimit                      // if not nil, a bulk write announces that it follows the service's advice, which goes here
 
 	op     *telemetry.Op  // the operation of the call; nil if telemetry is disabled
 	stream *watchedStream // the last stream; nil if telemetry is disabled
@@ -101,6 +102,9 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		rec.seen = false
 		return noRows{ctx: ctx}, nil
 	}
+	if rec.limit != nil {
+		ctx = announceRateLimit(ctx)
+	}
 	stream, err := watched(ctx, desc, cc, method, streamer, rec, opts)
 	switch {
 	case rec.samples != nil:
@@ -156,6 +160,9 @@ func (s *guardedStream) RecvMsg(m any) error {
 	res, ok := m.(*btpb.MutateRowsResponse)
 	if !ok {
 		return nil
+	}
+	if s.rec.limit != nil {
+		s.rec.limit.note(res.GetRateLimitInfo())
 	}
 	stored := res.Entries[:0]
 	for _, e := range res.Entries {

@@ -114,7 +114,7 @@ func TestStandInIsNeverSent(t *testing.T) {
 		api := &bulkAPI{guarded: guarded}
 		table := New(api, api, api, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})
 		for range 3 {
-			table.Attempt(t.Context(), entries)
+			table.Attempt(t.Context(), entries, nil)
 		}
 		for i, keys := range api.given {
 			if own := !guarded || i == 0; own != slices.Equal(keys, rows) {
@@ -129,14 +129,14 @@ func TestStandInIsNeverSent(t *testing.T) {
 		if guarded && len(api.sent) != 3 {
 			t.Errorf("got %d requests, want 3", len(api.sent))
 		}
-		if answers := table.Attempt(t.Context(), nil); len(answers) > 0 || len(api.sent) > 3 {
+		if answers := table.Attempt(t.Context(), nil, nil); len(answers) > 0 || len(api.sent) > 3 {
 			t.Errorf("no entries: got answers %v after %d requests", answers, len(api.sent))
 		}
 		if !guarded {
 			continue
 		}
 		api.guarded = false
-		for i, a := range table.Attempt(t.Context(), entries) {
+		for i, a := range table.Attempt(t.Context(), entries, nil) {
 			if !errors.Is(a.Err, ErrUnguarded) {
 				t.Errorf("entry %d, which was not sent: got %v, want ErrUnguarded", i, a.Err)
 			}

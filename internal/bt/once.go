@@ -79,7 +79,7 @@ func (t *Table) bulkOnce(ctx context.Context, entries []Entry, out []Outcome, re
 		}
 		var again []sent
 		var cause error
-		for n, a := range t.attempt(ctx, t.cond, part, tokens) {
+		for n, a := range t.attempt(ctx, t.cond, part, record{tokens: tokens}) {
 			s := todo[n]
 			tr := &tracks[s.i]
 			tr.Note(a.Err, a.MaybeApplied)

@@ -66,7 +66,7 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 		return rows.Bulk(ctx, entries)
 	}
 	outs := make([]bt.Outcome, len(entries))
-	for i, a := range rows.Attempt(ctx, entries) {
+	for i, a := range rows.Attempt(ctx, entries, nil) {
 		var tr bt.Tracker
 		tr.Note(a.Err, a.MaybeApplied)
 		outs[i] = tr.Outcome()
