@@ -159,7 +159,7 @@ func (q *Buffer) needsWake(l *lane, it *Item) bool {
 		return true
 	case len(q.inFlight) >= q.gov.slots(), !q.canSend(l):
 		return false
-	case it.arrived.Before(q.gov.until):
+	case it.arrived.Before(q.gov.ready()):
 		return sleeps
 	}
 	return sleeps || it.arrived.Add(q.opts.Linger).Before(q.timerAt) || q.waiting >= q.opts.BatchEntries || q.full(l)
@@ -261,6 +261,7 @@ func (q *Buffer) Stats() Stats {
 	s := q.stats
 	s.Entries, s.Bytes = q.held, q.heldBytes
 	s.InFlight, s.Slots = len(q.inFlight), q.gov.slots()
+	s.Rate = q.gov.pacer.rateAt(now)
 	s.Down = q.gov.down
 	oldest := now
 	q.each(func(it *Item) {

@@ -51,12 +51,13 @@ func (q *Buffer) sendDue(now time.Time) time.Time {
 		return time.Time{}
 	}
 	q.expire(now)
-	for len(q.inFlight) < q.gov.slots() && !now.Before(q.gov.until) {
+	q.gov.pacer.expire(now)
+	for len(q.inFlight) < q.gov.slots() && !now.Before(q.gov.ready()) {
 		b := q.next(now)
 		if b == nil {
 			break
 		}
-		q.launch(b)
+		q.launch(b, now)
 	}
 	return q.nextDue(now)
 }
@@ -74,8 +75,8 @@ func (q *Buffer) nextDue(now time.Time) time.Time {
 	if len(q.inFlight) >= q.gov.slots() {
 		return at
 	}
-	if now.Before(q.gov.until) {
-		sooner(q.gov.until)
+	if ready := q.gov.ready(); now.Before(ready) {
+		sooner(ready)
 		return at
 	}
 	if len(q.retries) > 0 {
@@ -317,7 +318,10 @@ func newBatch(items []*Item, tries int) *batch {
 }
 
 // launch starts a goroutine that sends a batch.
-func (q *Buffer) launch(b *batch) {
+func (q *Buffer) launch(b *batch, now time.Time) {
+	if q.opts.FlowControl {
+		q.gov.pacer.launched(now, bytesOf(b.items))
+	}
 	q.inFlight[b] = struct{}{}
 	for _, l := range b.lanes {
 		l.inflight++
@@ -329,15 +333,20 @@ func (q *Buffer) launch(b *batch) {
 	q.workers.Go(func() { q.attempt(b) })
 }
 
+func bytesOf(items []*Item) (bytes int) {
+	for _, it := range items {
+		bytes += it.Bytes
+	}
+	return bytes
+}
+
 // attempt makes one attempt at a batch.
 func (q *Buffer) attempt(b *batch) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.opts.Request)
 	defer cancel()
-	bytes := 0
 	oldest := b.items[0].arrived
 	for _, it := range b.items {
 		it.Retry, it.Wait = false, 0
-		bytes += it.Bytes
 		if it.arrived.Before(oldest) {
 			oldest = it.arrived
 		}
@@ -358,7 +367,7 @@ func (q *Buffer) attempt(b *batch) {
 			over = append(over, ending{it, it.Track.Outcome()})
 		}
 	}
-	if changed, after, err := q.finishAttempt(b, begin, now, bytes, over, again, report); changed && q.opts.HealthChanged != nil {
+	if changed, after, err := q.finishAttempt(b, begin, now, bytesOf(b.items), over, again, report); changed && q.opts.HealthChanged != nil {
 		q.opts.HealthChanged(err, after)
 	}
 }

@@ -64,6 +64,7 @@ type governor struct {
 	until      time.Time // nothing is sent before this time
 	askedUntil time.Time // the part of until that the service asked for; the rest ends when an attempt succeeds
 	backoff    *backoff.ExponentialBackOff
+	pacer      pacer // of Options.FlowControl
 }
 
 func newGovernor(inFlight int) governor {
@@ -90,9 +91,15 @@ func (g *governor) slots() int {
 	return int(g.limit)
 }
 
+// ready returns when the next batch may be sent. A time in the past means now.
+func (g *governor) ready() time.Time { return later(g.until, g.pacer.until()) }
+
 // note learns from an attempt at a batch of the given size. busy means that one of its tenants used all slots that it may
 // use when the attempt ended.
 func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
+	if r.Limit.Factor > 0 {
+		g.pacer.advise(now, r.Limit)
+	}
 	if r.Wait > 0 {
 		g.askedUntil = later(g.askedUntil, now.Add(min(r.Wait, longestWait)))
 		g.until = later(g.until, g.askedUntil)

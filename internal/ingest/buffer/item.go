@@ -67,7 +67,9 @@ type Report struct {
 	Suspect bool
 	// Wait is the pause that the service asks for; 0 means none.
 	Wait time.Duration
-	Err  error
+	// Limit is the service's advice on the rate of batches; zero means none. A Sender sets it only with Options.FlowControl.
+	Limit bt.RateLimit
+	Err   error
 }
 
 // Coalesced returns the earlier items of the row that this one replaces or, if they merge, carries along, oldest first.

@@ -18,6 +18,8 @@ type Options struct {
 	InFlight      int // largest number of batches in flight
 	// Apart keeps tenants apart: all items of a batch belong to one tenant.
 	Apart bool
+	// FlowControl follows the service's advice on the rate of batches (Report.Limit).
+	FlowControl bool
 	// Request is the timeout of one attempt.
 	Request time.Duration
 	// Delivery bounds how long an item stays in the buffer; 0 means no bound.
@@ -59,8 +61,9 @@ type Stats struct {
 	Entries  int   // held
 	Bytes    int64 // held
 	Oldest   time.Duration
-	InFlight int // batches
-	Slots    int // batches that may be in flight now
+	InFlight int   // batches
+	Slots    int   // batches that may be in flight now
+	Rate     int64 // bytes a second that may be sent while the service asks for less; 0 means no limit
 	Stored   uint64
 	Rejected uint64
 	Unknown  uint64
