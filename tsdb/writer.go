@@ -19,17 +19,17 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Writer takes single points and sends them in batches. A program needs one per store; all schemas and tenants share it,
-// through Repository.Via. It is safe for concurrent use.
+// Writer takes single points and sends them in batches. A program needs one per store; all schemas and tenants share it, through
+// Repository.Via. It is safe for concurrent use.
 //
-// A batch is sent when it reaches its number of points or bytes, or when its first point has waited for Linger. Several
-// batches are under way at once, each for its own part of the table. Two writes of one point are sent in order, never at the
-// same time. If several writes of one point arrive while an earlier one is under way, only the last is sent, and its outcome
-// applies to all of them, unless the schema makes writes depend on the stored value.
+// A batch is sent when it reaches its number of points or bytes, or when its first point has waited for Linger. Several batches are under
+// way at once, each for its own part of the table. Two writes of one point are sent in order, never at the same time. If several writes of
+// one point arrive while an earlier one is under way, only the last is sent, and its outcome applies to all of them, unless the schema
+// makes writes depend on the stored value.
 //
-// If the service refuses a point, that point is rejected and the others continue. If the service is temporarily unavailable,
-// points are sent again, with growing waits, until DeliveryTimeout. Each tenant has its own share of the buffer, the requests
-// and the journal, and its own retry budget, so a tenant that floods or fails does not block the others.
+// If the service refuses a point, that point is rejected and the others continue. If the service is temporarily unavailable, points are
+// sent again, with growing waits, until DeliveryTimeout. Each tenant has its own share of the buffer, the requests and the journal, and its
+// own retry budget, so a tenant that floods or fails does not block the others.
 //
 // Memory is bounded: while the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
@@ -72,7 +72,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	if opts.Journal.Dir == "" {
 		o.Failed, o.Free = w.failed, delivery.Free
-		w.buffer = buffer.New(delivery.Sender{Table: s.core}, o)
+		w.buffer = buffer.New(delivery.Sender{Table: s.core, FlowControl: opts.FlowControl}, o)
 		w.watch.Open(w.figures(o))
 		return w, nil
 	}
@@ -88,7 +88,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	}
 	w.watch.DroppedCommit(j.Stats().Dropped)
 	o.Delivery, o.Freed = 0, j.Freed()
-	w.buffer = buffer.New(delivery.Sender{Table: s.core, Journal: j}, o)
+	w.buffer = buffer.New(delivery.Sender{Table: s.core, Journal: j, FlowControl: opts.FlowControl}, o)
 	w.journal = j
 	j.Start(w.buffer)
 	w.watch.Open(w.figures(o))
@@ -153,6 +153,8 @@ type WriterStats struct {
 	OldestAge time.Duration
 	// InFlight is the number of requests under way, Slots the current limit.
 	InFlight, Slots int
+	// RateLimit is how many bytes of points in memory the writer may send each second while Bigtable asks for less; 0 means no limit.
+	RateLimit int64
 	// Stored, Rejected and Unknown count points by outcome.
 	Stored, Rejected, Unknown uint64
 	// Requests counts all requests, Retries those that repeated one.
@@ -192,7 +194,7 @@ func (w *Writer) Stats() WriterStats {
 	return WriterStats{
 		Journal:        j,
 		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
-		InFlight: s.InFlight, Slots: s.Slots,
+		InFlight: s.InFlight, Slots: s.Slots, RateLimit: s.Rate,
 		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
 		Requests: s.Requests, Retries: s.Retries, Blocked: s.Blocked, Down: s.Down,
 	}
@@ -205,7 +207,7 @@ func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
 		return telemetry.WriterFigures{
 			Points: int64(s.BufferedPoints), Bytes: s.BufferedBytes,
 			CapacityPoints: int64(o.BufferEntries), CapacityBytes: o.BufferBytes,
-			Oldest: s.OldestAge, InFlight: int64(s.InFlight), Slots: int64(s.Slots), Down: s.Down != nil,
+			Oldest: s.OldestAge, InFlight: int64(s.InFlight), Slots: int64(s.Slots), RateLimit: s.RateLimit, Down: s.Down != nil,
 			Stored: int64(s.Stored), Rejected: int64(s.Rejected), Unknown: int64(s.Unknown),
 			Requests: int64(s.Requests), Retries: int64(s.Retries), Blocked: s.Blocked,
 			Journal: w.journal != nil, JournalPoints: int64(s.Journal.Points), JournalBytes: s.Journal.Bytes,

@@ -21,8 +21,8 @@ type WriterOptions struct {
 	BatchPoints int
 	// BatchBytes is the approximate maximum size of a batch. Zero is 4 MiB, the maximum 8 MiB; larger requests would delay others on the server.
 	BatchBytes int
-	// Linger is how long a point waits for others to share its request. Zero is 5 ms, about the time of one request. A
-	// negative Linger means no wait: a point is sent as soon as a request may start.
+	// Linger is how long a point waits for others to share its request. Zero is 5 ms, about the time of one request. A negative Linger
+	// means no wait: a point is sent as soon as a request may start.
 	Linger time.Duration
 
 	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its caller has it. Zero is
@@ -30,9 +30,14 @@ type WriterOptions struct {
 	// A tenant alone uses at most 7/8 of the buffer; several tenants that flood it leave space for the others.
 	BufferPoints int
 	BufferBytes  int64
-	// InFlight is the maximum number of requests under way. Zero is 16. The writer starts with 4, adds more while latency
-	// does not rise, and reduces them if the service is slow or asks for less.
+	// InFlight is the maximum number of requests under way. Zero is 16. The writer starts with 4, adds more while latency does not rise, and
+	// reduces them if the service is slow or refuses requests as too many.
 	InFlight int
+	// FlowControl makes the writer send fewer bytes a second while Bigtable asks for it, so that a backfill leaves reads and other writers
+	// the cluster. Bigtable calls it batch write flow control: https://cloud.google.com/bigtable/docs/writes#flow-control. It needs
+	// an app profile that routes to a single cluster. Points wait longer then, so set a Journal or a longer DeliveryTimeout. Put and
+	// PutMany are not slowed down. False means that the writer neither asks for this advice nor follows it.
+	FlowControl bool
 	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point ends with ErrDeliveryTimeout:
 	// Rejected if it was never sent, otherwise Unknown. With a journal it does not apply: points are kept.
 	DeliveryTimeout time.Duration
@@ -81,6 +86,7 @@ func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 		BufferEntries:  cmp.Or(o.BufferPoints, 100_000),
 		BufferBytes:    cmp.Or(o.BufferBytes, 64<<20),
 		InFlight:       cmp.Or(o.InFlight, 16),
+		FlowControl:    o.FlowControl,
 		Request:        request,
 		Delivery:       cmp.Or(o.DeliveryTimeout, 2*time.Minute),
 	}

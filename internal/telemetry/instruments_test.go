@@ -29,6 +29,7 @@ var instruments = map[string]struct {
 	"tidemark.writer.blocked.time":           {"s", "counter", nil},
 	"tidemark.writer.requests.inflight":      {"{request}", "level", nil},
 	"tidemark.writer.requests.limit":         {"{request}", "level", nil},
+	"tidemark.writer.rate.limit":             {"By/s", "level", nil},
 	"tidemark.writer.down":                   {"{writer}", "level", nil},
 	"tidemark.writer.tenant.points":          {"{point}", "counter", nil},
 	"tidemark.writer.tenant.bytes":           {"By", "counter", nil},

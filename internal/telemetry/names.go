@@ -63,6 +63,7 @@ const (
 	metricBlocked        = "tidemark.writer.blocked.time"
 	metricInFlight       = "tidemark.writer.requests.inflight"
 	metricSlots          = "tidemark.writer.requests.limit"
+	metricRate           = "tidemark.writer.rate.limit"
 	metricDown           = "tidemark.writer.down"
 	metricTenantPoints   = "tidemark.writer.tenant.points"
 	metricTenantBytes    = "tidemark.writer.tenant.bytes"

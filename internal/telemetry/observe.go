@@ -26,6 +26,7 @@ func (p *Probe) observe(m maker) {
 	blocked := o.addSeconds(metricBlocked, "Time that callers have waited for room in a writer, all together.")
 	inFlight := o.level(metricInFlight, "{request}", "Requests of writers under way.")
 	slots := o.level(metricSlots, "{request}", "Requests of writers that may be under way now.")
+	rate := o.level(metricRate, "By/s", "Bytes a second that writers may send while the service asks for less; 0 without a limit.")
 	down := o.level(metricDown, "{writer}", "1 while writers take the service for unreachable.")
 	tenantPoints := o.sum(metricTenantPoints, "{point}", "Points handed to writers, by tenant.")
 	tenantBytes := o.sum(metricTenantBytes, "By", "Bytes of keys and payloads handed to writers, by tenant.")
@@ -61,6 +62,7 @@ func (p *Probe) observe(m maker) {
 			to.ObserveFloat64(blocked, f.Blocked.Seconds(), plain)
 			to.ObserveInt64(inFlight, f.InFlight, plain)
 			to.ObserveInt64(slots, f.Slots, plain)
+			to.ObserveInt64(rate, f.RateLimit, plain)
 			to.ObserveInt64(down, bit(f.Down), plain)
 			if f.Journal {
 				to.ObserveInt64(journal, f.JournalPoints, plain)

@@ -16,6 +16,7 @@ type WriterFigures struct {
 	CapacityPoints, CapacityBytes int64
 	Oldest                        time.Duration
 	InFlight, Slots               int64
+	RateLimit                     int64 // bytes a second; 0 means none
 	Down                          bool
 
 	Stored, Rejected, Unknown, Requests, Retries int64
@@ -39,6 +40,7 @@ func (f *WriterFigures) add(g WriterFigures) {
 	f.Oldest = max(f.Oldest, g.Oldest)
 	f.InFlight += g.InFlight
 	f.Slots += g.Slots
+	f.RateLimit += g.RateLimit
 	f.Down = f.Down || g.Down
 	f.Stored += g.Stored
 	f.Rejected += g.Rejected

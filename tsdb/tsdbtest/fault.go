@@ -3,8 +3,10 @@ package tsdbtest
 import (
 	"time"
 
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // Method is a call of Bigtable's data API, by its name in the service: ReadRows, MutateRow, MutateRows or CheckAndMutateRow.
@@ -18,8 +20,8 @@ const (
 	CheckAndMutateRow Method = "CheckAndMutateRow"
 )
 
-// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, Hang, FailEntries, Repeat, Delay
-// or DelayBy. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
+// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, Hang, FailEntries, Repeat, Delay, DelayBy
+// or LimitRate. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
 // Fault is a value: the methods return a changed copy.
 type Fault struct {
 	method Method
@@ -40,6 +42,7 @@ type effects struct {
 	hang    bool  // the stream waits for its context before it returns cut
 	entry   error // of the entries that match
 	entries func(key string) bool
+	limit   *btpb.RateLimitInfo // in each response to a bulk write
 }
 
 // Fail makes calls fail with the code before they reach the engine: nothing is applied.
@@ -76,6 +79,13 @@ func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return
 // DelayBy delays each call by a result of draw; Latency.Draw returns such a function. Many goroutines call draw at
 // once.
 func DelayBy(draw func() time.Duration) Fault { return Fault{delay: draw} }
+
+// LimitRate adds advice on the rate of bulk writes to their responses (MutateRows): the writer is to multiply its load by factor, and not
+// to change it again before period is over. As Bigtable, it adds it only for callers that ask for it: tsdb.WriterOptions.FlowControl. Any
+// value is sent as it is; the SDK ignores a factor or period that is not positive, and bounds others.
+func LimitRate(factor float64, period time.Duration) Fault {
+	return Fault{method: MutateRows, effects: effects{limit: &btpb.RateLimitInfo{Factor: factor, Period: durationpb.New(period)}}}
+}
 
 // On restricts the fault to one method.
 func (f Fault) On(m Method) Fault {
@@ -118,6 +128,9 @@ func (p *plan) add(f Fault) {
 	}
 	if f.entry != nil {
 		p.entry, p.entries = f.entry, f.entries
+	}
+	if f.limit != nil {
+		p.limit = f.limit
 	}
 	p.repeat = p.repeat || f.repeat
 	if f.delay != nil {

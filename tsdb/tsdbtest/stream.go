@@ -29,6 +29,9 @@ func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 	if err != nil {
 		return nil, err
 	}
+	if p.limit != nil && !bt.FollowsRateLimit(ctx) {
+		p.limit = nil
+	}
 	return &perturbed{ClientStream: s, conn: c, plan: p, upkeep: bt.Upkeep(ctx)}, nil
 }
 
@@ -105,7 +108,7 @@ func (s *perturbed) Trailer() metadata.MD {
 
 func (s *perturbed) RecvMsg(m any) error {
 	if res, ok := m.(*btpb.MutateRowsResponse); ok && s.answered != nil {
-		res.Entries, s.answered = s.answered, nil
+		res.Entries, s.answered, res.RateLimitInfo = s.answered, nil, s.plan.limit
 		return nil
 	}
 	if s.ended != nil {
@@ -133,6 +136,9 @@ func (s *perturbed) RecvMsg(m any) error {
 			return s.cutRows(res)
 		}
 	case *btpb.MutateRowsResponse:
+		if s.plan.limit != nil {
+			res.RateLimitInfo = s.plan.limit
+		}
 		for _, e := range res.Entries {
 			if s.sent != nil {
 				e.Index = s.sent[e.Index]

@@ -26,6 +26,8 @@ type Sender struct {
 	// Journal is the journal that the writes come from; nil means none. Its writes outlive the process, so they wait
 	// out every error that is not the fault of a write (bt.OfRow).
 	Journal *journal.Journal
+	// FlowControl asks the service for advice on the rate of bulk requests.
+	FlowControl bool
 }
 
 func (d Sender) durable() bool { return d.Journal != nil }
@@ -66,7 +68,14 @@ func (d Sender) send(ctx context.Context, items []*buffer.Item) buffer.Report {
 		n.Begin(writes[i])
 	}
 	b := points.NewBatch(writes, d.Table.Clock)
-	answers := rows.Attempt(ctx, b.Entries)
+	var limit *bt.RateLimit
+	if d.FlowControl {
+		limit = new(bt.RateLimit)
+	}
+	answers := rows.Attempt(ctx, b.Entries, limit)
+	if limit != nil {
+		r.Limit = *limit
+	}
 	served := false
 	for i := range answers {
 		a := &answers[i]

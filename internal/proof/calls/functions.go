@@ -144,6 +144,7 @@ var Functions = []any{
 	tsdbtest.CutStream,
 	tsdbtest.Delay,
 	tsdbtest.DelayBy,
+	tsdbtest.LimitRate,
 	tsdbtest.Fail,
 	tsdbtest.FailEntries,
 	tsdbtest.Hang,
