@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -123,7 +124,7 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 	case o.dir == "":
 		return errors.New("-dir is empty; want a folder")
 	case o.tokens.Len() == 0 && o.operator.Len() == 0:
-		return errors.New("no -token, -tokens or -operator-token, so nobody could log in; with -token secret=acme, users with that token see acme's points")
+		return errors.New("no -token, -tokens or -operator-token, so nobody could log in; with -token secret=acme, users with that token see acme's points; -demo has a token and data of its own")
 	case err != nil:
 		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
 	case (o.cert == "") != (o.key == ""):
@@ -137,6 +138,11 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 		return fmt.Errorf("-max-requests is %d; want 1 to 10000", o.requests)
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout is %v; want above 0", o.timeout)
+	}
+	if o.cert != "" {
+		if _, err := tls.LoadX509KeyPair(o.cert, o.key); err != nil {
+			return fmt.Errorf("-tls-cert and -tls-key: %w", err)
+		}
 	}
 	return o.seen.Check(remote)
 }

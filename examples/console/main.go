@@ -112,6 +112,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	defer cancel()
 	if o.demo {
 		n, err := fill(ctx, store, time.Now())
+		if ctx.Err() != nil { // Ctrl-C
+			fmt.Fprintln(stdout, "Stopping  only a part of the demo's data is stored; the next start stores all of it")
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("store the demo data: %w", err)
 		}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestFlags: mistakes on the command line name the flag and what is allowed, before anything is opened.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"", "-token"},
+		{"", "-demo"},
 		{"-token secret", "token=tenant"},
 		{"-token s=acme -addr 0.0.0.0:1", "-allow-remote"},
 		{"-token s=acme -addr nowhere", "host:port"},
@@ -34,6 +34,7 @@ func TestFlags(t *testing.T) {
 		{"-demo -cloud", "-demo"},
 		{"-token s=acme -cloud -dir x", "exclude"},
 		{"-token s=acme -tls-cert x", "-tls-key"},
+		{"-token s=acme -tls-cert nofile -tls-key nofile", "-tls-cert and -tls-key: open nofile"},
 		{"-token s=acme -max-requests 0", "1 to 10000"},
 		{"-token s=acme -timeout 0s", "above 0"},
 		{"-token s=acme more", "more"},
@@ -51,6 +52,24 @@ func TestFlags(t *testing.T) {
 }
 
 func digest(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
+
+// TestEarlyEnd: Ctrl-C while the demo's data is stored ends the program without an error.
+func TestEarlyEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := writer(func(p []byte) (int, error) {
+		if strings.HasPrefix(string(p), "Store") {
+			cancel()
+		}
+		return len(p), nil
+	})
+	if err := run(ctx, []string{"-demo", "-dir", t.TempDir(), "-addr", "127.0.0.1:0"}, out, io.Discard); err != nil {
+		t.Errorf("the program ends with %v", err)
+	}
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // TestFullDisk: when the folder takes no more writes, the demo says so once and ends. It would repeat the error each second.
 func TestFullDisk(t *testing.T) {

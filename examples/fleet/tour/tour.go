@@ -76,18 +76,25 @@ func Run(ctx context.Context, args []string, std Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.store.Close()) }()
+	fmt.Fprintf(std.Out, "Store     the folder %s, embedded in this process\n", o.dir)
+	if o.vehicles > quickly && o.history > 0 {
+		fmt.Fprintf(std.Out, "History   is stored now for %d vehicles, which takes some seconds\n", o.vehicles)
+	}
 	began := time.Now()
 	points, from, err := backfill(ctx, t.store, t.fleet, o.seed, o.history, began)
-	if ctx.Err() != nil {
-		return nil // Ctrl-C; the next start continues where this one ended
+	if ctx.Err() != nil { // Ctrl-C
+		fmt.Fprintln(std.Out, "Stopping  the next start continues")
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.Out, "Store     the folder %s, embedded in this process\n", o.dir)
 	fmt.Fprintf(std.Out, "History   %d points since %s, stored in %v\n", points, from.Local().Format(time.DateTime), time.Since(began).Round(100*time.Millisecond))
 	return t.serve(ctx, lis)
 }
+
+// quickly is for how many vehicles the history is stored in about a second.
+const quickly = 1000
 
 // open opens the store with everything that the console shows of it.
 func (t *tour) open(ctx context.Context) (err error) {

@@ -260,6 +260,26 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestEarlyEnd: while the history is stored, the tour says so, and Ctrl-C ends it without an error.
+func TestEarlyEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	text := ""
+	out := writer(func(p []byte) (int, error) {
+		if text += string(p); strings.Contains(text, "History") {
+			cancel()
+		}
+		return len(p), nil
+	})
+	args := []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-broker", "built-in", "-vehicles", "2000"}
+	if err := Run(ctx, args, Streams{Out: out, Err: io.Discard, Release: func() {}}); err != nil || !strings.Contains(text, "Store ") || !strings.Contains(text, "Stopping") || strings.Contains(text, "Broker") {
+		t.Errorf("the tour ends with %v, after\n%s", err, text)
+	}
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 // TestManyVehicles: ten thousand vehicles send no more messages in a second than the tour can store.
 func TestManyVehicles(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: 2 * time.Second, 200: 2 * time.Second, 1000: 2 * time.Second, 10_000: 10 * time.Second, maxVehicles: 100 * time.Second} {
