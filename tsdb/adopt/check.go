@@ -6,8 +6,10 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -75,7 +77,9 @@ const (
 //
 // A sample does not prove that the whole table fits; a copy checks again. Check costs a request for every 1,000 rows. If it fails, it
 // returns the report of what it has read.
-func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions) (*Report, error) {
+func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions) (_ *Report, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptCheck, s.subject())
+	defer func() { op.End(err) }()
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -84,13 +88,12 @@ func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions
 	}
 	c := &checking{Source: s, precision: s.m.precision, report: &Report{Whole: true, Reads: s.m.keyOrder()}, tenants: map[tenant.ID]bool{}, entities: map[string]bool{}, unfit: map[string]*UnfitCount{}}
 	if store != nil {
-		var err error
 		if c.to, err = s.open(ctx, store, false); err != nil {
 			return nil, err
 		}
 		c.precision = c.to.precision
 	}
-	err := c.run(ctx, opts.Rows)
+	err = c.run(ctx, opts.Rows)
 	c.end()
 	return c.report, err
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -74,11 +76,13 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 // Something unfit ends the copy with an *Unfit, unless the mapping skips its reason. If a write fails, Copy ends with an error that
 // matches tsdb.ErrRejected or tsdb.ErrUnknown. In any case the State says what is done. Copy is bounded by ctx. It costs a
 // request for every 1,000 rows or 4 MiB, the same for writing, and conditional requests if the dataset needs them.
-func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) (State, error) {
+func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) (_ State, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptCopy, s.subject())
+	defer func() { op.End(err) }()
 	if err := s.check(); err != nil {
 		return opts.State, err
 	}
-	opts, err := opts.resolve(s.m)
+	opts, err = opts.resolve(s.m)
 	if err != nil {
 		return opts.State, err
 	}

@@ -15,7 +15,9 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -73,7 +75,9 @@ const (
 //
 // The checksum of a range is the sum of the SHA-256 of its points, 128 bits of each, so the order in which they are read does not matter. It
 // detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges in memory, about 10 MiB.
-func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (*Verified, error) {
+func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (_ *Verified, err error) {
+	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptVerify, s.subject())
+	defer func() { op.End(err) }()
 	if err := errors.Join(s.check(), required(store)); err != nil {
 		return nil, err
 	}

@@ -130,9 +130,9 @@ var List = []Call{
 	{Func: (*lab.Plan).Run, Free: "opens stores and tables of its own, whose calls have their own costs"},
 
 	// Tables of other programs, which are read in place and copied.
-	{Func: (*adopt.Source).Check, Free: "reads a table that is no store's: a request for every 1,000 rows"},
-	{Func: (*adopt.Source).Copy, Free: "reads a table that is no store's, a request for every 1,000 rows, and writes each 1,000 points as an import does"},
-	{Func: (*adopt.Source).Verify, Free: "reads a table that is no store's, and the dataset as an export does"},
+	{Func: (*adopt.Source).Check, Operation: "adopt.Check"},
+	{Func: (*adopt.Source).Copy, Operation: "adopt.Copy"},
+	{Func: (*adopt.Source).Verify, Operation: "adopt.Verify"},
 	{Func: adopt.Describe, Free: "reads 1,000 rows of a table that is no store's"},
 	{Func: (*adopt.Foreign[int]).Latest, Free: "reads a row of a table that is no store's"},
 	{Func: (*adopt.Foreign[int]).Range, Free: "reads rows of a table that is no store's in one request"},
