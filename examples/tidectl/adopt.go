@@ -185,6 +185,9 @@ func (a *app) checkForeign(ctx context.Context, c *cli.Command, source *adopt.So
 }
 
 func (a *app) copyForeign(ctx context.Context, c *cli.Command, source *adopt.Source, store *tsdb.Store) error {
+	if every := c.Duration("follow"); c.IsSet("follow") && every <= 0 {
+		return usageError{fmt.Errorf("--follow is %v; want a time above 0", every)}
+	}
 	name := c.String("state")
 	state, err := readState(name)
 	if err != nil {

@@ -17,53 +17,78 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestAdopt drafts a mapping of a foreign table, checks it, copies the table, catches up, and verifies.
-func TestAdopt(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	server, err := embedded.NewServer(embedded.Options{Dir: file("data")})
-	ok := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+// foreign is a table of another program, and a store, on an engine that is served.
+type foreign struct {
+	t     *testing.T
+	dir   string
+	table *bigtable.Table
+}
+
+func (f *foreign) ok(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
 	}
-	ok(err)
+}
+
+func (f *foreign) file(name string) string { return filepath.Join(f.dir, name) }
+
+func newForeign(t *testing.T) *foreign {
+	t.Helper()
+	ctx := t.Context()
+	f := &foreign{t: t, dir: t.TempDir()}
+	server, err := embedded.NewServer(embedded.Options{Dir: f.file("data")})
+	f.ok(err)
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(err)
+	f.ok(err)
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, lis) }()
-	defer func() {
+	t.Cleanup(func() {
 		stop()
-		ok(<-served)
-	}()
+		f.ok(<-served)
+	})
 	t.Setenv("BIGTABLE_EMULATOR_HOST", lis.Addr().String())
 	opts, err := foreignOptions()
-	ok(err)
+	f.ok(err)
 	client, err := bigtable.NewClientWithConfig(ctx, embedded.Project, embedded.Instance, bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}, opts...)
-	ok(err)
-	defer client.Close()
+	f.ok(err)
+	t.Cleanup(func() { client.Close() })
 	adminOpts, err := foreignOptions()
-	ok(err)
+	f.ok(err)
 	admin, err := bigtable.NewAdminClient(ctx, embedded.Project, embedded.Instance, adminOpts...)
-	ok(err)
-	defer admin.Close()
-	ok(admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "telemetry", Families: map[string]bigtable.GCPolicy{"m": bigtable.NoGcPolicy()}}))
-	table := client.OpenTable("telemetry")
-	put := func(key, column, value string) {
-		t.Helper()
-		m := bigtable.NewMutation()
-		m.Set("m", column, bigtable.ServerTime, []byte(value))
-		ok(table.Apply(ctx, key, m))
-	}
+	f.ok(err)
+	t.Cleanup(func() { admin.Close() })
+	f.ok(admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: "telemetry", Families: map[string]bigtable.GCPolicy{"m": bigtable.NoGcPolicy()}}))
+	f.table = client.Open("telemetry")
+	return f
+}
+
+func (f *foreign) put(key, column, value string) {
+	f.t.Helper()
+	m := bigtable.NewMutation()
+	m.Set("m", column, bigtable.ServerTime, []byte(value))
+	f.ok(f.table.Apply(f.t.Context(), key, m))
+}
+
+// adopt runs a command below tidectl adopt.
+func (f *foreign) adopt(ctx context.Context, args ...string) (out string, err error) {
+	f.t.Helper()
+	out, _, err = tidectl(f.t, ctx, "", append([]string{"--project", embedded.Project, "--instance", embedded.Instance, "--table", "tidemark", "adopt"}, args...)...)
+	return out, err
+}
+
+// TestAdopt drafts a mapping of a foreign table, checks it, copies the table, catches up, and verifies.
+func TestAdopt(t *testing.T) {
+	f := newForeign(t)
+	ctx, put, file, ok := t.Context(), f.put, f.file, f.ok
 	began := time.Now().UTC().Truncate(time.Minute)
 	for i := range 50 {
 		put(fmt.Sprintf("pump-%d#%d", i%5, began.Add(time.Duration(-i)*time.Minute).UnixMilli()), "bar", fmt.Sprint(i))
 	}
 	tool := func(code int, want string, args ...string) string {
 		t.Helper()
-		out, _, err := tidectl(t, ctx, "", append([]string{"--project", embedded.Project, "--instance", embedded.Instance, "--table", "tidemark", "adopt"}, args...)...)
+		out, err := f.adopt(ctx, args...)
 		text := out
 		if err != nil {
 			text += err.Error()
@@ -101,3 +126,92 @@ func TestAdopt(t *testing.T) {
 	tool(exitUsage, "takes a table", "describe")
 	tool(exitUsage, "state", "copy", file("map.yaml"))
 }
+
+// TestAdoptFollow: with --follow a copy catches up again and again, until Ctrl-C. It then says how to continue, and does.
+func TestAdoptFollow(t *testing.T) {
+	f := newForeign(t)
+	f.ok(os.WriteFile(f.file("map.yaml"), []byte(followed), 0o600))
+	began := time.Now().UTC().Truncate(time.Minute)
+	at := func(i int) string {
+		return fmt.Sprintf("pump-%d#%d", i%5, began.Add(time.Duration(-i)*time.Minute).UnixMilli())
+	}
+	for i := range 20 {
+		f.put(at(i), "bar", fmt.Sprint(i))
+	}
+	for _, every := range []string{"0s", "-1s"} {
+		if _, err := f.adopt(t.Context(), "copy", "--state", f.file("state"), "--follow", every, f.file("map.yaml")); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--follow") {
+			t.Errorf("--follow %s: %v, want a refusal", every, err)
+		}
+	}
+	run := func(until func(adopt.State) bool, meanwhile func()) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ended := make(chan error, 1)
+		var out string
+		go func() {
+			var err error
+			out, err = f.adopt(ctx, "copy", "--state", f.file("state"), "--follow", "20ms", f.file("map.yaml"))
+			ended <- err
+		}()
+		state := func() adopt.State {
+			s, err := readState(f.file("state"))
+			if err != nil {
+				t.Error(err)
+			}
+			return s
+		}
+		for state().Pass < 2 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		meanwhile()
+		for !until(state()) && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if ctx.Err() != nil {
+			t.Error("the copy did not get there within a minute")
+		}
+		cancel()
+		if err := <-ended; exitCode(err) != exitInterrupted {
+			t.Errorf("after Ctrl-C: %v, want the exit code %d\n%s", err, exitInterrupted, out)
+		}
+		if strings.Count(out, "Pass ") < 2 {
+			t.Errorf("it prints %s, want two passes or more", out)
+		}
+	}
+	var later int
+	run(func(s adopt.State) bool { return s.Pass > later+1 && s.Complete() }, func() {
+		f.put(at(20), "bar", "20")
+		s, err := readState(f.file("state"))
+		f.ok(err)
+		later = s.Pass
+	})
+	if out, err := f.adopt(t.Context(), "verify", f.file("map.yaml")); err != nil || !strings.Contains(out, "21 points") {
+		t.Errorf("after the first run: %v\n%s", err, out)
+	}
+	f.put(at(21), "bar", "21") // while nothing follows
+	before, err := readState(f.file("state"))
+	f.ok(err)
+	run(func(s adopt.State) bool { return s.Pass > before.Pass+1 }, func() {})
+	if out, err := f.adopt(t.Context(), "verify", f.file("map.yaml")); err != nil || !strings.Contains(out, "22 points") {
+		t.Errorf("after the second run: %v\n%s", err, out)
+	}
+
+	// What no copy can write ends it: following does not hide it.
+	f.put("pump-1#now", "bar", "x")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := f.adopt(ctx, "copy", "--state", f.file("state"), "--follow", "20ms", f.file("map.yaml")); exitCode(err) != exitChanges {
+		t.Errorf("following a table with a row that does not fit: %v, want the exit code %d", err, exitChanges)
+	}
+}
+
+const followed = `
+table: telemetry
+tenant: acme
+dataset: {name: pressure}
+key: {separator: "#", parts: [pump, time]}
+time: {unit: ms, width: 13}
+cells: written
+value: {column: "m:bar", as: number}
+`
