@@ -106,6 +106,7 @@ func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, err
 	t := &table{id: e.nextTable, name: name}
 	t.schema.Store(s)
 	t.views.Store(new(map[string]*view))
+	t.bundles.Store(new(map[string]*bundle))
 	return t, s, nil
 }
 
@@ -269,6 +270,9 @@ func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableReques
 			return err
 		}
 		if err := b.DeleteRange(keyViews(t.id), successor(keyViews(t.id)), nil); err != nil {
+			return err
+		}
+		if err := b.DeleteRange(keyBundles(t.id), successor(keyBundles(t.id)), nil); err != nil {
 			return err
 		}
 		lower, upper := tableRange(t.id)
