@@ -1,6 +1,10 @@
 package codec
 
-import "github.com/tidemark-go/tidemark/internal/invalid"
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
 
 // Convert returns a codec of To that stores the format of c. forth converts each From that was read to a To, and back
 // converts each To to the From that is written. Use it to read an old format, whose Go type no longer exists, into
@@ -71,6 +75,11 @@ func (c *convert[From, To]) Readers() []Reader[To] {
 		}}
 	}
 	return out
+}
+
+// Messages returns the messages of the other codec: the stored format is its own. Function Messages calls it.
+func (c *convert[From, To]) Messages() map[string]protoreflect.MessageDescriptor {
+	return Messages(c.from)
 }
 
 // Append implements Codec: it converts the value and appends the result. Errors match ErrEncode.

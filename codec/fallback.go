@@ -2,7 +2,10 @@ package codec
 
 import (
 	"errors"
+	"maps"
 	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Fallback returns a codec that writes the format of write and also reads the formats of old, each by its own tag. So
@@ -18,22 +21,29 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 	if c.err = Check(write); c.err != nil {
 		return c
 	}
-	c.readers = bareReaders(write)
+	c.readers, c.messages = bareReaders(write), maps.Clone(Messages(write))
 	for _, o := range old {
 		if err := Check(o); err != nil && !errors.Is(err, ErrReadOnly) {
 			c.err = err
 			return c
 		}
 		c.readers = append(c.readers, bareReaders(o)...)
+		for tag, m := range Messages(o) {
+			if c.messages == nil {
+				c.messages = make(map[string]protoreflect.MessageDescriptor)
+			}
+			c.messages[tag] = m
+		}
 	}
 	c.err = checkReaders(write.Tag(), c.readers)
 	return c
 }
 
 type fallback[T any] struct {
-	write   Codec[T]
-	readers []Reader[T]
-	err     error
+	write    Codec[T]
+	readers  []Reader[T]
+	messages map[string]protoreflect.MessageDescriptor
+	err      error
 }
 
 func (c *fallback[T]) Tag() string {
@@ -46,6 +56,10 @@ func (c *fallback[T]) Tag() string {
 func (c *fallback[T]) Check() error { return c.err }
 
 func (c *fallback[T]) Readers() []Reader[T] { return slices.Clone(c.readers) }
+
+func (c *fallback[T]) Messages() map[string]protoreflect.MessageDescriptor {
+	return maps.Clone(c.messages)
+}
 
 func (c *fallback[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {

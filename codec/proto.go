@@ -43,6 +43,14 @@ func (protoCodec[T]) Tag() string { return tagProto }
 
 func (c protoCodec[T]) Check() error { return c.err }
 
+// Messages returns the descriptor of T. Function Messages calls it.
+func (c protoCodec[T]) Messages() map[string]protoreflect.MessageDescriptor {
+	if c.err != nil {
+		return nil
+	}
+	return map[string]protoreflect.MessageDescriptor{tagProto: c.typ.Descriptor()}
+}
+
 func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {
 		return dst, NewEncodeError(tagProto, c.err)

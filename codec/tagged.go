@@ -3,6 +3,8 @@ package codec
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -42,6 +44,17 @@ func (c *tagged[T]) Check() error {
 		return c.err
 	}
 	return Check(c.inner)
+}
+
+func (c *tagged[T]) Messages() map[string]protoreflect.MessageDescriptor {
+	if c.err != nil {
+		return nil
+	}
+	m, ok := Messages(c.inner)[c.inner.Tag()]
+	if !ok {
+		return nil
+	}
+	return map[string]protoreflect.MessageDescriptor{c.tag: m}
 }
 
 func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {

@@ -50,9 +50,8 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 //     collection. Do not use heads for more than some tens of writes per second to one entity.
 //   - Deletions repair the head, at the cost of a few requests per entity.
 //
-// If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head.
-// LatestMany then also reads the points of entities whose head holds too few points that are too young to have expired in any
-// class, and LatestUnder and Entities use only the points.
+// If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head. LatestMany then also reads the points
+// of entities whose head holds too few points that are too young to have expired in any class, and LatestUnder and Entities use only the points.
 //
 // A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed deletion, repairs
 // the difference. The two rows are not written atomically: if two writers write different values of one point at the same time, or one
@@ -213,6 +212,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		MaxLate:   opts.MaxLate,
 		MaxFuture: opts.MaxFuture,
 		KeyCheck:  opts.CheckKeys,
+		Messages:  codec.Messages(c),
 	}}
 	for _, r := range codec.Readers(c) {
 		s.d.Tags = append(s.d.Tags, r.Tag)
