@@ -43,6 +43,7 @@ var Functions = []any{
 	codec.Int64,
 	codec.JSON[int],
 	codec.MergeRecords,
+	codec.Messages[int],
 	codec.NewCorruptError,
 	codec.NewEncodeError,
 	codec.NewRecord,
