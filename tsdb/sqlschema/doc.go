@@ -22,8 +22,3 @@
 // renamed field reads the same payloads; in SQL, queries use the name. After such a change, use a bundle with another ID: queries that name the old
 // bundle continue to work. A bundle that nothing uses any more can be deleted with `gcloud bigtable schema-bundles delete`.
 package sqlschema
-
-import "github.com/tidemark-go/tidemark/internal/store/rowkey"
-
-// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed. Ensure also returns errors of package tsdb.
-var ErrInvalid = rowkey.ErrInvalid

@@ -35,7 +35,7 @@ var bundleID = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]{0,49}$`)
 //
 // Errors:
 //
-//   - ErrInvalid for an argument, for files of two datasets with one path and different contents, and for a bundle over MaxSize.
+//   - tsdb.ErrInvalid for an argument, for files of two datasets with one path and different contents, and for a bundle over MaxSize.
 //   - A *tsdb.ConflictError if the bundle has a message, field or file that cannot be combined with the program's. It lists all.
 //   - tsdb.ErrNoAdmin if the store has no admin client, and tsdb.ErrNoTable if the table does not exist.
 //   - tsdb.ErrTenantMismatch if ctx carries a tenant: a bundle is shared by all tenants.
@@ -51,7 +51,7 @@ func Ensure(ctx context.Context, store *tsdb.Store, bundle string, datasets ...t
 		return fmt.Errorf("%w: %s, the call is for all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
 	if !bundleID.MatchString(bundle) {
-		return invalid.New(ErrInvalid, "bundle", invalid.Quote(bundle), "1 to 50 letters, digits and _, not beginning with a digit")
+		return invalid.New(tsdb.ErrInvalid, "bundle", invalid.Quote(bundle), "1 to 50 letters, digits and _, not beginning with a digit")
 	}
 	in, err := inside.OfStore(store)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *ensurer) conf(set *descriptorpb.FileDescriptorSet) (*bigtable.SchemaBun
 		return nil, e.failed("encode", err)
 	}
 	if len(b) > MaxSize {
-		return nil, invalid.New(ErrInvalid, "descriptors of schema bundle "+e.id, strconv.Itoa(len(b))+" bytes", "at most "+strconv.Itoa(MaxSize))
+		return nil, invalid.New(tsdb.ErrInvalid, "descriptors of schema bundle "+e.id, strconv.Itoa(len(b))+" bytes", "at most "+strconv.Itoa(MaxSize))
 	}
 	return &bigtable.SchemaBundleConf{TableID: e.table, SchemaBundleID: e.id, ProtoSchema: &bigtable.ProtoSchemaInfo{ProtoDescriptors: b}}, nil
 }

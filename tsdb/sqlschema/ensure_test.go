@@ -197,7 +197,7 @@ func TestErrors(t *testing.T) {
 		"too large":         {"a", []tsdb.Dataset{huge}, []string{"schema bundle a", "4194304"}},
 	} {
 		err := sqlschema.Ensure(t.Context(), w.store, tc.bundle, tc.datasets...)
-		if _, ok := errors.AsType[*tsdb.InvalidError](err); !ok || !errors.Is(err, sqlschema.ErrInvalid) {
+		if _, ok := errors.AsType[*tsdb.InvalidError](err); !ok || !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 			continue
 		}

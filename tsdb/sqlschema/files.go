@@ -31,7 +31,7 @@ func filesOf(datasets []tsdb.Dataset) (*descriptorpb.FileDescriptorSet, error) {
 			return nil, err
 		}
 		if len(shape.Messages) == 0 {
-			return nil, invalid.New(ErrInvalid, "dataset "+shape.Name, "payloads "+strings.Join(shape.Tags, ", "),
+			return nil, invalid.New(tsdb.ErrInvalid, "dataset "+shape.Name, "payloads "+strings.Join(shape.Tags, ", "),
 				"a codec that stores plain protobuf messages, such as codec.Proto without compression")
 		}
 		for _, tag := range slices.Sorted(maps.Keys(shape.Messages)) {
@@ -54,13 +54,13 @@ func (a *files) add(f protoreflect.FileDescriptor, dataset string) error {
 		if f != nil {
 			path = f.Path()
 		}
-		return invalid.New(ErrInvalid, "dataset "+dataset, "a message that needs the file "+path, "files that the program contains")
+		return invalid.New(tsdb.ErrInvalid, "dataset "+dataset, "a message that needs the file "+path, "files that the program contains")
 	}
 	file := protodesc.ToFileDescriptorProto(f)
 	strip(file)
 	if have, ok := a.byPath[f.Path()]; ok {
 		if !proto.Equal(have, file) {
-			return invalid.New(ErrInvalid, "file "+f.Path(), fmt.Sprintf("two contents, in the datasets %s and %s", a.owner[f.Path()], dataset), "one content for each path")
+			return invalid.New(tsdb.ErrInvalid, "file "+f.Path(), fmt.Sprintf("two contents, in the datasets %s and %s", a.owner[f.Path()], dataset), "one content for each path")
 		}
 		return nil
 	}
