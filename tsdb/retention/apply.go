@@ -93,9 +93,6 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	items := compare(a.plan.Declared, a.want, have, a.plan.stream())
-	if a.plan.Seen.Settings == nil { // a plan of an earlier version
-		items = slices.DeleteFunc(items, func(i Item) bool { return i.Setting != "" })
-	}
 	a.settle(items)
 	if err := a.admit(have, items); err != nil {
 		return false, err
