@@ -245,6 +245,9 @@ func (a *app) verifyForeign(ctx context.Context, c *cli.Command, source *adopt.S
 		for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
 			fmt.Fprintf(w, "Skipped\t%s: %d\n", reason, v.Skipped[reason])
 		}
+		if v.Refused > 0 {
+			fmt.Fprintf(w, "Refused\t%d of them, which the mapping does not skip: a copy ends there\n", v.Refused)
+		}
 		if v.Expiring > 0 {
 			fmt.Fprintf(w, "Not compared\t%d points that expire within an hour\n", v.Expiring)
 		}

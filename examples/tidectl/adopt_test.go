@@ -113,6 +113,7 @@ func TestAdopt(t *testing.T) {
 	}
 
 	put("pump-1#now", "bar", "52")
+	tool(exitChanges, "Refused", "verify", file("map.yaml"))
 	tool(exitChanges, `times: 1, a copy ends there`, "check", file("map.yaml"))
 	tool(exitChanges, "tidectl adopt check counts all of them", "copy", "--state", file("state"), file("map.yaml"))
 	ok(os.WriteFile(file("map2.yaml"), []byte(mapping+"skip: [times]\n"), 0o600))

@@ -88,7 +88,7 @@ func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions
 	}
 	c := &checking{Source: s, precision: s.m.precision, report: &Report{Whole: true, Reads: s.m.keyOrder()}, tenants: map[tenant.ID]bool{}, entities: map[string]bool{}, unfit: map[string]*UnfitCount{}}
 	if store != nil {
-		if c.to, err = s.open(ctx, store, false); err != nil {
+		if c.to, err = s.open(ctx, store); err != nil {
 			return nil, err
 		}
 		c.precision = c.to.precision
@@ -137,12 +137,16 @@ func (c *checking) checkRange(ctx context.Context, start, limit string, left int
 		if err := ctxerr.Of(ctx); err != nil {
 			return err
 		}
-		rows, more, err := c.chunk(ctx, start, limit, nil)
+		most := chunkRows
+		if left >= 0 {
+			most = int(min(chunkRows, left+1)) // one more than it counts, to know whether there are more
+		}
+		rows, more, err := c.chunk(ctx, start, limit, nil, most)
 		if err != nil {
 			return err
 		}
-		if left >= 0 && int64(len(rows)) >= left {
-			c.report.Whole = c.report.Whole && !more && int64(len(rows)) == left
+		if left >= 0 && int64(len(rows)) > left {
+			c.report.Whole = false
 			rows, more = rows[:left], false
 		}
 		for _, row := range rows {
@@ -153,7 +157,9 @@ func (c *checking) checkRange(ctx context.Context, start, limit string, left int
 		if !more {
 			return nil
 		}
-		left -= int64(len(rows))
+		if left >= 0 {
+			left -= int64(len(rows))
+		}
 		start = rows[len(rows)-1].Key() + "\x00"
 	}
 }

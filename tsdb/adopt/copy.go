@@ -62,8 +62,8 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 }
 
 // Copy copies the points of the foreign table to the mapping's dataset, and creates the dataset if the store does not have it. Points
-// are written like all points, at the same key each time, so a repeated copy changes nothing. Copy continues with the State's pass. If
-// that was complete, it begins another one, which catches up: it copies what was written since the start of the pass before. Which
+// are written like all points, at the same key each time, so a repeated copy changes nothing. Copy continues with the State's pass, and
+// refuses a State of another mapping, of other tables or of a dataset that the store no longer has with ErrState. If the pass was complete, it begins another one, which catches up: it copies what was written since the start of the pass before. Which
 // writes a catch-up pass finds depends on the mapping's cells:
 //
 //   - written: each row with a cell that was written since. It misses only writes with a made-up timestamp, and deletions.
@@ -86,12 +86,15 @@ func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) 
 	if err != nil {
 		return opts.State, err
 	}
-	to, err := s.open(ctx, store, true)
+	to, err := s.open(ctx, store)
 	if err != nil {
 		return opts.State, err
 	}
 	c := &copying{Source: s, to: to, opts: opts, state: opts.State.clone(), pace: pace{rate: opts.Rate}}
 	if err := c.begin(ctx); err != nil {
+		return opts.State, err
+	}
+	if err := to.create(ctx); err != nil {
 		return opts.State, err
 	}
 	err = c.run(ctx)
@@ -119,11 +122,14 @@ func (c *copying) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		*st = State{Mapping: c.m.id, Dataset: c.m.dataset.Name, Pass: 1, Started: now, Ranges: rangesOf(keys), Skipped: map[string]int64{}}
+		*st = State{Mapping: c.m.id, Dataset: c.m.dataset.Name, Source: c.to.from, Store: c.to.at, Pass: 1, Started: now, Ranges: rangesOf(keys), Skipped: map[string]int64{}}
 		return nil
 	}
 	if st.Mapping != c.m.id || st.Dataset != c.m.dataset.Name {
 		return fmt.Errorf("%w: it is of the mapping %s and dataset %s; this mapping is %s of dataset %s. Continue with the unchanged mapping file, or without a state", ErrState, short(st.Mapping), short(st.Dataset), c.m.id, c.m.dataset.Name)
+	}
+	if err := c.sameTables(); err != nil {
+		return err
 	}
 	if err := st.check(); err != nil {
 		return err
@@ -132,6 +138,23 @@ func (c *copying) begin(ctx context.Context) error {
 		since := st.Started
 		st.next(now)
 		st.Since = &since
+	}
+	return nil
+}
+
+// sameTables refuses the state of a copy between other tables, which would leave out what that one has copied.
+func (c *copying) sameTables() error {
+	st := &c.state
+	for _, name := range []struct {
+		what      string
+		had, have string
+	}{{"foreign table", st.Source, c.to.from}, {"store's table", st.Store, c.to.at}} {
+		if name.had != "" && name.have != "" && name.had != name.have {
+			return fmt.Errorf("%w: its %s is %s; this copy's is %s. Continue with the same tables, or without a state", ErrState, name.what, short(name.had), name.have)
+		}
+	}
+	if st.begun() && !c.to.found {
+		return fmt.Errorf("%w: it has copied rows, but the store has no dataset %s: it is of another store, or the dataset was deleted. Copy without a state", ErrState, c.m.dataset.Name)
 	}
 	return nil
 }
@@ -223,7 +246,7 @@ func (c *copying) changed(ctx context.Context, start, limit string) (found, bool
 			filter = bigtable.ChainFilters(filter, keysOnly())
 		}
 	}
-	rows, more, err := c.chunk(ctx, start, limit, filter)
+	rows, more, err := c.chunk(ctx, start, limit, filter, chunkRows)
 	if err != nil || len(rows) == 0 {
 		return found{}, more, err
 	}

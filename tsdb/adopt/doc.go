@@ -17,7 +17,7 @@
 // for what is promised about writes during the copy.
 //
 // A copy writes points only, of one dataset, through the store's usual checks. It never writes to the foreign table. To undo
-// it, delete the dataset (tenants.Remove).
+// it, delete the dataset (tenants.Remove), if it has no other points.
 package adopt
 
 import (
@@ -35,6 +35,6 @@ var (
 	// ErrKeyOrder: the foreign table's row key does not allow this read, because its rows are not stored by entity and then by time.
 	// The error says why.
 	ErrKeyOrder = errtype.New("adopt.ErrKeyOrder", "adopt: the row key does not allow this read")
-	// ErrState: the state belongs to another mapping, table or dataset.
+	// ErrState: the state belongs to another mapping, other tables, or a dataset that was deleted.
 	ErrState = errtype.New("adopt.ErrState", "adopt: the state is of another copy")
 )

@@ -86,9 +86,9 @@ const (
 	chunkBytes = 4 << 20
 )
 
-// chunk reads rows from a key on, up to the bounds. It returns false if these were the last ones before the limit; an empty limit is the
-// end of the table.
-func (s *Source) chunk(ctx context.Context, start, limit string, filter bigtable.Filter) (rows []*bt.Row, more bool, err error) {
+// chunk reads rows from a key on, up to the bounds and to most rows. It returns false if these were the last ones before the limit; an
+// empty limit is the end of the table.
+func (s *Source) chunk(ctx context.Context, start, limit string, filter bigtable.Filter, most int) (rows []*bt.Row, more bool, err error) {
 	rng := bigtable.InfiniteRange(start)
 	if limit != "" {
 		if start >= limit {
@@ -97,14 +97,14 @@ func (s *Source) chunk(ctx context.Context, start, limit string, filter bigtable
 		rng = bigtable.NewRange(start, limit)
 	}
 	cells, bytes := 0, 0
-	err = s.t.Read(ctx, bt.Scan{Rows: rng, Filter: filter, Limit: chunkRows, Long: true}, func(row *bt.Row) bool {
+	err = s.t.Read(ctx, bt.Scan{Rows: rng, Filter: filter, Limit: int64(most), Long: true}, func(row *bt.Row) bool {
 		row = row.Clone()
 		rows = append(rows, row)
 		cells += len(row.Cells())
 		for _, c := range row.Cells() {
 			bytes += len(c.Value)
 		}
-		more = len(rows) == chunkRows || cells >= chunkCells || bytes >= chunkBytes
+		more = len(rows) == most || cells >= chunkCells || bytes >= chunkBytes
 		return !more
 	})
 	return rows, more, err
@@ -164,6 +164,8 @@ type target struct {
 	shape     *dataset.Dataset
 	precision rowkey.Precision
 	class     string
+	found     bool   // the store has the dataset
+	from, at  string // the full names of the foreign table and of the store's; empty if not known
 
 	mu      sync.Mutex
 	tenants map[tenant.ID]*tenantTarget
@@ -178,9 +180,8 @@ type tenantTarget struct {
 // maxTenants bounds the tenants that a target holds in memory.
 const maxTenants = 10_000
 
-// open returns the dataset of a mapping in a store. With create, it creates a dataset that the store does not have; else it returns what
-// would be created.
-func (s *Source) open(ctx context.Context, store *tsdb.Store, create bool) (*target, error) {
+// open returns the dataset of a mapping in a store, or what would be created.
+func (s *Source) open(ctx context.Context, store *tsdb.Store) (*target, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -189,17 +190,22 @@ func (s *Source) open(ctx context.Context, store *tsdb.Store, create bool) (*tar
 		return nil, err
 	}
 	to := &target{m: s.m, in: in, entry: s.m.dataset, tenants: map[tenant.ID]*tenantTarget{}}
+	if to.from, err = pathOf(ctx, s.t); err == nil {
+		to.at, err = pathOf(ctx, in.Whole)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if to.from != "" && to.from == to.at {
+		return nil, invalid.New(ErrInvalid, "table", invalid.Quote(to.from), "a table of another program: this one is the store's")
+	}
 	st, err := catalog.Load(ctx, in.Whole, []string{to.entry.Name})
 	if err = in.Explain(err); err != nil && !errors.Is(err, tsdb.ErrNoTable) {
 		return nil, err
 	}
 	if found, ok := st.Datasets[to.entry.Name]; ok {
-		to.entry = found.Dataset
+		to.found, to.entry = true, found.Dataset
 		if err := s.m.fits(&to.entry); err != nil {
-			return nil, err
-		}
-	} else if create {
-		if err := in.Ensure(ctx, []catalog.Dataset{to.entry}); err != nil {
 			return nil, err
 		}
 	}
@@ -211,6 +217,23 @@ func (s *Source) open(ctx context.Context, store *tsdb.Store, create bool) (*tar
 		to.class = to.entry.Classes[0].Name
 	}
 	return to, nil
+}
+
+// pathOf returns a table's full name, or "" if its client does not say it.
+func pathOf(ctx context.Context, t *bt.Table) (string, error) {
+	name, err := t.Path(ctx)
+	if errors.Is(err, bt.ErrUnguarded) {
+		return "", nil
+	}
+	return name, err
+}
+
+// create creates the dataset if the store does not have it.
+func (to *target) create(ctx context.Context) error {
+	if to.found {
+		return nil
+	}
+	return to.in.Ensure(ctx, []catalog.Dataset{to.entry})
 }
 
 // fits returns an error if the store's dataset cannot hold the mapping's points.

@@ -14,6 +14,9 @@ type State struct {
 	// Mapping identifies the text of the mapping file, and Dataset is where points are copied to.
 	Mapping string `json:"mapping"`
 	Dataset string `json:"dataset"`
+	// Source and Store are the full names of the foreign table and of the store's. A name is empty if the client lacks tsdb.DialOptions.
+	Source string `json:"source,omitempty"`
+	Store  string `json:"store,omitempty"`
 	// Pass is 1 for the copy of the whole table, and more for passes that catch up.
 	Pass int `json:"pass"`
 	// Started is when the pass was started, by the store's clock. Since is when the pass before it was, or nil in the first.
@@ -67,6 +70,9 @@ func (s *State) check() error {
 		if !bytes.Equal(r.Start, next) || r.End == nil && i < len(s.Ranges)-1 {
 			return fmt.Errorf("%w: its range %d does not begin where the one before it ends", ErrState, i)
 		}
+		if r.After != nil && (bytes.Compare(r.After, r.Start) < 0 || len(r.End) > 0 && bytes.Compare(r.After, r.End) >= 0) {
+			return fmt.Errorf("%w: the last key of its range %d is outside of the range", ErrState, i)
+		}
 		next = r.End
 	}
 	if next != nil || len(s.Ranges) == 0 {
@@ -76,6 +82,11 @@ func (s *State) check() error {
 		s.Skipped = map[string]int64{}
 	}
 	return nil
+}
+
+// begun reports whether rows were copied.
+func (s *State) begun() bool {
+	return s.Pass > 1 || slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Done || r.After != nil })
 }
 
 // next begins another pass.

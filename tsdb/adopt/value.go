@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -161,13 +163,12 @@ func (e encoding) payload(v []byte) ([]byte, error) {
 // fields appends the fields of a record that a cell holds: one, or for a JSON object one for each of its members.
 func (e encoding) fields(to []codec.Field, name string, v []byte) ([]codec.Field, error) {
 	if e == asJSON {
-		var x any
-		d := json.NewDecoder(strings.NewReader(string(v)))
-		d.UseNumber()
-		if !json.Valid(v) || !utf8.Valid(v) || d.Decode(&x) != nil {
+		if !json.Valid(v) || !utf8.Valid(v) || halfSurrogate(v) {
 			return to, fmt.Errorf("%q; want JSON in UTF-8", sample(v))
 		}
-		return jsonFields(to, name, x)
+		d := json.NewDecoder(bytes.NewReader(v))
+		d.UseNumber()
+		return jsonFields(to, name, d)
 	}
 	x, err := e.value(v)
 	if err != nil {
@@ -225,37 +226,102 @@ func number(text string) (codec.Value, error) {
 	return codec.Float(f), nil
 }
 
-// jsonFields appends the fields of a JSON value. Names of members are joined by dots; null is no field.
-func jsonFields(to []codec.Field, name string, x any) (_ []codec.Field, err error) {
+// jsonFields appends the fields of the next JSON value. Names of members are joined by dots; null is no field. Names and fields are bounded
+// while they are read, as a record bounds them: those of nested objects could be many times as large as the text.
+func jsonFields(to []codec.Field, name string, d *json.Decoder) (_ []codec.Field, err error) {
+	token, err := d.Token()
+	if err != nil {
+		return to, err
+	}
 	var v codec.Value
-	switch x := x.(type) {
+	switch x := token.(type) {
 	case nil:
 		return to, nil
-	case map[string]any:
-		for member, of := range x {
-			if name != "" {
-				member = name + "." + member
-			}
-			if to, err = jsonFields(to, member, of); err != nil {
-				return to, err
-			}
+	case json.Delim:
+		if x == '{' {
+			return memberFields(to, name, d)
 		}
-		return to, nil
+		return to, fmt.Errorf("%s is an array; want value: {as: json} instead of fields, which keeps JSON as it is", memberTitle(name))
 	case json.Number:
 		if v, err = number(x.String()); err != nil {
-			return to, fmt.Errorf("%s is %w", name, err)
+			return to, fmt.Errorf("%s is %w", memberTitle(name), err)
 		}
 	case string:
 		v = codec.Str(x)
 	case bool:
 		v = codec.Bool(x)
-	default:
-		return to, fmt.Errorf("%s is an array; want value: {as: json} instead of fields, which keeps JSON as it is", name)
 	}
-	if name == "" {
+	switch {
+	case name == "":
 		return to, errors.New("JSON that is no object; want a name for its column")
+	case len(to) == codec.MaxFields:
+		return to, fmt.Errorf("more than %d fields", codec.MaxFields)
 	}
 	return append(to, codec.Field{Name: name, Value: v}), nil
+}
+
+// memberFields appends the fields of the members of an object, of which the first token is read.
+func memberFields(to []codec.Field, name string, d *json.Decoder) (_ []codec.Field, err error) {
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return to, err
+		}
+		member, _ := token.(string)
+		switch {
+		case member == "":
+			return to, fmt.Errorf("%s has a member without a name", memberTitle(name))
+		case seen[member]:
+			return to, fmt.Errorf("%s has the member %q twice", memberTitle(name), short(member))
+		}
+		seen[member] = true
+		if name != "" {
+			member = name + "." + member
+		}
+		if len(member) > codec.MaxFieldName {
+			return to, fmt.Errorf("%q is a name of %d bytes; want at most %d", short(member), len(member), codec.MaxFieldName)
+		}
+		if to, err = jsonFields(to, member, d); err != nil {
+			return to, err
+		}
+	}
+	_, err = d.Token() // the end of the object
+	return to, err
+}
+
+// memberTitle names a value for messages.
+func memberTitle(name string) string {
+	if name == "" {
+		return "the JSON"
+	}
+	return strconv.Quote(short(name))
+}
+
+// halfSurrogate reports whether valid JSON has an escape such as \ud800 that is no character, which a decoder replaces.
+func halfSurrogate(v []byte) bool {
+	escaped := func(at int) rune {
+		if at+6 > len(v) || v[at] != '\\' || v[at+1] != 'u' {
+			return 0
+		}
+		n, _ := strconv.ParseUint(string(v[at+2:at+6]), 16, 16)
+		return rune(n)
+	}
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' {
+			continue
+		}
+		c := escaped(i)
+		switch {
+		case !utf16.IsSurrogate(c):
+			i++ // what is escaped
+		case utf16.DecodeRune(c, escaped(i+6)) == utf8.RuneError:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
 }
 
 // sample returns the start of a value, for messages.

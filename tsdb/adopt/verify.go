@@ -41,9 +41,11 @@ type Verified struct {
 	// Ranges is how many ranges were compared, and Different are those that differ, up to 1,000.
 	Ranges    int         `json:"ranges"`
 	Different []Different `json:"different"`
-	// Skipped is what of the foreign table is no point, by the reasons of Unfit. Expiring is how many points of both sides together were
+	// Skipped is what of the foreign table is no point, by the reasons of Unfit. Refused is how many of them the mapping does not skip: a
+	// copy ends there. Expiring is how many points of both sides together were
 	// not compared, because they expire within an hour, or have expired.
 	Skipped  map[string]int64 `json:"skipped"`
+	Refused  int64            `json:"refused"`
 	Expiring int64            `json:"expiring"`
 }
 
@@ -59,8 +61,8 @@ type Different struct {
 	Examples []string `json:"examples,omitempty"`
 }
 
-// Same reports whether no range differs.
-func (v *Verified) Same() bool { return v != nil && len(v.Different) == 0 }
+// Same reports whether no range differs and nothing is refused.
+func (v *Verified) Same() bool { return v != nil && len(v.Different) == 0 && v.Refused == 0 }
 
 const (
 	maxRanges    = 1 << 16
@@ -71,17 +73,19 @@ const (
 
 // Verify compares the foreign table, as mapped, with the dataset: for each range of row keys the number of points, and a checksum of
 // their row keys, codec tags and payloads. It reads both as a whole, one after the other, so it is exact only while neither is written to; see
-// VerifyOptions.Before. If ranges differ, it reads both again to name some of the points.
+// VerifyOptions.Before. If ranges differ, it reads both again to name some of the points. Where row keys have the tenant, it compares the
+// tenants of which the foreign table has a row.
 //
 // The checksum of a range is the sum of the SHA-256 of its points, 128 bits of each, so the order in which they are read does not matter. It
-// detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges in memory, about 10 MiB.
+// detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges
+// in memory, about 10 MiB, and the names of the tenants.
 func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (_ *Verified, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptVerify, s.subject())
 	defer func() { op.End(err) }()
 	if err := errors.Join(s.check(), required(store)); err != nil {
 		return nil, err
 	}
-	to, err := s.open(ctx, store, false)
+	to, err := s.open(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -245,12 +249,15 @@ func (v *verifying) eachSource(ctx context.Context, visit visitPoint, count bool
 	wrong := func(u *Unfit) error {
 		if count {
 			v.out.Skipped[u.Reason]++
+			if !v.m.skips(u.Reason) {
+				v.out.Refused++
+			}
 		}
 		return nil
 	}
 	start, more := "", true
 	for more {
-		rows, next, err := v.chunk(ctx, start, "", nil)
+		rows, next, err := v.chunk(ctx, start, "", nil, chunkRows)
 		if err == nil {
 			err = ctxerr.Of(ctx)
 		}
