@@ -176,8 +176,8 @@ func TestAdoptFollow(t *testing.T) {
 		if err := <-ended; exitCode(err) != exitInterrupted {
 			t.Errorf("after Ctrl-C: %v, want the exit code %d\n%s", err, exitInterrupted, out)
 		}
-		if strings.Count(out, "Pass ") < 2 {
-			t.Errorf("it prints %s, want two passes or more", out)
+		if !strings.Contains(out, "Pass ") {
+			t.Errorf("it prints %s, want its passes", out)
 		}
 	}
 	var later int

@@ -194,7 +194,7 @@ func (c *crashTest) save() {
 	file := filepath.Join(c.broker.dir, "mosquitto.db")
 	before, _ := os.Stat(file)
 	saved := c.unsaved
-	if err := c.broker.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+	if err := c.broker.cmd.Process.Signal(savesState); err != nil {
 		c.t.Fatal(err)
 	}
 	eventually(c.t, func() bool {
