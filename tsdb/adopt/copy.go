@@ -71,6 +71,9 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 //     changes of older points, and deletions.
 //   - unknown: the same points, but the whole table is read.
 //
+// The start of a pass is a time of the store's clock, which must not be ahead by more than Overlap. If it was set back since then, the next
+// pass copies the whole table.
+//
 // So the copy is exact after the programs that write to the foreign table have stopped, a last pass has run, and Verify has found no difference.
 //
 // Something unfit ends the copy with an *Unfit, unless the mapping skips its reason. If a write fails, Copy ends with an error that
@@ -137,7 +140,9 @@ func (c *copying) begin(ctx context.Context) error {
 	if st.Complete() {
 		since := st.Started
 		st.next(now)
-		st.Since = &since
+		if st.Since = &since; since.After(now) { // the clock was ahead: what was written meanwhile has earlier times
+			st.Since = nil
+		}
 	}
 	return nil
 }

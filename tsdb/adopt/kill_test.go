@@ -168,13 +168,13 @@ func killCopies(t *testing.T, index int, l layout) {
 
 	// One goroutine writes to the foreign table all the time: new points, and the last ones again.
 	again := min(5, count)
-	writing, extra := make(chan struct{}), make(chan int)
+	writing, extra := make(chan struct{}), make(chan int, 1)
 	go func() {
 		n := 0
+		defer func() { extra <- n }() // also if a write fails, which ends this goroutine
 		for {
 			select {
 			case <-writing:
-				extra <- n
 				return
 			default:
 			}
@@ -198,6 +198,9 @@ func killCopies(t *testing.T, index int, l layout) {
 	}
 	close(writing)
 	more := <-extra
+	if t.Failed() {
+		t.FailNow()
+	}
 	c.run(0, true)
 	took := time.Since(start)
 
@@ -244,6 +247,12 @@ func (c *killing) run(after time.Duration, finish bool) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	most := time.Minute + time.Duration(*rowsFlag)*time.Millisecond
+	hangs := time.AfterFunc(most, func() {
+		c.t.Errorf("the copying process does not end within %v", most)
+		_ = cmd.Process.Kill()
+	})
+	defer hangs.Stop()
 	var timer *time.Timer
 	firstPoints, firstAt := 0, time.Time{}
 	for lines := bufio.NewScanner(out); lines.Scan(); {

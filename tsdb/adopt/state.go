@@ -19,7 +19,8 @@ type State struct {
 	Store  string `json:"store,omitempty"`
 	// Pass is 1 for the copy of the whole table, and more for passes that catch up.
 	Pass int `json:"pass"`
-	// Started is when the pass was started, by the store's clock. Since is when the pass before it was, or nil in the first.
+	// Started is when the pass was started, by the store's clock. Since is when the pass before it was. It is nil in the first pass,
+	// and in one before which the clock was set back: they copy the whole table.
 	Started time.Time  `json:"started"`
 	Since   *time.Time `json:"since,omitempty"`
 	// Rows and Points are how many rows the pass has read and how many points it has written. After a crash some count twice.
