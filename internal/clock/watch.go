@@ -127,6 +127,17 @@ func (w *Watch) Earliest() time.Time {
 	return now.wall
 }
 
+// Latest returns the latest possible current time: use it for what must be kept for a while from now on.
+func (w *Watch) Latest() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, _ := w.judge()
+	if w.place == behind {
+		return w.high(now)
+	}
+	return now.wall
+}
+
 // High returns the latest trusted time, plus the time elapsed since.
 func (w *Watch) High() time.Time {
 	w.mu.Lock()

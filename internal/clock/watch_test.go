@@ -119,6 +119,9 @@ func TestBehind(t *testing.T) {
 	if got := w.High().Sub(m.wall); got != 3*year {
 		t.Errorf("High is %v above the clock, want three years", got)
 	}
+	if got := w.Latest().Sub(m.wall); got != 3*year {
+		t.Errorf("Latest is %v above the clock, want three years", got)
+	}
 	m.pass(time.Minute)
 	m.set(3 * year)
 	checkTrusted(t, w, true, "right again")
@@ -126,8 +129,14 @@ func TestBehind(t *testing.T) {
 	checkTrusted(t, w, true, "set back again")
 	m.pass(clock.Probation)
 	checkTrusted(t, w, true, "set back for long")
+	if !w.Latest().Equal(m.wall) {
+		t.Errorf("Latest is %v, want the clock's %v", w.Latest(), m.wall)
+	}
 	m.set(3 * year)
 	checkTrusted(t, w, false, "the lower time is the believed one by now")
+	if !w.Latest().Equal(m.wall) {
+		t.Errorf("Latest is %v while the clock is ahead, want the clock's %v", w.Latest(), m.wall)
+	}
 }
 
 // A clock that stands still, as in tests, may be moved by as much as has passed.

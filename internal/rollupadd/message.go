@@ -33,7 +33,9 @@ type Message struct {
 	Key   string
 	ID    string
 	Event Event
-	Clock func() time.Time // must never be ahead, because it decides what the row forgets
+	// Earliest must never be ahead of the time, because it decides what the row forgets. Latest must never be behind it: from then on the row
+	// remembers the message.
+	Earliest, Latest func() time.Time
 }
 
 // AddMessage adds the event of a message, unless the row has seen the message within the remembered time. It retries
@@ -85,13 +87,14 @@ type remembering struct {
 
 // try makes one attempt, and reports whether the event was added. The call ends unless try sets again.
 func (r *remembering) try(ctx context.Context) (added bool, err error) {
-	now := max(0, r.Clock().UnixMilli()) // before 1970 if nobody knows the time; a negative marker would be older than none
+	now := max(0, r.Earliest().UnixMilli())  // before 1970 if nobody knows the time; a negative marker would be older than none
+	mark := max(now, r.Latest().UnixMilli()) // else a message that comes while the clock is not trusted would be forgotten once it is
 	b := r.Batch()
 	b.Add(r.Event)
 	m, _ := b.Mutation()
 	row := r.Row(r.Event.Bucket)
 	m.DeleteCellsInColumn(r.control(), r.part+r.ID)
-	m.Set(r.control(), r.part+r.ID, r.timestamp(row, now), fmt.Appendf(nil, "%0*d%s", seenLen, now, r.nonce))
+	m.Set(r.control(), r.part+r.ID, r.timestamp(row, mark), fmt.Appendf(nil, "%0*d%s", seenLen, mark, r.nonce))
 	matched, out := r.table.Conditional(ctx, r.Key, r.seen(now), nil, m)
 	r.attempts += out.Attempts
 	r.maybeApplied = r.maybeApplied || out.State == bt.Unknown

@@ -51,6 +51,6 @@ func (a *MessageAdder[T]) Add(ctx context.Context, id string, e tsdb.Entity, t t
 	if err != nil {
 		return false, errorOf(rejected(err))
 	}
-	added, out := a.rollup.added.AddMessage(ctx, in.View, rollupadd.Message{Key: p.key, ID: id, Event: p.event, Clock: in.Time.Earliest})
+	added, out := a.rollup.added.AddMessage(ctx, in.View, rollupadd.Message{Key: p.key, ID: id, Event: p.event, Earliest: in.Time.Earliest, Latest: in.Time.Latest})
 	return added, errorOf(outcome(in, out))
 }

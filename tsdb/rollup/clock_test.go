@@ -229,3 +229,43 @@ func TestMessagesWithAClockAhead(t *testing.T) {
 		}
 	})
 }
+
+// TestMessagesAfterALongAbsence: a program that was away for days does not trust its clock at first. A message that it counts then is remembered from the
+// real time on: delivered again once the clock is trusted, it still counts once.
+func TestMessagesAfterALongAbsence(t *testing.T) {
+	clockBubble(t, func(t *testing.T) {
+		dir := t.TempDir()
+		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Hour})
+		schema := tsdb.MustDefine("ads", tsdb.Key("ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+		open := func() (*rollup.MessageAdder[view], func()) {
+			store, err := embedded.New(t.Context(), embedded.Options{Dir: dir, GCInterval: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Ensure(t.Context(), schema); err != nil {
+				t.Fatal(err)
+			}
+			return rollup.NewMessageAdder(r, schema.For(store, acme)), func() {
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		_, end := open()
+		end()
+		time.Sleep(3 * 24 * time.Hour)
+		in, end := open()
+		defer end()
+		at, ad := time.Now(), tsdb.NewEntity("7")
+		for minutes, want := range []bool{true, false, false, false} {
+			if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || added != want {
+				t.Errorf("%d minutes after the start: %v, %v; want %v", 6*minutes, added, err, want)
+			}
+			time.Sleep(6 * time.Minute)
+		}
+		time.Sleep(time.Hour)
+		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+			t.Errorf("delivered again after Remember: %v, %v; want true", added, err)
+		}
+	})
+}
