@@ -32,8 +32,8 @@ type ApplyOptions struct {
 }
 
 // Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and fails with ErrStale if a
-// family or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
-// together or not at all; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
+// family, a setting or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
+// together or not at all, and one all settings; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
 // family.
 //
 // If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing, and the
@@ -46,7 +46,7 @@ type ApplyOptions struct {
 // table: the next plan then shows drift.
 //
 // It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two
-// reads more if it lengthens a policy. It retries calls within the timeout of scans, and checks the result of a call whose response
+// reads more if it lengthens a policy, and one admin call more for settings of the table, for which it waits. It retries calls within the timeout of scans, and checks the result of a call whose response
 // was lost. The service may take up to a week to delete what has expired; readers that declare the policy stop seeing it at once.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})

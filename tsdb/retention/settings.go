@@ -242,18 +242,18 @@ func (a *applier) setSettings(ctx context.Context, items []Item) error {
 	return nil
 }
 
-// settingsError adds to the service's refusal what it may mean.
+// settingsError adds to the service's refusal of tiered storage what it may mean.
 func (a *applier) settingsError(err error, asked []Item) error {
-	what, hint := asked[0].Setting, ""
-	if len(asked) > 1 {
-		what = TieredStorage + " and the " + ChangeStream
+	var what []string
+	for _, i := range asked {
+		what = append(what, i.Setting)
 	}
+	hint := ""
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented:
-		hint = " (" + catalog.NeedsTiers + ")"
-		if asked[0].Setting == ChangeStream {
-			hint = " (an app profile of the table must not use row affinity or another routing that change streams exclude)"
+		if slices.Contains(what, TieredStorage) {
+			hint = " (" + TieredStorage + ": " + catalog.NeedsTiers + ")"
 		}
 	}
-	return fmt.Errorf("retention: change the %s of table %s%s: %w", what, a.Name, hint, err)
+	return fmt.Errorf("retention: change the %s of table %s%s: %w", strings.Join(what, " and the "), a.Name, hint, err)
 }
