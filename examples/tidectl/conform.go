@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -28,6 +29,9 @@ func (a *app) runConform(ctx context.Context, c *cli.Command) (err error) {
 	o := conform.Options{
 		Project: a.project, Instance: a.instance, Table: a.table, AppProfile: a.profile, ConditionalAppProfile: a.conditionalProfile,
 		Quick: c.Bool("quick"), RemoveLeftovers: c.Bool("remove-leftovers"),
+	}
+	if o.Table == os.Getenv("TIDEMARK_TABLE") { // that is a store's, which may not exist yet
+		o.Table = ""
 	}
 	switch {
 	case c.Args().Present():

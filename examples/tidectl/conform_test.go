@@ -48,6 +48,17 @@ func TestConform(t *testing.T) {
 	}
 }
 
+// TestConformLeavesTheStore: TIDEMARK_TABLE names a store's table. A run must not make and delete a table with this name.
+func TestConformLeavesTheStore(t *testing.T) {
+	t.Setenv("BIGTABLE_EMULATOR_HOST", hanging(t, nil))
+	t.Setenv("TIDEMARK_TABLE", "iot")
+	out, _, err := tidectl(t, t.Context(), "", "-o", "json", "--project", "p", "--instance", "i", "conform", "--quick")
+	var r conform.Report
+	if json.Unmarshal([]byte(out), &r) != nil || err != nil || !strings.HasPrefix(r.Table, "tidemark-conform-") {
+		t.Errorf("the run used the table %q, %v; want one of its own", r.Table, err)
+	}
+}
+
 // TestConformInterrupted: while the service hangs, the first Ctrl-C removes the table and prints what was seen, and the second one
 // ends the program at once.
 func TestConformInterrupted(t *testing.T) {

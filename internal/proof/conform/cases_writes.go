@@ -91,6 +91,12 @@ var writeTests = []test{
 		},
 	},
 	{
+		name: "outcomes/deleted cells", claim: "a deletion by timestamps has the start and not the end", source: dataAPI + "#mutation", want: "4000 1000",
+		see: func(e *env) (string, error) {
+			return e.timestamps(bigtable.PassAllFilter(), deleteCells(kept, "q", 2000, 4000))
+		},
+	},
+	{
 		name: "outcomes/retry info", claim: "an error of a request does not ask the SDK to repeat a refused write", source: "https://google.aip.dev/194", want: "no advice",
 		see: func(e *env) (string, error) {
 			err := e.write("r", setCell("nope", "q", 1000, nil))
@@ -100,6 +106,26 @@ var writeTests = []test{
 			return "no advice", nil
 		},
 	},
+}
+
+// timestamps writes four versions of a cell, then a mutation if there is one, and returns the timestamps that a filter passes, in order.
+func (e *env) timestamps(filter bigtable.Filter, then ...*bigtablepb.Mutation) (string, error) {
+	for _, at := range []int64{1000, 2000, 3000, 4000} {
+		if err := e.write("r", setCell(kept, "q", at, nil)); err != nil {
+			return "", err
+		}
+	}
+	if len(then) > 0 {
+		if err := e.write("r", then...); err != nil {
+			return "", err
+		}
+	}
+	r, err := e.open().ReadRow(e.ctx, e.prefix+"r", bigtable.RowFilter(filter))
+	var got []string
+	for _, c := range r[kept] {
+		got = append(got, fmt.Sprint(int64(c.Timestamp)))
+	}
+	return strings.Join(got, " "), err
 }
 
 // matching is a predicate that passes the cell of set if it has a value.
@@ -133,8 +159,10 @@ var conditionalTests = []test{
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			won, errs := 0, error(nil)
+			start := make(chan struct{})
 			for n := range 8 {
 				wg.Go(func() {
+					<-start
 					matched, err := e.conditional("r", nil, nil, []*bigtablepb.Mutation{set(fmt.Sprint(n))})
 					mu.Lock()
 					defer mu.Unlock()
@@ -145,6 +173,7 @@ var conditionalTests = []test{
 					}
 				})
 			}
+			close(start)
 			wg.Wait()
 			return fmt.Sprintf("%d of 8", won), errs
 		},

@@ -200,6 +200,20 @@ func tables(t *testing.T, s *local.Server) []string {
 // the next one, and removed if that is wanted.
 func TestScratchTable(t *testing.T) {
 	s := server(t)
+	// A table with a similar name is another program's.
+	similar, err := s.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := bigtable.NewAdminClient(t.Context(), "p", "i", option.WithGRPCConn(similar))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	const mine = "tidemark-conform-20260101"
+	if err := admin.CreateTable(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o := conform.Options{Project: "p", Instance: "i", Dial: s.Dial, Quick: true}
 	interrupted := o
@@ -212,7 +226,7 @@ func TestScratchTable(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(r.Results) != 5 {
 		t.Errorf("an interrupted run: %v", err)
 	}
-	if left := tables(t, s); len(left) > 0 {
+	if left := tables(t, s); !slices.Equal(left, []string{mine}) {
 		t.Errorf("an interrupted run leaves %v", left)
 	}
 	killed := o
@@ -236,8 +250,8 @@ func TestScratchTable(t *testing.T) {
 	if r, err = conform.Run(t.Context(), o); err != nil || !slices.Equal(r.Leftovers, []string{left}) {
 		t.Errorf("the next run finds %v, %v, want %s", r.Leftovers, err, left)
 	}
-	if still := tables(t, s); len(still) > 0 {
-		t.Errorf("the tables %v are left", still)
+	if still := tables(t, s); !slices.Equal(still, []string{mine}) {
+		t.Errorf("the tables %v are left, want %s alone", still, mine)
 	}
 }
 

@@ -66,9 +66,11 @@ func addAll(n int64) []*bigtablepb.Mutation {
 }
 
 // deleteRange deletes the cells of the column that add writes, at its timestamp.
-func deleteRange(family string) *bigtablepb.Mutation {
+func deleteRange(family string) *bigtablepb.Mutation { return deleteCells(family, "n", 1000, 2000) }
+
+func deleteCells(family, column string, start, end int64) *bigtablepb.Mutation {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
-		FamilyName: family, ColumnQualifier: []byte("n"), TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: 1000, EndTimestampMicros: 2000},
+		FamilyName: family, ColumnQualifier: []byte(column), TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: start, EndTimestampMicros: end},
 	}}}
 }
 

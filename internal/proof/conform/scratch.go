@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -13,19 +14,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// scratchPrefix begins the names of all tables that runs make.
+// scratchPrefix begins the names that runs choose for their tables, and scratchName matches them.
 const scratchPrefix = "tidemark-conform-"
+
+var scratchName = regexp.MustCompile(`^` + scratchPrefix + `\d{8}t\d{4}-[a-z2-7]{8}$`)
 
 // The families of the scratch table, in addition to those of a store.
 const (
 	plain  = "c_f"
+	kept   = "c_all" // all versions of cells
 	sums   = "c_sum"
 	mins   = "c_min"
 	maxs   = "c_max"
 	viewID = "conform"
 )
 
-// leftovers returns the tables of earlier runs, and of runs that are under way.
+// leftovers returns the tables of earlier runs, and of runs that are under way. Tables whose names were given are not among them.
 func (e *env) leftovers(ctx context.Context) ([]string, error) {
 	names, err := e.tables.Tables(ctx)
 	if err != nil {
@@ -33,7 +37,7 @@ func (e *env) leftovers(ctx context.Context) ([]string, error) {
 	}
 	var left []string
 	for _, name := range names {
-		if strings.HasPrefix(name, scratchPrefix) {
+		if scratchName.MatchString(name) {
 			left = append(left, name)
 		}
 	}
@@ -51,7 +55,7 @@ func (e *env) create(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	err := e.tables.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: name, ColumnFamilies: map[string]bigtable.Family{
-		plain: {GCPolicy: bigtable.MaxVersionsPolicy(1)},
+		plain: {GCPolicy: bigtable.MaxVersionsPolicy(1)}, kept: {GCPolicy: bigtable.NoGcPolicy()},
 	}})
 	switch {
 	case status.Code(err) == codes.AlreadyExists:
