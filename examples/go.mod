@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	cloud.google.com/go/bigtable v1.58.0
 	cloud.google.com/go/pubsub/v2 v2.5.1
+	github.com/cloudspannerecosystem/memefish v0.8.1
 	github.com/eclipse/paho.golang v0.23.0
 	github.com/influxdata/line-protocol/v2 v2.2.1
 	github.com/parquet-go/parquet-go v0.32.0

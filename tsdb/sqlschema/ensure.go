@@ -39,11 +39,12 @@ var bundleID = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]{0,49}$`)
 //   - A *tsdb.ConflictError if the bundle has a message, field or file that cannot be combined with the program's. It lists all.
 //   - tsdb.ErrNoAdmin if the store has no admin client, and tsdb.ErrNoTable if the table does not exist.
 //   - tsdb.ErrTenantMismatch if ctx carries a tenant: a bundle is shared by all tenants.
-//   - An error of the service, such as Unimplemented from an emulator without schema bundles.
+//   - An error of the service. The official emulator (bttest of the client's v1.58.0) has no schema bundles: it panics when it is asked
+//     for one, and ends. The embedded engine has them.
 //
 // Ensure needs the permissions bigtable.schemaBundles.get, and create and update if something is missing; roles/bigtable.admin
-// has them. It costs one admin call, and three more if something is missing. It retries temporary failures within the scan timeout. The data
-// is not read.
+// has them. It costs one admin call, and one more if something is missing. It retries temporary failures within the scan timeout. It reads
+// no rows. It is safe for concurrent use.
 func Ensure(ctx context.Context, store *tsdb.Store, bundle string, datasets ...tsdb.Dataset) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.SQLSchemaEnsure, telemetry.Subject{})
 	defer func() { op.End(err) }()
