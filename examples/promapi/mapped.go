@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -79,19 +78,18 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 		if len(f.texts) > 0 {
 			names = append(names, m.name+infoSuffix)
 		}
-		if len(m.rollups) == 0 {
-			continue
-		}
-		some := len(f.numbers)+len(f.texts) > 0
-		if !some { // its payloads cannot be read, or the tenant has none
-			entities, err := s.entitiesUnder(ctx, id, m, tsdb.AllEntities(), span{})
-			if err != nil {
-				return nil, err
+		for name, a := range m.rollups {
+			some := !a.events && len(f.numbers)+len(f.texts) > 0
+			if !some { // its payloads cannot be read, the tenant has none, or events are added, which need not be points
+				entities, err := s.entitiesUnder(ctx, id, m, a, tsdb.AllEntities(), span{})
+				if err != nil {
+					return nil, err
+				}
+				some = len(entities) > 0
 			}
-			some = len(entities) > 0
-		}
-		if some {
-			names = slices.AppendSeq(names, maps.Keys(m.rollups))
+			if some {
+				names = append(names, name)
+			}
 		}
 	}
 	return names, nil
@@ -157,7 +155,7 @@ func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matc
 	prefixes, depth := m.prefixes(matchers)
 	for _, p := range prefixes {
 		part, err := s.series.get(ctx, id, name+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
-			entities, err := s.entitiesUnder(ctx, id, m.mapped, p, when)
+			entities, err := s.entitiesUnder(ctx, id, m.mapped, m.aggregate, p, when)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -178,23 +176,32 @@ func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matc
 	return all, nil
 }
 
-// entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys.
-func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, p tsdb.Prefix, when span) ([]*series, error) {
+// entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys. For an aggregate of events
+// they are those that have events.
+func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, a *aggregate, p tsdb.Prefix, when span) ([]*series, error) {
 	if when.ends() {
-		all, err := s.entitiesUnder(ctx, id, m, p, span{})
+		all, err := s.entitiesUnder(ctx, id, m, a, p, span{})
 		if err != nil {
 			return nil, err
 		}
 		when = when.of(len(all))
 	}
-	return s.entities.get(ctx, id, m.of+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
+	repo, of := m.entities.For(s.store, id), m.of
+	if a != nil && a.events {
+		of += "\x00" + a.rollup.Name()
+	}
+	return s.entities.get(ctx, id, of+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
 		var all []*series
 		parts, into := make([]string, len(m.labels)), make([]any, len(m.labels))
 		for i := range parts {
 			into[i] = &parts[i]
 		}
 		b := labels.NewScratchBuilder(len(parts))
-		for e, err := range entitiesIn(ctx, m.entities.For(s.store, id), p, when) {
+		found := entitiesIn(ctx, repo, p, when)
+		if a != nil && a.events {
+			found = rollup.For(a.rollup, repo).Entities(ctx, p)
+		}
+		for e, err := range found {
 			if err != nil {
 				return nil, 0, err
 			}

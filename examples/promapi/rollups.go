@@ -15,7 +15,8 @@ import (
 // aggregate is one aggregate of one measure of a rollup: a metric such as trucks:speed_kmh:avg_1h.
 type aggregate struct {
 	rollup  *rollup.Rollup[struct{}]
-	measure int // -1 for the number of points
+	events  bool // events are added to it, which need not be points
+	measure int  // -1 for the number of points
 	needs   window.Aggregates
 	value   func(window.Summary) float64
 }
@@ -54,8 +55,9 @@ func (m *mapped) addRollups() (err error) {
 			continue
 		}
 		width := promName(shortWidth(of.Every))
+		events := of.Kind != "derived"
 		if len(of.Measures) == 0 {
-			if err := m.addAggregate(m.name+":count_"+width, &aggregate{rollup: r, measure: -1}); err != nil {
+			if err := m.addAggregate(m.name+":count_"+width, &aggregate{rollup: r, events: events, measure: -1}); err != nil {
 				return err
 			}
 		}
@@ -69,7 +71,7 @@ func (m *mapped) addRollups() (err error) {
 					continue
 				}
 				name := fmt.Sprintf("%s:%s:%s_%s", m.name, promName(measure.Name), a.suffix, width)
-				if err := m.addAggregate(name, &aggregate{r, i, a.needs, a.value}); err != nil {
+				if err := m.addAggregate(name, &aggregate{r, events, i, a.needs, a.value}); err != nil {
 					return err
 				}
 			}

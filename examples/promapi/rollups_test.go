@@ -96,6 +96,49 @@ func TestRollups(t *testing.T) {
 	}
 }
 
+// TestEventsWithoutPoints: the series of a rollup of events are those of entities that have events, also where nothing is stored as a point.
+func TestEventsWithoutPoints(t *testing.T) {
+	number := func(v float64) (float64, bool) { return v, true }
+	views := rollup.MustDefine("views", window.Every(30*time.Minute), []rollup.Measure[float64]{{Name: "s", Of: number, Max: 1e6}}, rollup.Options{Mode: rollup.Once})
+	counts := rollup.MustDefine("counts", window.Every(time.Hour), []rollup.Measure[float64](nil), rollup.Options{})
+	pages := tsdb.MustDefine("pages", tsdb.Key("app", "page"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{counts, views}})
+	now := time.UnixMilli(start0)
+	prom, err := defineProm(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, prom, pages)
+	add := func(id tenant.ID, e tsdb.Entity) {
+		t.Helper()
+		if err := rollup.NewOnceAdder(views, pages.For(store, id)).Add(t.Context(), e, now, 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(acme, tsdb.NewEntity("shop", "start"))
+	add(acme, tsdb.NewEntity("blog", "news"))
+	add(tenant.MustParse("globex"), tsdb.NewEntity("shop", "secret"))
+	now = now.Add(time.Hour)
+	s := over(t, store, prom, tsdb.WriterOptions{}, someLimits, shown(t, store, nil))
+	at := fmt.Sprint(start0/1000 + 1800)
+	for _, c := range []struct {
+		path, want string
+		pairs      []string
+	}{
+		{"series", `[{"__name__":"pages:s:max_30m","app":"blog","page":"news"},{"__name__":"pages:s:max_30m","app":"shop","page":"start"}]`, []string{"match[]", "pages:s:max_30m"}},
+		{"series", `[{"__name__":"pages:s:max_30m","app":"shop","page":"start"}]`, []string{"match[]", `pages:s:max_30m{app="shop"}`}},
+		{"label/page/values", `["news","start"]`, nil},
+		{"query", `"value":[` + at + `,"7"]`, []string{"query", `pages:s:max_30m{page="news"}`, "time", at}},
+		{"query", `"value":[` + at + `,"2"]`, []string{"query", `count(pages:s:max_30m)`, "time", at}},
+	} {
+		if status, got := s.get(c.path, c.pairs...); status != http.StatusOK || !strings.Contains(got, c.want) {
+			t.Errorf("%s %q: %d %s, want %s", c.path, c.pairs, status, got, c.want)
+		}
+	}
+	if _, names := s.get("label/__name__/values"); !strings.Contains(names, `"pages:s:max_30m"`) || strings.Contains(names, "pages:count_1h") {
+		t.Errorf("the names are %s; want those of the events, and not those of the points, of which there are none", names)
+	}
+}
+
 // TestKindsOfRollups: changes are shown only if the number before the bucket is known; rollups of events and those that only count, too.
 func TestKindsOfRollups(t *testing.T) {
 	number := func(v float64) (float64, bool) { return v, true }

@@ -168,6 +168,9 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.RollupTotal: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Total(ctx, roof, tsdb.AllTime()))
 	},
+	telemetry.RollupEntities: func(ctx context.Context, w *world) error {
+		return last(rollup.For(hour, w.repo).Entities(ctx, tsdb.AllEntities()))
+	},
 	telemetry.RollupRebuild: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}))
 	},
@@ -257,7 +260,7 @@ func last[T any](seq func(func(T, error) bool)) (err error) {
 // absent are the operations above that find nothing, which is not an error.
 var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 
-// rows is how many rows the reads above return.
+// rows is how many rows the reads above return. Nothing is stored of the rollups, so rollup.Entities returns none.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
@@ -382,7 +385,7 @@ func TestEachOperationInFailure(t *testing.T) {
 				return // see TestUpkeepFails
 			}
 			switch name {
-			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupMany, telemetry.RollupTotal, telemetry.RollupRebuild:
+			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupMany, telemetry.RollupTotal, telemetry.RollupEntities, telemetry.RollupRebuild:
 				_ = examples[name](t.Context(), w) // so that the store has read the catalogue
 				w.forget()
 			}

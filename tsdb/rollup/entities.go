@@ -13,8 +13,64 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
+
+// Entities returns the entities below a prefix that have a visible row of the rollup, or all of the tenant for tsdb.AllEntities, as a
+// sequence. tsdb.Repository.Entities returns those that have points; the two differ for rollups of events that are not stored as points.
+// Rows hold several buckets. A row counts until its last bucket has expired, and also if it holds no bucket with numbers.
+//
+// The order is that of tsdb.Entity.Compare, or in a salted dataset that order within each salt. Each loop reads from the table; leaving
+// the loop ends the read. An error is the last pair: ErrInvalid for the zero Prefix, or one that no entity of the dataset can have.
+//
+// It costs a request for each 1,000 rows, and one for each entity with 8 rows or more, of which the others are skipped; the service sends
+// no values. The scan timeout bounds the whole loop, including the time that the loop's body takes.
+func (r *Reader[T]) Entities(ctx context.Context, p tsdb.Prefix) iter.Seq2[tsdb.Entity, error] {
+	return func(yield func(tsdb.Entity, error) bool) {
+		ctx, op := r.begin(ctx, telemetry.RollupEntities)
+		found := 0
+		var failed error
+		defer func() {
+			op.Returned(found)
+			op.End(failed)
+		}()
+		l, ranges, err := r.below(ctx, p)
+		if err != nil {
+			failed = err
+			yield(tsdb.Entity{}, err)
+			return
+		}
+		ctx, cancel := l.table.Bound(ctx, true)
+		defer cancel()
+		for path, err := range l.paths(ctx, ranges, "", l.oldest(l.in.Clock())) {
+			if failed = err; err != nil {
+				yield(tsdb.Entity{}, err)
+				return
+			}
+			found++
+			if !yield(entityAt(path), nil) {
+				return
+			}
+		}
+	}
+}
+
+// below returns the level to read and the ranges of its rows below a prefix.
+func (r *Reader[T]) below(ctx context.Context, p tsdb.Prefix) (*level[T], []rowkey.Range, error) {
+	l, err := r.level(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p == (tsdb.Prefix{}) {
+		return nil, nil, invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
+	}
+	path := inside.PathOf(p)
+	if err := l.in.Space.CheckPrefix(path); err != nil {
+		return nil, nil, err
+	}
+	return l, l.at.Rows.Under(path), nil
+}
 
 // A rebuild has two halves: entities that have points, then entities that have only rows of the rollup.
 // Rebuilt.Resume holds the half and the last path.
@@ -45,7 +101,7 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 			after = ""
 		}
 		under := l.at.Rows.Under(inside.PathOf(p))
-		for path, err := range l.paths(ctx, under, after) {
+		for path, err := range l.paths(ctx, under, after, 0) {
 			e := entityAt(path)
 			if err == nil {
 				if _, err = l.repo.Latest(ctx, e); err == nil {
@@ -65,8 +121,14 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 	}
 }
 
-// paths returns the entities after a path that have rows of the rollup in ranges. It sends one request per entity.
-func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string) iter.Seq2[string, error] {
+// pageRows is how many rows a request for entities returns, and mostOfOne how many of one entity it reads before it skips the others.
+const (
+	pageRows  = 1000
+	mostOfOne = 8
+)
+
+// paths returns the entities after a path that have rows of the rollup in ranges, the newest of which ends after oldest.
+func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string, oldest int64) iter.Seq2[string, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(string, error) bool) {
 		for _, rng := range ranges {
@@ -79,28 +141,40 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 					rng.Start = behind
 				}
 			}
-			for !rng.Empty() {
-				found := ""
-				err := l.scan(ctx, rng, filter, 1, false, func(row *bt.Row) (bool, error) {
-					found = row.Key()
-					return true, nil
+			for last := ""; !rng.Empty(); {
+				var page []string
+				rows, ofLast, rest := 0, 0, rng
+				rest.Start = rest.Limit
+				err := l.scan(ctx, rng, filter, pageRows, false, func(row *bt.Row) (bool, error) {
+					if rows++; rows == pageRows {
+						rest = rng.After(row.Key())
+					}
+					path, start, ok := l.at.Rows.Split(row.Key())
+					if !ok {
+						return true, nil
+					}
+					if path != last {
+						last, ofLast = path, 0
+						if start+l.entry.Span > oldest { // the newest row is the first one
+							page = append(page, path)
+						}
+					}
+					if ofLast++; ofLast == mostOfOne {
+						rest = rng
+						rest.Start = l.at.Rows.Entity(path, 0, math.MaxInt64).Limit
+					}
+					return ofLast < mostOfOne, nil
 				})
 				if err != nil {
 					yield("", err)
 					return
 				}
-				if found == "" {
-					break
+				for _, path := range page {
+					if !yield(path, nil) {
+						return
+					}
 				}
-				path, _, ok := l.at.Rows.Split(found)
-				if !ok {
-					rng = rng.After(found)
-					continue
-				}
-				if !yield(path, nil) {
-					return
-				}
-				rng.Start = l.at.Rows.Entity(path, 0, math.MaxInt64).Limit
+				rng = rest
 			}
 		}
 	}

@@ -109,3 +109,24 @@ func ExampleOnceAdder() {
 	// rejected
 	// true
 }
+
+// Events that are not stored as points have entities, too.
+func ExampleReader_Entities() {
+	ctx := context.Background()
+	day, views := dailyViews(rollup.Once)
+	store, _, end := exampleStore(views)
+	defer end()
+	repo := views.For(store, tenant.MustParse("acme"))
+	in := rollup.NewOnceAdder(day, repo)
+	for _, address := range []string{"192.0.2.1", "192.0.2.7", "192.0.2.1"} {
+		if err := in.Add(ctx, tsdb.NewEntity(address), time.Now(), Click{Cents: 1.25}); err != nil {
+			panic(err)
+		}
+	}
+	for e, err := range rollup.For(day, repo).Entities(ctx, tsdb.AllEntities()) {
+		fmt.Println(e, err)
+	}
+	// Output:
+	// 192.0.2.1 <nil>
+	// 192.0.2.7 <nil>
+}

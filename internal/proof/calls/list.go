@@ -84,6 +84,7 @@ var List = []Call{
 	{Func: (*rollup.Reader[int]).Latest, Tenants: One, Operation: "rollup.Latest"},
 	{Func: (*rollup.Reader[int]).Many, Tenants: One, Operation: "rollup.Many"},
 	{Func: (*rollup.Reader[int]).Total, Tenants: One, Operation: "rollup.Total"},
+	{Func: (*rollup.Reader[int]).Entities, Tenants: One, Operation: "rollup.Entities"},
 	{Func: (*rollup.Reader[int]).Rebuild, Tenants: One, Operation: "rollup.Rebuild"},
 	{Func: rollup.NewWorker, Free: "returns a worker"},
 	{Func: (*rollup.Worker).Pass, Tenants: All, Operation: "rollup.Pass"},
