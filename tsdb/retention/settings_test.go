@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -297,4 +298,28 @@ func TestSettingChangedAtOnce(t *testing.T) {
 	if !errors.Is(err, retention.ErrStale) || !strings.Contains(err.Error(), "cold after 77d") {
 		t.Errorf("Apply: %v, want ErrStale", err)
 	}
+}
+
+// TestColdAfter compares what plans record of ages in the catalogue with a golden file: plans of other versions derive the
+// table's age from it.
+func TestColdAfter(t *testing.T) {
+	d90, keep := days("d90", 90), class("keep", gc.Never())
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, define(t, "readings", cold(d90, 30), hourly(cold(keep, 365))))
+	var got strings.Builder
+	for _, step := range []struct {
+		name   string
+		schema tsdb.Dataset
+	}{
+		{"as it was made", nil},
+		{"another age", define(t, "readings", cold(d90, 45), hourly(cold(keep, 365)))},
+		{"one class less", define(t, "readings", d90, hourly(cold(keep, 365)))},
+		{"one class more", define(t, "readings", d90, choice(cold(class("long", gc.Never()), 40)), hourly(cold(keep, 365)))},
+		{"none", define(t, "readings", d90, choice(class("long", gc.Never())), hourly(keep))},
+	} {
+		if step.schema != nil {
+			apply(t, store, plan(t, store, step.schema))
+		}
+		fmt.Fprintf(&got, "%s\n  %q\n", step.name, catalogue(t, table)["!dataset#readings _sys:json"])
+	}
+	golden(t, "cold_after.golden", []byte(got.String()))
 }
