@@ -89,6 +89,9 @@ func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) 
 	if err != nil {
 		return opts.State, err
 	}
+	if s.m.tenant.String() == draftTenant {
+		return opts.State, invalid.New(ErrInvalid, "tenant", draftTenant+", as Describe drafts it", "the tenant whose points these are")
+	}
 	to, err := s.open(ctx, store)
 	if err != nil {
 		return opts.State, err

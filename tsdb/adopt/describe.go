@@ -21,6 +21,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
+// draftTenant is the tenant of a draft. A copy refuses it.
+const draftTenant = "change-me"
+
 // The bounds of a sample.
 const (
 	sampleRanges = 20
@@ -296,7 +299,7 @@ func (d *draft) text() []byte {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# A draft from %d rows. Change what is wrong, then run: tidectl adopt check FILE", len(d.rows))
 	line("table: %s", quoted(d.name))
-	line("tenant: change-me # whose points these are; or name a part of the key tenant")
+	line("tenant: %s # whose points these are; or name a part of the key tenant", draftTenant)
 	line("dataset:\n  name: %s", quoted(unnamed.ReplaceAllString(d.name[:min(len(d.name), 32)], "_")))
 	line("  # retention: d90=maxage=90d # by default points never expire")
 	line("key:\n  separator: %s\n  parts: [%s] # such as %s", quoted(d.sep), strings.Join(d.parts, ", "), strconv.Quote(short(d.rows[0])))

@@ -84,6 +84,9 @@ func TestDescribe(t *testing.T) {
 			if report.Points != devices*perDevice || !report.Oldest.Equal(at(0)) || report.Refused() {
 				t.Errorf("the draft gives %+v, want %d points from %s on\n%s", report, devices*perDevice, at(0), text)
 			}
+			if _, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{}); !errors.Is(err, adopt.ErrInvalid) || !strings.Contains(err.Error(), "change-me") {
+				t.Errorf("Copy for the tenant of the draft = %v, want ErrInvalid", err)
+			}
 		})
 	}
 }
