@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -134,7 +133,7 @@ func (a *app) foreignTable(ctx context.Context, project, instance, table, profil
 	if project == "" || instance == "" {
 		return nil, nil, usageError{errors.New("no foreign table: give --project and --instance, or name them in the mapping file")}
 	}
-	opts, err := foreignOptions()
+	opts, err := connection(tsdb.DialOptions()...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,21 +278,26 @@ func readState(name string) (state adopt.State, err error) {
 	return state, nil
 }
 
-// saveState replaces the file with the progress as a whole, so that a crash leaves the state before or the one after.
+// saveState replaces the file with the progress as a whole, so that a crash leaves the state before or the one after, also if two
+// copies use one file.
 func saveState(name string, state adopt.State) error {
 	text, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}
-	err = writePrivate(name+".new", func(w io.Writer) error {
-		_, err := w.Write(text)
-		if f, ok := w.(*os.File); ok && err == nil {
-			err = f.Sync()
-		}
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.new") // with mode 0600
+	if err != nil {
 		return err
-	})
+	}
+	_, err = file.Write(text)
 	if err == nil {
-		err = os.Rename(name+".new", filepath.Clean(name))
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), filepath.Clean(name))
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
 	}
 	return err
 }

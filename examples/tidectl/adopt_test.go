@@ -13,6 +13,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -49,12 +50,12 @@ func newForeign(t *testing.T) *foreign {
 		f.ok(<-served)
 	})
 	t.Setenv("BIGTABLE_EMULATOR_HOST", lis.Addr().String())
-	opts, err := foreignOptions()
+	opts, err := connection(tsdb.DialOptions()...)
 	f.ok(err)
 	client, err := bigtable.NewClientWithConfig(ctx, embedded.Project, embedded.Instance, bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}, opts...)
 	f.ok(err)
 	t.Cleanup(func() { client.Close() })
-	adminOpts, err := foreignOptions()
+	adminOpts, err := connection(tsdb.DialOptions()...)
 	f.ok(err)
 	admin, err := bigtable.NewAdminClient(ctx, embedded.Project, embedded.Instance, adminOpts...)
 	f.ok(err)

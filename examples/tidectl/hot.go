@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +17,6 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"github.com/urfave/cli/v3"
 	"google.golang.org/api/iterator"
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tidemark-go/tidemark/tenant"
@@ -127,18 +122,11 @@ func (a *app) showHot(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// emulatorScheme is what a client may have before an emulator's address.
-var emulatorScheme = regexp.MustCompile(`^(http://|https://|passthrough:///)`)
-
 // instanceAdmin connects to the service that knows clusters and tablets.
 func instanceAdmin(ctx context.Context) (*admin.BigtableInstanceAdminClient, error) {
-	var opts []option.ClientOption
-	if host := os.Getenv("BIGTABLE_EMULATOR_HOST"); host != "" {
-		conn, err := grpc.NewClient("passthrough:///"+emulatorScheme.ReplaceAllString(host, ""), grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, option.WithGRPCConn(conn)) // closing the client closes it
+	opts, err := connection()
+	if err != nil {
+		return nil, err
 	}
 	return admin.NewBigtableInstanceAdminClient(ctx, opts...)
 }

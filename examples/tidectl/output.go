@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,7 +24,22 @@ func (a *app) print(v any, text func(w *tabwriter.Writer)) error {
 }
 
 // say prints a remark to standard error, apart from the result.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.std.err, format+"\n", args...) }
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintln(a.std.err, clean(fmt.Sprintf(format, args...)))
+}
+
+// clean returns a text of lines with all characters escaped that a terminal obeys: errors may hold names from files and services.
+func clean(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c == '\n' || c == '\t' || strconv.IsPrint(c) {
+			b.WriteRune(c)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(c), "'"))
+		}
+	}
+	return b.String()
+}
 
 func terminal(v any) bool {
 	f, ok := v.(*os.File)
