@@ -134,11 +134,14 @@ func (q *Buffer) scheduleRetry(items []*Item, tries int, now time.Time, r Report
 		heap.Push(&q.retries, &group{items: items[half:], at: now, free: true})
 		return
 	}
-	if r.Down { // the governor decides when the next request goes
-		heap.Push(&q.retries, &group{items: items, tries: tries, at: now})
-		return
-	}
 	wait := max(min(r.Wait, longestWait), pause(tries))
+	if r.Down { // the governor decides when the next request goes
+		wait = 0
+		if !slices.ContainsFunc(items, func(it *Item) bool { return it.Wait > 0 }) {
+			heap.Push(&q.retries, &group{items: items, tries: tries, at: now})
+			return
+		}
+	}
 	slices.SortStableFunc(items, func(a, b *Item) int { return cmp.Or(strings.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Wait, b.Wait)) })
 	for len(items) > 0 {
 		n := 1
