@@ -103,7 +103,7 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		return noRows{ctx: ctx}, nil
 	}
 	if rec.limit != nil {
-		ctx = announceRateLimit(ctx)
+		ctx = AnnounceRateLimit(ctx)
 	}
 	stream, err := watched(ctx, desc, cc, method, streamer, rec, opts)
 	switch {

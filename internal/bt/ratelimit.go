@@ -44,9 +44,9 @@ const featuresHeader = "bigtable-features"
 // announced holds the last value of the header and the one with the announcement. A client always sends the same value.
 var announced atomic.Pointer[[2]string]
 
-// announceRateLimit returns the context of a call that announces that the caller follows RateLimitInfo. It keeps what the client
+// AnnounceRateLimit returns the context of a call that announces that the caller follows RateLimitInfo. It keeps what the client
 // announces. It does not set the older flag mutate_rows_rate_limit, which disables partial retries (feature_flags.proto).
-func announceRateLimit(ctx context.Context) context.Context {
+func AnnounceRateLimit(ctx context.Context) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	if md == nil {
 		md = metadata.MD{}

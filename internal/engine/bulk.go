@@ -73,6 +73,7 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 	if err := k.run(ctx); err != nil {
 		return nil, err
 	}
+	k.resp.RateLimitInfo = e.pressure.advice(ctx)
 	return k.resp, nil
 }
 

@@ -82,3 +82,12 @@ func (e *Engine) Tokens() (n int) {
 	}
 	return n
 }
+
+// SetWaited sets how long ago a write had to wait for memory; 0 means never.
+func (e *Engine) SetWaited(ago time.Duration) {
+	e.pressure.waited.Store(nil)
+	if ago > 0 {
+		at := time.Now().Add(-ago)
+		e.pressure.waited.Store(&at)
+	}
+}

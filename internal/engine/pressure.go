@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // Pebble makes writers wait when its memory is full of writes that are not in table files yet. It waits deep inside a
@@ -21,7 +24,33 @@ type pressure struct {
 	// changed means that a log was begun since the last check: only then can the number of memtables have grown.
 	changed atomic.Bool
 	crowded atomic.Bool
-	limit   uint64 // bytes of memtables
+	limit   uint64                    // bytes of memtables
+	waited  atomic.Pointer[time.Time] // when a write last waited; nil if none did
+}
+
+// While writes wait, clients that follow advice on their rate are asked for less, and after that for more until they need none.
+const (
+	advicePeriod = 2 * time.Second
+	adviceEnds   = 10 * time.Second // after the last wait
+	sendLess     = 0.7
+	sendMore     = 1.3
+)
+
+// advice returns the advice for a client, or nil for none. Without pressure it costs a load.
+func (p *pressure) advice(ctx context.Context) *bigtablepb.RateLimitInfo {
+	waited := p.waited.Load()
+	if waited == nil {
+		return nil
+	}
+	since := time.Since(*waited)
+	if since >= adviceEnds || !announces(ctx, (*bigtablepb.FeatureFlags).GetMutateRowsRateLimit2) {
+		return nil
+	}
+	info := &bigtablepb.RateLimitInfo{Period: durationpb.New(advicePeriod), Factor: sendLess}
+	if since >= advicePeriod {
+		info.Factor = sendMore
+	}
+	return info
 }
 
 // makeRoom waits until there is room for a write. If there is, it costs two loads.
@@ -40,6 +69,8 @@ func (e *Engine) makeRoom(ctx context.Context) error {
 		if p.crowded.Store(crowded); !crowded {
 			return nil
 		}
+		now := time.Now()
+		p.waited.Store(&now)
 		if timer == nil {
 			timer = time.NewTimer(pressurePoll)
 			defer timer.Stop()

@@ -35,13 +35,24 @@ func (e *Engine) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Big
 // knowsProgress reports whether a client over the network understands a response that only reports progress.
 func knowsProgress(ctx context.Context) bool {
 	md, _ := metadata.FromIncomingContext(ctx)
+	return hasFlag(md, (*bigtablepb.FeatureFlags).GetLastScannedRowResponses)
+}
+
+// announces reports whether a client, over the network or in process, announces a feature.
+func announces(ctx context.Context, flag func(*bigtablepb.FeatureFlags) bool) bool {
+	in, _ := metadata.FromIncomingContext(ctx)
+	out, _ := metadata.FromOutgoingContext(ctx) // in process, the context is the client's own
+	return hasFlag(in, flag) || hasFlag(out, flag)
+}
+
+func hasFlag(md metadata.MD, flag func(*bigtablepb.FeatureFlags) bool) bool {
 	for _, v := range md.Get("bigtable-features") {
 		raw, err := base64.URLEncoding.DecodeString(v)
 		if err != nil {
 			continue
 		}
 		var flags bigtablepb.FeatureFlags
-		if proto.Unmarshal(raw, &flags) == nil && flags.GetLastScannedRowResponses() {
+		if proto.Unmarshal(raw, &flags) == nil && flag(&flags) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,7 +139,7 @@ func (a *ads) check(when string) {
 			}
 		}
 		for k := range got {
-			if _, ok := a.model[k]; !ok {
+			if _, ok := a.model[k]; !ok && !strings.Contains(k, "#"+onlyPoints+"#") {
 				a.t.Errorf("%s: %s is %d, want nothing", when, k, got[k])
 			}
 		}
@@ -190,11 +191,25 @@ var addFaults = []struct {
 	{"stream cut", tsdbtest.CutStream(0, codes.Unavailable).Times(2)},
 }
 
-// TestStreamCountsOnceUnderEveryFault: whatever responses are lost, each event in the journal counts exactly once.
+// TestStreamCountsOnceUnderEveryFault: whatever responses are lost, each event in the journal counts exactly once, also while the service
+// asks the writer for less.
 func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { streamCountsOnce(t, false) })
+	t.Run("limited", func(t *testing.T) { streamCountsOnce(t, true) })
+}
+
+// onlyPoints is an entity with points and without events.
+const onlyPoints = "10.1.0.1"
+
+func streamCountsOnce(t *testing.T, limited bool) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
-		w := a.writer(filepath.Join(t.TempDir(), "journal"))
+		w, err := a.store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}, FlowControl: limited})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Close(context.Background()) })
+		limits := 0
 		in := rollup.NewStreamAdder(a.rollup, a.repo, w)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, f := range addFaults {
@@ -202,7 +217,16 @@ func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 				if f.name != "none" {
 					a.conn.Inject(f.fault.On(method))
 				}
+				if limited {
+					a.conn.Inject(tsdbtest.LimitRate(0.7, time.Second))
+				}
 				for range fewer(3) {
+					if limited { // only bulk writes of points get advice
+						pt := a.events(r, 1)[0]
+						if err := a.repo.Via(w).Enqueue(t.Context(), tsdb.NewEntity(onlyPoints, "x"), pt.Time, pt.Value); err != nil {
+							t.Fatal(err)
+						}
+					}
 					events := a.events(r, 40)
 					outcomes, err := in.AddMany(t.Context(), events)
 					if err != nil {
@@ -218,7 +242,11 @@ func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 					t.Fatalf("%s: %v", f.name, err)
 				}
 				a.check(f.name + " on " + string(method))
+				limits += min(1, int(w.Stats().RateLimit))
 			}
+		}
+		if limited && limits == 0 {
+			t.Error("the writer never had a limit")
 		}
 		if st := w.Stats(); st.Journal.Points != 0 || st.Journal.DeadLetters != 0 || st.Rejected+st.Unknown != 0 {
 			t.Errorf("the journal still holds %+v", st)

@@ -97,7 +97,7 @@ func (s *clientStream) receive(m any) error {
 			return wrongMessage(s.method, m)
 		}
 		proto.Reset(out)
-		out.Entries = s.mutated.Entries
+		out.Entries, out.RateLimitInfo = s.mutated.Entries, s.mutated.RateLimitInfo
 		s.mutated, s.err = nil, io.EOF
 		return nil
 	case len(s.samples) > 0:

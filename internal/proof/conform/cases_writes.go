@@ -9,6 +9,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
 )
 
 var writeTests = []test{
@@ -94,6 +96,13 @@ var writeTests = []test{
 		name: "outcomes/deleted cells", claim: "a deletion by timestamps has the start and not the end", source: dataAPI + "#mutation", want: "4000 1000",
 		see: func(e *env) (string, error) {
 			return e.timestamps(bigtable.PassAllFilter(), deleteCells(kept, "q", 2000, 4000))
+		},
+	},
+	{
+		name: "outcomes/flow control", claim: "a bulk write that announces flow control has an outcome for each entry, too", source: writePage + "#flow-control", want: "OK NotFound OK",
+		see: func(e *env) (string, error) { // the report counts the responses with RateLimitInfo: only a busy service gives it
+			got, err := e.bulkIn(bt.AnnounceRateLimit(e.at()), entry("1", nil, set("1")), entry("2", nil, setCell("nope", "q", 1000, nil)), entry("3", nil, set("3")))
+			return strings.Join(got, " "), err
 		},
 	},
 	{

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -101,10 +102,15 @@ func (e *env) send(key string, i *bigtablepb.Idempotency, muts ...*bigtablepb.Mu
 
 // bulk writes entries in one request and returns their codes, in order.
 func (e *env) bulk(entries ...*bigtablepb.MutateRowsRequest_Entry) ([]string, error) {
+	return e.bulkIn(e.at(), entries...)
+}
+
+// bulkIn is bulk with the metadata of ctx. A response with advice that the SDK would not follow is an error.
+func (e *env) bulkIn(ctx context.Context, entries ...*bigtablepb.MutateRowsRequest_Entry) ([]string, error) {
 	for _, entry := range entries {
 		entry.RowKey = []byte(e.prefix + string(entry.RowKey))
 	}
-	stream, err := e.data.MutateRows(e.at(), &bigtablepb.MutateRowsRequest{TableName: e.path(e.table), AppProfileId: e.profile(), Entries: entries})
+	stream, err := e.data.MutateRows(ctx, &bigtablepb.MutateRowsRequest{TableName: e.path(e.table), AppProfileId: e.profile(), Entries: entries})
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +122,9 @@ func (e *env) bulk(entries ...*bigtablepb.MutateRowsRequest_Entry) ([]string, er
 		}
 		if err != nil {
 			return nil, err
+		}
+		if l := res.GetRateLimitInfo(); l != nil && !(l.GetFactor() > 0 && l.GetPeriod().AsDuration() > 0) {
+			return nil, fmt.Errorf("the advice on the rate has factor %v and period %v", l.GetFactor(), l.GetPeriod().AsDuration())
 		}
 		for _, a := range res.Entries {
 			out[a.Index] = codes.Code(a.GetStatus().GetCode()).String()
