@@ -156,11 +156,14 @@ func (rs *Routes) Match(topic string) (*Route, map[string]string) {
 	return nil, nil
 }
 
-// Filters returns the MQTT subscriptions of all routes.
+// Filters returns the MQTT subscriptions of all routes. A route whose topics all match the pattern of another one needs none of its own: brokers may
+// deliver a message once for each subscription that it matches.
 func (rs *Routes) Filters() []string {
-	filters := make([]string, len(rs.all))
-	for i, r := range rs.all {
-		filters[i] = r.filter()
+	var filters []string
+	for _, r := range rs.all {
+		if !slices.ContainsFunc(rs.all, func(other *Route) bool { return other != r && other.pattern.covers(r.pattern) }) {
+			filters = append(filters, r.filter())
+		}
 	}
 	return filters
 }

@@ -41,8 +41,37 @@ v1/+tenant/# dataset=rest key=kind time=ts,ms
 			t.Errorf("%q: dataset %q and %v, want %q and %v", test.topic, got, names, test.dataset, test.names)
 		}
 	}
-	if got := strings.Join(rs.Filters(), " "); got != "v1/+/+/data v1/+/# +/+" {
+	if got := strings.Join(rs.Filters(), " "); got != "v1/+/# +/+" {
 		t.Errorf("subscriptions %q", got)
+	}
+}
+
+// TestFilters: a topic that matches several patterns is subscribed to once, if one of them covers the others.
+func TestFilters(t *testing.T) {
+	for patterns, want := range map[string]string{
+		"a/+x b/+x":           "a/+ b/+",
+		"a/b a/+x":            "a/+",
+		"a/+x a/b":            "a/+",
+		"a/# a a/b a/+x/c":    "a/#",
+		"+/# a/b +x":          "+/#",
+		"+/# $SYS/a $SYS/b/#": "+/# $SYS/a $SYS/b/#",
+		"+x/a $SYS/a b/a":     "+/a $SYS/a",
+		"a/+x/c a/b/+x":       "a/+/c a/b/+",
+		"a/b a/b/c a/b/c/#":   "a/b a/b/c/#",
+		"+x/# +x":             "+/#",
+		"+x/+y +x":            "+/+ +",
+	} {
+		var lines []string
+		for p := range strings.FieldsSeq(patterns) {
+			lines = append(lines, p+" dataset=d key=k time=t,ms tenant=acme")
+		}
+		rs, err := ParseRoutes(strings.NewReader(strings.Join(lines, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(rs.Filters(), " "); got != want {
+			t.Errorf("%s: subscriptions %q, want %q", patterns, got, want)
+		}
 	}
 }
 

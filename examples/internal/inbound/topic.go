@@ -82,6 +82,22 @@ func (p pattern) match(topic string) (captured map[string]string, ok bool) {
 	return captured, !more || p.rest
 }
 
+// covers reports whether every topic that matches other, which is not the same pattern, also matches p.
+func (p pattern) covers(other pattern) bool {
+	longer := len(other.levels) > len(p.levels) || other.rest
+	if len(p.levels) > len(other.levels) || longer && !p.rest {
+		return false
+	}
+	for i, l := range p.levels {
+		if o := other.levels[i]; !l.any && (o.any || o.text != l.text) {
+			return false
+		}
+	}
+	// A wildcard as the first level does not match topics that begin with $.
+	wild := len(p.levels) == 0 || p.levels[0].any
+	return !wild || len(other.levels) == 0 || !strings.HasPrefix(other.levels[0].text, "$")
+}
+
 // filter returns the subscription of the pattern.
 func (p pattern) filter() string {
 	parts := make([]string, len(p.levels), len(p.levels)+1)

@@ -200,3 +200,22 @@ func TestReconnects(t *testing.T) {
 		t.Errorf("%d messages came again after all were acknowledged", s.Received-1)
 	}
 }
+
+// TestPatternsThatOverlap: a message that matches two patterns, one of which covers the other, is stored once.
+func TestPatternsThatOverlap(t *testing.T) {
+	for _, group := range []string{"", "group"} {
+		m := startBroker(t)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+		b := run(t, store, m, routesOf(t, "a/+tenant/x/+device dataset=plain key=device time=arrival", "a/+tenant/# dataset=rest key=kind time=arrival"), Config{Group: group})
+		device := m.client("device", nil)
+		publish(t, device, "a/acme/x/t1", `{"temp":1}`)
+		publish(t, device, "a/acme/y", `{"temp":1,"kind":"last"}`)
+		waitStats(t, b, func(s Stats) bool { return s.Stored >= 2 && s.Waiting == 0 })
+		if s := b.Stats(); s.Received != 2 {
+			t.Errorf("group %q: %+v, want two messages", group, s)
+		}
+		if got := points(t, store, acme, "plain", "t1"); len(got) != 1 {
+			t.Errorf("group %q: points %q, want one", group, got)
+		}
+	}
+}
