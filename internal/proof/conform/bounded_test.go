@@ -14,7 +14,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/conform"
+	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
@@ -173,5 +176,32 @@ func TestInterruptedWhileItHangs(t *testing.T) {
 				t.Errorf("%s: the tables %v are left", name, left)
 			}
 		})
+	}
+}
+
+// On a service whose disk fails in the middle, the run ends. It reports the cases after that as failed, and that the table is left.
+func TestDiskFails(t *testing.T) {
+	testkit.Plain(t)
+	disk := faultdisk.New()
+	s, err := local.Open(engine.Options{Dir: "table", FS: disk, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := conform.Run(t.Context(), conform.Options{Project: "p", Instance: "i", Dial: s.Dial, Quick: true, Progress: func(done, _ int, _ conform.Result) {
+		if done == 10 {
+			disk.Fail()
+		}
+	}})
+	if r == nil || err == nil || !strings.Contains(err.Error(), r.Table+", which still exists") {
+		t.Fatalf("the run ends with %v, want that the table is left", err)
+	}
+	if len(r.Results)+len(r.NotRun) < 50 || len(r.Unmet()) == 0 {
+		t.Errorf("%d results, %d of them unmet, %d not run; want all cases, and that some failed", len(r.Results), len(r.Unmet()), len(r.NotRun))
+	}
+	for _, c := range r.Results[:10] {
+		if c.Status != conform.AsExpected && c.Status != conform.Skipped {
+			t.Errorf("%s, before the disk failed: %s %s", c.Name, c.Status, c.Seen)
+		}
 	}
 }
