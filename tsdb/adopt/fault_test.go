@@ -63,12 +63,12 @@ func TestStateCannotBeSaved(t *testing.T) {
 		saved = state
 		return nil
 	}
-	state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000, Save: full})
+	_, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000, Save: full})
 	if !errors.Is(err, syscall.ENOSPC) && saves > 1 {
 		t.Errorf("saved %d times: %v, want ENOSPC", saves, err)
 	}
 	for pass := 0; pass < 2; pass++ { // the pass that is not saved as complete, and its repetition from what was
-		state, err = s.Copy(t.Context(), w.store, adopt.CopyOptions{State: saved, Rate: 10_000_000, Save: full})
+		state, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{State: saved, Rate: 10_000_000, Save: full})
 		if !errors.Is(err, syscall.ENOSPC) || !state.Complete() {
 			t.Errorf("a state that cannot be saved: %v, complete %v; want ENOSPC", err, state.Complete())
 		}
