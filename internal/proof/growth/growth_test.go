@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/proof/growth"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 const mib = 1 << 20
@@ -25,6 +26,7 @@ func run(n int, heap func(i int, share float64) float64) []growth.Sample {
 
 // Only a heap that keeps growing is found, however noisy it is.
 func TestJudge(t *testing.T) {
+	testkit.Plain(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := func(bytes float64) float64 { return rnd.NormFloat64() * bytes }
 	for name, tt := range map[string]struct {
@@ -66,6 +68,7 @@ func TestJudge(t *testing.T) {
 
 // Noise alone is found in less than one of 200 runs.
 func TestJudgeRarelyErrs(t *testing.T) {
+	testkit.Plain(t)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	wrong := 0
 	for range 400 {
