@@ -43,7 +43,7 @@ var bundleID = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]{0,49}$`)
 //     for one, and ends. The embedded engine has them.
 //
 // Ensure needs the permissions bigtable.schemaBundles.get, and create and update if something is missing; roles/bigtable.admin
-// has them. It costs one admin call, and one more if something is missing. It retries temporary failures within the scan timeout. It reads
+// has them. It costs one admin call, and one more if something is missing, with the polls of its operation. It retries temporary failures within the scan timeout. It reads
 // no rows. It is safe for concurrent use.
 func Ensure(ctx context.Context, store *tsdb.Store, bundle string, datasets ...tsdb.Dataset) (err error) {
 	ctx, op := inside.Watch(store).Begin(ctx, telemetry.SQLSchemaEnsure, telemetry.Subject{})

@@ -48,6 +48,9 @@ func TestEnsure(t *testing.T) {
 			t.Errorf("SQL cannot read %s: %v", name, err)
 		}
 	}
+	if d, err := files.FindDescriptorByName("fleet.Trip"); err == nil && d.(protoreflect.MessageDescriptor).ReservedRanges().Len() > 0 {
+		t.Error("the bundle has reserved numbers, which would refuse fields of older programs")
+	}
 	if _, err := files.FindDescriptorByName("fleet.S"); err == nil {
 		t.Error("the bundle has a service")
 	}
@@ -163,6 +166,9 @@ func TestFasterProgram(t *testing.T) {
 			}
 			if err := sqlschema.Ensure(t.Context(), w.store, "payloads", mine); err != nil {
 				t.Fatal(err)
+			}
+			if w.unchecked > 0 {
+				t.Error("an update could overwrite that of another program")
 			}
 			fields := w.fields(t, "payloads", "fleet.Reading")
 			if !strings.Contains(fields, "id") || name == "updated" && !strings.Contains(fields, "third") || name == "created" && !strings.Contains(fields, "other") {

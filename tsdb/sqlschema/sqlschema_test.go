@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -101,9 +102,10 @@ type world struct {
 	conn  *tsdbtest.Conn
 	admin *bigtable.AdminClient // without the counts
 
-	mu     sync.Mutex
-	calls  map[string]int
-	before func(method string) error // is called before each admin call of the store
+	mu        sync.Mutex
+	calls     map[string]int
+	unchecked int                       // updates without an etag, or that ignore warnings
+	before    func(method string) error // is called before each admin call of the store
 }
 
 func open(t testing.TB, opts tsdbtest.Options, datasets ...tsdb.Dataset) *world {
@@ -120,6 +122,9 @@ func (w *world) intercept(ctx context.Context, method string, req, reply any, cc
 	if name, ok := strings.CutPrefix(method, "/google.bigtable.admin.v2.BigtableTableAdmin/"); ok {
 		w.mu.Lock()
 		w.calls[name]++
+		if r, ok := req.(*adminpb.UpdateSchemaBundleRequest); ok && (r.GetSchemaBundle().GetEtag() == "" || r.GetIgnoreWarnings()) {
+			w.unchecked++
+		}
 		before := w.before
 		w.mu.Unlock()
 		if before != nil {
