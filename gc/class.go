@@ -28,9 +28,10 @@ type Class struct {
 	// and less than the age at which Policy removes the data.
 	//
 	// Tiered storage is a setting of the table, not of a family, and works by the cells' timestamps. A table moves cells of
-	// an age only if all its classes whose data live that long allow it: its age is the largest ColdAfter of its classes. A
-	// class without ColdAfter that keeps data longer than all classes with it therefore prevents tiered storage. If datasets
-	// state different values for a class, the largest counts, and zero prevails over any other.
+	// an age only if all its classes whose data live that long allow it: its age is the largest ColdAfter of its classes, and
+	// at least the age at which classes without ColdAfter remove their data. A class without ColdAfter that keeps data as long
+	// as all classes with it, or longer, therefore prevents tiered storage. If datasets state different values for a class,
+	// the largest counts, and zero prevails over any other.
 	//
 	// Ensure creates a table with its age, and never changes it later: package retention does. docs/retention.md says what
 	// reads of cold data cost, and what else becomes cold.
