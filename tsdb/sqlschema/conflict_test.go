@@ -126,6 +126,20 @@ func TestGrows(t *testing.T) {
 				` extension { name: "x" extendee: ".fleet.Reading" number: 301 type: TYPE_INT32 label: LABEL_OPTIONAL }`),
 			[]protoreflect.FullName{"fleet.x"},
 		},
+		// As descriptor.proto grew: 1000, 1001 and 9990 became 1000 to 9994.
+		"wider extension ranges": {
+			file(t, `syntax: "proto2" `+message("Reading", "extension_range { start: 1000 end: 1001 }", "extension_range { start: 1001 end: 1002 }", "extension_range { start: 9990 end: 9991 }")),
+			file(t, `syntax: "proto2" `+message("Reading", "extension_range { start: 1000 end: 9995 options { verification: DECLARATION declaration { number: 1000 full_name: \".fleet.x\" type: \"int32\" } } }")+
+				` extension { name: "x" extendee: ".fleet.Reading" number: 1500 type: TYPE_INT32 label: LABEL_OPTIONAL }`),
+			[]protoreflect.FullName{"fleet.x"},
+		},
+		"overlapping extension ranges": {
+			file(t, `syntax: "proto2" `+message("Reading", "extension_range { start: 100 end: 200 }")+
+				` extension { name: "a" extendee: ".fleet.Reading" number: 110 type: TYPE_INT32 label: LABEL_OPTIONAL }`),
+			file(t, `syntax: "proto2" `+message("Reading", "extension_range { start: 150 end: 300 }")+
+				` extension { name: "b" extendee: ".fleet.Reading" number: 250 type: TYPE_INT32 label: LABEL_OPTIONAL }`),
+			[]protoreflect.FullName{"fleet.a", "fleet.b"},
+		},
 		"imports": {
 			reading(t, field("1 string id")),
 			file(t, `public_dependency: 1 `+message("Reading", field("1 string id"), `field { number: 2 name: "dep" type: TYPE_MESSAGE type_name: ".fleet.Dep" label: LABEL_OPTIONAL }`), dependency, public),

@@ -24,10 +24,26 @@ func (m *merger) message(name string, have, want *descriptorpb.DescriptorProto) 
 		if !slices.ContainsFunc(have.ExtensionRange, func(h *descriptorpb.DescriptorProto_ExtensionRange) bool {
 			return h.GetStart() <= w.GetStart() && w.GetEnd() <= h.GetEnd()
 		}) {
-			have.ExtensionRange, m.changed = append(have.ExtensionRange, proto.CloneOf(w)), true
+			have.ExtensionRange, m.changed = withRange(have.ExtensionRange, w), true
 			have.ReservedRange = nil
 		}
 	}
+}
+
+// withRange adds a range of extensions. It joins those that overlap, which a message must not have. The joined range has no options, because
+// those of two ranges may contradict each other: they declare what may extend the message, and payloads do not depend on them.
+func withRange(have []*descriptorpb.DescriptorProto_ExtensionRange, want *descriptorpb.DescriptorProto_ExtensionRange) []*descriptorpb.DescriptorProto_ExtensionRange {
+	added := proto.CloneOf(want)
+	have = slices.DeleteFunc(have, func(h *descriptorpb.DescriptorProto_ExtensionRange) bool {
+		if h.GetEnd() <= added.GetStart() || added.GetEnd() <= h.GetStart() {
+			return false
+		}
+		added = &descriptorpb.DescriptorProto_ExtensionRange{
+			Start: proto.Int32(min(h.GetStart(), added.GetStart())), End: proto.Int32(max(h.GetEnd(), added.GetEnd())),
+		}
+		return true
+	})
+	return append(have, added)
 }
 
 // find returns the index of the field with the number, or -1. If another field has the name, that is a difference.
