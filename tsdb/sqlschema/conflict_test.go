@@ -42,6 +42,11 @@ func TestConflicts(t *testing.T) {
 			f(`syntax: "proto2" ` + message("Reading", `field { number: 1 name: "a" type: TYPE_INT32 label: LABEL_OPTIONAL default_value: "2" }`)),
 			[]string{"field fleet.Reading.a: its default value"},
 		},
+		"features": {
+			f(`syntax: "editions" edition: EDITION_2023 ` + message("Reading", field("1 string a"))),
+			f(`syntax: "editions" edition: EDITION_2023 options { features { message_encoding: DELIMITED } } ` + message("Reading", field("1 string a"), `field { number: 2 name: "r" type: TYPE_MESSAGE type_name: ".fleet.Reading" label: LABEL_OPTIONAL }`)),
+			[]string{"file fleet.proto: its features message_encoding or enum_type differ"},
+		},
 		"moved":        {f(`name: "a.proto" ` + message("Reading")), f(`name: "b.proto" ` + message("Reading")), []string{"do not fit together", "fleet.Reading"}},
 		"enum number":  {enum(`value { name: "A" number: 1 }`), enum(`value { name: "A" number: 2 }`), []string{"enum fleet.E: A is 1 in the bundle, and 2"}},
 		"enum renamed": {enum(`value { name: "A" number: 1 }`), enum(`value { name: "B" number: 1 }`), []string{"enum fleet.E: 1 is A in the bundle, and B"}},

@@ -18,8 +18,8 @@
 // alone, in whatever order they start. Fields that a program has deleted stay readable in SQL, as long as old payloads have them.
 //
 // What cannot be in one bundle is a conflict, and nothing is changed: a field whose name, type or cardinality differs, a number
-// with two fields, a message that has moved to another file, or two files of one path with different packages or syntax. In Go, a
-// renamed field reads the same payloads; in SQL, queries use the name. After such a change, use a bundle with another ID: queries
+// with two fields, a message that has moved to another file, or two files of one path with different packages, syntax, or features
+// of the file that change how payloads are read. In Go, a renamed field reads the same payloads; in SQL, queries use the name. After such a change, use a bundle with another ID: queries
 // that name the old bundle continue to work. A bundle that nothing uses any more can be deleted with
 // `gcloud bigtable schema-bundles delete`.
 package sqlschema

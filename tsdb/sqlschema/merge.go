@@ -51,6 +51,10 @@ func (m *merger) file(have, want *descriptorpb.FileDescriptorProto) {
 		m.differ("file %s: its syntax is %s in the bundle, and %s in this program", want.GetName(), a, b)
 		return
 	}
+	if encoding(have) != encoding(want) {
+		m.differ("file %s: its features message_encoding or enum_type differ between the bundle and this program", want.GetName())
+		return
+	}
 	m.imports(have, want)
 	scope := want.GetPackage()
 	m.messages(scope, &have.MessageType, want.MessageType)
@@ -66,6 +70,16 @@ func syntax(f *descriptorpb.FileDescriptorProto) string {
 		return f.GetEdition().String()
 	}
 	return f.GetSyntax()
+}
+
+// encoding returns the defaults of a file of an edition that change how payloads are read: what the bundle lacks would get those of
+// its own file. The zero value is the default of the edition.
+func encoding(f *descriptorpb.FileDescriptorProto) [2]bool {
+	features := f.GetOptions().GetFeatures()
+	return [2]bool{
+		features.GetMessageEncoding() == descriptorpb.FeatureSet_DELIMITED,
+		features.GetEnumType() == descriptorpb.FeatureSet_CLOSED,
+	}
 }
 
 // imports adds imports, and makes those public that are.
