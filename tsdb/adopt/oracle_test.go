@@ -151,7 +151,6 @@ func (r *random) key(id string, fields []string) string {
 
 func (r *random) fill(unfit bool) {
 	bad := func(n int) bool { return unfit && r.IntN(n) == 0 }
-	type version struct{ a, b string }
 	for range 80 {
 		id, fields, t := r.pick(r.tenants...), r.fields(), r.moment()
 		key := r.key(id, fields)
