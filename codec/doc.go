@@ -6,7 +6,7 @@
 // # Choosing a codec
 //
 //	codec.JSON[Reading]()       "json"  any Go type, readable by eye; the default choice
-//	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster, fields may be added and renamed
+//	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster; fields may be added, and renamed where no SQL names them
 //	codec.Records()             "rec"   named fields that are known only when they arrive
 //	codec.Float64()             "f64"   one number
 //	codec.Int64()               "i64"   one whole number

@@ -136,7 +136,10 @@ func (o *options) define(flags *flag.FlagSet, g *given) {
 }
 
 func (o *options) checkStore(set map[string]bool, keep string) (err error) {
+	c := o.bridge
 	switch {
+	case c.Session <= 0 || c.MaxPayload <= 0 || c.Deadline <= 0 || c.Drain <= 0: // 0 would be the bridge's default
+		return errors.New("-session, -max-payload, -deadline and -drain must be above 0")
 	case o.bridge.Schema.MaxFuture < 0:
 		return fmt.Errorf("-max-future is %v; want 0 or more", o.bridge.Schema.MaxFuture)
 	case o.cloud && set["dir"]:

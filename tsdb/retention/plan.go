@@ -189,7 +189,8 @@ func (p *Plan) Empty() bool {
 }
 
 // Drifted reports whether somebody changed a policy or removed a family elsewhere, such as in a console or with
-// another program. It includes the families of datasets that are not in the plan.
+// another program. It includes the families of datasets that are not in the plan, and a table without the tiered storage that the
+// catalogue asks for, even if it never had it.
 func (p *Plan) Drifted() bool {
 	return slices.ContainsFunc(p.document().Items, func(i Item) bool {
 		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != "" && i.Recorded != none
