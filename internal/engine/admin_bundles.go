@@ -29,7 +29,7 @@ func (e *Engine) CreateSchemaBundle(ctx context.Context, req *adminpb.CreateSche
 			return err
 		}
 		id := req.GetSchemaBundleId()
-		if !bundleID.MatchString(id) {
+		if !childID.MatchString(id) {
 			return invalidf("Field schema_bundle_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", id)
 		}
 		if (*t.bundles.Load())[id] != nil {

@@ -16,7 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-var viewID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
+// childID matches the IDs of what belongs to a table: authorized views and schema bundles.
+var childID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 
 // CreateAuthorizedView implements the service's method.
 func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAuthorizedViewRequest) (*longrunningpb.Operation, error) {
@@ -28,7 +29,7 @@ func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAu
 			return err
 		}
 		id := req.GetAuthorizedViewId()
-		if !viewID.MatchString(id) {
+		if !childID.MatchString(id) {
 			return invalidf("Field authorized_view_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", id)
 		}
 		if (*t.views.Load())[id] != nil {

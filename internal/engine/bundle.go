@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
@@ -14,8 +13,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
-
-var bundleID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 
 // maxBundle bounds the descriptors of a bundle, which stay in memory.
 const maxBundle = 4 << 20

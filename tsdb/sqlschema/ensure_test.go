@@ -107,7 +107,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// TestConcurrent: programs that start at once add all that they declare, whoever writes first.
+// TestConcurrent: programs that start at once add all that they declare, in any order of their writes.
 func TestConcurrent(t *testing.T) {
 	w := open(t, tsdbtest.Options{}, schema("readings", reading(t, field("1 string id"))))
 	const programs = 6
