@@ -125,7 +125,8 @@ export class LinePanel extends Panel {
   /** set shows data, {t, v} for each line, in a view. */
   set(data, view) {
     this.view = view;
-    const joined = data.length === 1 ? [data[0].t, data[0].v] : uPlot.join(data.map((d) => [d.t, d.v]));
+    // A gap of a line is also one where other lines have points: mode 2 of uPlot.join.
+    const joined = data.length === 1 ? [data[0].t, data[0].v] : uPlot.join(data.map((d) => [d.t, d.v]), data.map(() => [0, 2]));
     this.plot.setData(joined, false);
     this.plot.redraw(true);
     this.plot.setScale("x", { min: view.from, max: view.to });
