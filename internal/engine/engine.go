@@ -30,6 +30,7 @@ type Engine struct {
 	log    *slog.Logger
 	fault  *fault
 	noSync bool
+	weak   bool
 	// memory means that nothing is on disk.
 	memory bool
 	// unsynced means that there were writes since the last sync. Used only with noSync.
@@ -66,7 +67,7 @@ type Engine struct {
 // ErrForeign and ErrStorage. After ErrStorage the folder holds what it held before, and opens once the file system
 // allows it.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {

@@ -193,12 +193,7 @@ func onFaultDisk(t *testing.T, test func(t *testing.T, d *faultdisk.Disk, e *eng
 			synctest.Wait()
 			_ = e.Close() // reports the failure if the test caused one
 		}()
-		_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
-			Parent: parent, TableId: tableID, Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		createTable(t, e)
 		for _, key := range []string{"old", "other"} {
 			if _, err := write(key, setting("q", "a"))(t.Context(), e); err != nil {
 				t.Fatal(err)
@@ -355,12 +350,7 @@ func TestNoSyncFailsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	_, err = e.CreateTable(t.Context(), &adminpb.CreateTableRequest{
-		Parent: parent, TableId: tableID, Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, e)
 	onDisk.Fail()
 	for i := 0; e.Err() == nil; i++ {
 		_, _ = write(fmt.Sprintf("row%06d", i), setting("q", strings.Repeat("v", 1000)))(t.Context(), e)

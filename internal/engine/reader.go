@@ -22,8 +22,8 @@ const (
 	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation. It
-// holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
+// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation, unless
+// the engine is weak. It holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
 	ctx     context.Context
@@ -79,6 +79,9 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	r := &Reader{
 		e: e, ctx: ctx, spans: spans, reverse: req.GetReversed(), limit: req.GetRowsLimit(),
 		rows: firstResponseRows, progress: true,
+	}
+	if e.weak {
+		r.rows = 1
 	}
 	if r.limit == 0 {
 		r.limit = -1
@@ -148,6 +151,11 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and reports whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
+	if r.e.weak && r.begun {
+		if err := r.renew(); err != nil {
+			return false, err
+		}
+	}
 	size, rows, silence, work := 0, 0, 0, 0
 	defer func() { dst.Chunks = r.out.take() }()
 	for r.limit != 0 {
@@ -180,7 +188,9 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				r.limit--
 			}
 			if size >= maxResponseBytes || rows >= r.rows {
-				r.rows = min(r.rows*4, maxResponseRows)
+				if !r.e.weak {
+					r.rows = min(r.rows*4, maxResponseRows)
+				}
 				return r.limit != 0 || r.stats != nil, nil
 			}
 		} else {
