@@ -150,7 +150,7 @@ func (a *aggregate) of(bucket window.Bucket) (float64, bool) {
 	case bucket.Open:
 		return 0, false
 	case a.measure < 0:
-		return float64(bucket.Points), bucket.Points > 0
+		return float64(bucket.Points), bucket.Points > 0 && bucket.Incomplete == nil
 	}
 	sum := bucket.Values[a.measure]
 	if sum.Count == 0 || sum.Missing&a.needs != 0 || sum.Overflow {

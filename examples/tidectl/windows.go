@@ -42,24 +42,35 @@ func (a *app) windows() *cli.Command {
 	return &cli.Command{
 		Name: "windows", Usage: "print aggregates of the fields of an entity by hours, days or any other width", ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: windowFlags(&cli.BoolFlag{
-			Name: "rollups", Usage: "read a rollup where one fits; its measures must be the fields of the same names",
+			Name: "rollups", Usage: "read a rollup where one fits, by the names of its measures; windows that it cannot know are marked as incomplete",
 		}),
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
 			q, err := queryOf(c)
 			if err != nil {
 				return err
 			}
-			found, err := q.read(ctx, c, v, e)
+			e, err := entityOf(c, v)
 			if err != nil {
 				return err
 			}
-			if found.Rollup != "" {
+			header := q.columns.Header()
+			var found rollup.Windows
+			if c.Bool("rollups") {
+				header = append(header, "incomplete")
+				if found, err = q.fromRollup(ctx, c, store, id, v.Describe().Name, e); err != nil {
+					return err
+				}
+			}
+			if q.rollup = found.Rollup != ""; q.rollup {
 				a.say("Read from rollup %s", found.Rollup)
+			} else {
+				found.Buckets = q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst)
 			}
-			out, err := a.rows(q.columns.Header()...)
+			out, err := a.rows(header...)
 			if err != nil {
 				return err
 			}
+			incomplete := 0
 			for b, err := range found.Buckets {
 				if _, one := errors.AsType[*tsdb.PointError](err); one {
 					a.say("%v", err)
@@ -69,11 +80,23 @@ func (a *app) windows() *cli.Command {
 					return out.end(err)
 				}
 				q.count(&b)
-				if err := out.add(q.columns.Bucket(&b), q.columns.Row(&b)...); err != nil {
+				b, remark := stored(b)
+				row := q.columns.Row(&b)
+				if c.Bool("rollups") {
+					row = append(row, remark)
+				}
+				if remark != "" {
+					incomplete++
+				}
+				if err := out.add(rolled{q.columns.Bucket(&b), remark}, row...); err != nil {
 					return err
 				}
 			}
-			return errors.Join(out.end(nil), q.missing(c))
+			err = errors.Join(out.end(nil), q.missing(c))
+			if incomplete > 0 {
+				a.say("%d windows are incomplete and show what is stored: they changed since, and only the program that defines the rollup can compute them", incomplete)
+			}
+			return err
 		}),
 	}
 }
@@ -158,6 +181,8 @@ func valuesOf(v *inspect.View, p tsdb.Prefix) []string {
 
 // windowQuery is what the flags of windows ask for.
 type windowQuery struct {
+	grid     window.Grid
+	opts     window.Options
 	windows  *window.Aggregator[inspect.Payload]
 	measures []measure
 	columns  aggregate.Columns
@@ -176,27 +201,6 @@ func (q *windowQuery) missing(c *cli.Command) (err error) {
 		}
 	}
 	return err
-}
-
-// read returns the windows of an entity.
-func (q *windowQuery) read(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) (rollup.Windows, error) {
-	repo := v.Repository()
-	if c.Bool("rollups") {
-		var err error
-		repo, err = v.WithRollups(func(field string, p inspect.Payload) (float64, bool) { // others are not shown
-			i := slices.IndexFunc(q.measures, func(m measure) bool { return m.Name == field && m.Of != nil })
-			if i < 0 {
-				return 0, false
-			}
-			return q.measures[i].Of(p)
-		})
-		if err != nil {
-			return rollup.Windows{}, err
-		}
-	}
-	found, err := rollup.ReadWindows(ctx, repo, q.windows, e, interval(c), tsdb.OldestFirst)
-	q.rollup = found.Rollup != ""
-	return found, err
 }
 
 // gridOf returns the grid of the flags.
@@ -234,7 +238,7 @@ func queryOf(c *cli.Command) (*windowQuery, error) {
 	if len(texts) == 0 {
 		texts = []string{""}
 	}
-	q := &windowQuery{}
+	q := &windowQuery{grid: grid, opts: opts}
 	var of []window.Measure[inspect.Payload]
 	for _, text := range texts {
 		m, err := measureOf(text)

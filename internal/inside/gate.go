@@ -85,9 +85,9 @@ var (
 	Follows func(rollup, from any, kept []gc.Policy) error
 	// CheckSource refuses such policies for a rollup that only the catalogue describes.
 	CheckSource func(r catalog.Rollup, kept []gc.Policy) error
-	// RollupFromCatalog makes a new *rollup.Rollup[T] that of an entry of the catalogue. number is a func(measure string, v T)
-	// (float64, bool) in place of the measures' functions, or nil if only stored buckets are to be read.
-	RollupFromCatalog func(rollup any, entry catalog.Rollup, number any) error
+	// RollupFromCatalog makes a new *rollup.Rollup[T] that of an entry of the catalogue. It lacks the functions of the measures, so
+	// only its stored buckets can be read.
+	RollupFromCatalog func(rollup any, entry catalog.Rollup) error
 	// WidestBucket returns how long the longest bucket of a *rollup.Rollup[T] is; 0 if only its stored buckets can be read.
 	WidestBucket func(rollup any) time.Duration
 )

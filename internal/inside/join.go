@@ -16,6 +16,8 @@ type JoinNumber struct {
 	Found bool
 	Time  time.Time
 	Units int64 // in multiples of 10^-Decimals
+	// Changed is set if the nearest number is not known, as its bucket changed then.
+	Changed time.Time
 }
 
 // JoinBuckets is window.Fill for buckets that are not yet joined: each knows only its own numbers. Package window sets it

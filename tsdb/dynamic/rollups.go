@@ -15,9 +15,9 @@ import (
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to)) { … }
 //
 // The buckets are those that are stored. Buckets of a derived rollup that are open, or that changed since a rollup.Worker last stored
-// them, are computed from points by other programs; here they have all their aggregates in window.Summary.Missing, and 0 points. A
-// rollup without measures, which only counts points, leaves them out. So no number is ever an old one, and without a worker there are
-// none. Rollups that events are added to are always read in full.
+// them, are computed from points by the program that defines the rollup. Here they are incomplete: window.Bucket.Incomplete has what is
+// stored of them and when they changed, and they have all their aggregates in window.Summary.Missing, and 0 points. So no number of
+// Values is ever an old one. Rollups that events are added to are always read in full. rollup.ReadWindows reads these rollups too.
 //
 // Rollups that this program cannot define are left out, such as those in a time zone that this machine does not know. Calls that write
 // fail with ErrInvalid. The error is that of Schema for nil and the zero Schema. Rollups does no I/O.
@@ -39,7 +39,7 @@ func Rollups(d tsdb.Dataset) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[
 			continue
 		}
 		r := new(rollup.Rollup[struct{}])
-		if inside.RollupFromCatalog(r, *entry, nil) == nil {
+		if inside.RollupFromCatalog(r, *entry) == nil {
 			rollups[entry.Name], definitions[entry.Name] = r, r
 		}
 	}

@@ -115,8 +115,8 @@ func TestRollupsAreReadAsStored(t *testing.T) {
 		put(time.Duration(i)*10*time.Minute, float64(10*i))
 	}
 	unknown("before a worker", "hours", 4, 0, 1, 2, 3)
-	if stored, _ := read("counts"); len(stored) != 0 {
-		t.Errorf("before a worker: counts %+v, want none", stored)
+	if stored, _ := read("counts"); len(stored) != 4 || stored[0].Points != 0 || stored[0].Incomplete == nil || stored[0].Incomplete.Points != 0 {
+		t.Errorf("before a worker: counts %+v, want four that are incomplete, without points", stored)
 	}
 	now = start.Add(40 * time.Hour)
 	pass()
@@ -127,15 +127,21 @@ func TestRollupsAreReadAsStored(t *testing.T) {
 	put(65*time.Minute, 65) // a late point, in the second hour
 	unknown("after a late point", "hours", 4, 1)
 	unknown("after a late point", "days", 1, 0)
-	if stored, whole := read("counts"); len(stored) != 3 || len(whole) != 4 {
-		t.Errorf("after a late point: counts of %d of %d hours, want all but the marked one", len(stored), len(whole))
+	counts, _ := read("counts")
+	if late := counts[1]; len(counts) != 4 || late.Points != 0 || late.Incomplete == nil || late.Incomplete.Points != 6 || counts[2].Incomplete != nil {
+		t.Errorf("after a late point: counts %+v, want one that is incomplete, with 6 stored points", counts)
 	}
 	stored, whole := read("hours")
-	if after := stored[2].Values[1]; !after.Since.Equal(after.FirstTime) || whole[2].Values[1].Increase == after.Increase {
-		t.Errorf("the hour after it counts from %v with an increase of %v; want no step from an unknown number", after.Since, after.Increase)
+	late := stored[1].Incomplete
+	if late == nil || late.Points != 6 || late.Values[0].Max != 110 || late.Values[1].Increase != 50 || late.Changed.Before(now) || late.Changed.After(now.Add(time.Minute)) {
+		t.Errorf("the hour of the late point has %+v; want what is stored, and when it changed, %v", late, now)
+	}
+	if after := stored[2]; after.Values[1].Missing != window.Increase || !math.IsNaN(after.Values[1].Increase) || after.Values[0].Missing != 0 ||
+		after.Incomplete == nil || after.Incomplete.Values[1].Increase != 50 || after.Points != whole[2].Points || stored[0].Incomplete != nil || stored[3].Incomplete != nil {
+		t.Errorf("the hour after it is %+v; want an unknown increase, since the number before it is not known", after)
 	}
 	total, err := rollup.For(rollups["hours"], schema.For(store, acme)).Total(t.Context(), roof, tsdb.AllTime())
-	if err != nil || total.Values[0].Missing == 0 {
+	if err != nil || total.Values[0].Missing == 0 || total.Incomplete == nil || total.Incomplete.Points != 24 {
 		t.Errorf("the total is %+v, %v; want it unknown", total, err)
 	}
 	pass()
@@ -182,12 +188,14 @@ func TestRollupsOnlyRead(t *testing.T) {
 	if err := adder.Add(t.Context(), roof, start, struct{}{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("an adder: %v, want ErrInvalid", err)
 	}
-	windows, err := window.New(window.Every(time.Hour), []window.Measure[struct{}]{{Name: "level", Of: func(struct{}) (float64, bool) { return 1, true }}}, window.Options{})
+	windows, err := window.New(window.Every(time.Hour), []window.Measure[struct{}]{
+		{Name: "level", Aggregates: window.Basic, Of: func(struct{}) (float64, bool) { return 1, true }},
+	}, window.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := rollup.ReadWindows(t.Context(), schema.For(store, acme), windows, roof, tsdb.Between(start, start.Add(time.Hour))); err != nil || w.Rollup != "" {
-		t.Errorf("windows are read from the rollup %q (%v), want the points", w.Rollup, err)
+	if w, err := rollup.ReadWindows(t.Context(), schema.For(store, acme), windows, roof, tsdb.Between(start, start.Add(time.Hour))); err != nil || w.Rollup != "hours" {
+		t.Errorf("windows are read from the rollup %q (%v), want hours", w.Rollup, err)
 	}
 	for _, d := range []tsdb.Dataset{nil, &tsdb.Schema[int]{}} {
 		if _, _, err := dynamic.Rollups(d); !errors.Is(err, tsdb.ErrInvalid) {

@@ -17,18 +17,12 @@ type Payload struct {
 // Repository returns a repository of the points of the view, whose values are payloads. With it the queries of the packages
 // window, under and chart read a dataset without its Go type. It does no I/O.
 //
-// Its calls that write or delete fail with codec.ErrReadOnly; View.Put writes. Rollups of the dataset cannot be read with it,
-// since a rollup needs the functions of its measures: see [View.WithRollups]. A repository of the zero View fails each call with
-// ErrInvalid.
+// Its calls that write or delete fail with codec.ErrReadOnly; View.Put writes. It cannot read rollups of the dataset: dynamic.Rollups
+// does. A repository of the zero View fails each call with ErrInvalid.
 func (v *View) Repository() *tsdb.Repository[Payload] {
 	if v.check() != nil {
 		return nil
 	}
-	return v.repository(nil)
-}
-
-// repository returns the repository with the definitions of some rollups, by name.
-func (v *View) repository(rollups map[string]any) *tsdb.Repository[Payload] {
 	d, err := dataset.FromCatalog(v.dataset)
 	if err != nil {
 		return nil // Open has read the same entry
@@ -37,6 +31,5 @@ func (v *View) repository(rollups map[string]any) *tsdb.Repository[Payload] {
 	inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(tag string) func([]byte) (Payload, error) {
 		return func(src []byte) (Payload, error) { return Payload{tag, bytes.Clone(src)}, nil }
 	}))
-	inside.SetRollups(schema, rollups)
 	return schema.For(v.store, v.tenant)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -94,17 +95,42 @@ type bucket struct {
 	points int64
 	bad    int64 // points that could not be decoded
 	values []sums
-	// unknown says that the bucket changed since it was stored, and cannot be computed here. Its measures then miss everything.
-	unknown bool
+	// changed is when the bucket changed, in milliseconds, if it changed since it was stored and cannot be computed here. Its measures
+	// then miss everything, and stored is what is stored of it. It is 0 for a bucket that is known.
+	changed int64
+	stored  *bucket
 }
 
-func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 && !b.unknown }
+func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 && b.changed == 0 }
+
+// asStored returns what is stored of the bucket. Merging it does not change b.
+func (b *bucket) asStored() bucket {
+	switch {
+	case b.stored != nil:
+		return *b.stored
+	case b.changed != 0:
+		return bucket{start: b.start, values: make([]sums, len(b.values))}
+	}
+	own := *b
+	own.values = slices.Clone(b.values)
+	for i := range own.values {
+		if v := &own.values[i]; v.sketch != nil {
+			v.sketch = new(window.Sketch)
+			v.sketch.Merge(b.values[i].sketch)
+		}
+	}
+	return own
+}
 
 // merge adds a later bucket, of this or a finer rollup.
 func (r *Rollup[T]) merge(b *bucket, o bucket) {
+	if b.changed != 0 || o.changed != 0 {
+		stored := b.asStored()
+		r.merge(&stored, o.asStored())
+		b.stored, b.changed = &stored, max(b.changed, o.changed)
+	}
 	b.points += o.points
 	b.bad += o.bad
-	b.unknown = b.unknown || o.unknown
 	shift := (o.start - b.start) * int64(time.Millisecond)
 	for i := range b.values {
 		v := o.values[i]
@@ -144,12 +170,15 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 		Open:   end.UnixMilli()+r.entry.Late > now,
 		Values: make([]window.Summary, len(r.measures)),
 	}
-	if b.unknown {
-		out.Points, out.Bad = 0, 0
-	}
 	exact := make([]window.Exact, len(r.measures))
 	for i := range r.measures {
 		out.Values[i] = r.measures[i].summary(&b.values[i], time.UnixMilli(b.start), &exact[i])
+	}
+	if b.changed != 0 {
+		stored := b.asStored()
+		known := r.public(&stored, now)
+		out.Points, out.Bad = 0, 0
+		out.Incomplete = &window.Incomplete{Changed: time.UnixMilli(min(b.changed, now)).UTC(), Points: known.Points, Bad: known.Bad, Values: known.Values}
 	}
 	return out
 }

@@ -14,13 +14,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A rollup that only the catalogue describes lacks the functions of its measures. A program can give functions in their place. Without
-// them the rollup is storedOnly: marked buckets cannot be computed from points, so a read returns them as unknown, and nothing is
-// written.
+// A rollup that only the catalogue describes lacks the functions of its measures. It is storedOnly: buckets that changed since a worker
+// stored them cannot be computed from points, so a read returns them as incomplete, and nothing is written.
 
-// fromCatalog makes the zero r the rollup of an entry. number is a func(measure string, v T) (float64, bool), or nil for a rollup of
-// which only stored buckets are read. It fails if the definition would not be the stored one.
-func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, number any) error {
+// fromCatalog makes the zero r the rollup of an entry. It fails if the definition would not be the stored one.
+func (r *Rollup[T]) fromCatalog(entry catalog.Rollup) error {
 	grid, err := gridOf(entry)
 	if err != nil {
 		return err
@@ -29,13 +27,9 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, number any) error {
 	if err != nil {
 		return err
 	}
-	of, known := number.(func(string, T) (float64, bool))
-	if !known {
-		of = func(string, T) (float64, bool) { return 0, false }
-	}
 	var measures []Measure[T]
 	for _, m := range entry.Measures {
-		measure, err := measureOf(m, of)
+		measure, err := measureOf[T](m)
 		if err != nil {
 			return err
 		}
@@ -51,18 +45,18 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, number any) error {
 	if !reflect.DeepEqual(made.entry, entry) {
 		return fmt.Errorf("rollup %s: its description in the catalogue is not one that this program would write", invalid.Quote(entry.Name))
 	}
+	made.storedOnly = true // before the copy, which shares functions of made
 	*r = *made
-	r.storedOnly = !known
 	return nil
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 // measureOf returns a measure of the catalogue.
-func measureOf[T any](e catalog.RollupMeasure, of func(string, T) (float64, bool)) (Measure[T], error) {
+func measureOf[T any](e catalog.RollupMeasure) (Measure[T], error) {
 	m := Measure[T]{
 		Name: e.Name, Decimals: e.Decimals, Linear: e.Linear, MaxGap: millis(e.MaxGap), Added: e.Added,
-		Of: func(v T) (float64, bool) { return of(e.Name, v) },
+		Of: func(T) (float64, bool) { return 0, false }, // never called
 	}
 	var err error
 	if m.Max, err = strconv.ParseFloat(e.Max, 64); err != nil {
@@ -108,9 +102,9 @@ func (r *Rollup[T]) computedWidth() time.Duration {
 	return r.widestBucket()
 }
 
-// unknown returns a bucket of which nothing is known: it is marked, and only a program with the functions of the measures can compute it.
-func (l *level[T]) unknown(start int64) bucket {
-	b := bucket{start: start, values: make([]sums, len(l.measures)), unknown: true}
+// unknown returns a bucket that changed, and that only a program with the functions of the measures can compute.
+func (l *level[T]) unknown(start, changed int64) bucket {
+	b := bucket{start: start, values: make([]sums, len(l.measures)), changed: changed}
 	for i := range b.values {
 		b.values[i].missing = l.measures[i].Aggregates
 	}

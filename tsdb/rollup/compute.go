@@ -84,14 +84,17 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 		return ctxerr.Of(ctx)
 	}
 	for !s.empty() {
-		part, dirty := s, []int64(nil)
+		m := merging[T]{level: l, path: path, newest: newest, visit: visit}
+		part := s
 		if l.opts.Mode == Derived {
+			if l.storedOnly && l.source == nil {
+				m.changes = map[int64]int64{}
+			}
 			var err error
-			if dirty, part, err = l.dirty(ctx, path, s, newest, now); err != nil {
+			if m.dirty, part, err = l.dirty(ctx, path, s, newest, now, m.changes); err != nil {
 				return err
 			}
 		}
-		m := merging[T]{level: l, path: path, newest: newest, dirty: dirty, visit: visit}
 		if err := m.read(ctx, part); err != nil || m.done {
 			return err
 		}
@@ -143,8 +146,11 @@ type merging[T any] struct {
 	dirty  []int64 // starts of the buckets to compute, in order
 	ready  []bucket
 	until  int // of dirty, what ready holds
-	visit  func(bucket) (bool, error)
-	done   bool
+	// Of buckets that cannot be computed: when they changed, by their starts, and what is stored of the next one.
+	changes map[int64]int64
+	stored  *bucket
+	visit   func(bucket) (bool, error)
+	done    bool
 }
 
 // before reports whether a comes before b.
@@ -161,6 +167,10 @@ func (m *merging[T]) take(ctx context.Context, b bucket) error {
 		return err
 	}
 	if len(m.dirty) > 0 && m.dirty[0] == b.start {
+		if m.changes != nil {
+			stored := b
+			m.stored = &stored
+		}
 		return nil
 	}
 	return m.show(b)
@@ -186,6 +196,9 @@ func (m *merging[T]) upTo(ctx context.Context, limit *int64) error {
 		if len(m.ready) > 0 && m.ready[0].start == start {
 			b := m.ready[0]
 			m.ready = m.ready[1:]
+			if b.changed != 0 && m.stored != nil && m.stored.start == start {
+				b.stored = m.stored
+			}
 			if err := m.show(b); err != nil || m.done {
 				return err
 			}
@@ -206,9 +219,9 @@ func (m *merging[T]) run(ctx context.Context) error {
 		first, last = last, first
 	}
 	m.until, m.ready = n, m.ready[:0]
-	if m.storedOnly && m.source == nil {
+	if m.changes != nil {
 		for _, start := range m.dirty[:n] {
-			m.ready = append(m.ready, m.unknown(start))
+			m.ready = append(m.ready, m.unknown(start, m.changes[start]))
 		}
 		return nil
 	}

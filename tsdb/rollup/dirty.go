@@ -17,9 +17,11 @@ const maxDirty = 4096
 // It uses the marks of this rollup and of all rollups that it is derived from. If there are too many, dirty returns
 // those in the first part of s, and that part.
 //
+// If changes is not nil, dirty adds when each bucket changed by its newest mark, in milliseconds.
+//
 // It reads the marks of the finest rollup first. A worker marks the coarser rollup before it removes the finer marks,
 // so a mark that is gone from the finer rollup is found in this one, or its bucket is stored.
-func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, now time.Time) (starts []int64, part span, err error) {
+func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, now time.Time, changes map[int64]int64) (starts []int64, part span, err error) {
 	able := span{max(s.from, l.computable(now)), s.to}
 	if able.empty() {
 		return nil, s, nil
@@ -29,7 +31,7 @@ func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, 
 		chain = append(chain, at)
 	}
 	for _, at := range slices.Backward(chain) {
-		of, err := l.dirtyBy(ctx, at, path, able, newest)
+		of, err := l.dirtyBy(ctx, at, path, able, newest, changes)
 		if err != nil {
 			return nil, s, err
 		}
@@ -56,7 +58,7 @@ func (l *level[T]) dirty(ctx context.Context, path string, s span, newest bool, 
 
 // dirtyBy returns the starts of buckets in s by the marks of one rollup, up to the row of marks that reaches the
 // limit. A bucket that starts in s is read whole, so its marks may be after the end of s.
-func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s span, newest bool) (starts []int64, err error) {
+func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s span, newest bool, changes map[int64]int64) (starts []int64, err error) {
 	whole := span{s.from, max(s.to, l.endOf(s.to-1))}
 	err = at.scan(ctx, at.rowsOf(at.at.Marks, path, whole), bigtable.LatestNFilter(1), 0, !newest, func(row *bt.Row) (bool, error) {
 		m, ok := at.parseMarks(row)
@@ -66,6 +68,11 @@ func (l *level[T]) dirtyBy(ctx context.Context, at *level[T], path string, s spa
 		slots := make([]span, len(m.slots))
 		for i := range m.slots {
 			slots[i] = m.slots[i].span
+			if changes != nil {
+				for _, start := range l.starts(slots[i:i+1], s) {
+					changes[start] = max(changes[start], int64(m.slots[i].at)/1000)
+				}
+			}
 		}
 		of := l.starts(slots, s)
 		if newest {

@@ -130,6 +130,9 @@ func take(out []inside.JoinNumber, needed []bool, b *bucket, last bool) (taken i
 		if v.missing&(window.Count|window.Ends) != 0 { // the nearest number is not known
 			needed[i] = false
 			taken++
+			if b.changed != 0 {
+				out[i].Changed = time.UnixMilli(b.changed).UTC()
+			}
 			continue
 		}
 		if v.count == 0 {

@@ -157,9 +157,6 @@ func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, o
 	defer cancel()
 	now := l.in.Clock().UnixMilli()
 	return l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
-		if b.unknown && len(l.measures) == 0 {
-			return true, nil // nothing would say that its count is not known
-		}
 		return visit(l.public(&b, now)), nil
 	})
 }

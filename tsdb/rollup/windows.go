@@ -93,7 +93,7 @@ func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (cho
 	now := in.Clock()
 	for _, r := range in.Rollups {
 		def, ok := r.Definition.(*Rollup[T])
-		if !ok || def.storedOnly || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widestBucket() <= chosen.widestBucket() {
+		if !ok || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widestBucket() <= chosen.widestBucket() {
 			continue
 		}
 		if r = r.Within(age); r.Bounded && a.start.Before(now.Add(-r.Age)) || !def.divides(a) {
@@ -178,6 +178,10 @@ func (w windowing[T]) pick(b bucket) bucket {
 		}
 	}
 	b.values = values
+	if b.stored != nil {
+		stored := w.pick(*b.stored)
+		b.stored = &stored
+	}
 	return b
 }
 

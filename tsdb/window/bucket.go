@@ -25,24 +25,32 @@ type Bucket struct {
 	Open bool
 	// Values are the summaries of the measures, in their order.
 	Values []Summary
+	// Incomplete is set if the program cannot compute the bucket as it is now, and says what is stored of it. Only a rollup that is
+	// read by the catalogue has such buckets. Their Points are 0 if no measure is known.
+	Incomplete *Incomplete
 }
 
 // MarshalJSON implements json.Marshaler. It fails if Start or End is not in the years 0 to 9999.
 func (b Bucket) MarshalJSON() ([]byte, error) {
-	values := make(map[string]Summary, len(b.Values))
-	for _, s := range b.Values {
-		values[s.Name] = s
-	}
 	return json.Marshal(struct {
-		Start    time.Time          `json:"start"`
-		End      time.Time          `json:"end"`
-		Points   int64              `json:"points"`
-		Bad      int64              `json:"bad,omitempty"`
-		Entities int64              `json:"entities,omitempty"`
-		Partial  bool               `json:"partial,omitempty"`
-		Open     bool               `json:"open,omitempty"`
-		Values   map[string]Summary `json:"values"`
-	}{b.Start, b.End, b.Points, b.Bad, b.Entities, b.Partial, b.Open, values})
+		Start      time.Time          `json:"start"`
+		End        time.Time          `json:"end"`
+		Points     int64              `json:"points"`
+		Bad        int64              `json:"bad,omitempty"`
+		Entities   int64              `json:"entities,omitempty"`
+		Partial    bool               `json:"partial,omitempty"`
+		Open       bool               `json:"open,omitempty"`
+		Values     map[string]Summary `json:"values"`
+		Incomplete *Incomplete        `json:"incomplete,omitempty"`
+	}{b.Start, b.End, b.Points, b.Bad, b.Entities, b.Partial, b.Open, byName(b.Values), b.Incomplete})
+}
+
+func byName(values []Summary) map[string]Summary {
+	out := make(map[string]Summary, len(values))
+	for _, s := range values {
+		out[s.Name] = s
+	}
+	return out
 }
 
 // cut reports whether the interval covers only part of the bucket.

@@ -99,6 +99,7 @@ func (f *filler) run(buckets iter.Seq2[Bucket, error]) error {
 			n.number = f.row.first + len(f.row.held)
 			f.row.reach(i, n)
 		}
+		f.row.part(i, n.changed)
 	}
 	f.release(f.row.rest())
 	return nil

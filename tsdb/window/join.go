@@ -114,7 +114,7 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 	if to.After(newer.t) {
 		to = newer.t
 	}
-	if !from.Before(to) {
+	if !from.Before(to) || !s.Aggregates.any(Integral) {
 		return
 	}
 	s.Integral += r.area(older, newer, from, to)

@@ -41,15 +41,15 @@ func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given 
 				p := reading{t: n.Time, units: n.Units, x: NewDecimal(n.Units, given[i].Decimals).Float64()}
 				out[i] = neighbour(p, f.Measures[i], &rules[i], given[i].Decimals)
 			}
+			out[i].changed = n.Changed
 		}
 		return out, err
 	}
 	alone := func(yield func(Bucket, error) bool) {
 		for b, err := range buckets {
-			for i := range b.Values {
-				if s := &b.Values[i]; s.Count > 0 {
-					s.settle()
-				}
+			settle(b.Values)
+			if b.Incomplete != nil {
+				settle(b.Incomplete.Values)
 			}
 			if !yield(b, err) {
 				return
@@ -57,4 +57,13 @@ func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given 
 		}
 	}
 	return fill(alone, f, opts, &joining{rules, anchors})
+}
+
+// settle sets what follows from the numbers of a bucket alone.
+func settle(values []Summary) {
+	for i := range values {
+		if s := &values[i]; s.Count > 0 {
+			s.settle()
+		}
+	}
 }

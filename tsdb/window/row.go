@@ -26,6 +26,8 @@ type anchor struct {
 	end     time.Time
 	summary Summary
 	open    int // number of the first bucket that a later number may still change
+	// changed is set if the last numbers before the next bucket are not known, as their bucket changed then.
+	changed time.Time
 }
 
 // neighbour is a number outside of the interval, as a bucket of its own.
@@ -46,8 +48,16 @@ func (r *row) push(b Bucket) []Bucket {
 	for i := range r.anchors {
 		a := &r.anchors[i]
 		if s := b.Values[i]; s.Missing.any(Count | Ends) {
-			*a = anchor{open: number + 1} // it has numbers that are not known: nothing is joined or filled across it
+			// It has numbers that are not known: nothing is joined or filled across it.
+			r.part(i, b.changed())
+			*a = anchor{open: number + 1}
+			if r.rules != nil {
+				a.changed = b.changed()
+			}
 		} else if !isGap(s) {
+			if !a.changed.IsZero() {
+				r.held[len(r.held)-1].lack(i, r.lost(r.oldestFirst), a.changed)
+			}
 			r.reach(i, anchor{number: number, start: b.Start, end: b.End, summary: s})
 			*a = anchor{found: true, number: number, start: b.Start, end: b.End, summary: s, open: number + 1}
 			if r.ahead(i) {
@@ -55,6 +65,9 @@ func (r *row) push(b Bucket) []Bucket {
 			}
 			r.last(i, &b, &s)
 		} else {
+			if !a.changed.IsZero() {
+				r.held[len(r.held)-1].lack(i, Integral, a.changed)
+			}
 			if r.oldestFirst && a.found {
 				r.last(i, &b, &a.summary)
 			}

@@ -203,6 +203,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[window.Aggregator[int]](),
 	reflect.TypeFor[window.AlignOptions](),
 	reflect.TypeFor[window.Bucket](),
+	reflect.TypeFor[window.Incomplete](),
 	reflect.TypeFor[window.Decimal](),
 	reflect.TypeFor[window.Exact](),
 	reflect.TypeFor[window.Frame](),
