@@ -168,6 +168,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		if err := writer.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // Flush returns when the points are stored, and the line is logged after that
 		w.forget()
 		if p := w.points("tidemark.writer.down"); len(p) != 1 || p[0].sum != 0 {
 			t.Errorf("after the outage: got down %+v, want 0", p)
