@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 var (
@@ -47,6 +49,7 @@ func NewCorruptError(tag string, src []byte, cause error) *CorruptError {
 
 // Error implements error. It shows the sample quoted, with everything except printable ASCII escaped.
 func (e *CorruptError) Error() string {
+	e = invalid.OrZero(e)
 	more := ""
 	if e.Len > len(e.Sample) {
 		more = "…"
@@ -58,7 +61,7 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Unwrap returns the cause.
-func (e *CorruptError) Unwrap() error { return e.Err }
+func (e *CorruptError) Unwrap() error { return invalid.OrZero(e).Err }
 
 // EncodeError says why a value could not be encoded. It matches [ErrEncode] and unwraps to the cause. The zero value
 // has neither tag nor cause. It does not change after it was made, so goroutines may share it.
@@ -76,6 +79,7 @@ func NewEncodeError(tag string, cause error) *EncodeError {
 
 // Error implements error.
 func (e *EncodeError) Error() string {
+	e = invalid.OrZero(e)
 	return fmt.Sprintf("codec: value cannot be encoded as %q: %v", e.Tag, e.Err)
 }
 
@@ -83,7 +87,7 @@ func (e *EncodeError) Error() string {
 func (e *EncodeError) Is(target error) bool { return target == ErrEncode }
 
 // Unwrap returns the cause.
-func (e *EncodeError) Unwrap() error { return e.Err }
+func (e *EncodeError) Unwrap() error { return invalid.OrZero(e).Err }
 
 // asCorrupt wraps err in a CorruptError with tag, unless it is one.
 func asCorrupt(tag string, src []byte, err error) error {

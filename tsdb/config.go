@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/version"
@@ -137,7 +138,7 @@ func checkTable(name string) error {
 func Open(ctx context.Context, c Config) (*Store, error) {
 	opts := Options{StoreOptions: c.StoreOptions}
 	opts.Telemetry.Namespace = cmp.Or(opts.Telemetry.Namespace, c.Project+"|"+c.Instance)
-	if err := cmp.Or(required("project", c.Project), required("instance", c.Instance), checkTable(c.Table), opts.check()); err != nil {
+	if err := cmp.Or(required("project", c.Project), required("instance", c.Instance), checkTable(c.Table), opts.check(), ctxerr.Of(ctx)); err != nil {
 		return nil, err
 	}
 	clientOpts, closeConn, err := c.connection()

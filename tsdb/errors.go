@@ -97,6 +97,7 @@ type ConflictError struct {
 
 // Error lists all differences. If the call's context carried a tenant, it returns only their number.
 func (e *ConflictError) Error() string {
+	e = invalid.OrZero(e)
 	if e.outside {
 		return fmt.Sprintf("%v: %d differences", ErrSchemaConflict, len(e.Differences))
 	}
@@ -125,6 +126,7 @@ type ReadFailure struct {
 
 // Error returns the number of failures and the first one.
 func (e *ReadError) Error() string {
+	e = invalid.OrZero(e)
 	if len(e.Failed) == 0 {
 		return fmt.Sprintf("tsdb: 0 of %d reads failed", e.Total)
 	}
@@ -138,7 +140,7 @@ func (e *ReadError) Error() string {
 
 // Unwrap returns the cause of each failure, in order.
 func (e *ReadError) Unwrap() []error {
-	return causes(e.Failed, func(f ReadFailure) error { return f.Err })
+	return causes(invalid.OrZero(e).Failed, func(f ReadFailure) error { return f.Err })
 }
 
 // readError returns nil if no entity failed, and a *ReadError otherwise.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // State is the state of a write: Stored, Rejected, Unknown or Journaled. The zero State is none of them.
@@ -66,6 +67,7 @@ type WriteError struct{ Outcome Outcome }
 
 // Error returns the state, the number of attempts and the cause.
 func (e *WriteError) Error() string {
+	e = invalid.OrZero(e)
 	switch e.Outcome.Attempts {
 	case 0:
 		return fmt.Sprintf("tsdb: write %s before it was sent: %v", e.Outcome.State, e.Outcome.Err)
@@ -77,18 +79,13 @@ func (e *WriteError) Error() string {
 
 // Is reports whether target is ErrRejected or ErrUnknown, as the state says.
 func (e *WriteError) Is(target error) bool {
-	if e == nil {
-		return false
-	}
+	e = invalid.OrZero(e)
 	return target == ErrRejected && e.Outcome.State == Rejected || target == ErrUnknown && e.Outcome.State == Unknown
 }
 
 // Unwrap returns the cause.
 func (e *WriteError) Unwrap() error {
-	if e == nil {
-		return nil
-	}
-	return e.Outcome.Err
+	return invalid.OrZero(e).Outcome.Err
 }
 
 // BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect the other rows.
@@ -108,6 +105,7 @@ type Failure struct {
 
 // Error returns the number of failures and the first one.
 func (e *BatchError) Error() string {
+	e = invalid.OrZero(e)
 	if len(e.Failed) == 0 {
 		return fmt.Sprintf("tsdb: 0 of %d writes not stored", e.Total)
 	}
@@ -117,7 +115,7 @@ func (e *BatchError) Error() string {
 
 // Unwrap returns one *WriteError per failure, in order.
 func (e *BatchError) Unwrap() []error {
-	return causes(e.Failed, func(f Failure) error { return &WriteError{Outcome: f.Outcome} })
+	return causes(invalid.OrZero(e).Failed, func(f Failure) error { return &WriteError{Outcome: f.Outcome} })
 }
 
 // causes returns the error of each element.

@@ -3,6 +3,8 @@ package tsdb
 import (
 	"fmt"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // Point is one value of one entity at one time. Reads return Time in UTC, truncated to the schema's precision.
@@ -28,6 +30,7 @@ type PointError struct {
 
 // Error names the point. It shows no payload, except what the codec's error quotes.
 func (e *PointError) Error() string {
+	e = invalid.OrZero(e)
 	id := ""
 	if e.ID != "" {
 		id = " with ID " + e.ID
@@ -36,7 +39,7 @@ func (e *PointError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *PointError) Unwrap() error { return e.Err }
+func (e *PointError) Unwrap() error { return invalid.OrZero(e).Err }
 
 // PointErrors is the error of a call that returns several points, some of which do not decode. In the result these points
 // have their entity, their time and a zero value. The errors are in the order of the result.

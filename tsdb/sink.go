@@ -79,7 +79,7 @@ func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome
 	for i, pt := range points {
 		_ = s.enqueue(ctx, pt, false, func(o Outcome) { g.tell(i, o) }) // also of a refused point
 	}
-	outcomes := g.wait(ctx)
+	outcomes := g.wait(ctxerr.Given(ctx))
 	return outcomes, batchError(outcomes)
 }
 

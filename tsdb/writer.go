@@ -253,6 +253,7 @@ const mostListed = 1000
 
 // Error returns the number of points and the first one.
 func (e *UndeliveredError) Error() string {
+	e = invalid.OrZero(e)
 	if len(e.Points) == 0 {
 		return fmt.Sprintf("tsdb: %d points not delivered", e.Total)
 	}
@@ -263,7 +264,7 @@ func (e *UndeliveredError) Error() string {
 
 // Unwrap returns one *WriteError per element of Points, in order.
 func (e *UndeliveredError) Unwrap() []error {
-	return causes(e.Points, func(u Undelivered) error { return &WriteError{Outcome: u.Outcome} })
+	return causes(invalid.OrZero(e).Points, func(u Undelivered) error { return &WriteError{Outcome: u.Outcome} })
 }
 
 // failed records and reports a point that was not stored.

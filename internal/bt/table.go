@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // Timeouts bound every call. A call also ends with the caller's own context, if that ends earlier.
@@ -46,8 +48,9 @@ func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.
 	return within(ctx, t.timeouts.Read)
 }
 
-// within returns ctx with the timeout d, and without another timer if ctx ends earlier.
+// within returns ctx with the timeout d, and without another timer if ctx ends earlier. For a nil context it returns one that has ended.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx = ctxerr.Given(ctx)
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d {
 		return ctx, func() {}
 	}

@@ -40,13 +40,22 @@ func Range[N ~int | ~int64](sentinel error, field string, v, least, most N, limi
 	return nil
 }
 
+// OrZero returns e, or a zero error for nil: a method of an error type that begins with it does not panic on a nil pointer.
+func OrZero[E any](e *E) *E {
+	if e == nil {
+		return new(E)
+	}
+	return e
+}
+
 // Error implements error.
 func (e *Error) Error() string {
+	e = OrZero(e)
 	return fmt.Sprintf("%v: %s is %s; want %s", e.Err, e.Field, e.Value, e.Limit)
 }
 
 // Unwrap returns the sentinel.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return OrZero(e).Err }
 
 // Quote renders text from outside for an Error: quoted, control bytes escaped, and shortened to 64 bytes with its full
 // length noted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -56,6 +57,7 @@ const RetryFollow = time.Second
 
 // Error implements error.
 func (e *Error) Error() string {
+	e = invalid.OrZero(e)
 	limit, used := fmt.Sprint(e.Limit), fmt.Sprint(e.Used)
 	switch {
 	case e.Burst > 0:

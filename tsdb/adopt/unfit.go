@@ -3,6 +3,8 @@ package adopt
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // The reasons why something is unfit.
@@ -43,7 +45,10 @@ type Unfit struct {
 }
 
 // Error implements error.
-func (u *Unfit) Error() string { return fmt.Sprintf("row %s: %s: %s", u.Key, u.Reason, u.Text) }
+func (u *Unfit) Error() string {
+	u = invalid.OrZero(u)
+	return fmt.Sprintf("row %s: %s: %s", u.Key, u.Reason, u.Text)
+}
 
 // Unwrap returns ErrUnfit.
 func (u *Unfit) Unwrap() error { return ErrUnfit }

@@ -30,6 +30,9 @@ func (o Options) tags() (tags, error) {
 	if set == nil {
 		set = &descriptorpb.FileDescriptorSet{}
 	}
+	if i := slices.Index(set.File, nil); i >= 0 {
+		return tags{}, invalid.New(ErrInvalid, fmt.Sprintf("Descriptors.File[%d]", i), "nil", "a file")
+	}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
 		return tags{}, invalid.New(ErrInvalid, "Descriptors", invalid.Quote(err.Error()), "files with all that they import, as protoc --include_imports writes them")

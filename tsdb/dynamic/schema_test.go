@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -127,10 +129,11 @@ func TestUnknownTags(t *testing.T) {
 		}
 	}
 	for name, opts := range map[string]dynamic.Options{
-		"codec: invalid":     {Decoders: map[string]func([]byte) (any, error){"No Tag": nil}},
-		"Messages":           {Messages: map[string]string{"?": "a"}},
-		"Messages of tag pb": {Messages: map[string]string{"pb": "acme.Reading"}},
-		"Descriptors":        {Messages: map[string]string{"pb": "acme.Reading"}, Descriptors: brokenDescriptors()},
+		"codec: invalid":      {Decoders: map[string]func([]byte) (any, error){"No Tag": nil}},
+		"Messages":            {Messages: map[string]string{"?": "a"}},
+		"Messages of tag pb":  {Messages: map[string]string{"pb": "acme.Reading"}},
+		"Descriptors":         {Messages: map[string]string{"pb": "acme.Reading"}, Descriptors: brokenDescriptors()},
+		"Descriptors.File[0]": {Messages: map[string]string{"pb": "acme.Reading"}, Descriptors: &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{nil}}},
 	} {
 		_, err := dynamic.Schema(s, opts)
 		_, ferr := dynamic.NewField(nil, opts)

@@ -72,6 +72,7 @@ type MissedError struct {
 
 // Error implements error.
 func (e *MissedError) Error() string {
+	e = invalid.OrZero(e)
 	return fmt.Sprintf("follow: %d late points from %s to %s were dropped because the loop is too slow",
 		e.Points, e.Oldest.Format(time.RFC3339Nano), e.Newest.Format(time.RFC3339Nano))
 }

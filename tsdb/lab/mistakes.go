@@ -33,6 +33,7 @@ type FileError struct{ Mistakes []Mistake }
 
 // Error returns one line for each mistake.
 func (e *FileError) Error() string {
+	e = invalid.OrZero(e)
 	lines := make([]string, 0, len(e.Mistakes))
 	for _, m := range e.Mistakes {
 		lines = append(lines, m.String())

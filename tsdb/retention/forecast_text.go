@@ -31,7 +31,7 @@ func count(x float64) string { return fmt.Sprintf("%.0f", x) }
 // size formats bytes with a suitable unit.
 func size(x float64) string {
 	const units = "KMGTPE"
-	if math.Abs(x) < 1000 {
+	if !(math.Abs(x) >= 1000) { // or not a number, in a forecast that was read from JSON
 		return fmt.Sprintf("%.0f B", x)
 	}
 	i := -1

@@ -83,7 +83,7 @@ func (a *StreamAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([
 	}
 	select {
 	case <-all:
-	case <-ctx.Done():
+	case <-ctxerr.Given(ctx).Done():
 	}
 	mu.Lock()
 	defer mu.Unlock()

@@ -31,6 +31,7 @@ import (
 	"fmt"
 
 	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -58,7 +59,10 @@ type LineError struct {
 }
 
 // Error implements error. It shows no payload.
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *LineError) Error() string {
+	e = invalid.OrZero(e)
+	return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+}
 
 // Unwrap returns the cause.
-func (e *LineError) Unwrap() error { return e.Err }
+func (e *LineError) Unwrap() error { return invalid.OrZero(e).Err }

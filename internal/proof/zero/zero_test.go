@@ -6,14 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 var (
@@ -21,20 +24,15 @@ var (
 	errorType   = reflect.TypeFor[error]()
 )
 
-// arguments returns zero arguments for a function. For contexts it returns ctx if that is not nil. Variadic parameters
-// get one argument.
-func arguments(f reflect.Type, ctx context.Context) []reflect.Value {
+// arguments returns an argument for each parameter of a function. A variadic parameter gets one.
+func arguments(f reflect.Type, argument func(reflect.Type) reflect.Value) []reflect.Value {
 	var in []reflect.Value
 	for i := range f.NumIn() {
 		of := f.In(i)
 		if f.IsVariadic() && i == f.NumIn()-1 {
 			of = of.Elem()
 		}
-		v := reflect.Zero(of)
-		if of == contextType && ctx != nil {
-			v = reflect.ValueOf(ctx)
-		}
-		in = append(in, v)
+		in = append(in, argument(of))
 	}
 	return in
 }
@@ -42,12 +40,17 @@ func arguments(f reflect.Type, ctx context.Context) []reflect.Value {
 // call calls a function with zero arguments, first without and then with a context, and uses the results.
 func call(t *testing.T, name string, f reflect.Value) {
 	t.Helper()
-	callWith(t, name, f, nil)
-	callWith(t, name, f, t.Context())
+	callWith(t, name, f, reflect.Zero)
+	callWith(t, name+" with a context", f, func(of reflect.Type) reflect.Value {
+		if of == contextType {
+			return reflect.ValueOf(t.Context())
+		}
+		return reflect.Zero(of)
+	})
 }
 
 // callWith fails the test if the call panics or does not return.
-func callWith(t *testing.T, name string, f reflect.Value, ctx context.Context) {
+func callWith(t *testing.T, name string, f reflect.Value, argument func(reflect.Type) reflect.Value) {
 	t.Helper()
 	done := make(chan any, 1)
 	go func() {
@@ -58,14 +61,14 @@ func callWith(t *testing.T, name string, f reflect.Value, ctx context.Context) {
 			}
 			done <- r
 		}()
-		for _, v := range f.Call(arguments(f.Type(), ctx)) {
+		for _, v := range f.Call(arguments(f.Type(), argument)) {
 			use(v)
 		}
 	}()
 	select {
 	case r := <-done:
 		if r != nil {
-			t.Errorf("%s (with a context: %v) panics: %v", name, ctx != nil, r)
+			t.Errorf("%s panics: %v", name, r)
 		}
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s does not return", name)
@@ -93,7 +96,7 @@ func use(v reflect.Value) {
 			}
 		}
 	default:
-		for _, r := range v.Call(arguments(v.Type(), nil)) {
+		for _, r := range v.Call(arguments(v.Type(), reflect.Zero)) {
 			use(r)
 		}
 	}
@@ -111,15 +114,86 @@ func methods(t *testing.T, v reflect.Value, skip func(method string) bool) {
 }
 
 // TestZeroValues checks that no method of an exported type panics on its zero value or, if it has a pointer receiver,
-// on nil. It skips nil errors, which are not errors, and nil connections of tests, which end the test as a panic does.
+// on nil. It skips nil connections of tests, which end the test as a panic does.
 func TestZeroValues(t *testing.T) {
-	for _, of := range calls.Types {
+	for _, of := range append(slices.Clone(calls.Types), reflect.TypeFor[tsdb.InvalidError]()) {
 		methods(t, reflect.New(of), nil)
 		methods(t, reflect.Zero(reflect.PointerTo(of)), func(name string) bool {
 			_, ofValue := of.MethodByName(name)
-			return ofValue || // Go itself panics
-				reflect.PointerTo(of).Implements(errorType) || strings.HasSuffix(of.PkgPath(), "/tsdbtest")
+			return ofValue || strings.HasSuffix(of.PkgPath(), "/tsdbtest") // of a method of values, Go itself panics
 		})
+	}
+}
+
+// TestOddValues checks that no method of an exported type, and no function that computes, panics on values that only a broken program
+// or file makes.
+func TestOddValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1} {
+		for _, of := range calls.Types {
+			v := reflect.New(of)
+			fill(v.Elem(), x, 4)
+			methods(t, v, nil)
+		}
+		for _, c := range calls.Functions {
+			name, f := calls.Name(c), reflect.ValueOf(c)
+			if strings.Contains(name, ".Must") {
+				continue
+			}
+			odd := func(of reflect.Type) reflect.Value {
+				v := reflect.New(of).Elem()
+				fill(v, x, 4)
+				return v
+			}
+			callWith(t, name, f, odd)
+		}
+	}
+}
+
+// fill sets a value, the exported fields of a struct, and what they hold, down to a depth: floats to x, integers to the value of their
+// type that is closest to x, texts to a letter or, for infinities, to no UTF-8. Slices have a zero element and a filled one.
+func fill(v reflect.Value, x float64, depth int) {
+	if depth == 0 || !v.CanSet() {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), x, depth)
+		}
+	case reflect.Float64:
+		v.SetFloat(x)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		top := int64(1)<<(v.Type().Bits()-1) - 1
+		switch {
+		case x == -1:
+			v.SetInt(-1)
+		case x < 0:
+			v.SetInt(-top - 1)
+		default:
+			v.SetInt(top)
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(math.MaxUint64 >> (64 - v.Type().Bits()))
+	case reflect.String:
+		v.SetString("a")
+		if math.IsInf(x, 0) {
+			v.SetString("\x00\xff")
+		}
+	case reflect.Map:
+		key, element := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		v.Set(reflect.MakeMap(v.Type()))
+		fill(key, x, depth-1)
+		fill(element, x, depth-1)
+		v.SetMapIndex(key, element)
+	case reflect.Slice:
+		s := reflect.MakeSlice(v.Type(), 2, 2)
+		fill(s.Index(1), x, depth-1)
+		v.Set(s)
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		fill(p.Elem(), x, depth-1)
+		v.Set(p)
 	}
 }
 
