@@ -2,6 +2,7 @@ package tsdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,6 +50,35 @@ func TestLatestManyPastARangeThatFails(t *testing.T) {
 				answers, err := repo.LatestMany(t.Context(), devices)
 				if failed := failures(answers); failed != 1 {
 					t.Errorf("warm %v, call %d: %d of 40 devices failed after %v, want 1 (%v)", warmed, call, failed, time.Since(begin), err)
+				}
+			}
+		})
+	}
+}
+
+// TestLatestManyOfADeviceThatWasEmpty: devices without points are remembered as such. If the next read fails before it reaches them,
+// they have an error or their new point; they must not seem to be without points still.
+func TestLatestManyOfADeviceThatWasEmpty(t *testing.T) {
+	for name, fault := range map[string]tsdbtest.Fault{
+		"unavailable": tsdbtest.Fail(codes.Unavailable), "silent": tsdbtest.Hang(0), "cut": tsdbtest.CutStream(2, codes.Unavailable), "silent after 2 rows": tsdbtest.Hang(2),
+	} {
+		longBubble(t, func(t *testing.T) {
+			s := readings(t, tsdb.SchemaOptions{})
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+			repo := s.For(store, acme)
+			var devices []tsdb.Entity
+			for n := range 8 {
+				devices = append(devices, device("berlin", n))
+			}
+			warm(t, repo, conn, devices)
+			for n, e := range devices {
+				putAll(t, repo, []tsdb.Point[reading]{{Entity: e, Time: start, Value: reading{float64(n)}}})
+			}
+			conn.Inject(fault.On(tsdbtest.ReadRows))
+			answers, err := repo.LatestMany(t.Context(), devices)
+			for n, a := range answers {
+				if errors.Is(a.Err, tsdb.ErrNotFound) || a.Err == nil && a.Point.Value != (reading{float64(n)}) {
+					t.Errorf("%s: device %d is %v, %v, although its point is stored (%v)", name, n, a.Point, a.Err, err)
 				}
 			}
 		})

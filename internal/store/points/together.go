@@ -163,7 +163,7 @@ func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h da
 			return shortHits{}, ForeignRow(r.D)
 		}
 		got := shortHits{hits: in.hits, reached: len(part), step: in.step()}
-		if in.total == crowd*len(part) || in.surplus > maxSurplus || in.held > maxHeld {
+		if err != nil || in.total == crowd*len(part) || in.surplus > maxSurplus || in.held > maxHeld {
 			got.reached = in.at
 		}
 		return got, r.Explain(err)
@@ -173,7 +173,7 @@ func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h da
 // shortHits is the result of one request.
 type shortHits struct {
 	hits    []shortHit // by range
-	reached int        // the number of ranges that were read to their end, before the request was full
+	reached int        // the number of ranges that were read to their end, before the request was full or failed
 	step    int64      // the time between two rows of an entity with too many rows; 0 if there was none
 }
 
