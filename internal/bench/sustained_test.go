@@ -159,9 +159,12 @@ func readLatest(b *testing.B, repo *tsdb.Repository[reading], fleet []tsdb.Entit
 }
 
 // peakMemory returns the most memory that the process has had at once, in MiB, where the system reports it.
-func peakMemory() (mib float64, ok bool) {
+func peakMemory() (mib float64, ok bool) { return memory("VmHWM:") }
+
+// memory returns a size in /proc/self/status.
+func memory(name string) (mib float64, ok bool) {
 	text, _ := os.ReadFile("/proc/self/status")
-	_, rest, ok := strings.Cut(string(text), "VmHWM:")
+	_, rest, ok := strings.Cut(string(text), name)
 	if !ok {
 		return 0, false
 	}

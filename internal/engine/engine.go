@@ -67,7 +67,7 @@ type Engine struct {
 // ErrForeign and ErrStorage. After ErrStorage the folder holds what it held before, and opens once the file system
 // allows it.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: &pressure{limit: maxMemTables * o.memTableBytes()}, cleanups: newCleanups(), noSync: o.NoSync, weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: newPressure(maxMemTables * o.memTableBytes()), cleanups: newCleanups(), noSync: o.NoSync, weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed()}
 	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {
@@ -87,6 +87,7 @@ func Open(o Options) (*Engine, error) {
 		e.background.Go(func() { e.collectForever(ctx, interval) })
 	}
 	e.background.Go(func() { e.cleanForever(ctx) })
+	e.background.Go(func() { e.pauseForever(ctx) })
 	if e.noSync {
 		e.background.Go(func() { e.syncForever(ctx) })
 	}

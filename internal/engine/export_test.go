@@ -11,7 +11,7 @@ import (
 )
 
 // OpenReaders returns the number of open reads.
-func (e *Engine) OpenReaders() int { return e.readers.open() }
+func (e *Engine) OpenReaders() int { return len(e.readers.all()) }
 
 // BeginClose marks the engine as closing, as Close does first.
 func (e *Engine) BeginClose() { e.closing.Store(true) }
@@ -91,3 +91,18 @@ func (e *Engine) SetWaited(ago time.Duration) {
 		e.pressure.waited.Store(&at)
 	}
 }
+
+// Iterators returns how many running readers hold an iterator, and so the memtables of its moment.
+func (e *Engine) Iterators() (n int) {
+	for _, r := range e.readers.all() {
+		r.mu.Lock()
+		if r.scan.it != nil {
+			n++
+		}
+		r.mu.Unlock()
+	}
+	return n
+}
+
+// ZombieMemtables returns how many memtables were flushed and are still in memory: those that iterators keep, and one for reuse.
+func (e *Engine) ZombieMemtables() int64 { return e.db.Metrics().MemTable.ZombieCount }

@@ -26,6 +26,19 @@ type pressure struct {
 	crowded atomic.Bool
 	limit   uint64                    // bytes of memtables
 	waited  atomic.Pointer[time.Time] // when a write last waited; nil if none did
+	flushed chan struct{}             // holds a signal after a memtable was flushed
+}
+
+func newPressure(limit uint64) *pressure {
+	return &pressure{limit: limit, flushed: make(chan struct{}, 1)}
+}
+
+// signalFlush reports that a memtable was flushed.
+func (p *pressure) signalFlush() {
+	select {
+	case p.flushed <- struct{}{}:
+	default:
+	}
 }
 
 // While writes wait, clients that follow advice on their rate are asked for less, and after that for more until they need none.

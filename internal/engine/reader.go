@@ -3,8 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -22,8 +24,9 @@ const (
 	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation, unless
-// the engine is weak. It holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
+// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation. A read
+// of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see pause). It
+// holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
 	ctx     context.Context
@@ -45,6 +48,11 @@ type Reader struct {
 	begun    bool // the iterator is at a row, or at the end of the current span
 	stop     func() bool
 	node     readerNode
+
+	open  bool             // it holds an iterator, or has paused
+	snap  *pebble.Snapshot // the state that it sees; nil if that is the iterator's
+	last  []byte           // the prefix of the row behind which it goes on after a pause; nil if it has read none
+	stale atomic.Bool      // a memtable that the iterator keeps has been flushed
 
 	table  uint32
 	writes dependency // the writes that the rest of the response may depend on
@@ -103,14 +111,16 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	if len(spans) == 0 {
 		return r, nil
 	}
-	r.scan.it, err = e.db.NewIter(&pebble.IterOptions{LowerBound: spans[0].lower, UpperBound: spans[len(spans)-1].upper})
-	if err != nil {
-		return nil, storageError(err)
+	if !e.weak && (r.limit < 0 || r.limit > firstResponseRows) { // others rarely have a second part, and a snapshot has a price
+		r.snap = e.db.NewSnapshot()
 	}
-	r.scan.borrow()
+	r.table, r.span = at.table.id, span{spans[0].lower, spans[len(spans)-1].upper}
+	if err := r.resume(); err != nil {
+		_ = r.closeSnapshot()
+		return nil, err
+	}
+	r.open = true
 	e.readers.add(r)
-	r.table, r.writes = at.table.id, e.inFlight.dependency()
-	r.await = r.writes.onRemoval(spans)
 	return r, nil
 }
 
@@ -118,7 +128,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 // a status.
 func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if r.done != nil {
 		return r.done
 	}
@@ -142,6 +152,9 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 		}
 		return nil
 	}
+	if r.e.weak {
+		r.stale.Store(true)
+	}
 	if r.stop == nil {
 		// A caller that gives up on a stream ends its context, and does not always read the error.
 		r.stop = context.AfterFunc(r.ctx, r.abandon)
@@ -151,8 +164,8 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and reports whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
-	if r.e.weak && r.begun {
-		if err := r.renew(); err != nil {
+	if r.open && r.scan.it == nil {
+		if err := r.resume(); err != nil {
 			return false, err
 		}
 	}
@@ -304,11 +317,10 @@ func (r *Reader) finish(err error) error {
 	if r.stop != nil {
 		r.stop()
 	}
-	if it := r.scan.it; it != nil {
-		r.leaveSpan()
-		r.scan.it = nil
-		r.scan.giveBack()
-		if cerr := it.Close(); cerr != nil && err == io.EOF {
+	if r.open {
+		r.open = false
+		cerr := errors.Join(r.closeIterator(), r.closeSnapshot())
+		if cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}
 		r.e.readers.remove(r) // not earlier: Close of the engine waits for the readers that it finds

@@ -48,13 +48,12 @@ func (s *readerSet) closeAll() {
 	}
 }
 
-// open returns the number of running readers.
-func (s *readerSet) open() int {
+// all returns the running readers.
+func (s *readerSet) all() (readers []*Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
 	for r := s.first; r != nil; r = r.node.next {
-		n++
+		readers = append(readers, r)
 	}
-	return n
+	return readers
 }

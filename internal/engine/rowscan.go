@@ -44,7 +44,7 @@ type rowScanner struct {
 	rowKey []byte
 	cells  []rowfilter.Cell
 	array  *[]rowfilter.Cell // from the pool
-	most   int               // cells of the longest row before
+	most   int               // cells of the longest row before in the array
 	seen   int               // cells read
 	size   int               // bytes of cells
 
@@ -67,7 +67,7 @@ func (s *rowScanner) borrow() {
 // giveBack returns the array to the pool, without what its cells refer to.
 func (s *rowScanner) giveBack() {
 	cells := s.cells[:max(s.most, len(s.cells))]
-	s.cells = nil
+	s.cells, s.most = nil, 0
 	if cap(cells) > pooledCells {
 		return
 	}

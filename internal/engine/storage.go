@@ -269,6 +269,7 @@ func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pre
 		Logger:                      pebbleLogger{log: log, fault: f},
 		EventListener: &pebble.EventListener{
 			WALCreated: func(pebble.WALCreateInfo) { w.changed.Store(true) },
+			FlushEnd:   func(pebble.FlushInfo) { w.signalFlush() },
 			BackgroundError: func(err error) {
 				log.Error("storage background error", "error", err)
 				f.raise(storageError(err))
