@@ -16,7 +16,7 @@
 // Package codec/zstd compresses the payloads of any of them. A codec for your own format needs three methods: see the
 // example of [Codec].
 //
-// [Number] reads one number of a payload without decoding the rest.
+// [Lookup] reads one field of a payload without decoding the rest.
 //
 // # Changing a format
 //

@@ -132,11 +132,32 @@ func ExampleEncodeError() {
 }
 
 // A chart of one field decodes nothing else.
-func ExampleNumber() {
+func ExampleLookup() {
 	payload := []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1"}`)
-	fmt.Println(codec.Number("json", payload, "motor", "temp_c"))
-	fmt.Println(codec.Number("json", payload, "name"))
+	for _, name := range []string{"motor.rpm", "motor.temp_c", "name", "none"} {
+		v, err := codec.Lookup("json", payload, name)
+		x, ok := v.Number()
+		fmt.Println(v, x, ok, err)
+	}
 	// Output:
-	// 81.5 true <nil>
-	// 0 false <nil>
+	// 1200i 1200 true <nil>
+	// 81.5 81.5 true <nil>
+	// "press-1" 0 false <nil>
+	// invalid 0 false <nil>
+}
+
+// Senders write one number in several ways. Text and AsNumber return the same for all of them.
+func ExampleValue_AsNumber() {
+	for _, v := range []codec.Value{codec.Int(7), codec.Uint(7), codec.Float(7), codec.Str("7"), codec.Str("7e0"), codec.Bool(true)} {
+		text, _ := v.Text()
+		x, _ := v.AsNumber().Number()
+		fmt.Println(v, text, x)
+	}
+	// Output:
+	// 7i 7 7
+	// 7u 7 7
+	// 7 7 7
+	// "7" 7 7
+	// "7e0" 7e0 7
+	// true true 1
 }

@@ -23,46 +23,61 @@ type jsonScanner struct {
 	depth int
 }
 
-// value reads a value. If it is wanted, value returns where the number, true or false at the path is; nowhere if there is none.
-func (s *jsonScanner) value(path []string, wanted bool) (found span, err error) {
+// wanted says what value looks for.
+type wanted uint8
+
+const (
+	nothing wanted = iota
+	itself         // the value, unless it is an object
+	below          // a field of the object
+)
+
+// value reads a value. It returns where the value that is wanted is; nowhere if there is none. With below, that is the field with a
+// name.
+func (s *jsonScanner) value(name string, want wanted) (found span, err error) {
 	s.space()
 	if s.at == len(s.src) {
 		return span{}, errSyntax
 	}
 	from := s.at
-	scalar := true
 	switch c := s.src[s.at]; c {
 	case '{':
-		return s.object(path, wanted && len(path) > 0)
+		return s.object(name, want == below)
 	case '[':
-		return span{}, s.array()
+		err = s.array()
 	case '"':
 		_, err = s.string()
-		scalar = false
 	case 't':
 		err = s.literal("true")
 	case 'f':
 		err = s.literal("false")
 	case 'n':
 		err = s.literal("null")
-		scalar = false
 	default:
 		err = s.number()
 	}
-	if err == nil && wanted && scalar && len(path) == 0 {
+	if err == nil && want == itself {
 		found = span{from, s.at}
 	}
 	return found, err
 }
 
-// object reads an object. The last field with a name counts.
-func (s *jsonScanner) object(path []string, wanted bool) (found span, err error) {
+// candidate is a field that may be the wanted one.
+type candidate struct {
+	names int // how many bytes of the wanted name its own name is
+	at    span
+}
+
+// object reads an object. Of fields with one name, the last one counts.
+func (s *jsonScanner) object(name string, wanted bool) (found span, err error) {
 	if err := s.enter(); err != nil {
 		return span{}, err
 	}
 	if s.next('}') {
 		return span{}, nil
 	}
+	var room [4]candidate
+	candidates := room[:0]
 	for {
 		s.space()
 		key, err := s.string()
@@ -72,20 +87,53 @@ func (s *jsonScanner) object(path []string, wanted bool) (found span, err error)
 		if !s.next(':') {
 			return span{}, errSyntax
 		}
-		if wanted && key.is(s.src, path[0]) {
-			found, err = s.value(path[1:], true)
-		} else {
-			_, err = s.value(nil, false)
+		n := -1
+		if wanted {
+			n = key.begins(s.src, name)
 		}
 		switch {
-		case err != nil:
+		case n < 0:
+			_, err = s.value("", nothing)
+		case n == len(name):
+			found, err = s.value("", itself)
+		default:
+			found, err = s.value(name[n+1:], below)
+		}
+		if err != nil {
 			return span{}, err
+		}
+		if n >= 0 {
+			candidates = addCandidate(candidates, candidate{n, found})
+		}
+		switch {
 		case s.next('}'):
-			return found, nil
+			return longest(candidates), nil
 		case !s.next(','):
 			return span{}, errSyntax
 		}
 	}
+}
+
+// addCandidate adds a candidate, or replaces the one of the same name.
+func addCandidate(all []candidate, c candidate) []candidate {
+	for i := range all {
+		if all[i].names == c.names {
+			all[i] = c
+			return all
+		}
+	}
+	return append(all, c)
+}
+
+// longest returns where the candidate with the longest name is, of those that are somewhere.
+func longest(all []candidate) (found span) {
+	names := -1
+	for _, c := range all {
+		if c.at.to > 0 && c.names > names {
+			found, names = c.at, c.names
+		}
+	}
+	return found
 }
 
 func (s *jsonScanner) array() error {
@@ -96,7 +144,7 @@ func (s *jsonScanner) array() error {
 		return nil
 	}
 	for {
-		if _, err := s.value(nil, false); err != nil {
+		if _, err := s.value("", nothing); err != nil {
 			return err
 		}
 		switch {
@@ -262,23 +310,30 @@ func hex4(text []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// is reports whether the string, which was read without an error, is a name. As in encoding/json, U+FFFD stands for what is not
-// UTF-8, and for half of a surrogate pair.
-func (t jsonString) is(src []byte, name string) bool {
+// begins returns how many bytes of a name joined by dots the string is: the whole name, or the part before a dot. It returns -1 if
+// the string is neither. The string was read without an error. As in encoding/json, U+FFFD stands for what is not UTF-8, and for half
+// of a surrogate pair.
+func (t jsonString) begins(src []byte, name string) (n int) {
 	text := src[t.from:t.to]
 	if t.plain {
-		return string(text) == name
+		if n = len(text); n > len(name) || string(text) != name[:n] {
+			return -1
+		}
+		text = nil
 	}
 	for len(text) > 0 {
 		var r rune
 		r, text = firstRune(text)
-		want, n := utf8.DecodeRuneInString(name)
-		if n == 0 || r != want || want == utf8.RuneError && n == 1 {
-			return false
+		want, size := utf8.DecodeRuneInString(name[n:])
+		if size == 0 || r != want || want == utf8.RuneError && size == 1 {
+			return -1
 		}
-		name = name[n:]
+		n += size
 	}
-	return name == ""
+	if n < len(name) && name[n] != '.' {
+		return -1
+	}
+	return n
 }
 
 // firstRune returns the first rune of the inside of a string, and the rest.

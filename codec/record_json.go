@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +16,8 @@ import (
 )
 
 // MarshalJSON returns the record as a JSON object, sorted by name, for API responses. A float has a point or an
-// exponent, an integer has neither, so that UnmarshalJSON can distinguish them. A NaN, an infinity and the zero
-// [Value] fail with [ErrEncode].
+// exponent, an integer has neither, so that UnmarshalJSON can distinguish them. Bytes are text in base64, and a time is
+// text as in RFC 3339. A NaN, an infinity and the zero [Value] fail with [ErrEncode].
 //
 // Do not store this JSON, because it does not distinguish signed from unsigned integers: use [Records].
 func (r Record) MarshalJSON() ([]byte, error) {
@@ -29,84 +31,99 @@ func (r Record) MarshalJSON() ([]byte, error) {
 			return nil, NewEncodeError(tagJSON, err)
 		}
 		out = append(append(out, name...), ':')
-		switch f.Value.kind {
-		case KindFloat:
-			text := f.Value.String()
-			if v, _ := f.Value.Float(); math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, NewEncodeError(tagJSON,
-					invalid.New(errRecord, "field "+invalid.Quote(f.Name), text, "a finite number"))
-			}
-			if !strings.ContainsAny(text, ".e") {
-				text += ".0"
-			}
-			out = append(out, text...)
-		case KindInt:
-			out = strconv.AppendInt(out, int64(f.Value.bits), 10)
-		case KindUint:
-			out = strconv.AppendUint(out, f.Value.bits, 10)
-		case KindStr:
-			text, err := json.Marshal(f.Value.str)
-			if err != nil {
-				return nil, NewEncodeError(tagJSON, err)
-			}
-			out = append(out, text...)
-		case KindBool:
-			out = strconv.AppendBool(out, f.Value.bits == 1)
-		default:
-			return nil, NewEncodeError(tagJSON,
-				invalid.New(errRecord, "field "+invalid.Quote(f.Name), "the zero Value", "a value"))
+		if out, err = f.Value.appendJSON(out); err != nil {
+			return nil, NewEncodeError(tagJSON, fmt.Errorf("field %s: %w", invalid.Quote(f.Name), err))
 		}
 	}
 	return append(out, '}'), nil
 }
 
-var errNotRecord = errors.New("want a JSON object of numbers, strings, true and false")
+// MarshalJSON returns the value as JSON, as in [Record.MarshalJSON]: a float has a point or an exponent, an integer has neither, and
+// all digits of a number are exact. Bytes are text in base64, and a time is text as in RFC 3339. The zero Value is null. A NaN and an
+// infinity fail with [ErrEncode].
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.kind == KindInvalid {
+		return []byte("null"), nil
+	}
+	out, err := v.appendJSON(nil)
+	if err != nil {
+		return nil, NewEncodeError(tagJSON, err)
+	}
+	return out, nil
+}
 
-// UnmarshalJSON sets r to a JSON object of numbers, strings, true and false. A number with a point or an exponent
-// becomes a float, any other an int, or a uint if it is above the largest int. A number that fits neither is an
-// error. As for other types, null changes nothing. r must not be in use by another goroutine.
+func (v Value) appendJSON(out []byte) ([]byte, error) {
+	switch v.kind {
+	case KindFloat:
+		if f, _ := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, invalid.New(errRecord, "value", v.String(), "a finite number")
+		}
+		text := v.String()
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		return append(out, text...), nil
+	case KindInt:
+		return strconv.AppendInt(out, int64(v.bits), 10), nil
+	case KindUint:
+		return strconv.AppendUint(out, v.bits, 10), nil
+	case KindBool, KindNull, KindList:
+		return append(out, v.String()...), nil
+	case KindStr:
+		text, err := json.Marshal(v.str)
+		return append(out, text...), err
+	case KindBytes, KindTime:
+		return strconv.AppendQuote(out, v.String()), nil
+	default:
+		return nil, invalid.New(errRecord, "value", "the zero Value", "a value")
+	}
+}
+
+var errNotRecord = errors.New("want a JSON object of numbers, strings, true, false and null")
+
+// UnmarshalJSON sets r to a JSON object of numbers, strings, true and false. A field that is null is left out. A number is what
+// [ParseNumber] returns for it: an integer without a point and an exponent is an int, or a uint above the largest int, or the nearest
+// float if it is longer. A list, an object and a number that is too large for a float64 are an error, which names the first such field
+// in the order of the names. As for other types, null changes nothing. r must not be in use by another goroutine.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var object map[string]any
-	if err := d.Decode(&object); err != nil {
+	plain, err := decodeJSON(data)
+	if err != nil {
 		return fmt.Errorf("codec: record: %w", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	object, ok := plain.(map[string]any)
+	if !ok {
 		return fmt.Errorf("codec: record: %w", errNotRecord)
 	}
-	values := make(map[string]Value, len(object))
-	for name, v := range object {
-		value, err := valueOfJSON(v)
-		if err != nil {
+	fields := make([]Field, 0, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		switch v := ValueOf(object[name]); v.kind {
+		case KindNull:
+		case KindInvalid, KindList:
+			err := errNotRecord
+			if _, isNumber := object[name].(json.Number); isNumber {
+				err = errTooLarge
+			}
 			return fmt.Errorf("codec: record: field %s: %w", invalid.Quote(name), err)
+		default:
+			fields = append(fields, Field{name, v})
 		}
-		values[name] = value
 	}
-	*r = RecordOf(values)
+	*r = NewRecord(fields...)
 	return nil
 }
 
-func valueOfJSON(v any) (Value, error) {
-	switch v := v.(type) {
-	case string:
-		return Str(v), nil
-	case bool:
-		return Bool(v), nil
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			f, err := v.Float64()
-			return Float(f), err
-		}
-		if i, err := v.Int64(); err == nil {
-			return Int(i), nil
-		}
-		u, err := strconv.ParseUint(v.String(), 10, 64)
-		return Uint(u), err
-	default:
-		return Value{}, errNotRecord
+// decodeJSON returns the plain value of JSON text, with a json.Number for each number.
+func decodeJSON(src []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errLeftOverJSON
+	}
+	return v, nil
 }

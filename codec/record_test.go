@@ -248,10 +248,21 @@ func TestRecordJSON(t *testing.T) {
 		t.Errorf("Unmarshal of null = %v, %v, want no change", back, err)
 	}
 	for _, bad := range []string{
-		`[]`, `{"a":null}`, `{"a":[1]}`, `{"a":18446744073709551616}`, `{"a":1e999}`, `{} {}`, ``, `{`,
+		`[]`, `{"a":[1]}`, `{"a":{}}`, `{"a":1e999}`, `{} {}`, ``, `{`,
 	} {
 		if err := new(codec.Record).UnmarshalJSON([]byte(bad)); err == nil {
 			t.Errorf("UnmarshalJSON(%s) = nil, want an error", bad)
+		}
+	}
+	lenient := `{"a":null,"b":100000000000000000000,"c":-18446744073709551616,"d":1.7e12}`
+	want := codec.NewRecord(field("b", codec.Float(1e20)), field("c", codec.Float(-1<<64)), field("d", codec.Float(1.7e12)))
+	if err := json.Unmarshal([]byte(lenient), &back); err != nil || !back.Equal(want) {
+		t.Errorf("Unmarshal(%s) = %v, %v, want %v: null is no field, and a long integer is the nearest float", lenient, back, err, want)
+	}
+	for range 20 {
+		err := json.Unmarshal([]byte(`{"d":[],"c":1e999,"b":{},"a":1}`), &back)
+		if err == nil || !strings.Contains(err.Error(), `field "b"`) {
+			t.Fatalf("Unmarshal names %v, want the first bad field by name each time", err)
 		}
 	}
 	for _, v := range []codec.Value{codec.Float(math.NaN()), codec.Float(math.Inf(1)), {}} {

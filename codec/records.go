@@ -23,7 +23,7 @@ const (
 // record has exactly one encoding; the package documentation specifies it. Its tag is "rec".
 //
 // A write fails with [ErrEncode] for more than [MaxFields] fields; for a name that is empty, longer than
-// [MaxFieldName] bytes or not valid UTF-8; for the zero [Value]; and for text that is not valid UTF-8. A read fails
+// [MaxFieldName] bytes or not valid UTF-8; for a [Value] that is neither a number, text nor a bool; and for text that is not valid UTF-8. A read fails
 // with [ErrCorrupt] for a payload that violates one of these rules, or that is not the one encoding of its record.
 //
 // A write allocates the payload. A read makes two allocations, at most twenty times the payload's size: the fields,
@@ -95,7 +95,7 @@ func (recordCodec) Append(dst []byte, r Record) ([]byte, error) {
 				out = append(out, markFalse)
 			}
 		default:
-			return dst, refuseRecord("field "+invalid.Quote(f.Name), "the zero Value", "a value")
+			return dst, refuseRecord("field "+invalid.Quote(f.Name), refusedKind(f.Value.kind), "a number, text or a bool")
 		}
 	}
 	return out, nil
@@ -121,6 +121,14 @@ func recordSize(r Record) int {
 }
 
 func uvarintSize(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
+
+// refusedKind says what a record does not store.
+func refusedKind(k Kind) string {
+	if k == KindInvalid {
+		return "the zero Value"
+	}
+	return "a value of kind " + k.String()
+}
 
 func refuseRecord(field, value, limit string) error {
 	return NewEncodeError(tagRecord, invalid.New(errRecord, field, value, limit))

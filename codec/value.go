@@ -1,41 +1,52 @@
 package codec
 
 import (
+	"encoding/base64"
 	"math"
 	"strconv"
+	"time"
 )
 
-// Kind is the type of a [Value]: KindFloat, KindInt, KindUint, KindStr or KindBool. Its zero value is [KindInvalid].
+// Kind is the type of a [Value]. Its zero value is [KindInvalid].
 type Kind uint8
 
-// The kinds of a [Value].
+// The kinds of a [Value]. A [Record] stores the first five after KindInvalid. Fields of other payloads have the rest too, and a
+// write of a record refuses them.
 const (
-	KindInvalid Kind = iota // the zero Value, which is empty and cannot be stored
+	KindInvalid Kind = iota // the zero Value: nothing is there
 	KindFloat
 	KindInt
 	KindUint
 	KindStr
 	KindBool
+	KindNull  // null of JSON
+	KindBytes // of a payload of bytes, or of protobuf
+	KindTime  // a Timestamp of protobuf
+	KindList  // a list, as JSON text
 )
 
 // String returns the kind's name, such as "float".
 func (k Kind) String() string {
-	names := [...]string{"invalid", "float", "int", "uint", "str", "bool"}
+	names := [...]string{"invalid", "float", "int", "uint", "str", "bool", "null", "bytes", "time", "list"}
 	if int(k) >= len(names) {
 		return "kind " + strconv.Itoa(int(k))
 	}
 	return names[k]
 }
 
-// Value is one field of a [Record]: a float, a signed or unsigned integer of 64 bits, text or a bool. It keeps its
-// kind. Two values are equal, by ==, if kind and bits are: a NaN equals itself, 0 does not equal -0, and Int(1) does
-// not equal Uint(1). The zero Value is invalid: it is empty and cannot be stored.
+// Value is one field of a [Record] or of another payload: a float, a signed or unsigned integer of 64 bits, text, a bool, and
+// what else [Kind] lists. It keeps its kind. Two values are equal, by ==, if kind and bits are: a NaN equals itself, 0 does not
+// equal -0, and Int(1) does not equal Uint(1). The zero Value is invalid: it says that there is no field.
 //
-// A Value is passed by value, allocates nothing, and goroutines may share it.
+// [Value.Number], [Value.Int], [Value.Text] and [Value.AsNumber] convert. Use them instead of a switch over kinds: a sender that
+// writes 21.5 as a float often writes 21 as an integer.
+//
+// A Value is passed by value, and goroutines may share it. Only Bytes, Text of numbers and times, and ValueOf allocate.
 type Value struct {
-	str  string
-	bits uint64
-	kind Kind
+	str   string
+	bits  uint64
+	nanos uint32 // of a time, whose seconds are in bits
+	kind  Kind
 }
 
 // Float returns a value of [KindFloat]. NaN and the infinities are valid.
@@ -61,7 +72,8 @@ func Bool(v bool) Value {
 // Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Float returns the float of a [KindFloat] value; ok is false for every other kind.
+// Float returns the float of a [KindFloat] value; ok is false for an integer, and for every other kind. Use [Value.Number] for a
+// number of any kind.
 func (v Value) Float() (f float64, ok bool) {
 	if v.kind != KindFloat {
 		return 0, false
@@ -69,25 +81,12 @@ func (v Value) Float() (f float64, ok bool) {
 	return math.Float64frombits(v.bits), true
 }
 
-// Int returns the integer of a [KindInt] value; ok is false for every other kind.
-func (v Value) Int() (i int64, ok bool) {
-	if v.kind != KindInt {
-		return 0, false
-	}
-	return int64(v.bits), true
-}
-
-// Uint returns the integer of a [KindUint] value; ok is false for every other kind.
-func (v Value) Uint() (u uint64, ok bool) {
-	if v.kind != KindUint {
-		return 0, false
-	}
-	return v.bits, true
-}
-
 // Str returns the text of a [KindStr] value; ok is false for every other kind.
 func (v Value) Str() (s string, ok bool) {
-	return v.str, v.kind == KindStr
+	if v.kind != KindStr {
+		return "", false
+	}
+	return v.str, true
 }
 
 // Bool returns the truth value of a [KindBool] value; ok is false for every other kind.
@@ -95,23 +94,24 @@ func (v Value) Bool() (b, ok bool) {
 	return v.kind == KindBool && v.bits == 1, v.kind == KindBool
 }
 
-// Number returns a float or an integer as a float64, for arithmetic over fields of all number kinds. ok is false for
-// text, bools and the zero Value. An integer above 2^53 is rounded to the nearest float64.
-func (v Value) Number() (f float64, ok bool) {
-	switch v.kind {
-	case KindFloat:
-		return math.Float64frombits(v.bits), true
-	case KindInt:
-		return float64(int64(v.bits)), true
-	case KindUint:
-		return float64(v.bits), true
-	default:
-		return 0, false
+// Bytes returns a copy of the bytes of a [KindBytes] value; ok is false for every other kind.
+func (v Value) Bytes() (b []byte, ok bool) {
+	if v.kind != KindBytes {
+		return nil, false
 	}
+	return []byte(v.str), true
 }
 
-// String returns v in the syntax of line protocol, which shows the kind: 21.5, 40i, 40u, "open", true. The zero Value
-// is "invalid".
+// Time returns the time of a [KindTime] value in UTC; ok is false for every other kind.
+func (v Value) Time() (t time.Time, ok bool) {
+	if v.kind != KindTime {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(v.bits), int64(v.nanos)).UTC(), true
+}
+
+// String returns v in the syntax of line protocol, which shows the kind: 21.5, 40i, 40u, "open", true. It returns null as null,
+// bytes in base64, a time as in RFC 3339, a list as JSON, and the zero Value as "invalid".
 func (v Value) String() string {
 	switch v.kind {
 	case KindFloat:
@@ -124,6 +124,15 @@ func (v Value) String() string {
 		return strconv.Quote(v.str)
 	case KindBool:
 		return strconv.FormatBool(v.bits == 1)
+	case KindNull:
+		return "null"
+	case KindBytes:
+		return base64.StdEncoding.EncodeToString([]byte(v.str))
+	case KindTime:
+		text, _ := v.Text()
+		return text
+	case KindList:
+		return v.str
 	default:
 		return "invalid"
 	}

@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
-
-// mostNested is how many objects a field can be in. Fields deeper in a payload are no metrics.
-const mostNested = 16
 
 // sampled is how many of a tenant's newest points, one per entity, show which fields a dataset has, and mostFields how many there can
 // be.
@@ -33,7 +31,7 @@ type fields struct {
 // number is a metric of one number in each payload, or of a truth as 0 and 1.
 type number struct {
 	path   []string
-	schema *tsdb.Schema[dynamic.Number]
+	schema *tsdb.Schema[codec.Value]
 }
 
 // text is a label of the metric with the suffix _info.
@@ -56,7 +54,7 @@ func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) 
 			return nil, err
 		}
 		if err == nil {
-			addPaths(paths, nil, p.Value)
+			addPaths(paths, p.Value)
 		}
 		if seen++; seen == sampled || len(paths) >= mostFields {
 			break
@@ -71,26 +69,24 @@ type pathKind struct {
 	isNum, isText bool
 }
 
-func addPaths(paths map[string]pathKind, path []string, v any) {
-	key := strings.Join(path, "\x00")
-	k := paths[key]
-	k.path = path
-	switch v := v.(type) {
-	case map[string]any:
-		for name, of := range v {
-			if len(paths) < mostFields && len(path) < mostNested {
-				addPaths(paths, append(slices.Clone(path), name), of)
-			}
+func addPaths(paths map[string]pathKind, fields codec.Record) {
+	for name, v := range fields.All() {
+		path := strings.Split(name, ".")
+		if name == "" {
+			path = nil
 		}
-		return
-	case float64, int64, uint64, bool:
-		k.isNum = true
-	case string:
-		k.isText = true
-	default:
-		return // lists, bytes and null are no metrics
+		key := strings.Join(path, "\x00")
+		k := paths[key]
+		k.path = path
+		_, isNum := v.Number()
+		_, isBool := v.Bool()
+		_, isText := v.Str()
+		if !isNum && !isBool && !isText || len(paths) >= mostFields {
+			continue // lists, bytes and null are no metrics
+		}
+		k.isNum, k.isText = k.isNum || isNum || isBool, k.isText || isText
+		paths[key] = k
 	}
-	paths[key] = k
 }
 
 // metricsOf names the metrics. Two fields with one name are a clash, which the queries that name it report.
@@ -147,7 +143,7 @@ func (m *mapped) number(path []string) (*number, error) {
 	if n := m.numbers[key]; n != nil {
 		return n, nil
 	}
-	field, err := dynamic.NewField(path, m.options)
+	field, err := dynamic.NewField(strings.Join(path, "."), m.options)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -26,8 +27,8 @@ type mapped struct {
 	name      string   // of its metrics
 	labels    []string // of the key fields
 	options   dynamic.Options
-	whole     *tsdb.Schema[any]      // nil if its payloads cannot be read
-	entities  *tsdb.Schema[struct{}] // of what can be listed, and of the rollups
+	whole     *tsdb.Schema[codec.Record] // nil if its payloads cannot be read
+	entities  *tsdb.Schema[struct{}]     // of what can be listed, and of the rollups
 	stored    map[string]*rollup.Rollup[struct{}]
 	rollups   map[string]*aggregate // by the name of the metric
 

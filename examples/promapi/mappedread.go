@@ -4,13 +4,14 @@ import (
 	"context"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
@@ -29,7 +30,7 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 		byEntity[one.entity] = all[i]
 		most = most && one.from.(*from).prefix == own.prefix
 	}
-	add := func(to *selected, points iter.Seq2[tsdb.Point[dynamic.Number], error]) error {
+	add := func(to *selected, points iter.Seq2[tsdb.Point[codec.Value], error]) error {
 		for p, err := range points {
 			if _, bad := asPointError(err); bad {
 				continue // a payload that cannot be read has no number
@@ -41,13 +42,14 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 			if one == nil {
 				one = byEntity[p.Entity]
 			}
-			if one == nil || !p.Value.OK {
+			x, ok := p.Value.Number()
+			if one == nil || !ok {
 				continue
 			}
 			if err := b.takeSamples(1); err != nil {
 				return err
 			}
-			one.points.add(p.Time.UnixMilli(), sample{float: p.Value.Value})
+			one.points.add(p.Time.UnixMilli(), sample{float: x})
 		}
 		return nil
 	}
@@ -134,26 +136,16 @@ func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, o
 }
 
 // withTexts adds the texts of a payload to labels.
-func (m *metric) withTexts(ls labels.Labels, v any) labels.Labels {
+func (m *metric) withTexts(ls labels.Labels, fields codec.Record) labels.Labels {
 	b := labels.NewBuilder(ls)
 	for _, t := range m.texts {
-		if text, ok := textAt(v, t.path); ok {
-			b.Set(t.label, text)
+		if v, ok := fields.Lookup(strings.Join(t.path, ".")); ok {
+			if text, isText := v.Str(); isText {
+				b.Set(t.label, text)
+			}
 		}
 	}
 	return b.Labels()
-}
-
-func textAt(v any, path []string) (string, bool) {
-	for _, name := range path {
-		fields, ok := v.(map[string]any)
-		if !ok {
-			return "", false
-		}
-		v = fields[name]
-	}
-	text, ok := v.(string)
-	return text, ok
 }
 
 // complete returns the series of texts as they are now: with the texts of each entity's newest point.

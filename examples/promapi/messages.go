@@ -50,7 +50,7 @@ func (m *messages) read(file string) error {
 		return fmt.Errorf("-descriptors: %s is not what \"protoc --include_imports --descriptor_set_out\" writes: %w", file, err)
 	}
 	for dataset, name := range m.byDataset {
-		if _, err := dynamic.NewField(nil, m.of(name, tagProto)); err != nil {
+		if _, err := dynamic.NewField("", m.of(name, tagProto)); err != nil {
 			return fmt.Errorf("-message %s=%s: %w", dataset, name, err)
 		}
 	}
@@ -71,7 +71,7 @@ func (m *messages) options(of dynamic.Description) (opts dynamic.Options) {
 	opts = m.of(m.byDataset[of.Name], tagProto)
 	for _, tag := range of.Tags {
 		tag = strings.TrimSuffix(tag, zstd.Suffix)
-		if _, _, err := codec.Number(tag, nil); errors.Is(err, codec.ErrUnknownTag) {
+		if _, err := codec.Lookup(tag, nil, ""); errors.Is(err, codec.ErrUnknownTag) {
 			opts.Messages[tag] = m.byDataset[of.Name]
 		}
 	}

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -37,28 +33,25 @@ func measureOf(text string) (measure, error) {
 	if m.Name = field; field == "" {
 		m.Name = "value"
 	}
-	var names []string
-	if field != "" {
-		names = strings.Split(field, ".")
-	}
-	place, err := dynamic.NewField(names, dynamic.Options{})
+	place, err := dynamic.NewField(field, dynamic.Options{})
 	if err != nil {
 		return m, err
 	}
 	if m.Kind == window.State { // whatever the field is: a text, a number, a boolean
 		m.Text = func(p inspect.Payload) (string, bool) {
-			x := value(p, names)
-			if x == nil {
-				return "", false
+			v, _ := place.Value(p.Tag, p.Data)
+			text, ok := v.Text()
+			if ok {
+				*m.numbers++
 			}
-			*m.numbers++
-			return stateText(x), true
+			return text, ok
 		}
 		return m, nil
 	}
 	m.Of = func(p inspect.Payload) (float64, bool) {
-		x, ok, err := place.Number(p.Tag, p.Data)
-		if ok = ok && err == nil; ok {
+		v, _ := place.Number(p.Tag, p.Data)
+		x, ok := v.Number()
+		if ok {
 			*m.numbers++
 		}
 		return x, ok
@@ -87,16 +80,6 @@ func numbersOf(text string) (measure, error) {
 	return m, err
 }
 
-func stateText(x any) string {
-	switch x := x.(type) {
-	case string:
-		return x
-	case bool:
-		return strconv.FormatBool(x)
-	}
-	return aggregate.Number(x.(float64))
-}
-
 // missing returns an error where points were read and none of them has a value.
 func (m *measure) missing(c *cli.Command, points int64) error {
 	if points == 0 || *m.numbers > 0 {
@@ -107,60 +90,4 @@ func (m *measure) missing(c *cli.Command, points int64) error {
 		what = "a text, a number or a boolean"
 	}
 	return fmt.Errorf("none of the points has %s in the field %q; %q prints points", what, m.Name, "get "+strings.Join(c.Args().Slice()[:2], " "))
-}
-
-// value returns what a payload has at a path: a float64, a bool or a string; nil for none. The path is empty for a codec of single
-// values, and names a field of a record or of JSON.
-func value(p inspect.Payload, path []string) any {
-	single := len(path) == 0
-	switch p.Tag {
-	case codec.Float64().Tag():
-		if x, err := codec.Float64().Decode(p.Data); err == nil && single {
-			return x
-		}
-		return nil
-	case codec.Int64().Tag():
-		if x, err := codec.Int64().Decode(p.Data); err == nil && single {
-			return float64(x)
-		}
-		return nil
-	case codec.String().Tag():
-		if x, err := codec.String().Decode(p.Data); err == nil && single {
-			return x
-		}
-		return nil
-	case codec.Records().Tag():
-		r, err := codec.Records().Decode(p.Data)
-		field, ok := r.Lookup(strings.Join(path, "."))
-		if err != nil || !ok {
-			return nil
-		}
-		if on, isBool := field.Bool(); isBool {
-			return on
-		}
-		if text, isText := field.Str(); isText {
-			return text
-		}
-		if x, isNumber := field.Number(); isNumber {
-			return x
-		}
-		return nil
-	}
-	raw := json.RawMessage(p.Data)
-	for _, field := range path {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(raw, &fields) != nil {
-			return nil
-		}
-		raw = fields[field]
-	}
-	var x any
-	if json.Unmarshal(raw, &x) != nil {
-		return nil
-	}
-	switch x.(type) {
-	case float64, bool, string:
-		return x
-	}
-	return nil
 }

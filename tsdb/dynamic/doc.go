@@ -3,9 +3,9 @@
 // any dataset. A program that knows its datasets defines schemas with tsdb.Define, which decodes into Go types.
 //
 //   - [Describe] returns a dataset as data: key fields, precision, codec tags, retention classes, heads, rollups.
-//   - [Schema] makes a schema that decodes each payload by its tag into numbers, text, bytes or fields, protobuf by descriptors
+//   - [Schema] makes a schema that decodes each payload by its tag into its fields, protobuf by descriptors
 //     that the operator supplies.
-//   - [Numbers] makes one that reads only one number of each payload, which is several times as fast.
+//   - [Values] and [Numbers] make one that reads only one field of each payload, which is several times as fast.
 //   - [Rollups] reads the stored buckets of rollups, without the functions of their measures.
 //
 // These schemas only read. A repository of one keeps to its tenant, as any other does.

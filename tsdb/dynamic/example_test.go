@@ -56,7 +56,7 @@ func Example() {
 	defer store.Close()
 	storedPoints(ctx, store) // another program has stored readings
 
-	temperature, err := dynamic.NewField([]string{"motor", "temp_c"}, dynamic.Options{})
+	temperature, err := dynamic.NewField("motor.temp_c", dynamic.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		hourly, err := window.New(window.Every(time.Hour), []window.Measure[dynamic.Number]{{Name: temperature.String(), Of: dynamic.Number.Of}}, window.Options{})
+		hourly, err := window.New(window.Every(time.Hour), []window.Measure[codec.Value]{{Name: temperature.String(), Of: codec.Value.Number}}, window.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// readings berlin/press-1 12:10 map[motor:map[temp_c:82] on:true]
+	// readings berlin/press-1 12:10 {motor.temp_c=82i on=true}
 	// mean 81 of 2
 }
 
@@ -113,11 +113,31 @@ func storedPoints(ctx context.Context, store *tsdb.Store) {
 
 // One number of a payload, wherever the payload comes from.
 func ExampleField_Number() {
-	temperature, err := dynamic.NewField([]string{"motor", "temp_c"}, dynamic.Options{})
+	temperature, err := dynamic.NewField("motor.temp_c", dynamic.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, ok, err := temperature.Number("json", []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1"}`))
-	fmt.Println(x, ok, err)
-	// Output: 81.5 true <nil>
+	for _, payload := range []string{`{"motor":{"rpm":1200,"temp_c":81.5}}`, `{"motor.temp_c":"82"}`, `{"motor":{"temp_c":null}}`} {
+		v, err := temperature.Number("json", []byte(payload))
+		fmt.Println(v, err)
+	}
+	// Output:
+	// 81.5 <nil>
+	// 82i <nil>
+	// invalid <nil>
+}
+
+// All fields of a payload.
+func ExampleDecode() {
+	fields, err := dynamic.Decode("json", []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1","errors":[]}`), dynamic.Options{})
+	for name, v := range fields.All() {
+		fmt.Println(name, v)
+	}
+	fmt.Println(err)
+	// Output:
+	// errors []
+	// motor.rpm 1200i
+	// motor.temp_c 81.5
+	// name "press-1"
+	// <nil>
 }

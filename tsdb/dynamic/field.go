@@ -2,7 +2,6 @@ package dynamic
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -10,88 +9,102 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Field is the place of one number in payloads of any tag that Options decode. The zero Field is the payload itself, for payloads
-// that are numbers. It is immutable and safe for concurrent use.
+// Field is the place of one value in payloads of any tag that Options decode. The zero Field is the payload itself, for payloads
+// that are a number or text. It is immutable and safe for concurrent use.
 type Field struct {
-	names []string
+	name  string
 	tags  tags
-	paths map[string]protoPath // of messages, by tag; nil if the message has no number there
+	paths map[string]protoPath // of messages, by tag
 }
 
-// NewField returns the field with these names: of nested objects or messages, the outermost first, and joined by dots of a record.
-// Without names it is the payload itself. The error matches ErrInvalid for Options that contradict themselves. Payloads decide
-// whether the field exists.
-func NewField(names []string, opts Options) (Field, error) {
+// NewField returns the field with a name, as [Schema] and [codec.Lookup] name fields: names of nested objects or messages joined by
+// dots, the outermost first, such as "motor.temp_c". The name "" is the payload itself. The error matches ErrInvalid for Options that
+// contradict themselves. Payloads decide whether the field exists.
+func NewField(name string, opts Options) (Field, error) {
 	t, err := opts.tags()
 	if err != nil {
 		return Field{}, err
 	}
-	f := Field{names: slices.Clone(names), tags: t, paths: make(map[string]protoPath, len(t.messages))}
+	f := Field{name: name, tags: t, paths: make(map[string]protoPath, len(t.messages))}
 	for tag, m := range t.messages {
-		f.paths[tag] = pathIn(m.of, names)
+		f.paths[tag] = pathIn(m.of, name)
 	}
 	return f, nil
 }
 
-// String returns the names joined by dots.
-func (f Field) String() string { return strings.Join(f.names, ".") }
+// String returns the name.
+func (f Field) String() string { return f.name }
 
-// Number returns the number of the field in a payload with a tag, without decoding the rest, as codec.Number does. It allocates
-// nothing, except for compressed payloads, tags of Options.Decoders, and text of more than 32 characters of a number in JSON.
+// Value returns the value of the field in a payload with a tag, without decoding the rest. It is the zero Value if the payload does not
+// have the field, and equals what Schema has under the name. It allocates nothing, except for the value of a text, bytes or a list,
+// for compressed payloads, tags of Options.Decoders, maps of messages in protobuf, and a number of more than 32 characters in JSON.
 //
-// A bool is 0 or 1. ok is false if the payload has no number there. Of protobuf, a field that the message does not contain is 0,
-// as in the message itself, unless the message says whether the field is set. The error matches codec.ErrCorrupt or
-// codec.ErrUnknownTag. Of protobuf, only the fields on the way are checked.
-func (f Field) Number(tag string, payload []byte) (x float64, ok bool, err error) {
+// The error matches codec.ErrCorrupt or codec.ErrUnknownTag. Of protobuf, only the fields on the way are checked.
+func (f Field) Value(tag string, payload []byte) (codec.Value, error) {
+	return f.read(tag, payload, false)
+}
+
+// Number is Value for a field that a user has named as a number, such as a measure: it returns an integer or a float, or the zero
+// Value if the payload has no number there. It is codec.Value.AsNumber of the value: a bool is 0 or 1, decimal text is its number, and
+// a time the seconds since 1970. An enum is its number.
+func (f Field) Number(tag string, payload []byte) (codec.Value, error) {
+	v, err := f.read(tag, payload, true)
+	return v.AsNumber(), err
+}
+
+// read is Value. Enums are their numbers if those are asked for.
+func (f Field) read(tag string, payload []byte, numbers bool) (v codec.Value, err error) {
 	if decode := f.tags.decoders[tag]; decode != nil {
-		v, err := decode(payload)
+		fields, err := decode(payload)
 		if err != nil {
-			return 0, false, codec.NewCorruptError(tag, payload, err)
+			return v, codec.NewCorruptError(tag, payload, err)
 		}
-		x, ok = numberIn(v, f.names)
-		return x, ok, nil
+		v, _ = fields.Lookup(f.name)
+		return v, nil
 	}
 	if path, known := f.paths[tag]; known {
-		if x, ok, err = path.number(payload); err != nil {
-			err = codec.NewCorruptError(tag, payload, err)
+		if path.decoded {
+			var fields codec.Record
+			if fields, err = f.tags.messages[tag].fields(payload, numbers); err == nil {
+				v, _ = fields.Lookup(f.name)
+			}
+		} else {
+			v, err = path.value(payload, numbers)
 		}
-		return x, ok, err
+		if err != nil {
+			return codec.Value{}, codec.NewCorruptError(tag, payload, err)
+		}
+		return v, nil
 	}
 	if inner, packed := strings.CutSuffix(tag, zstd.Suffix); packed && f.tags.decoder(tag) != nil {
 		plain, err := unpack(payload)
 		if err == nil {
-			x, ok, err = f.Number(inner, plain)
+			v, err = f.read(inner, plain, numbers)
 		}
 		if bad, corrupt := errors.AsType[*codec.CorruptError](err); corrupt {
 			err = codec.NewCorruptError(tag, payload, bad.Err)
 		}
-		return x, ok, err
+		return v, err
 	}
-	return codec.Number(tag, payload, f.names...)
+	return codec.Lookup(tag, payload, f.name)
 }
 
 // unpack returns a compressed payload as it was before.
 var unpack = unpacked(tagBytes, func(src []byte) ([]byte, error) { return src, nil })
 
-// Number is one number of a payload.
-type Number struct {
-	Value float64
-	OK    bool // the payload has the number
-}
+// Values returns a schema whose values are one field of each payload, as Field.Value reads it: the zero Value where a payload does not
+// have it. All else is as in Schema. A query of one field is several times as fast as with Schema.
+func Values(d tsdb.Dataset, f Field) (*tsdb.Schema[codec.Value], error) { return one(d, f, f.Value) }
 
-// Of returns the number and OK, for the field Of of a window.Measure.
-func (n Number) Of() (float64, bool) { return n.Value, n.OK }
+// Numbers is Values for a field that a user has named as a number: the values are what Field.Number returns. codec.Value.Number has
+// them as float64.
+func Numbers(d tsdb.Dataset, f Field) (*tsdb.Schema[codec.Value], error) { return one(d, f, f.Number) }
 
-// Numbers returns a schema whose values are one number of each payload, as Field.Number reads it. All else is as in Schema. A query
-// of one field is several times as fast as with Schema.
-func Numbers(d tsdb.Dataset, f Field) (*tsdb.Schema[Number], error) {
-	return schemaOf(d, func(tag string) func([]byte) (Number, error) {
+func one(d tsdb.Dataset, f Field, read func(tag string, payload []byte) (codec.Value, error)) (*tsdb.Schema[codec.Value], error) {
+	return schemaOf(d, func(tag string) func([]byte) (codec.Value, error) {
 		if f.tags.decoder(tag) == nil {
 			return nil
 		}
-		return func(src []byte) (Number, error) {
-			x, ok, err := f.Number(tag, src)
-			return Number{x, ok}, err
-		}
+		return func(src []byte) (codec.Value, error) { return read(tag, src) }
 	})
 }

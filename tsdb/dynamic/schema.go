@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,23 +26,27 @@ type Options struct {
 	// Messages are the full names of messages in Descriptors, by tag: {"pb": "acme.v1.Reading"}. A payload does not say which
 	// message it is. The name of pb is also that of pb+zstd.
 	Messages map[string]string
-	// Decoders decode the payloads of other tags, or of these in another way. A decoder returns a value of the types that Schema
-	// lists, must not keep or change the payload, and is called by many goroutines at once.
+	// Decoders decode the payloads of other tags, or of these in another way. A decoder returns a codec.Record, or a plain value: what
+	// codec.ValueOf takes, or a map[string]any of plain values for an object. It must not keep or change the payload, and is called by
+	// many goroutines at once.
 	Decoders map[string]func(payload []byte) (any, error)
 }
 
 // Schema returns a schema that reads a dataset of tsdb.Store.Datasets without its Go type: with Schema.For, as any other schema,
 // in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups reads its rollups.
 //
-// A value has one of these types:
+// A value is all fields of a payload, as a record in memory: in the order of their names. The name of a field is the names of the
+// objects that it is in and its own, joined by dots: "motor.temp_c". codec.Lookup says which field counts if two have one name. A
+// payload that is a single value has it under the name "". Objects have no value of their own, and those that are within more than 16
+// objects are left out.
 //
-//   - f64: float64. i64: int64. str: string. raw: []byte.
-//   - json: nil, bool, string, []any, map[string]any, and for numbers int64, uint64 if it is above the largest int64, or float64
-//     if it has a point or an exponent or is larger still. A number that no float64 holds makes the payload corrupt.
-//   - rec: map[string]any of float64, int64, uint64, string and bool, by the names of the fields.
-//   - protobuf: map[string]any by the names of the fields in the .proto file; []any for repeated fields and map[string]any for maps.
-//     Enums are their names, or int64 if they have none. Fields that are not set have their default, or are left out if the
-//     message says whether they are set.
+//   - f64, i64, str, raw: a float, an integer, text, bytes.
+//   - json: what codec.Lookup returns: integers that fit 64 bits exactly, floats, text, bools, null, and a list as its JSON text. A
+//     number that is too large for a float64 makes the payload corrupt.
+//   - rec: the record.
+//   - protobuf: the fields by the names in the .proto file, and those of a map by its keys. An enum is its name, or its number if it
+//     has none. google.protobuf.Timestamp is a time, Duration a number of seconds, and a wrapper such as DoubleValue its value. A
+//     field that is not set has its default, or is left out if the message says whether it is set, as of a oneof.
 //
 // The schema only reads: its writes and deletions fail with codec.ErrReadOnly, before anything is sent. It knows the entry as
 // Datasets read it: if a program adds a tag later, points with it are a *tsdb.PointError with codec.ErrUnknownTag until the
@@ -49,12 +54,38 @@ type Options struct {
 //
 // The error matches codec.ErrUnknownTag and names all tags that nothing decodes, or ErrInvalid for nil, the zero Schema, and
 // Options that contradict themselves. It does no I/O.
-func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[any], error) {
+func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 	t, err := opts.tags()
 	if err != nil {
 		return nil, err
 	}
 	return schemaOf(d, t.decoder)
+}
+
+// Decode returns the fields of one payload with a tag, as [Schema] does. The error matches codec.ErrCorrupt, codec.ErrUnknownTag for a
+// tag that nothing decodes, and ErrInvalid for Options that contradict themselves. Each call reads Options.Descriptors again: for many
+// messages make a Schema.
+func Decode(tag string, payload []byte, opts Options) (codec.Record, error) {
+	t, err := opts.tags()
+	if err != nil {
+		return codec.Record{}, err
+	}
+	decode := t.decoder(tag)
+	if decode == nil {
+		return codec.Record{}, unknownTag(invalid.Quote(tag))
+	}
+	fields, err := decode(payload)
+	if _, corrupt := errors.AsType[*codec.CorruptError](err); err != nil && !corrupt {
+		err = codec.NewCorruptError(tag, payload, err)
+	}
+	if err != nil {
+		return codec.Record{}, err
+	}
+	return fields, nil
+}
+
+func unknownTag(quoted string) error {
+	return invalid.New(codec.ErrUnknownTag, "codec tag", quoted, "a tag of package codec, of Messages or of Decoders")
 }
 
 // schemaOf returns the schema of a dataset whose payloads are decoded by tag. decoder returns nil for an unknown tag.
@@ -73,20 +104,20 @@ func schemaOf[T any](d tsdb.Dataset, decoder func(tag string) func(src []byte) (
 	})
 	if unknown != nil {
 		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(of.Name),
-			invalid.New(codec.ErrUnknownTag, "codec tag", strings.Join(unknown, ", "), "a tag of package codec, of Messages or of Decoders"))
+			unknownTag(strings.Join(unknown, ", ")))
 	}
 	schema := new(tsdb.Schema[T])
 	inside.FromCatalog(schema, of, c)
 	return schema, nil
 }
 
-// decodeFunc decodes a payload into a value of the types that Schema lists.
-type decodeFunc = func(src []byte) (any, error)
+// decodeFunc decodes a payload into its fields.
+type decodeFunc = func(src []byte) (codec.Record, error)
 
 // tags are the checked Options.
 type tags struct {
 	messages map[string]*message // by tag
-	decoders map[string]func(payload []byte) (any, error)
+	decoders map[string]decodeFunc
 }
 
 // decoder returns the decoder of a tag; nil for none.
@@ -95,7 +126,7 @@ func (t tags) decoder(tag string) decodeFunc {
 		return decode
 	}
 	if m := t.messages[tag]; m != nil {
-		return m.decode
+		return func(src []byte) (codec.Record, error) { return m.fields(src, false) }
 	}
 	if inner, packed := strings.CutSuffix(tag, zstd.Suffix); packed {
 		if decode := t.decoder(inner); decode != nil {
@@ -104,18 +135,15 @@ func (t tags) decoder(tag string) decodeFunc {
 		return nil
 	}
 	switch tag {
-	case tagFloat64:
-		return decoded(codec.Float64())
-	case tagInt64:
-		return decoded(codec.Int64())
-	case tagString:
-		return decoded(codec.String())
-	case tagBytes:
-		return decoded(codec.Bytes())
+	case tagFloat64, tagInt64, tagString, tagBytes:
+		return func(src []byte) (codec.Record, error) {
+			v, err := codec.Lookup(tag, src, "")
+			return codec.NewRecord(codec.Field{Value: v}), err
+		}
 	case tagJSON:
 		return decodeJSON
 	case tagRecord:
-		return decodeRecord
+		return codec.Records().Decode
 	}
 	return nil
 }
@@ -126,17 +154,6 @@ var (
 	tagString, tagBytes  = codec.String().Tag(), codec.Bytes().Tag()
 	tagJSON, tagRecord   = codec.JSON[any]().Tag(), codec.Records().Tag()
 )
-
-// decoded returns the decoder of a codec.
-func decoded[T any](c codec.Codec[T]) decodeFunc {
-	return func(src []byte) (any, error) {
-		v, err := c.Decode(src)
-		if err != nil {
-			return nil, err
-		}
-		return v, nil
-	}
-}
 
 // unpacked returns a decoder of compressed payloads.
 func unpacked[T any](tag string, decode func([]byte) (T, error)) func([]byte) (T, error) {

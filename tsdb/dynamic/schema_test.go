@@ -3,9 +3,8 @@ package dynamic_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +36,8 @@ func reading(t testing.TB, store *tsdb.Store) (found tsdb.Dataset) {
 	return found
 }
 
-// read stores values with a codec, and reads them by the catalogue. It returns the values and the numbers of a field, oldest first.
-func read[T any](t *testing.T, c codec.Codec[T], opts dynamic.Options, names []string, values ...T) (all []any, numbers []dynamic.Number) {
+// read stores values with a codec, and reads them by the catalogue. It returns the fields, and the numbers of one, oldest first.
+func read[T any](t *testing.T, c codec.Codec[T], opts dynamic.Options, name string, values ...T) (all []codec.Record, numbers []codec.Value) {
 	t.Helper()
 	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -47,17 +46,17 @@ func read[T any](t *testing.T, c codec.Codec[T], opts dynamic.Options, names []s
 			t.Fatal(err)
 		}
 	}
-	anySchema, err := dynamic.Schema(reading(t, store), opts)
+	whole, err := dynamic.Schema(reading(t, store), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, err := range anySchema.For(store, acme).Range(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
+	for p, err := range whole.For(store, acme).Range(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, p.Value)
 	}
-	field, err := dynamic.NewField(names, opts)
+	field, err := dynamic.NewField(name, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,43 +75,49 @@ func read[T any](t *testing.T, c codec.Codec[T], opts dynamic.Options, names []s
 
 // TestSchemaReadsEachFormat: a program that was not compiled with a dataset reads what the one that was has written.
 func TestSchemaReadsEachFormat(t *testing.T) {
-	same := func(name string, all []any, numbers []dynamic.Number, want []any, wantNumbers []dynamic.Number) {
+	same := func(name string, all []codec.Record, numbers []codec.Value, want []codec.Record, wantNumbers ...codec.Value) {
 		t.Helper()
-		if !reflect.DeepEqual(all, want) {
-			t.Errorf("%s: values %#v, want %#v", name, all, want)
+		if !slices.EqualFunc(all, want, codec.Record.Equal) {
+			t.Errorf("%s: fields %v, want %v", name, all, want)
 		}
-		if fmt.Sprint(numbers) != fmt.Sprint(wantNumbers) {
+		if !slices.Equal(numbers, wantNumbers) {
 			t.Errorf("%s: numbers %v, want %v", name, numbers, wantNumbers)
 		}
 	}
-	is, none := func(x float64) dynamic.Number { return dynamic.Number{Value: x, OK: true} }, dynamic.Number{}
+	none := codec.Value{}
+	single := func(values ...any) (all []codec.Record) {
+		for _, v := range values {
+			all = append(all, codec.NewRecord(codec.Field{Value: codec.ValueOf(v)}))
+		}
+		return all
+	}
 
-	all, numbers := read(t, codec.Float64(), dynamic.Options{}, nil, 1.5, math.Inf(-1))
-	same("f64", all, numbers, []any{1.5, math.Inf(-1)}, []dynamic.Number{is(1.5), is(math.Inf(-1))})
-	all, numbers = read(t, codec.Int64(), dynamic.Options{}, nil, -7, math.MaxInt64)
-	same("i64", all, numbers, []any{int64(-7), int64(math.MaxInt64)}, []dynamic.Number{is(-7), is(math.MaxInt64)})
-	all, numbers = read(t, codec.String(), dynamic.Options{}, nil, "7")
-	same("str", all, numbers, []any{"7"}, []dynamic.Number{none})
-	all, numbers = read(t, codec.Bytes(), dynamic.Options{}, []string{"a"}, []byte{0, 1})
-	same("raw", all, numbers, []any{[]byte{0, 1}}, []dynamic.Number{none})
+	all, numbers := read(t, codec.Float64(), dynamic.Options{}, "", 1.5, math.Inf(-1))
+	same("f64", all, numbers, single(1.5, math.Inf(-1)), codec.Float(1.5), codec.Float(math.Inf(-1)))
+	all, numbers = read(t, codec.Int64(), dynamic.Options{}, "", -7, math.MaxInt64)
+	same("i64", all, numbers, single(-7, math.MaxInt64), codec.Int(-7), codec.Int(math.MaxInt64))
+	all, numbers = read(t, codec.String(), dynamic.Options{}, "", "7", "seven")
+	same("str", all, numbers, single("7", "seven"), codec.Int(7), none)
+	all, numbers = read(t, codec.Bytes(), dynamic.Options{}, "a", []byte{0, 1})
+	same("raw", all, numbers, single([]byte{0, 1}), none)
 
 	record := codec.RecordOf(map[string]codec.Value{"a": codec.Int(-1), "b": codec.Uint(2), "motor.temp_c": codec.Float(3.5), "d": codec.Str("x"), "e": codec.Bool(true)})
-	want := any(map[string]any{"a": int64(-1), "b": uint64(2), "motor.temp_c": 3.5, "d": "x", "e": true})
-	all, numbers = read(t, codec.Records(), dynamic.Options{}, []string{"motor", "temp_c"}, record, codec.Record{})
-	same("rec", all, numbers, []any{want, map[string]any{}}, []dynamic.Number{is(3.5), none})
+	all, numbers = read(t, codec.Records(), dynamic.Options{}, "motor.temp_c", record, codec.Record{})
+	same("rec", all, numbers, []codec.Record{record, {}}, codec.Float(3.5), none)
 
 	values := []any{
-		map[string]any{"motor": map[string]any{"temp_c": 81.5, "on": true}, "n": []any{1.0, 2.5, nil, "x"}}, uint64(math.MaxUint64), int64(math.MinInt64), 1e300, "text", true, nil,
+		map[string]any{"motor": map[string]any{"temp_c": 81.5, "on": true}, "n": []any{1.0, 2.5, nil, "x"}, "none": nil}, uint64(math.MaxUint64), int64(math.MinInt64), 1e300, "text", true, nil,
 	}
-	want = map[string]any{"motor": map[string]any{"temp_c": 81.5, "on": true}, "n": []any{int64(1), 2.5, nil, "x"}}
-	wantAll := append([]any{want}, values[1:]...)
-	wantNumbers := []dynamic.Number{is(81.5), none, none, none, none, none, none}
+	fields := codec.RecordOf(map[string]codec.Value{
+		"motor.temp_c": codec.Float(81.5), "motor.on": codec.Bool(true), "n": codec.ValueOf([]any{1, 2.5, nil, "x"}), "none": codec.ValueOf(nil),
+	})
+	want := append([]codec.Record{fields}, single(values[1:]...)...)
 	for name, c := range map[string]codec.Codec[any]{"json": codec.JSON[any](), "json+zstd": zstd.Wrap(codec.JSON[any](), zstd.Options{})} {
-		all, numbers = read(t, c, dynamic.Options{}, []string{"motor", "temp_c"}, values...)
-		same(name, all, numbers, wantAll, wantNumbers)
+		all, numbers = read(t, c, dynamic.Options{}, "motor.temp_c", values...)
+		same(name, all, numbers, want, codec.Float(81.5), none, none, none, none, none, none)
 	}
-	all, numbers = read(t, codec.Tagged("json.v2", codec.JSON[any]()), dynamic.Options{Decoders: map[string]func([]byte) (any, error){"json.v2": codec.JSON[any]().Decode}}, []string{"motor", "on"}, values[0])
-	same("json.v2", all, numbers, values[:1], []dynamic.Number{is(1)})
+	all, numbers = read(t, codec.Tagged("json.v2", codec.JSON[any]()), dynamic.Options{Decoders: map[string]func([]byte) (any, error){"json.v2": codec.JSON[any]().Decode}}, "motor.on", values[0])
+	same("json.v2", all, numbers, []codec.Record{fields}, codec.Int(1))
 }
 
 // TestUnknownTags: a dataset that cannot be read says which tags are the reason, and a point of a tag that came later says so, too.
@@ -136,7 +141,7 @@ func TestUnknownTags(t *testing.T) {
 		"Descriptors.File[0]": {Messages: map[string]string{"pb": "acme.Reading"}, Descriptors: &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{nil}}},
 	} {
 		_, err := dynamic.Schema(s, opts)
-		_, ferr := dynamic.NewField(nil, opts)
+		_, ferr := dynamic.NewField("", opts)
 		if err == nil || !strings.Contains(err.Error(), name) || ferr == nil || ferr.Error() != err.Error() {
 			t.Errorf("%s: errors %v and %v", name, err, ferr)
 		}
@@ -184,19 +189,19 @@ func TestSchemaOnlyReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Reset()
-		ctx, v := t.Context(), any(map[string]any{"a": int64(2)})
+		ctx, v := t.Context(), codec.RecordOf(map[string]codec.Value{"a": codec.Int(2)})
 		for call, f := range map[string]func() error{
 			"Put":         func() error { return repo.Put(ctx, roof, start, v) },
 			"PutIfAbsent": func() error { _, err := repo.PutIfAbsent(ctx, roof, start, v); return err },
 			"PutMany": func() error {
-				_, err := repo.PutMany(ctx, []tsdb.Point[any]{{Entity: roof, Time: start, Value: v}})
+				_, err := repo.PutMany(ctx, []tsdb.Point[codec.Record]{{Entity: roof, Time: start, Value: v}})
 				return err
 			},
 			"Enqueue":     func() error { return repo.Via(writer).Enqueue(ctx, roof, start, v) },
 			"TryEnqueue":  func() error { return repo.Via(writer).TryEnqueue(ctx, roof, start, v) },
 			"EnqueueFunc": func() error { return repo.Via(writer).EnqueueFunc(ctx, roof, start, v, func(tsdb.Outcome) {}) },
 			"EnqueueMany": func() error {
-				_, err := repo.Via(writer).EnqueueMany(ctx, []tsdb.Point[any]{{Entity: roof, Time: start, Value: v}})
+				_, err := repo.Via(writer).EnqueueMany(ctx, []tsdb.Point[codec.Record]{{Entity: roof, Time: start, Value: v}})
 				return err
 			},
 			"Delete":       func() error { return repo.Delete(ctx, roof, start) },
@@ -214,7 +219,7 @@ func TestSchemaOnlyReads(t *testing.T) {
 		if err := writer.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if p, err := repo.Latest(ctx, roof); err != nil || !reflect.DeepEqual(p.Value, map[string]any{"a": int64(1)}) {
+		if p, err := repo.Latest(ctx, roof); err != nil || !p.Value.Equal(codec.RecordOf(map[string]codec.Value{"a": codec.Int(1)})) {
 			t.Errorf("%s: the point is now %v, %v", name, p, err)
 		}
 	}
@@ -237,7 +242,7 @@ func TestSchemaKeepsTheWalls(t *testing.T) {
 	}
 	n := 0
 	for p, err := range under.Range(t.Context(), schema.For(store, acme), tsdb.AllEntities(), tsdb.AllTime()) {
-		if n++; err != nil || p.Value.Value != 1 {
+		if n++; err != nil || p.Value != codec.Float(1) {
 			t.Errorf("acme reads %v, %v", p, err)
 		}
 	}
@@ -261,7 +266,7 @@ func TestNumbersInWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	field, err := dynamic.NewField([]string{"temp_c"}, dynamic.Options{})
+	field, err := dynamic.NewField("temp_c", dynamic.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +274,7 @@ func TestNumbersInWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hours, err := window.New(window.Every(time.Hour), []window.Measure[dynamic.Number]{{Name: field.String(), Of: dynamic.Number.Of}}, window.Options{})
+	hours, err := window.New(window.Every(time.Hour), []window.Measure[codec.Value]{{Name: field.String(), Of: codec.Value.Number}}, window.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,19 +296,85 @@ func TestNumbersInWindows(t *testing.T) {
 // TestOptionsAreCopied: a program may change its map of decoders while schemas that were made with it read.
 func TestOptionsAreCopied(t *testing.T) {
 	decoders := map[string]func([]byte) (any, error){"own": func([]byte) (any, error) { return 7.0, nil }}
-	f, err := dynamic.NewField(nil, dynamic.Options{Decoders: decoders})
+	f, err := dynamic.NewField("", dynamic.Options{Decoders: decoders})
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := dynamic.NewField([]string{"none"}, dynamic.Options{Decoders: map[string]func([]byte) (any, error){"own": decoders["own"]}})
+	none, err := dynamic.NewField("none", dynamic.Options{Decoders: map[string]func([]byte) (any, error){"own": decoders["own"]}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	delete(decoders, "own")
-	if x, ok, err := f.Number("own", nil); x != 7 || !ok || err != nil {
-		t.Errorf("%v, %v, %v; want 7", x, ok, err)
+	if v, err := f.Number("own", nil); v != codec.Float(7) || err != nil {
+		t.Errorf("%v, %v; want 7", v, err)
 	}
-	if x, ok, err := none.Number("own", nil); x != 0 || ok || err != nil {
-		t.Errorf("a field that is not there: %v, %v, %v; want 0 and false", x, ok, err)
+	if v, err := none.Number("own", nil); v != (codec.Value{}) || err != nil {
+		t.Errorf("a field that is not there: %v, %v; want none", v, err)
 	}
+}
+
+// FuzzFieldIsAsDecoded: of each format, one field read alone is what a look-up in all fields returns.
+func FuzzFieldIsAsDecoded(f *testing.F) {
+	record, err := codec.Append(codec.Records(), nil, codec.RecordOf(map[string]codec.Value{"a": codec.Int(9007199254740993), "a.b": codec.Str("7"), "c": codec.Bool(true)}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, src := range [][]byte{
+		record, []byte(`{"a":{"b":{"c":1}},"a.b":{"c":"2"},"a.b.c":null,"":{"":[1,{"x":2.50}]}}`), []byte(`{"a":100000000000000000000,"b":"\u00e4"}`), []byte("12345678"), []byte(`"7"`), []byte(`{"a":1,"a":{"b":1e999}}`),
+		[]byte(strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)),
+	} {
+		for _, name := range []string{"", "a", "a.b", "a.b.c", ".", "b", "c", strings.Repeat("a.", 15) + "a", strings.Repeat("a.", 16) + "a"} {
+			f.Add(src, name)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte, name string) {
+		field, err := dynamic.NewField(name, dynamic.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plain := range []string{"f64", "i64", "str", "raw", "json", "rec"} {
+			zipped, err := zstd.Wrap(codec.Bytes(), zstd.Options{}).Append(nil, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for tag, payload := range map[string][]byte{plain: src, plain + "+zstd": zipped} {
+				sameAsDecoded(t, field, tag, payload, dynamic.Options{})
+			}
+		}
+	})
+}
+
+// sameAsDecoded compares a field that is read alone with that of the decoded payload, if that decodes, and the fields of the
+// decoded payload with each read alone.
+func sameAsDecoded(t *testing.T, field dynamic.Field, tag string, payload []byte, opts dynamic.Options) {
+	t.Helper()
+	all, err := dynamic.Decode(tag, payload, opts)
+	v, oneErr := field.Value(tag, payload)
+	if err != nil {
+		if !errors.Is(err, codec.ErrCorrupt) || oneErr != nil && !errors.Is(oneErr, codec.ErrCorrupt) {
+			t.Errorf("%s: %v and %v, want ErrCorrupt", tag, err, oneErr)
+		}
+		return
+	}
+	want, _ := all.Lookup(field.String())
+	if tooDeep := strings.Count(field.String(), ".") > 15; oneErr != nil || v != want && !tooDeep {
+		t.Errorf("%s: field %q of %q is %v, %v; decoded it is %v", tag, field, payload, v, oneErr, want)
+	}
+	if n, err := field.Number(tag, payload); err != nil || n != v.AsNumber() {
+		t.Errorf("%s: number %q of %q is %v, %v; want %v", tag, field, payload, n, err, v.AsNumber())
+	}
+	for name, want := range all.All() {
+		if v, err := fieldNamed(t, name, opts).Value(tag, payload); err != nil || v != want {
+			t.Errorf("%s: field %q of %q is %v, %v; decoded it is %v", tag, name, payload, v, err, want)
+		}
+	}
+}
+
+func fieldNamed(t testing.TB, name string, opts dynamic.Options) dynamic.Field {
+	t.Helper()
+	f, err := dynamic.NewField(name, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -2,119 +2,96 @@ package dynamic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
+
+// maxNames is in how many objects within each other fields are listed.
+const maxNames = 16
 
 var errMore = errors.New("bytes after the value")
 
-func decodeJSON(src []byte) (any, error) {
+func decodeJSON(src []byte) (codec.Record, error) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return nil, err
+		return codec.Record{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errMore
+		return codec.Record{}, errMore
 	}
-	return withNumbers(v)
+	return fieldsOf(v)
 }
 
-// withNumbers replaces each json.Number in a value by a number.
-func withNumbers(v any) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case json.Number:
-		return numberOf(v.String())
-	case map[string]any:
-		for name, of := range v {
-			if v[name], err = withNumbers(of); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		for i := range v {
-			if v[i], err = withNumbers(v[i]); err != nil {
-				return nil, err
-			}
-		}
+// fieldsOf returns the fields of a plain value.
+func fieldsOf(v any) (codec.Record, error) {
+	if r, ok := v.(codec.Record); ok {
+		return r, nil
 	}
-	return v, nil
+	var l lister
+	err := l.plain(v)
+	return codec.NewRecord(l.fields...), err
 }
 
-// numberOf returns the number of JSON text: an integer if it fits 64 bits, and else the nearest float64.
-func numberOf(text string) (any, error) {
-	if !strings.ContainsAny(text, ".eE") {
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return i, nil
-		}
-		if u, err := strconv.ParseUint(text, 10, 64); err == nil {
-			return u, nil
-		}
-	}
-	return strconv.ParseFloat(text, 64)
+// lister lists the fields of a payload. Of fields with one joined name, the last one that it adds counts.
+type lister struct {
+	fields []codec.Field
+	names  []string // of the objects that it is in
 }
 
-func decodeRecord(src []byte) (any, error) {
-	r, err := codec.Records().Decode(src)
-	if err != nil {
-		return nil, err
+// enter begins a field of an object or a message. It returns false if it is too deep to be listed.
+func (l *lister) enter(name string) bool {
+	if len(l.names) == maxNames {
+		return false
 	}
-	fields := make(map[string]any, r.Len())
-	for name, v := range r.All() {
-		fields[name] = fieldOf(v)
-	}
-	return fields, nil
+	l.names = append(l.names, name)
+	return true
 }
 
-func fieldOf(v codec.Value) any {
-	switch v.Kind() {
-	case codec.KindFloat:
-		f, _ := v.Float()
-		return f
-	case codec.KindInt:
-		i, _ := v.Int()
-		return i
-	case codec.KindUint:
-		u, _ := v.Uint()
-		return u
-	case codec.KindBool:
-		b, _ := v.Bool()
-		return b
-	}
-	s, _ := v.Str()
-	return s
+func (l *lister) leave() { l.names = l.names[:len(l.names)-1] }
+
+// add adds the value of the field that the lister is in.
+func (l *lister) add(v codec.Value) {
+	l.fields = append(l.fields, codec.Field{Name: strings.Join(l.names, "."), Value: v})
 }
 
-// numberIn returns the number of a decoded value below names: a bool is 0 or 1.
-func numberIn(v any, names []string) (float64, bool) {
-	for _, name := range names {
-		fields, ok := v.(map[string]any)
-		if !ok {
-			return 0, false
+// plain adds the fields of a plain value.
+func (l *lister) plain(v any) error {
+	object, ok := v.(map[string]any)
+	if !ok {
+		value := codec.ValueOf(v)
+		if value.Kind() != codec.KindInvalid {
+			l.add(value)
+		} else if text, isNumber := v.(json.Number); isNumber {
+			return fmt.Errorf("the number %s of field %s is too large for a float64", invalid.Quote(text.String()), invalid.Quote(strings.Join(l.names, ".")))
 		}
-		if v, ok = fields[name]; !ok {
-			return 0, false
-		}
+		return nil
 	}
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case int64:
-		return float64(v), true
-	case uint64:
-		return float64(v), true
-	case bool:
-		if v {
-			return 1, true
+	for _, name := range byLength(object) {
+		if !l.enter(name) {
+			break
 		}
-		return 0, true
+		if err := l.plain(object[name]); err != nil {
+			return err
+		}
+		l.leave()
 	}
-	return 0, false
+	return nil
+}
+
+// byLength returns the names of an object, the longest last, since the longest counts.
+func byLength[V any](object map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(object), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
 }

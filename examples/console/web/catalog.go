@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -27,9 +28,9 @@ const (
 type dataset struct {
 	tsdb.Dataset
 	described dynamic.Description
-	values    *tsdb.Schema[any] // nil if the payloads cannot be read
-	problem   string            // why they cannot
-	known     Known             // nil for most
+	values    *tsdb.Schema[codec.Record] // nil if the payloads cannot be read
+	problem   string                     // why they cannot
+	known     Known                      // nil for most
 }
 
 // catalog is the store's datasets. It is safe for concurrent use.
@@ -174,7 +175,7 @@ func hasPoints(ctx context.Context, store *tsdb.Store, id tenant.ID, d *dataset)
 }
 
 // entities returns a schema that reads entities and times, whatever the payloads are.
-func (d *dataset) entities() (*tsdb.Schema[any], error) {
+func (d *dataset) entities() (*tsdb.Schema[codec.Record], error) {
 	if d.values != nil {
 		return d.values, nil
 	}
@@ -224,7 +225,7 @@ func (s *Console) datasets(w http.ResponseWriter, r request) error {
 }
 
 // dataset returns the dataset of an address and its repository for the tenant.
-func (s *Console) dataset(r request) (*dataset, *tsdb.Repository[any], error) {
+func (s *Console) dataset(r request) (*dataset, *tsdb.Repository[codec.Record], error) {
 	d, err := s.catalog.find(r.Context(), r.tenant, r.PathValue("dataset"))
 	if err != nil {
 		return nil, nil, err

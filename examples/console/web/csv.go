@@ -3,13 +3,12 @@ package web
 import (
 	"encoding/csv"
 	"errors"
-	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -23,7 +22,7 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, paths := r.params.entities(maxEntities), r.params.paths(maxFields)
+	entities, names := r.params.entities(maxEntities), r.params.fields(maxFields)
 	_, _, in := r.params.interval()
 	if err := r.params.check(); err != nil {
 		return err
@@ -33,8 +32,8 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 		header = append(header, cell(f.Name))
 	}
 	header = append(header, "time")
-	for _, p := range paths {
-		header = append(header, cell(p.String()))
+	for _, name := range names {
+		header = append(header, cell(shownField(name)))
 	}
 	deadlines := http.NewResponseController(w)
 	out := csv.NewWriter(w)
@@ -69,8 +68,8 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 				line = append(line, cell(part))
 			}
 			line = append(line, p.Time.Format(time.RFC3339Nano))
-			for _, one := range paths {
-				v, _ := one.of(p.Value)
+			for _, name := range names {
+				v, _ := p.Value.Lookup(name)
 				line = append(line, csvValue(v))
 			}
 			if out.Write(line) != nil {
@@ -85,19 +84,16 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 	return nil
 }
 
-func csvValue(v any) string {
-	switch v := forJSON(v, math.MaxInt).(type) {
-	case nil:
-		return ""
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case string:
-		return cell(v)
-	case plain:
-		return cell(v.Text)
-	default:
-		return fmt.Sprint(v)
+// csvValue returns a value with all its digits, "" for none and for null.
+func csvValue(v codec.Value) string {
+	if text, ok := v.Text(); ok {
+		return cell(text)
 	}
+	switch v.Kind() {
+	case codec.KindInvalid, codec.KindNull:
+		return ""
+	}
+	return cell(v.String())
 }
 
 // cell returns text that no spreadsheet takes for a formula. A number stays one.

@@ -57,7 +57,7 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 			return err
 		}
 		for _, p := range newest {
-			fieldsOf(found, nil, p.Value)
+			countFields(found, p.Value)
 		}
 	} else {
 		n := 0
@@ -65,7 +65,7 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 			if err != nil && !bad(err) {
 				return err
 			}
-			fieldsOf(found, nil, p.Value)
+			countFields(found, p.Value)
 			if n++; n == sampled {
 				break
 			}
@@ -84,7 +84,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	prefix, paths := r.params.prefix(d), r.params.paths(maxListFields)
+	prefix, names := r.params.prefix(d), r.params.fields(maxListFields)
 	most := r.params.integer("limit", maxFleet, maxFleet)
 	if err := r.params.check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 		if out.More = len(out.Rows) == most; out.More {
 			break
 		}
-		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(paths, p.Value, maxListed), err != nil})
+		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(names, p.Value, maxListed), err != nil})
 	}
 	return encode(w, out)
 }
@@ -140,8 +140,8 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, paths, n := r.params.entities(maxSparks), r.params.paths(maxFields), r.params.integer("points", 60, maxSpark)
-	if len(paths) != 1 {
+	entities, names, n := r.params.entities(maxSparks), r.params.fields(maxFields), r.params.integer("points", 60, maxSpark)
+	if len(names) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}
 	if err := r.params.check(); err != nil {
@@ -156,7 +156,7 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 		one := spark{history.Entity, []float64{}, []any{}}
 		for _, p := range slices.Backward(history.Points) {
 			one.Times = append(one.Times, millis(p.Time))
-			if x, ok := number(paths[0], p.Value); ok {
+			if x, ok := number(p.Value, names[0]); ok {
 				one.Values = append(one.Values, x)
 			} else {
 				one.Values = append(one.Values, nil)

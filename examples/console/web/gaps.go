@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -37,7 +38,7 @@ func (p *params) gap() (gap time.Duration, auto bool) {
 // gapOf returns the longest time between two points of an entity that a line of some columns bridges: five usual steps, and at least
 // two columns. The step is the longest of those at several places, because an entity that now sends each second may have sent each
 // minute before. It is 0, so that the line has no gaps, where no place has enough points.
-func gapOf(ctx context.Context, repo *tsdb.Repository[any], e tsdb.Entity, from, to time.Time, columns int) (time.Duration, error) {
+func gapOf(ctx context.Context, repo *tsdb.Repository[codec.Record], e tsdb.Entity, from, to time.Time, columns int) (time.Duration, error) {
 	longest := time.Duration(0)
 	for i := range places {
 		at := from.Add(to.Sub(from) / places * time.Duration(i))

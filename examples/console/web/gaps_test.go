@@ -17,13 +17,13 @@ func TestGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	any1 := tsdb.MustDefine("any", tsdb.Key("device"), codec.JSON[any](), tsdb.SchemaOptions{})
-	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}}, any1)
-	repo, e := any1.For(store, acme), tsdb.NewEntity("d")
-	var points []tsdb.Point[any]
+	readings := tsdb.MustDefine("readings", tsdb.Key("device"), codec.Records(), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Limits: limiter}}, readings)
+	repo, e := readings.For(store, acme), tsdb.NewEntity("d")
+	var points []tsdb.Point[codec.Record]
 	for i := range 30 {
-		points = append(points, tsdb.Point[any]{Entity: e, Time: noon.Add(time.Duration(i) * time.Minute), Value: 1.5},
-			tsdb.Point[any]{Entity: e, Time: noon.Add(2*time.Hour + time.Duration(i)*time.Second), Value: 1.5})
+		points = append(points, tsdb.Point[codec.Record]{Entity: e, Time: noon.Add(time.Duration(i) * time.Minute)},
+			tsdb.Point[codec.Record]{Entity: e, Time: noon.Add(2*time.Hour + time.Duration(i)*time.Second)})
 	}
 	if _, err := repo.PutMany(t.Context(), points); err != nil {
 		t.Fatal(err)

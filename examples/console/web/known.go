@@ -33,7 +33,7 @@ func (k known[T]) dataset() string { return k.schema.Name() }
 
 func (k known[T]) line(ctx context.Context, store *tsdb.Store, id tenant.ID, q lineQuery) (chart.Line, bool, error) {
 	for _, m := range k.measures {
-		if m.Name == q.field.String() && m.Text == nil {
+		if m.Name == q.field && m.Text == nil {
 			line, err := chart.ReadM4(ctx, k.schema.For(store, id), q.entity, q.in, m, q.opts)
 			return line, true, err
 		}

@@ -2,10 +2,10 @@ package web
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
@@ -16,28 +16,10 @@ import (
 // maxColumns is how many columns of pixels a chart has at most.
 const maxColumns = 4_000
 
-// number returns the number that a value has at a path. True and false are 1 and 0.
-func number(p path, value any) (float64, bool) {
-	x := math.NaN()
-	switch v, _ := p.of(value); v := v.(type) {
-	case float64:
-		x = v
-	case int64:
-		x = float64(v)
-	case uint64:
-		x = float64(v)
-	case bool:
-		if x = 0; v {
-			x = 1
-		}
-	}
-	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
-}
-
 // lineQuery is the line of one field of one entity.
 type lineQuery struct {
 	entity tsdb.Entity
-	field  path
+	field  string
 	in     tsdb.Interval
 	opts   chart.Options
 }
@@ -50,8 +32,8 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 		return err
 	}
 	q := lineQuery{entity: r.params.entity()}
-	paths := r.params.paths(maxFields)
-	if len(paths) != 1 {
+	names := r.params.fields(maxFields)
+	if len(names) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}
 	from, to, in := r.params.interval()
@@ -66,7 +48,7 @@ func (s *Console) line(w http.ResponseWriter, r request) error {
 			return err
 		}
 	}
-	q.field = paths[0]
+	q.field = names[0]
 	line, err := s.lineOf(r.Context(), r.tenant, d, q)
 	if err != nil {
 		return err
@@ -117,6 +99,6 @@ func (s *Console) lineOf(ctx context.Context, id tenant.ID, d *dataset, q lineQu
 	if err != nil {
 		return chart.Line{}, err
 	}
-	measure := window.Measure[dynamic.Number]{Name: q.field.String(), Of: dynamic.Number.Of}
+	measure := window.Measure[codec.Value]{Name: shownField(q.field), Of: codec.Value.Number}
 	return chart.ReadM4(ctx, schema.For(s.Store, id), q.entity, q.in, measure, q.opts)
 }

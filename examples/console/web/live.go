@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 )
@@ -104,7 +105,7 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	} else {
 		prefix, most = r.params.prefix(d), maxListFields
 	}
-	paths := r.params.paths(most)
+	names := r.params.fields(most)
 	opts := follow.Options{Interval: pollInterval}
 	if _, ok := r.params.values["since"]; ok {
 		opts.Since = r.params.instant("since")
@@ -112,7 +113,7 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	if err := r.params.check(); err != nil {
 		return err
 	}
-	var all []*follow.Follower[any]
+	var all []*follow.Follower[codec.Record]
 	defer func() {
 		for _, f := range all {
 			_ = f.Close() // always nil
@@ -139,7 +140,7 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	defer cancel(nil)
 	queue := newWaiting(!single)
 	for _, f := range all {
-		running.Go(func() { cancel(collect(ctx, f, paths, queue, d)) })
+		running.Go(func() { cancel(collect(ctx, f, names, queue, d)) })
 	}
 	out := stream{w: w, control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -158,7 +159,7 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 }
 
 // collect puts points into the queue until the context or the follower ends, and returns why.
-func collect(ctx context.Context, f *follow.Follower[any], paths []path, queue *waiting, d *dataset) error {
+func collect(ctx context.Context, f *follow.Follower[codec.Record], names []string, queue *waiting, d *dataset) error {
 	for p, err := range f.Points(ctx) {
 		if missed, ok := errors.AsType[*follow.MissedError](err); ok {
 			queue.miss(missed.Points)
@@ -170,9 +171,9 @@ func collect(ctx context.Context, f *follow.Follower[any], paths []path, queue *
 		one := row{Entity: p.Entity, Time: millis(p.Time), Bad: err != nil}
 		if queue.newestOnly {
 			one.Parts = d.parts(p.Entity) // it may be new
-			one.Values = valuesOf(paths, p.Value, maxListed)
+			one.Values = valuesOf(names, p.Value, maxListed)
 		} else {
-			one.Values = valuesOf(paths, p.Value, maxText)
+			one.Values = valuesOf(names, p.Value, maxText)
 		}
 		queue.add(one)
 	}

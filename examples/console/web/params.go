@@ -146,11 +146,11 @@ func (p *params) prefix(d tsdb.Dataset) tsdb.Prefix {
 	return prefix
 }
 
-// paths reads up to most fields of values.
-func (p *params) paths(most int) []path {
-	var all []path
+// fields reads the names of up to most fields.
+func (p *params) fields(most int) []string {
+	var all []string
 	for _, text := range p.all("field", most) {
-		one, err := parsePath(text)
+		one, err := parseField(text)
 		if err != nil && p.err == nil {
 			p.err = err
 		}

@@ -26,7 +26,7 @@ func (s *Console) points(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	e, paths := r.params.entity(), r.params.paths(maxFields)
+	e, names := r.params.entity(), r.params.fields(maxFields)
 	_, _, in := r.params.interval()
 	size, cursor := r.params.integer("size", 100, maxPage), r.params.text("cursor", "")
 	order := tsdb.NewestFirst
@@ -51,7 +51,7 @@ func (s *Console) points(w http.ResponseWriter, r request) error {
 	}
 	rows := []tableRow{}
 	for _, p := range page.Points {
-		rows = append(rows, tableRow{p.Time, p.ID, valuesOf(paths, p.Value, maxText), damaged[p.Time] && p.Value == nil})
+		rows = append(rows, tableRow{p.Time, p.ID, valuesOf(names, p.Value, maxText), damaged[p.Time] && p.Value.Len() == 0})
 	}
 	return encode(w, map[string]any{"points": rows, "next": page.Next})
 }
@@ -62,7 +62,7 @@ func (s *Console) asof(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, paths, at := r.params.entities(maxEntities), r.params.paths(maxFields), r.params.instant("time")
+	entities, names, at := r.params.entities(maxEntities), r.params.fields(maxFields), r.params.instant("time")
 	if err := r.params.check(); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Console) asof(w http.ResponseWriter, r request) error {
 		if err != nil && !bad(err) {
 			return err
 		}
-		rows = append(rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(paths, p.Value, maxText), err != nil})
+		rows = append(rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(names, p.Value, maxText), err != nil})
 	}
 	return encode(w, map[string]any{"rows": rows})
 }

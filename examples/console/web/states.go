@@ -66,8 +66,8 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	e, paths, columns := r.params.entity(), r.params.paths(maxFields), r.params.integer("columns", 800, maxColumns)
-	if len(paths) != 1 {
+	e, names, columns := r.params.entity(), r.params.fields(maxFields), r.params.integer("columns", 800, maxColumns)
+	if len(names) != 1 {
 		r.params.refuse("field", "not given once", "one field")
 	}
 	from, to, in := r.params.interval()
@@ -83,7 +83,8 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 	b := bands{gap: gap, all: []band{}}
 	b.column = max(to.Sub(from)/time.Duration(columns), 1)
 	if before, err := repo.AsOf(r.Context(), e, from); err == nil { // the state in which the interval begins
-		state, known := paths[0].state(before.Value)
+		v, _ := before.Value.Lookup(names[0])
+		state, known := state(v)
 		b.add(before.Time, state, known)
 		if b.gap == 0 || from.Sub(before.Time) <= b.gap {
 			b.from, b.last = from, from
@@ -98,7 +99,8 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		if err != nil {
 			return err
 		}
-		state, known := paths[0].state(p.Value)
+		v, _ := p.Value.Lookup(names[0])
+		state, known := state(v)
 		if b.add(p.Time, state, known); len(b.all) > maxBands {
 			return problem{Status: http.StatusBadRequest, Detail: "The state changes too often for one chart. Choose a shorter time."}
 		}

@@ -1,95 +1,53 @@
 package web
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
+
+	"github.com/tidemark-go/tidemark/codec"
 )
 
-// path is the place of a field in values: the names of nested objects, the outermost first. None is the value itself, as of a dataset
-// of plain numbers.
-type path []string
-
+// A field is the name that package dynamic gives it: of nested objects, the names joined by dots. The name "" is a payload that is a
+// single value, as of a dataset of plain numbers.
 const (
-	// itself is the path of the value itself as text.
+	// itself is what addresses and pages call the field "".
 	itself = "."
-	// maxDepth is how many objects a field can be in, and maxName how long a path can be as text.
+	// maxDepth is how many names a field can have, and maxName how long they can be.
 	maxDepth = 16
 	maxName  = 1_000
 )
 
-var escapes = strings.NewReplacer(`\`, `\\`, `.`, `\.`)
-
-// String returns the names joined by dots. A dot in a name is \. and a backslash is \\.
-func (p path) String() string {
-	if len(p) == 0 {
-		return itself
-	}
-	names := make([]string, len(p))
-	for i, name := range p {
-		names[i] = escapes.Replace(name)
-	}
-	return strings.Join(names, ".")
-}
-
-func parsePath(text string) (path, error) {
+func parseField(text string) (string, error) {
 	if text == itself {
-		return path{}, nil
+		return "", nil
 	}
 	if text == "" || len(text) > maxName {
-		return nil, refused("field", shown(text), "1 to 1,000 bytes")
+		return "", refused("field", shown(text), "1 to 1,000 bytes")
 	}
-	var p path
-	var name strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-			name.WriteByte(text[i])
-		case text[i] == '.':
-			p = append(p, name.String())
-			name.Reset()
-		default:
-			name.WriteByte(text[i])
-		}
+	if strings.Count(text, ".") >= maxDepth {
+		return "", refused("field", shown(text), "at most 16 names joined by dots")
 	}
-	if p = append(p, name.String()); len(p) > maxDepth {
-		return nil, refused("field", shown(text), "at most 16 names joined by dots")
-	}
-	return p, nil
+	return text, nil
 }
 
-// of returns what a value has at the path.
-func (p path) of(value any) (any, bool) {
-	for _, name := range p {
-		object, ok := value.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if value, ok = object[name]; !ok {
-			return nil, false
-		}
+func shownField(name string) string {
+	if name == "" {
+		return itself
 	}
-	return value, value != nil
+	return name
 }
 
-// state returns the value at the path as the name of a state.
-func (p path) state(value any) (string, bool) {
-	switch v, _ := p.of(value); v := v.(type) {
-	case string:
-		return clipped(v, maxState), true
-	case bool:
-		return fmt.Sprint(v), true
-	case int64:
-		return fmt.Sprint(v), true
-	case uint64:
-		return fmt.Sprint(v), true
-	}
-	return "", false
+// number returns a field that the user has named as a number, if it is finite.
+func number(fields codec.Record, name string) (float64, bool) {
+	v, _ := fields.Lookup(name)
+	x, ok := v.AsNumber().Number()
+	return x, ok && !math.IsNaN(x) && !math.IsInf(x, 0)
+}
+
+// state returns a field as the name of a state.
+func state(v codec.Value) (string, bool) {
+	text, ok := v.Text()
+	return clipped(text, maxState), ok
 }
 
 // The most bytes of text that a page gets of one value, of one in a list of entities, and of the name of a state. Files have whole texts.
@@ -99,43 +57,35 @@ const (
 	maxState  = 100
 )
 
-// plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, bytes, a list. Pages show its text.
+// plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, a time, bytes, a list. Pages show its text.
 type plain struct {
 	Text   string  `json:"text"`
-	Number float64 `json:"number,omitempty"` // what is drawn of a whole number
+	Number float64 `json:"number,omitempty"` // what is drawn of it
 }
 
 // forJSON returns a value as pages get it: a number, text, true, false, null, or a plain. Text is cut after most bytes.
-func forJSON(v any, most int) any {
+func forJSON(v codec.Value, most int) any {
+	if b, ok := v.Bool(); ok {
+		return b
+	}
+	if text, ok := v.Str(); ok {
+		return clipped(text, most)
+	}
+	text, ok := v.Text()
+	x, isNumber := v.Number()
+	_, isFloat := v.Float()
 	const exact = 1 << 53
-	switch v := v.(type) {
-	case nil, bool:
-		return v
-	case string:
-		return clipped(v, most)
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return plain{Text: fmt.Sprint(v)}
-		}
-		return v
-	case int64:
-		if v > exact || v < -exact {
-			return plain{fmt.Sprint(v), float64(v)}
-		}
-		return v
-	case uint64:
-		if v > exact {
-			return plain{fmt.Sprint(v), float64(v)}
-		}
-		return v
-	case []byte:
-		return plain{Text: clipped(base64.StdEncoding.EncodeToString(v), most)}
+	switch {
+	case !isNumber && (v.Kind() == codec.KindNull || v.Kind() == codec.KindInvalid):
+		return nil
+	case !ok: // bytes, a list
+		return plain{Text: clipped(v.String(), most)}
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return plain{Text: text}
+	case v.Kind() == codec.KindTime || !isFloat && math.Abs(x) >= exact:
+		return plain{text, x}
 	}
-	text, err := json.Marshal(v)
-	if err != nil { // a number in it that JSON does not have
-		text = fmt.Append(nil, v)
-	}
-	return plain{Text: clipped(string(text), most)}
+	return x
 }
 
 func clipped(s string, most int) string {
@@ -145,48 +95,40 @@ func clipped(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// valuesOf returns what a value has at each path, with at most most bytes of each text.
-func valuesOf(paths []path, value any, most int) []any {
-	out := make([]any, len(paths))
-	for i, p := range paths {
-		if v, ok := p.of(value); ok {
+// valuesOf returns fields by their names, with at most most bytes of each text.
+func valuesOf(names []string, fields codec.Record, most int) []any {
+	out := make([]any, len(names))
+	for i, name := range names {
+		if v, ok := fields.Lookup(name); ok {
 			out[i] = forJSON(v, most)
 		}
 	}
 	return out
 }
 
-// field is a field that values have.
+// field is a field that points have.
 type field struct {
 	Path    string `json:"path"`
-	Numbers int    `json:"numbers"` // how many of the values have a number there
+	Numbers int    `json:"numbers"` // how many of the points have a number there
 	States  int    `json:"states"`  // how many have text, true or false
 }
 
-// fieldsOf adds the fields of a value. All names of a value are looked at in their order, so that the first ones are kept.
-func fieldsOf(found map[string]*field, p path, value any) {
-	count := func(n, s int) {
-		key := p.String()
-		if len(key) > maxName || found[key] == nil && len(found) >= 10*maxFields {
-			return
+// countFields adds the fields of a point. The first ones by name are kept.
+func countFields(found map[string]*field, fields codec.Record) {
+	for name, v := range fields.All() {
+		_, isNumber := v.Number()
+		_, isState := v.Text()
+		name = shownField(name)
+		if !isState || len(name) > maxName || found[name] == nil && len(found) >= 10*maxFields {
+			continue
 		}
-		if found[key] == nil {
-			found[key] = &field{Path: key}
+		if found[name] == nil {
+			found[name] = &field{Path: name}
 		}
-		found[key].Numbers += n
-		found[key].States += s
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		if len(p) == maxDepth {
-			return
+		if isNumber {
+			found[name].Numbers++
+		} else {
+			found[name].States++
 		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			fieldsOf(found, append(slices.Clone(p), name), v[name])
-		}
-	case float64, int64, uint64:
-		count(1, 0)
-	case string, bool:
-		count(0, 1)
 	}
 }

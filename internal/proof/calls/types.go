@@ -126,7 +126,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[dynamic.Head](),
 	reflect.TypeFor[dynamic.KeyField](),
 	reflect.TypeFor[dynamic.Measure](),
-	reflect.TypeFor[dynamic.Number](),
 	reflect.TypeFor[dynamic.Options](),
 	reflect.TypeFor[dynamic.Rollup](),
 	reflect.TypeFor[embedded.Options](),

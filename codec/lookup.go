@@ -1,0 +1,125 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
+)
+
+// Lookup returns one field of a payload with a tag, without decoding the rest: of a sensor's twenty fields, the one that a chart
+// shows. A field that the payload does not have is the zero [Value].
+//
+//   - json: the field below the names of nested objects, the outermost first, joined by dots: motor.temp_c. A dot may also be a
+//     part of a name. If several fields have the same joined names, the longest name of the outermost object counts, so the
+//     field "motor.temp_c" hides the field "temp_c" of "motor". As in encoding/json, the last of equal names counts. A payload
+//     that is no object has the name "". An object is no field.
+//   - rec: the field with the name.
+//   - f64, i64, str and raw: the payload itself, which has the name "".
+//
+// A number of JSON is what [ParseNumber] returns for it. NaN and the infinities are numbers in f64 and rec; JSON has none.
+//
+// The error matches [ErrCorrupt] for a payload that its codec does not decode, and for a field with a number in JSON that is too
+// large for a float64; and [ErrUnknownTag] for other tags: pb needs the type of the message, and compressed payloads need package
+// codec/zstd. Package dynamic has both. It allocates nothing, except for the value of a text, bytes or a list, and for a number of
+// more than 32 characters.
+func Lookup(tag string, payload []byte, name string) (v Value, err error) {
+	switch tag {
+	case tagJSON:
+		if v, err = lookupJSON(payload, name); err != nil {
+			return Value{}, NewCorruptError(tag, payload, err)
+		}
+		return v, nil
+	case tagRecord:
+		if v, err = lookupRecord(payload, name); err != nil {
+			return Value{}, NewCorruptError(tag, payload, err)
+		}
+		return v, nil
+	case tagFloat64:
+		var f float64
+		f, err = float64Codec{}.Decode(payload)
+		v = Float(f)
+	case tagInt64:
+		var i int64
+		i, err = int64Codec{}.Decode(payload)
+		v = Int(i)
+	case tagString:
+		var s string
+		s, err = stringCodec{}.Decode(payload)
+		v = Str(s)
+	case tagBytes:
+		if name == "" {
+			v = ValueOf(payload)
+		}
+	default:
+		err = invalid.New(ErrUnknownTag, "tag", invalid.Quote(tag), "one of f64, i64, json, rec, str and raw")
+	}
+	if err != nil || name != "" {
+		return Value{}, err
+	}
+	return v, nil
+}
+
+// lookupRecord returns the field of a record.
+func lookupRecord(src []byte, name string) (v Value, err error) {
+	d := recordDecoder{src: src}
+	n, err := d.count()
+	var f rawField
+	for range n {
+		if err := d.next(&f); err != nil {
+			return Value{}, err
+		}
+		if string(src[f.name.from:f.name.to]) == name {
+			v = Value{kind: f.kind, bits: f.bits}
+			if f.kind == KindStr {
+				v.str = string(src[f.text.from:f.text.to])
+			}
+		}
+	}
+	if err == nil {
+		err = d.end()
+	}
+	return v, err
+}
+
+// lookupJSON returns the field of JSON text.
+func lookupJSON(src []byte, name string) (Value, error) {
+	s := jsonScanner{src: src}
+	s.space()
+	want := below
+	if name == "" && s.peek() != '{' {
+		want = itself
+	}
+	found, err := s.value(name, want)
+	if err == nil {
+		if s.space(); s.at < len(src) {
+			err = errLeftOverJSON
+		}
+	}
+	text := src[found.from:found.to]
+	if err != nil || len(text) == 0 {
+		return Value{}, err
+	}
+	switch text[0] {
+	case 'n':
+		return Value{kind: KindNull}, nil
+	case 't', 'f':
+		return Bool(text[0] == 't'), nil
+	case '"':
+		if inside := text[1 : len(text)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+			return Str(string(inside)), nil
+		}
+		var s string
+		err := json.Unmarshal(text, &s)
+		return Str(s), err
+	case '[':
+		list, err := decodeJSON(text)
+		return ValueOf(list), err
+	}
+	v, ok := ParseNumber(string(text))
+	if !ok {
+		return Value{}, errTooLarge
+	}
+	return v, nil
+}
