@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // Errors of additions, in addition to those of tsdb. Compare with errors.Is.
@@ -133,14 +133,17 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 	event := rollupadd.Event{Bucket: bucket, Numbers: make([]rollupadd.Number, len(a.rollup.measures))}
 	for i := range a.rollup.measures {
 		m := &a.rollup.measures[i]
-		x, ok := m.Of(v)
-		if !ok {
+		n, x, has, fits := m.number(v)
+		if !has {
 			continue
 		}
-		if !(math.Abs(x) <= m.Max) {
-			return placed{}, invalid.New(ErrInvalid, "measure "+m.Name, fmt.Sprint(x), fmt.Sprintf("a magnitude of at most %v, the measure's Max", m.Max))
+		if !fits {
+			limit := fmt.Sprintf("a magnitude of at most %v, the measure's Max", m.Max)
+			if m.Kind == window.Counter {
+				limit += ", and no negative number, because it is a counter"
+			}
+			return placed{}, invalid.New(ErrInvalid, "measure "+m.Name, fmt.Sprint(x), limit)
 		}
-		n, _ := m.scaled(v)
 		event.Numbers[i] = rollupadd.Number{Value: n, Has: true}
 	}
 	if err := in.Take(path, 8*len(event.Numbers)); err != nil {

@@ -179,6 +179,31 @@ func TestAddLimits(t *testing.T) {
 	}
 }
 
+// TestAddWholeNumbers: measures that return whole numbers, and counters, count events as other measures do.
+func TestAddWholeNumbers(t *testing.T) {
+	measure := rollup.Measure[view]{Name: "cents", Decimals: 1, Max: 100, Int: func(v view) (int64, bool) { return int64(v.Cents), v.Cents != 0 }}
+	counter := measure
+	counter.Name, counter.Kind, counter.Aggregates = "counter", window.Counter, window.Count|window.Max
+	r := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[view]{measure, counter}, rollup.Options{Mode: rollup.Once})
+	s := tsdb.MustDefine("views", tsdb.Key("ip"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
+	store, _, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+	in, ip := rollup.NewOnceAdder(r, s.For(store, acme)), tsdb.NewEntity("10.0.0.1")
+	for _, cents := range []float64{1000, 0, 15} {
+		if err := in.Add(t.Context(), ip, start, view{Cents: cents}); err != nil {
+			t.Errorf("an event of %v: %v", cents, err)
+		}
+	}
+	for _, cents := range []float64{1001, -1001, -1} { // in units of 0.1; a counter has no negative numbers
+		if err := in.Add(t.Context(), ip, start, view{Cents: cents}); !errors.Is(err, rollup.ErrInvalid) || !errors.Is(err, tsdb.ErrRejected) {
+			t.Errorf("an event of %v: %v, want ErrInvalid", cents, err)
+		}
+	}
+	total, err := rollup.For(r, s.For(store, acme)).Total(t.Context(), ip, tsdb.AllTime())
+	if err != nil || total.Points != 3 || total.Values[0].Count != 2 || total.Values[0].Sum != 101.5 || total.Values[1].Max != 100 {
+		t.Errorf("the events have the sum %+v, %v; want 3 events, 2 numbers and the sum 101.5", total, err)
+	}
+}
+
 // TestAddStaysWithItsTenant: an event of a tenant is only in its own rows, even if another tenant's name begins with
 // the same letters.
 func TestAddStaysWithItsTenant(t *testing.T) {

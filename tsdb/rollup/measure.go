@@ -108,23 +108,23 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 	return e
 }
 
-// scaled returns the number of a value as a multiple of the measure's unit, and false if it has none.
+// scaled returns the number of a value as a multiple of the measure's unit, and false if it has none or if it does not fit.
 func (m *Measure[T]) scaled(v T) (int64, bool) {
+	n, _, has, fits := m.number(v)
+	return n, has && fits
+}
+
+// number returns the number of a value, as a multiple of the measure's unit and as it is, and whether the value has one. A number that
+// does not fit cannot be stored: it is beyond Max, not finite, or a negative one of a counter.
+func (m *Measure[T]) number(v T) (n int64, x float64, has, fits bool) {
 	unit := math.Pow10(m.Decimals)
-	var n int64
 	if m.Int != nil {
-		x, ok := m.Int(v)
-		if n = x; !ok || !(math.Abs(float64(x)) <= m.Max*unit) {
-			return 0, false
-		}
-	} else {
-		x, ok := m.Of(v)
-		if !ok || !(math.Abs(x) <= m.Max) {
-			return 0, false
-		}
-		n = int64(math.Round(x * unit))
+		n, has = m.Int(v)
+		x, fits = float64(n)/unit, math.Abs(float64(n)) <= m.Max*unit
+	} else if x, has = m.Of(v); math.Abs(x) <= m.Max {
+		n, fits = int64(math.Round(x*unit)), true
 	}
-	return n, n >= 0 || m.Kind != window.Counter
+	return n, x, has, fits && (n >= 0 || m.Kind != window.Counter)
 }
 
 // names returns the names of the measures.
