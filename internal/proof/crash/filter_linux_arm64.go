@@ -1,0 +1,7 @@
+package crash
+
+const (
+	sysSeccomp       = 277
+	sysRenameat2     = 276
+	sysCopyFileRange = 285
+)
