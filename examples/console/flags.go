@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type options struct {
 	cert, key string
 	tokens    edge.Tokens
 	operator  edge.Tokens // of no tenant
+	sessions  string      // the file that keeps them
 	table     string      // the file of tenants' limits
 	profiles  bool        // take limits from profiles, too
 	requests  int
@@ -78,6 +80,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		}
 		return o.operator.Add(text + "=operator")
 	})
+	flags.StringVar(&o.sessions, "sessions", "", "keep sessions over a restart in this `file`; without it, in the folder of -dir, and with -cloud nowhere. A change of any token ends all")
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores")
 	flags.IntVar(&o.requests, "max-requests", 64, "how many requests may read at once; others wait a second and try again")
@@ -138,6 +141,9 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 		return fmt.Errorf("-max-requests is %d; want 1 to 10000", o.requests)
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout is %v; want above 0", o.timeout)
+	}
+	if o.sessions == "" && !o.cloud {
+		o.sessions = filepath.Join(o.dir, "console-sessions.json")
 	}
 	if o.cert != "" {
 		if _, err := tls.LoadX509KeyPair(o.cert, o.key); err != nil {

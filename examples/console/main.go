@@ -101,6 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	config := web.Config{
 		Store: store, Tenant: o.tokens.Tenant, Secure: o.proxy, Log: log, Requests: o.requests, Timeout: o.timeout,
 		Keys: seen.Keys(), Limits: table.Limiter,
+		Sessions: web.SessionFile{Name: o.sessions, Tokens: o.tokens.Digest() + o.operator.Digest()},
 		Operator: func(token string) bool { _, ok := o.operator.Tenant(token); return ok },
 	}
 	if figures != nil {

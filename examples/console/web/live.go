@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// heartbeat is the longest silence of a stream: proxies close connections that are silent for long.
-	heartbeat = 15 * time.Second
+	// heartbeat is the longest silence of a stream. A page takes a stream that is silent for three of them for broken.
+	heartbeat = 5 * time.Second
 	// together is how long points are collected before they are sent, so that a fleet that sends all the time costs few events.
 	together = 300 * time.Millisecond
 	// maxWaiting is how many points of single entities wait for a slow client.
@@ -145,7 +145,7 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 	out := stream{w: w, control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies pass each event on at once
-	err = out.event("open", map[string]float64{"now": millis(time.Now())})
+	err = out.event("open", map[string]float64{"now": millis(time.Now()), "beat_ms": inMillis(heartbeat)})
 	for err == nil {
 		err = out.next(ctx, queue)
 	}

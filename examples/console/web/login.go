@@ -81,10 +81,11 @@ func (s *Console) login(w http.ResponseWriter, r *http.Request) {
 		before = c.Value
 	}
 	text, err := s.sessions.begin(before, id, now)
-	if err != nil {
+	if text == "" {
 		again("full")
 		return
 	}
+	s.logUnsaved(err)
 	http.SetCookie(w, s.cookie(r, text, sessionTime))
 	next := r.PostForm.Get("next")
 	if !local(next) {
@@ -94,6 +95,13 @@ func (s *Console) login(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
+}
+
+// logUnsaved logs why the sessions' file could not be written. The sessions of this process are not affected.
+func (s *Console) logUnsaved(err error) {
+	if err != nil {
+		s.Log.Warn("sessions end with this process, because their file cannot be written", "error", err)
+	}
 }
 
 // local reports whether an address is that of a page of the console, so that a login never leads elsewhere.
@@ -106,7 +114,7 @@ func local(address string) bool {
 // logout ends the session.
 func (s *Console) logout(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(s.cookieName(r)); err == nil {
-		s.sessions.end(c.Value)
+		s.logUnsaved(s.sessions.end(c.Value))
 	}
 	http.SetCookie(w, s.cookie(r, "", -time.Second))
 	http.Redirect(w, r, "/login", http.StatusSeeOther)

@@ -143,7 +143,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 // TestSessionsAreBounded: sessions end after their time, a tenant's oldest one goes when it has too many, and no other tenant's does.
 func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSessions(t.Context())
+		s, _ := newSessions(t.Context(), SessionFile{}, time.Now())
 		begin := func(id tenant.ID) string {
 			text, err := s.begin("", id, time.Now())
 			if err != nil {

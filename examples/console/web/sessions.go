@@ -46,20 +46,37 @@ func (s *session) has(id tenant.ID) bool {
 }
 
 // sessions are the sessions in memory, by the digests of their IDs: comparing an ID takes the same time whether or not it is known.
-// They end with the process.
 type sessions struct {
-	ctx context.Context
+	ctx  context.Context
+	file SessionFile // keeps them over a restart; the zero value does not
 
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*session
 }
 
-func newSessions(ctx context.Context) *sessions {
-	return &sessions{ctx: ctx, byID: map[[sha256.Size]byte]*session{}}
+// newSessions returns the sessions of a file that are not over. With an error, there are none.
+func newSessions(ctx context.Context, file SessionFile, now time.Time) (*sessions, error) {
+	s := &sessions{ctx: ctx, file: file, byID: map[[sha256.Size]byte]*session{}}
+	kept, err := file.load()
+	for key, one := range kept {
+		if now.Before(one.expires) && one.expires.Sub(now) <= sessionTime && len(s.byID) < maxSessions {
+			s.add(key, one)
+		}
+	}
+	return s, err
+}
+
+// add adds a session, which ends by itself when its time is over.
+func (s *sessions) add(key [sha256.Size]byte, one *session) {
+	var ended context.CancelFunc
+	one.ctx, one.end = context.WithCancelCause(s.ctx)
+	one.ctx, ended = context.WithDeadlineCause(one.ctx, one.expires, errSessionOver)
+	context.AfterFunc(one.ctx, ended)
+	s.byID[key] = one
 }
 
 // begin returns the ID of a new session. It has the tenants of the session before it, which ends, and one more. No tenant stands for the
-// operator.
+// operator. With an error of the file the session works, and ends with the process.
 func (s *sessions) begin(before string, id tenant.ID, now time.Time) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,13 +93,9 @@ func (s *sessions) begin(before string, id tenant.ID, now time.Time) (string, er
 		s.drop(digest(before))
 	}
 	s.makeRoom(id, now)
-	var ended context.CancelFunc
-	one.ctx, one.end = context.WithCancelCause(s.ctx)
-	one.ctx, ended = context.WithDeadlineCause(one.ctx, one.expires, errSessionOver)
-	context.AfterFunc(one.ctx, ended)
 	text := rand.Text() // 128 bits
-	s.byID[digest(text)] = one
-	return text, nil
+	s.add(digest(text), one)
+	return text, s.file.save(s.byID)
 }
 
 // makeRoom drops the sessions that are over, and the oldest ones of a tenant that has too many, or of all.
@@ -137,10 +150,14 @@ func (s *sessions) find(id string, now time.Time) *session {
 }
 
 // end ends a session and its streams.
-func (s *sessions) end(id string) {
+func (s *sessions) end(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.byID[digest(id)] == nil {
+		return nil
+	}
 	s.drop(digest(id))
+	return s.file.save(s.byID)
 }
 
 func digest(id string) [sha256.Size]byte { return sha256.Sum256([]byte(id)) }

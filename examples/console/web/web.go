@@ -45,6 +45,8 @@ type Config struct {
 	// Secure says that browsers reach the console by HTTPS although it gets plain HTTP: behind a proxy. Cookies are then only sent
 	// by HTTPS, as they are for requests by TLS.
 	Secure bool
+	// Sessions keeps sessions over a restart of the program.
+	Sessions SessionFile
 	// Links lets the address /login#token=TOKEN log in without a click. Set it only if no user of the console can give others a token that
 	// is valid, as in a program that makes its tokens at its start and prints them to its only user. Otherwise anybody who has a token can put
 	// such a link on another site, and it would add a tenant to the sessions of those who follow it.
@@ -108,7 +110,10 @@ func New(c Config) (*Console, error) {
 		slots: edge.NewShares(int64(c.Requests)), exports: edge.NewShares(int64(max(1, c.Requests/8))), streams: edge.NewShares(int64(c.Streams)),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	s.sessions = newSessions(s.ctx)
+	var err error
+	if s.sessions, err = newSessions(s.ctx, c.Sessions, time.Now()); err != nil {
+		c.Log.Warn("sessions of the last start are over", "error", err) // users log in again
+	}
 	s.meter = &meter{source: c.Metrics}
 	s.table = newShared(storageFor, s.readTable)
 	s.everyone = newShared(listFor, s.readEveryone)

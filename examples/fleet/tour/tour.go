@@ -7,7 +7,6 @@ package tour
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -135,10 +134,14 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	defer func() { err = errors.Join(err, b.Close()) }()
 	fmt.Fprintf(t.std.Out, "Broker    %s at %s\n", name, b.URL())
 
-	tokens := newTokens()
+	tokens, err := openTokens(t.dir)
+	if err != nil {
+		return err
+	}
 	console, err := web.New(web.Config{
 		Store: t.store, Tenant: tokens.Tenant, Operator: tokens.Operator, Known: []web.Known{web.Knows(telemetry, shown()...)},
 		Metrics: t.metrics, Keys: t.keys, Limits: t.limits, Log: t.log, Links: true, // only this program's user knows its tokens
+		Sessions: web.SessionFile{Name: filepath.Join(t.dir, "console-sessions.json"), Tokens: tokens.digest()},
 	})
 	if err != nil {
 		return err
@@ -268,15 +271,6 @@ func (t *tour) startBroker(ctx context.Context) (started, string, error) {
 		return nil, "", err
 	}
 	return b, "built-in", nil
-}
-
-// newTokens returns tokens that are valid until the program ends: one for each tenant, and the operator's.
-func newTokens() *tokens {
-	t := &tokens{operator: rand.Text()}
-	for range companies {
-		t.tenants = append(t.tenants, rand.Text())
-	}
-	return t
 }
 
 // invite prints where to look. The token is behind the #: browsers do not send that part, so it appears in no log.

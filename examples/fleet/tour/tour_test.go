@@ -164,7 +164,7 @@ func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehic
 }
 
 // TestTour: the first start fills the past, the vehicles' messages arrive, the console shows them to their owner, Ctrl-C stops everything,
-// and the second start continues with what is there.
+// and the second start continues with what is there. Its links are those of the first, and sessions continue.
 func TestTour(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}
@@ -204,17 +204,22 @@ func TestTour(t *testing.T) {
 	if stored == nil || stored[1] != stored[2] || stored[1] == "0" {
 		t.Errorf("stopped with %q, want that all messages are stored", stored)
 	}
-	ended := time.Now()
+	ended, links, open := time.Now(), r.links, client
 
 	r = start(t, args...)
+	for who, link := range r.links {
+		if _, want, _ := strings.Cut(links[who], "#"); !strings.HasSuffix(link, "#"+want) {
+			t.Errorf("the second start has the link %s for %s, want the token of %s", link, who, links[who])
+		}
+	}
 	history := regexp.MustCompile(`History +(\d+) points since (.+), stored in`).FindStringSubmatch(r.out.String())
 	since, err := time.ParseInLocation(time.DateTime, history[2], time.Local)
 	if err != nil || since.Before(began.Add(-time.Second).Truncate(time.Second)) || since.After(ended) {
 		t.Errorf("the second start fills the time since %v, %v; want since the end of the first, between %v and %v", since, err, began, ended)
 	}
-	client, base = r.login("acme")
-	r.eventually("20 live vehicles of acme after the second start", func() bool {
-		at, n := newest(t, client, base)
+	_, base = r.login("acme")
+	r.eventually("20 live vehicles of acme after the second start, for a browser that was logged in", func() bool {
+		at, n := newest(t, open, base)
 		return at.After(ended) && n == 20
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/tenant"
@@ -91,6 +92,17 @@ func (ts *Tokens) Common(other *Tokens) (tenant.ID, bool) {
 		}
 	}
 	return tenant.ID{}, false
+}
+
+// Digest returns a digest of all tokens and their tenants in hex. It does not depend on their order.
+func (ts *Tokens) Digest() string {
+	lines := make([]string, len(ts.all))
+	for i, t := range ts.all {
+		lines[i] = hex.EncodeToString(t.digest[:]) + "=" + t.tenant.String() + "\n"
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return hex.EncodeToString(sum[:])
 }
 
 // Len returns the number of tokens.

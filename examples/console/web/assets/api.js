@@ -9,7 +9,9 @@ export class Problem extends Error {
   }
 }
 
+/** problemOf returns the problem of a response. Without a session, the window gets the event "sessionover", and "session" when it has one. */
 async function problemOf(response) {
+  if (response.status === 401) window.dispatchEvent(new Event("sessionover"));
   try {
     const body = await response.json();
     return new Problem(response.status, body.detail || body.title, body.instance);
@@ -61,7 +63,10 @@ export async function get(address, params, signal) {
       signal?.throwIfAborted();
       // Without no-store, Chromium lets a request wait up to 20 s for an earlier one of the same address, in case the answer can be shared.
       response = await fetch(address + query(params), { signal, cache: "no-store", headers: { Accept: "application/json" } });
-      if (response.ok) return await response.json();
+      if (response.ok) {
+        window.dispatchEvent(new Event("session"));
+        return await response.json();
+      }
       problem = await problemOf(response);
     } catch (err) {
       if (signal?.aborted) throw err;
@@ -76,9 +81,10 @@ export async function get(address, params, signal) {
 }
 
 /**
- * follow reads a live stream until the signal aborts, and connects again when it breaks. It pauses while the tab is hidden.
+ * follow reads a live stream until the signal aborts, and connects again when it breaks. It pauses while the tab is hidden. Without a
+ * session it tries again each ten seconds: the user may log in in another tab.
  * params() are those of the next connection. on has the functions open, points(rows), missed, and state(text, problem), where text is
- * "connecting", "live", "paused", "waiting" or "failed".
+ * "connecting", "live", "paused", "waiting", "over" or "failed".
  */
 export async function follow(address, params, on, signal) {
   for (let wait = 1000; !signal.aborted;) {
@@ -101,8 +107,9 @@ export async function follow(address, params, on, signal) {
       if (signal.aborted) return;
       if (document.hidden) continue;
       const problem = err instanceof Problem ? err : new Problem(0);
-      if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) { on.state("failed", problem); return; }
-      on.state("waiting", problem);
+      if (problem.status === 401) wait = 10000;
+      else if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) { on.state("failed", problem); return; }
+      on.state(problem.status === 401 ? "over" : "waiting", problem);
     }
     try { await pause(wait, signal); } catch { return; }
     wait = Math.min(30000, wait * 2);
@@ -130,22 +137,36 @@ async function visible(on, signal) {
   });
 }
 
-/** readStream calls on(event, data) for each server-sent event until the stream ends. */
+/** readStream calls on(event, data) for each server-sent event until the stream ends, or is silent for three heartbeats. */
 async function readStream(address, on, signal) {
-  const response = await fetch(address, { signal, headers: { Accept: "text/event-stream" } });
-  if (!response.ok) throw await problemOf(response);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const silent = new AbortController();
+  let beat = 5000, timer;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silent.abort(new Problem(0, "The server does not answer.")), 3 * beat);
+  };
+  heard();
+  let reader;
   try {
+    const response = await fetch(address, { signal: AbortSignal.any([signal, silent.signal]), headers: { Accept: "text/event-stream" } });
+    if (!response.ok) throw await problemOf(response);
+    window.dispatchEvent(new Event("session"));
+    reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let text = ""; ;) {
       const { done, value } = await reader.read();
       if (done) return;
+      heard();
       text += value;
       for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
         const event = /^event: (.*)\ndata: (.*)$/.exec(text.slice(0, end));
-        if (event) on(event[1], JSON.parse(event[2]));
+        if (!event) continue;
+        const data = JSON.parse(event[2]);
+        if (event[1] === "open") { beat = data.beat_ms; heard(); }
+        on(event[1], data);
       }
     }
   } finally {
-    reader.cancel().catch(() => {});
+    clearTimeout(timer);
+    reader?.cancel().catch(() => {});
   }
 }

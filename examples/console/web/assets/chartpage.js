@@ -78,6 +78,7 @@ export class ChartPage {
 
   layout() {
     this.pill = livePill();
+    this.stream = ["connecting"];
     this.bar = el("div", { class: "toolbar" });
     this.note = el("p", { class: "note source", role: "status" });
     this.charts = el("div", { class: "charts" });
@@ -186,9 +187,15 @@ export class ChartPage {
           if (this.view.live) this.draw();
         },
         missed: () => this.reload(),
-        state: (text, problem) => this.pill.set(text === "live" && !this.view.live ? "fixed" : text, problem),
+        state: (text, problem) => { this.stream = [text, problem]; this.showPill(); },
       }, signal);
     this.clock = setInterval(() => { if (this.view?.live && !document.hidden) { this.draw(); this.showAge?.(); } }, 1000);
+  }
+
+  /** showPill shows the state of the stream. What is live does not matter to a fixed time. */
+  showPill() {
+    const [text, problem] = this.stream;
+    this.pill.set(text === "live" && !interval(this.frame).live ? "fixed" : text, problem);
   }
 
   addRow(row, fields) {
@@ -210,7 +217,7 @@ export class ChartPage {
     if (this.readFor !== this.startKey()) { this.start(); return; }
     if (!this.view) return;
     if (reason === "theme") { this.build(); this.load(); return; }
-    if (this.loadKey !== this.timeKey()) { this.load(); this.pill.set(interval(this.frame).live ? "live" : "fixed"); return; }
+    if (this.loadKey !== this.timeKey()) { this.load(); this.showPill(); return; }
     this.asOf.load(this.control.signal).catch(() => {});
     this.drawNow();
   }

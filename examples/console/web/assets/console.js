@@ -72,6 +72,16 @@ function onKey(frame, event) {
   event.preventDefault();
 }
 
+/** banner says that the session is over for as long as it is. */
+function banner() {
+  const address = () => "/login?why=over&next=" + encodeURIComponent(location.pathname + location.search);
+  const link = el("a", { class: "button primary", href: address(), onclick() { link.href = address(); } }, "Log in");
+  const node = el("div", { class: "banner", role: "alert" });
+  root.before(node);
+  window.addEventListener("sessionover", () => { if (!node.firstChild) node.append(el("span", null, "The session is over. What is shown is not updated."), link); });
+  window.addEventListener("session", () => node.replaceChildren());
+}
+
 async function start() {
   applyTheme();
   root.replaceChildren(loading("the session"));
@@ -91,6 +101,7 @@ async function start() {
   window.addEventListener("shown", () => navigation(frame));
   document.querySelector("[data-home]").addEventListener("click", (event) => { event.preventDefault(); frame.go("fleet"); });
   tools(frame);
+  banner();
   document.addEventListener("keydown", (event) => onKey(frame, event));
   frame.show();
 }

@@ -71,7 +71,7 @@ export async function again(what, root, read, show, signal) {
       shown = true;
     } catch (problem) {
       if (signal.aborted) return;
-      if (!shown || [401, 403, 404].includes(problem.status)) {
+      if (!shown || [403, 404].includes(problem.status)) {
         root.replaceChildren(failed(problem, () => again(what, root, read, show, signal)));
         return;
       }

@@ -34,6 +34,6 @@ if (token && session.links) {
   explain("link"); // anybody can make one, and it would show the data of its token's tenant
 } else if (query.has("add")) {
   document.getElementById("note").textContent = "The session keeps the tenants that it has, and gets the tenant of this token.";
-} else if (!query.has("why") && (session.tenants?.length || session.operator)) {
+} else if ([null, "over"].includes(query.get("why")) && (session.tenants?.length || session.operator)) {
   location.replace(/^\/[a-z]/.test(next) ? next : "/fleet");
 }

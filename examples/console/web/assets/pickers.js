@@ -28,7 +28,7 @@ export function fieldMenu(name, fields, chosen, most, change) {
   return menu;
 }
 
-const pillTexts = { connecting: "Connecting", live: "Live", paused: "Paused", waiting: "Reconnecting", failed: "Not live", fixed: "Fixed time" };
+const pillTexts = { connecting: "Connecting", live: "Live", paused: "Paused", waiting: "Reconnecting", over: "Not live", failed: "Not live", fixed: "Fixed time" };
 
 /** livePill shows whether the page is live. */
 export function livePill() {
