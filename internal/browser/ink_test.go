@@ -36,3 +36,14 @@ var read = chromedp.Tasks{
 	until(`document.querySelector(".source")?.textContent.startsWith("Read from") && !document.querySelector("main").classList.contains("busy")`),
 	chromedp.Evaluate(drawn, nil, awaited),
 }
+
+// pixel returns the colour of a panel's chart at a time of the view, at a part of its height from the top.
+func pixel(panel int, at time.Time, height float64, rgb *[]int) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`((panel, at, height) => {
+	const query = new URLSearchParams(location.search), from = Date.parse(query.get("from")), to = Date.parse(query.get("to"));
+	const node = document.querySelectorAll(".panel")[panel], canvas = node.querySelector("canvas"), over = node.querySelector(".u-over");
+	const ratio = canvas.width / canvas.clientWidth;
+	const x = ratio * (over.offsetLeft + (at - from) / (to - from) * over.clientWidth), y = ratio * (over.offsetTop + height * over.clientHeight);
+	return [...canvas.getContext("2d").getImageData(Math.round(x), Math.round(y), 1, 1).data];
+})(%d, %d, %v)`, panel, at.UnixMilli(), height), rgb)
+}

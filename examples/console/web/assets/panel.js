@@ -1,6 +1,6 @@
 // Panels of a chart: lines, and bands of states. All panels of a page have the same time axis and share the cursor.
 import uPlot from "./vendor/uplot/uPlot.esm.js";
-import { colour, series as seriesColour } from "./theme.js";
+import { colour, series as seriesColour, stateColour } from "./theme.js";
 import { el } from "./dom.js";
 import { stamp, utc } from "./time.js";
 import * as values from "./values.js";
@@ -165,7 +165,6 @@ export class BandPanel extends Panel {
   constructor(root, title, on) {
     super(root, title);
     this.bands = [];
-    this.states = [];
     this.node.classList.add("bands");
     const options = common(this, 46, on);
     options.axes[0].show = false;
@@ -178,11 +177,6 @@ export class BandPanel extends Panel {
     options.hooks.draw.unshift((u) => this.draw(u));
     this.plot = new uPlot(options, [[], []], this.place);
     this.start(on);
-  }
-
-  colourOf(state) {
-    if (!this.states.includes(state)) this.states.push(state);
-    return seriesColour(this.states.indexOf(state));
   }
 
   set(bands, view) {
@@ -207,8 +201,8 @@ export class BandPanel extends Panel {
     g.textAlign = "left";
     for (const band of this.bands) {
       const a = u.valToPos(band.from, "x", true), b = u.valToPos(band.to, "x", true), w = Math.max(1, b - a - (b - a > 3 ? 1 : 0));
-      g.globalAlpha = band.mixed ? .35 : .85;
-      g.fillStyle = band.mixed ? colour("muted") : this.colourOf(band.state);
+      g.globalAlpha = band.mixed ? .35 : 1;
+      g.fillStyle = band.mixed ? colour("muted") : stateColour(band.state);
       g.fillRect(a, top, w, height);
       const text = band.mixed ? "" : values.visible(band.state), room = Math.min(b, x0 + width) - Math.max(a, x0) - 12 * devicePixelRatio;
       if (text && g.measureText(text).width < room) {

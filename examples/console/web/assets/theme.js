@@ -28,4 +28,12 @@ export function series(n) {
   return colour("series-" + (n % 8 + 1));
 }
 
+/** stateColour returns the colour of a state. It depends on the text alone, so a state has it at each time and on each page. */
+export function stateColour(text) {
+  let hash = 23301; // so that states which usually come together, such as on and off, have different colours
+  for (const c of text) hash = Math.imul(hash ^ c.codePointAt(0), 16777619) >>> 0;
+  hash = (hash ^ hash >>> 15) % 24;
+  return `oklch(${colour(hash < 12 ? "state-1" : "state-2")} ${30 * (hash % 12) + 15})`;
+}
+
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => window.dispatchEvent(new Event("themechange")));

@@ -1,0 +1,62 @@
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// TestStateColours: a state has the same colour in each range of time and on the page of each entity, whichever state comes first there.
+func TestStateColours(t *testing.T) {
+	ctx := browser(t)
+	var held atomic.Bool
+	c := serveEmpty(t, ctx, &held, nil, nil)
+	from := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
+	states := []string{"moving", "parked", "off", "charging", "fault"}
+	var points []tsdb.Point[van]
+	for n := range 6 * 60 {
+		for i, name := range []string{"a", "b"} {
+			points = append(points, tsdb.Point[van]{
+				Entity: tsdb.NewEntity("berlin", name), Time: from.Add(time.Duration(n) * time.Minute), Value: van{State: states[(n/20+3*i)%len(states)]},
+			})
+		}
+	}
+	if _, err := vans.For(c.store, mine).PutMany(t.Context(), points); err != nil {
+		t.Fatal(err)
+	}
+	step(t, ctx, "the login", loginWith(c.url, "token-of-acme"), theme("light"))
+	colours := map[string][]int{}
+	for i, name := range []string{"a", "b"} {
+		for _, length := range []time.Duration{6 * time.Hour, time.Hour} {
+			begin := from.Add(6*time.Hour - length)
+			step(t, ctx, "the chart", chromedp.Navigate(c.url+"/entity?tenant=acme&dataset=trucks&entity=berlin%2F"+name+"&"+fixed(begin, from.Add(6*time.Hour))), read)
+			for at := begin.Add(19 * time.Minute); at.Before(from.Add(6 * time.Hour)); at = at.Add(20 * time.Minute) {
+				var got []int
+				step(t, ctx, "the colour", pixel(1, at, .9, &got))
+				state := states[(int(at.Sub(from)/time.Minute)/20+3*i)%len(states)]
+				if colours[state] == nil {
+					colours[state] = got
+				} else if !slices.Equal(colours[state], got) {
+					t.Errorf("%s over %v: %s has the colour %v, and %v before", name, length, state, got, colours[state])
+				}
+			}
+		}
+	}
+	seen := map[string]string{}
+	for state, rgb := range colours {
+		if before, twice := seen[fmt.Sprint(rgb)]; twice {
+			t.Errorf("%s and %s have the same colour", state, before)
+		}
+		seen[fmt.Sprint(rgb)] = state
+	}
+	if len(colours) != len(states) {
+		t.Errorf("%d states are drawn, want %d", len(colours), len(states))
+	}
+	c.quiet(t)
+}
