@@ -155,4 +155,3 @@ func TestRestart(t *testing.T) {
 		t.Errorf("after a restart, a session that was ended gets %d", status)
 	}
 }
-
