@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 
@@ -85,18 +84,18 @@ func badAttribute(err error) error {
 
 var errAttributeDepth = fmt.Errorf("nested more than %d deep", maxAttributeDepth)
 
-// attributeText returns a value as text: a string as it is, a list or a map as JSON.
+// attributeText returns a value as text: a string as it is, a list or a map as JSON. Numbers that are equal have the same text.
 func attributeText(v *commonpb.AnyValue) (string, error) {
 	text := ""
 	switch v := v.GetValue().(type) {
 	case *commonpb.AnyValue_StringValue:
 		text = v.StringValue
 	case *commonpb.AnyValue_BoolValue:
-		text = strconv.FormatBool(v.BoolValue)
+		text, _ = codec.Bool(v.BoolValue).Text()
 	case *commonpb.AnyValue_IntValue:
-		text = strconv.FormatInt(v.IntValue, 10)
+		text, _ = codec.Int(v.IntValue).Text()
 	case *commonpb.AnyValue_DoubleValue:
-		text = strconv.FormatFloat(v.DoubleValue, 'g', -1, 64)
+		text, _ = codec.Float(v.DoubleValue).Text()
 	case *commonpb.AnyValue_BytesValue:
 		text = base64.StdEncoding.EncodeToString(v.BytesValue)
 	case nil:
@@ -153,7 +152,8 @@ func plainValue(v *commonpb.AnyValue, depth int) (any, error) {
 		return v.IntValue, nil
 	case *commonpb.AnyValue_DoubleValue:
 		if math.IsNaN(v.DoubleValue) || math.IsInf(v.DoubleValue, 0) {
-			return strconv.FormatFloat(v.DoubleValue, 'g', -1, 64), nil
+			text, _ := codec.Float(v.DoubleValue).Text()
+			return text, nil
 		}
 		return v.DoubleValue, nil
 	case *commonpb.AnyValue_BytesValue:

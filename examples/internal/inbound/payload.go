@@ -86,8 +86,11 @@ func (r *Route) datasetOf(m Message) string {
 	return m.Names[datasetName]
 }
 
-// readJSON returns an object, or the objects of an array, as values by name. Names of nested objects are joined with a dot.
-func readJSON(payload []byte) ([]map[string]any, error) {
+// object holds the values of an object by name, as encoding/json decodes them. Names of nested objects are joined with a dot. Null is left out.
+type object map[string]any
+
+// readJSON returns an object, or the objects of an array.
+func readJSON(payload []byte) ([]object, error) {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.UseNumber()
 	var v any
@@ -104,93 +107,122 @@ func readJSON(payload []byte) ([]map[string]any, error) {
 	if len(list) == 0 || len(list) > maxEvents {
 		return nil, badSyntax("the payload has %d objects; want 1 to %d", len(list), maxEvents)
 	}
-	objects := make([]map[string]any, len(list))
+	objects := make([]object, len(list))
 	for i, v := range list {
 		o, ok := v.(map[string]any)
 		if !ok {
 			return nil, badSyntax("the payload is not a JSON object, nor an array of objects")
 		}
-		objects[i] = make(map[string]any, len(o))
-		if err := flatten(objects[i], "", o, maxDepth); err != nil {
+		objects[i] = make(object, len(o))
+		if err := objects[i].add("", o, maxDepth); err != nil {
 			return nil, err
 		}
 	}
 	return objects, nil
 }
 
-// flatten adds the values of an object to into. It leaves out null.
-func flatten(into map[string]any, prefix string, o map[string]any, depth int) error {
+// add adds the values of an object in the order of their names. So if several are refused, the error always names the same one.
+func (o object) add(prefix string, from map[string]any, depth int) error {
 	if depth == 0 {
 		return badSyntax("objects are nested more than %d deep", maxDepth)
 	}
-	for name, v := range o {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		v := from[name]
 		if n := len(prefix) + len(name); n > codec.MaxFieldName {
 			return badSyntax("the name of the field %.64q has %d bytes, and %d is the most", prefix+name[:min(len(name), 64)], n, codec.MaxFieldName)
 		}
 		name = prefix + name
-		switch v := v.(type) {
-		case nil:
-			continue
-		case map[string]any:
-			if err := flatten(into, name+".", v, depth-1); err != nil {
+		if inner, ok := v.(map[string]any); ok {
+			if err := o.add(name+".", inner, depth-1); err != nil {
 				return err
 			}
 			continue
-		case []any:
-			return badSyntax("the field %.64q is an array; want a number, a text, true or false", name)
 		}
-		if _, twice := into[name]; twice {
+		switch codec.ValueOf(v).Kind() {
+		case codec.KindNull:
+			continue
+		case codec.KindList:
+			return badSyntax("the field %.64q is an array; want a number, a text, true or false", name)
+		case codec.KindInvalid:
+			return badSyntax("the field %.64q is %.64q, which is too large for a float", name, v)
+		}
+		if _, twice := o[name]; twice {
 			return badSyntax("the field %.64q comes twice", name)
 		}
-		if len(into) == maxValues {
+		if len(o) == maxValues {
 			return badSyntax("an object has more than %d values", maxValues)
 		}
-		into[name] = v
+		o[name] = v
+	}
+	return nil
+}
+
+// take removes a value that is a part of a key or an identity, and returns its text. Numbers that are equal have the same text.
+func (o object) take(name string) (text string, ok bool) {
+	v, ok := o[name]
+	if ok {
+		text, ok = codec.ValueOf(v).Text()
+		delete(o, name)
+	}
+	return text, ok
+}
+
+// numbers makes numbers of the values that the route names as numbers.
+func (o object) numbers(names []string) error {
+	for _, name := range names {
+		v, ok := o[name]
+		if !ok {
+			continue
+		}
+		n := codec.ValueOf(v).AsNumber()
+		if n.Kind() == codec.KindInvalid {
+			return badSyntax("the field %.64q is %.64q; the route wants a number", name, v)
+		}
+		o[name] = n
 	}
 	return nil
 }
 
 // readObject makes a point of an object, with the captured names as tags.
-func (r *Route) readObject(d *Dataset, o map[string]any, m Message) (Event, error) {
+func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
 	var e Event
 	b := d.NewPoint()
 	if err := b.addNames(m.Names); err != nil {
 		return e, err
 	}
-	for name, value := range m.Names {
-		if said, ok := o[name]; ok && fmt.Sprint(said) != value {
-			return e, badSyntax("%s is %.64q in the payload, and %.64q outside it", name, fmt.Sprint(said), value)
+	for _, name := range slices.Sorted(maps.Keys(m.Names)) {
+		if said, ok := o.take(name); ok && said != m.Names[name] {
+			return e, badSyntax("%s is %.64q in the payload, and %.64q outside it", name, said, m.Names[name])
 		}
-		delete(o, name)
 	}
-	at := m.Arrived
-	if r.time != timeArrival {
-		v, ok := o[r.time]
-		if !ok {
-			return e, badSyntax("the field %q with the time is missing", r.time)
-		}
-		var err error
-		if at, err = r.timeOf(v); err != nil {
-			return e, err
-		}
-		delete(o, r.time)
+	var err error
+	if e.Time, err = r.takeTime(o, m); err != nil {
+		return e, err
 	}
 	if r.count > 0 {
-		var err error
 		if e.ID, err = r.identity(o, m); err != nil {
 			return e, err
 		}
 	}
+	for _, name := range r.key {
+		if part, ok := o.take(name); ok {
+			if err := b.Tag(name, part); err != nil {
+				return e, err
+			}
+		}
+	}
+	if err := o.numbers(r.numbers); err != nil {
+		return e, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if err := addValue(b, slices.Contains(r.key, name), name, o[name]); err != nil {
+		if err := b.Field(name, codec.ValueOf(o[name])); err != nil {
 			return e, err
 		}
 	}
 	if r.count > 0 { // an event needs no field but its identity
 		b.fields = append(b.fields, codec.Field{Name: "id", Value: codec.Str(e.ID)})
 	}
-	var err error
-	e.Point, err = b.Point(at)
+	e.Point, err = b.Point(e.Time)
 	return e, err
 }
 
@@ -210,71 +242,60 @@ func (b *PointBuilder) addNames(names map[string]string) error {
 	return nil
 }
 
-func addValue(b *PointBuilder, key bool, name string, v any) error {
-	if key {
-		return b.Tag(name, fmt.Sprint(v))
-	}
-	switch v := v.(type) {
-	case string:
-		return b.Field(name, codec.Str(v))
-	case bool:
-		return b.Field(name, codec.Bool(v))
-	case json.Number:
-		n, err := number(string(v))
-		if err != nil {
-			return badSyntax("the field %.64q is %.64q, which fits neither 64 bits nor a float", name, v)
+// identity returns the identity of a message that is counted. The message needs the numbers that are summed: once its identity is
+// remembered, one that corrects it would be taken for a repetition.
+func (r *Route) identity(o object, m Message) (id string, err error) {
+	var ok bool
+	if r.idProp == "" {
+		if id, ok = o.take(r.id); !ok {
+			return "", badSyntax("the field %q with the message's identity is missing", r.id)
 		}
-		return b.Field(name, n)
-	}
-	return badSyntax("the field %.64q is neither a number, a text, true nor false", name)
-}
-
-// number returns a JSON number: an integer without a point and exponent, and otherwise a float.
-func number(text string) (codec.Value, error) {
-	if !strings.ContainsAny(text, ".eE") {
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return codec.Int(i), nil
-		}
-		u, err := strconv.ParseUint(text, 10, 64)
-		return codec.Uint(u), err
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	return codec.Float(f), err
-}
-
-// identity returns the identity of a message that is counted.
-func (r *Route) identity(o map[string]any, m Message) (string, error) {
-	if r.idProp != "" {
+	} else {
 		ids := m.property(r.idProp)
 		if len(ids) != 1 {
 			return "", badSyntax("the message has the property %q %d times; want one, its identity", r.idProp, len(ids))
 		}
-		return ids[0], nil
+		id = ids[0]
 	}
-	v, ok := o[r.id]
-	if !ok {
-		return "", badSyntax("the field %q with the message's identity is missing", r.id)
+	for _, name := range r.sums {
+		if _, ok := o[name]; !ok {
+			return "", badSyntax("the field %q is missing, which the route sums", name)
+		}
 	}
-	delete(o, r.id)
-	return fmt.Sprint(v), nil
+	return id, nil
 }
 
-// timeOf returns the time in a field.
-func (r *Route) timeOf(v any) (time.Time, error) {
-	switch v := v.(type) {
-	case string:
-		at, err := time.Parse(time.RFC3339Nano, v)
-		if err != nil {
-			return at, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", v)
-		}
-		return at, nil
-	case json.Number:
-		if r.unit == 0 {
-			return time.Time{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", v, r.time)
-		}
-		return unixTime(string(v), r.unit)
+// takeTime returns the time of a message, and removes its field.
+func (r *Route) takeTime(o object, m Message) (time.Time, error) {
+	if r.time == timeArrival {
+		return m.Arrived, nil
 	}
-	return time.Time{}, badTime("the time is neither a text nor a number")
+	v, ok := o[r.time]
+	if !ok {
+		return time.Time{}, badSyntax("the field %q with the time is missing", r.time)
+	}
+	delete(o, r.time)
+	text, isText := v.(string)
+	if n, isNumber := v.(json.Number); isNumber {
+		text = n.String()
+	} else if !isText {
+		return time.Time{}, badTime("the time is neither a text nor a number")
+	}
+	number, isNumber := codec.ParseNumber(text)
+	switch {
+	case isNumber && r.unit != 0:
+		if strings.ContainsAny(text, "eE") {
+			text, _ = number.Text()
+		}
+		return unixTime(text, r.unit)
+	case !isText:
+		return time.Time{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", text, r.time)
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
+	}
+	return at, nil
 }
 
 func badTime(format string, args ...any) error {

@@ -54,8 +54,11 @@ func (r *Route) set(name, value string) (err error) {
 		}
 	case "sum":
 		r.sums = strings.Split(value, ",")
+		r.numbers = append(r.numbers, r.sums...)
+	case "number":
+		r.numbers = append(r.numbers, strings.Split(value, ",")...)
 	default:
-		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, merge, count, id, sum or remember", name)
+		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, number, merge, count, id, sum or remember", name)
 	}
 	return err
 }
@@ -85,6 +88,10 @@ func (r *Route) check(given map[string]bool) error {
 		return errors.New("each line of line protocol names its dataset; want neither dataset= nor +dataset")
 	case r.format == formatLine && r.count > 0:
 		return errors.New("count needs format=json")
+	case r.format == formatLine && given["number"]:
+		return errors.New("number needs format=json: line protocol says which fields are numbers")
+	case slices.ContainsFunc(r.numbers, func(name string) bool { return name == r.time || name == r.id || slices.Contains(r.key, name) }):
+		return errors.New("number or sum names the field of the time, of the identity or of the key, which is no field of the point")
 	case r.tenant != "" && r.property != "":
 		return errors.New("tenant is given twice")
 	}

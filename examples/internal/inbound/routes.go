@@ -30,6 +30,7 @@ type Route struct {
 	format   string
 	time     string        // the field with the time, or timeArrival
 	unit     time.Duration // of a number in it; 0 if it is a text
+	numbers  []string      // fields that are numbers, also where they come as decimal text
 	merge    bool
 
 	count  time.Duration // the width of buckets; 0 if messages are points
@@ -260,10 +261,7 @@ func (r *Route) defineCounts() error {
 	}
 	var sums []rollup.Measure[codec.Record]
 	for _, name := range r.sums {
-		sums = append(sums, rollup.Measure[codec.Record]{Name: name, Decimals: sumDecimals, Max: sumMax, Of: func(v codec.Record) (float64, bool) {
-			n, _ := v.Lookup(name)
-			return n.Number()
-		}})
+		sums = append(sums, rollup.Measure[codec.Record]{Name: name, Decimals: sumDecimals, Max: sumMax, Of: func(v codec.Record) (float64, bool) { return v.Number(name) }})
 	}
 	var err error
 	r.counts, err = rollup.Define(CountName, window.Every(r.count), sums, rollup.Options{Mode: rollup.ByMessage, Remember: r.keep, MaxMessages: maxMessages})

@@ -69,7 +69,8 @@ func TestDeadLetters(t *testing.T) {
 		{"owned/acme/t1/data", `{"temp":1}`, owner("globex"), inbound.ReasonTenant, "names the tenant globex"},
 		{"owned/acme/t1/data", `{"temp":1}`, owner("acme", "globex"), inbound.ReasonTenant, "names the tenant globex"},
 		{"v1/acme/t1/views", `{"at":1767225600}`, nil, inbound.ReasonSyntax, `"message_id" with the message's identity is missing`},
-		{"v1/acme/t1/views", `{"at":1767225600,"message_id":"` + strings.Repeat("x", 200) + `"}`, nil, inbound.ReasonValue, ""},
+		{"v1/acme/t1/views", `{"at":1767225600,"bytes":1,"message_id":"` + strings.Repeat("x", 200) + `"}`, nil, inbound.ReasonValue, ""},
+		{"v1/acme/t1/views", `{"at":1767225600,"message_id":"a"}`, nil, inbound.ReasonSyntax, `"bytes" is missing, which the route sums`},
 		{"all/acme/no such/a", `{"temp":1}`, nil, "the dataset cannot be a dataset", ""},
 	}
 	for _, test := range tests {
