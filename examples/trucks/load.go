@@ -9,21 +9,33 @@ import (
 
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // summary counts the lines by their outcome.
 type summary struct {
 	lines, nameless, points int
+	unread                  int       // values that are no numbers
 	now                     time.Time // the newest time in the data
 }
 
 // line holds the fields of a line that this program uses.
 type line struct {
 	truck, fleet string
-	fields       map[string]float64
+	fields       map[string]float64 // the numbers
+	unread       int                // fields that ought to be numbers
 	time         time.Time
 }
+
+// The fields that this program uses. It ignores others.
+const (
+	latitude, longitude = "latitude", "longitude"
+	velocity            = "velocity"
+	fuelState           = "fuel_state"
+	currentLoad         = "current_load"
+	loadCapacity        = "load_capacity"
+)
 
 // load stores the lines, and remembers which fleet each truck belongs to.
 func (d *data) load(ctx context.Context, r io.Reader) (sum summary, err error) {
@@ -34,6 +46,7 @@ func (d *data) load(ctx context.Context, r io.Reader) (sum summary, err error) {
 		if err != nil {
 			return sum, fmt.Errorf("line %d: %w", sum.lines+1, err)
 		}
+		sum.unread += l.unread
 		if sum.lines++; l.time.After(sum.now) {
 			sum.now = l.time
 		}
@@ -82,8 +95,14 @@ func parseLine(in *lineprotocol.Decoder) (l line, err error) {
 		if name == nil {
 			break
 		}
-		if value.Kind() == lineprotocol.Float {
-			l.fields[string(name)] = value.FloatV()
+		switch string(name) {
+		case latitude, longitude, velocity, fuelState, currentLoad, loadCapacity:
+			x, ok := codec.ValueOf(value.Interface()).AsNumber().Number() // senders write 50 as a float, an integer or a text
+			if !ok {
+				l.unread++
+				continue
+			}
+			l.fields[string(name)] = x
 		}
 	}
 	l.time, err = in.Time(lineprotocol.Nanosecond, time.Time{})
@@ -98,22 +117,22 @@ type batches struct {
 
 // add makes a point of each field of a line, and returns how many.
 func (b *batches) add(ctx context.Context, e tsdb.Entity, l line) (n int, err error) {
-	lat, hasLat := l.fields["latitude"]
-	long, hasLong := l.fields["longitude"]
+	lat, hasLat := l.fields[latitude]
+	long, hasLong := l.fields[longitude]
 	if hasLat && hasLong {
 		n++
 		err = b.locations.add(ctx, e, l.time, Location{lat, long})
 	}
-	if v, ok := l.fields["velocity"]; ok {
+	if v, ok := l.fields[velocity]; ok {
 		n++
 		err = errors.Join(err, b.velocities.add(ctx, e, l.time, v))
 	}
-	if v, ok := l.fields["fuel_state"]; ok {
+	if v, ok := l.fields[fuelState]; ok {
 		n++
 		err = errors.Join(err, b.fuel.add(ctx, e, l.time, v))
 	}
-	load, hasLoad := l.fields["current_load"]
-	if capacity := l.fields["load_capacity"]; hasLoad && capacity > 0 {
+	load, hasLoad := l.fields[currentLoad]
+	if capacity := l.fields[loadCapacity]; hasLoad && capacity > 0 {
 		n++
 		err = errors.Join(err, b.loads.add(ctx, e, l.time, load/capacity))
 	}

@@ -51,7 +51,7 @@ func plainPass(t *testing.T, text string) (trucks map[string]*plain, now time.Ti
 
 func (p *plain) take(fields map[string]string, at time.Time) {
 	number := func(name string) (float64, bool) {
-		x, err := strconv.ParseFloat(fields[name], 64)
+		x, err := strconv.ParseFloat(strings.Trim(fields[name], `iu"`), 64)
 		return x, err == nil
 	}
 	lat, hasLat := number("latitude")

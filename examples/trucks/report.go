@@ -15,6 +15,13 @@ func (s summary) print(out io.Writer, name string, took time.Duration) {
 	if s.nameless > 0 {
 		fmt.Fprintf(out, "          %d lines do not say which truck they are of\n", s.nameless)
 	}
+	switch s.unread {
+	case 0:
+	case 1:
+		fmt.Fprintln(out, "          Left out 1 value that is no number")
+	default:
+		fmt.Fprintf(out, "          Left out %d values that are no numbers\n", s.unread)
+	}
 	fmt.Fprintf(out, "Now       %s, the newest time in the data\n", s.now.Format(time.DateTime))
 }
 

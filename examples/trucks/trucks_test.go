@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,37 @@ func TestAnswers(t *testing.T) {
 		}
 		answers(t, string(text))
 	})
+}
+
+// TestNumbersOfAnyKind: other senders write a number without a fraction as an integer, and some write numbers as text. All are stored.
+func TestNumbersOfAnyKind(t *testing.T) {
+	kinds := []string{"i", "u", "", `"`}
+	n := 0
+	text := regexp.MustCompile(`=(\d+)\.?\d*(,| )`).ReplaceAllStringFunc(sample(), func(field string) string {
+		number := strings.Trim(field, "=, ")
+		end := field[len(field)-1:]
+		switch kind := kinds[n%len(kinds)]; kind {
+		case "":
+		case `"`:
+			number = `"` + number + `"`
+		default:
+			whole, _, _ := strings.Cut(number, ".")
+			number = whole + kind
+		}
+		n++
+		return "=" + number + end
+	})
+	answers(t, text)
+	_, sum := loaded(t, text)
+	if _, plain := loaded(t, sample()); sum.points != plain.points || sum.unread != 0 {
+		t.Errorf("%d points are stored and %d values are not read, want %d and 0", sum.points, sum.unread, plain.points)
+	}
+	var out strings.Builder
+	_, sum = loaded(t, "readings,name=a,fleet=b velocity=\"fast\",elevation=\"high\" 1\n")
+	sum.print(&out, "a file", 0)
+	if sum.points != 0 || !strings.Contains(out.String(), "1 value that is no number") {
+		t.Errorf("a velocity that is no number: %d points, and the report\n%s", sum.points, &out)
+	}
 }
 
 func answers(t *testing.T, text string) {

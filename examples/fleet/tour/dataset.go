@@ -22,10 +22,7 @@ func (v *vehicle) entity() tsdb.Entity { return tsdb.NewEntity(v.depot.name, v.n
 
 // number reads a field of a stored message.
 func number(field string) func(codec.Record) (float64, bool) {
-	return func(r codec.Record) (float64, bool) {
-		v, _ := r.Lookup(field)
-		return v.Float()
-	}
+	return func(r codec.Record) (float64, bool) { return r.Number(field) }
 }
 
 // measured are the fields that have rollups.
