@@ -21,7 +21,7 @@ const (
 	mostFields = 1000
 )
 
-// fields are the metrics that the payloads of a dataset make for one tenant.
+// fields are the metrics that the newest payloads of a dataset make for one tenant.
 type fields struct {
 	numbers map[string]*number // by the name of the metric
 	texts   []text
@@ -30,89 +30,64 @@ type fields struct {
 
 // number is a metric of one number in each payload, or of a truth as 0 and 1.
 type number struct {
-	path   []string
+	field  string // names joined by dots; empty for the payload itself
 	schema *tsdb.Schema[codec.Value]
 }
 
 // text is a label of the metric with the suffix _info.
-type text struct {
-	path  []string
-	label string
-}
+type text struct{ field, label string }
 
 const infoSuffix = "_info"
 
 // fieldsOf samples the newest points of a tenant.
 func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) (*fields, error) {
-	paths := map[string]pathKind{}
+	found := map[string]kinds{}
 	if m.whole == nil {
-		return m.metricsOf(paths)
+		return m.metricsOf(found)
 	}
 	seen := 0
 	for p, err := range m.whole.For(store, id).LatestUnder(ctx, tsdb.AllEntities()) {
 		if _, bad := asPointError(err); err != nil && !bad {
 			return nil, err
 		}
-		if err == nil {
-			addPaths(paths, p.Value)
+		for name, v := range p.Value.All() {
+			if k, known := found[name]; known || len(found) < mostFields {
+				found[name] = k.with(v)
+			}
 		}
-		if seen++; seen == sampled || len(paths) >= mostFields {
+		if seen++; seen == sampled || len(found) >= mostFields {
 			break
 		}
 	}
-	return m.metricsOf(paths)
+	return m.metricsOf(found)
 }
 
-// pathKind is what was found at a path. A field with numbers in some payloads and text in others is both.
-type pathKind struct {
-	path          []string
-	isNum, isText bool
-}
+// kinds is what a field was found to be. With numbers in some payloads and text in others it is both.
+type kinds struct{ number, text bool }
 
-func addPaths(paths map[string]pathKind, fields codec.Record) {
-	for name, v := range fields.All() {
-		path := strings.Split(name, ".")
-		if name == "" {
-			path = nil
-		}
-		key := strings.Join(path, "\x00")
-		k := paths[key]
-		k.path = path
-		_, isNum := v.Number()
-		_, isBool := v.Bool()
-		_, isText := v.Str()
-		if !isNum && !isBool && !isText || len(paths) >= mostFields {
-			continue // lists, bytes and null are no metrics
-		}
-		k.isNum, k.isText = k.isNum || isNum || isBool, k.isText || isText
-		paths[key] = k
+func (k kinds) with(v codec.Value) kinds {
+	switch v.Kind() {
+	case codec.KindStr:
+		k.text = true
+	case codec.KindFloat, codec.KindInt, codec.KindUint, codec.KindBool, codec.KindTime:
+		k.number = true
 	}
+	return k // lists, bytes and null are no metrics
 }
 
 // metricsOf names the metrics. Two fields with one name are a clash, which the queries that name it report.
-func (m *mapped) metricsOf(paths map[string]pathKind) (*fields, error) {
+func (m *mapped) metricsOf(found map[string]kinds) (*fields, error) {
 	f := &fields{numbers: map[string]*number{}, clash: map[string]string{}}
-	labels := map[string]bool{}
-	for _, label := range m.labels {
-		labels[label] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(paths)) {
-		k := paths[key]
-		if k.isNum {
-			if err := m.addNumber(f, k.path); err != nil {
+	taken := m.takenLabels()
+	for _, field := range slices.Sorted(maps.Keys(found)) {
+		k := found[field]
+		if k.number {
+			if err := m.addNumber(f, field); err != nil {
 				return nil, err
 			}
 		}
-		if k.isText {
-			label := promName(strings.Join(k.path, "_"))
-			if len(k.path) == 0 {
-				label = "value"
-			}
-			for labels[label] { // a key field, or another text, has the name
-				label += "_"
-			}
-			labels[label] = true
-			f.texts = append(f.texts, text{k.path, label})
+		if k.text {
+			f.texts = append(f.texts, text{field, taken.label(field)})
 		}
 	}
 	if _, taken := f.numbers[m.name+infoSuffix]; taken && len(f.texts) > 0 {
@@ -121,29 +96,78 @@ func (m *mapped) metricsOf(paths map[string]pathKind) (*fields, error) {
 	return f, nil
 }
 
-func (m *mapped) addNumber(f *fields, path []string) error {
-	name := m.name
-	if len(path) > 0 {
-		name += "_" + promName(strings.Join(path, "_"))
+// taken are the labels that a series has.
+type taken map[string]bool
+
+func (m *mapped) takenLabels() taken {
+	labels := taken{}
+	for _, label := range m.labels {
+		labels[label] = true
 	}
+	return labels
+}
+
+// label returns a free label for the text of a field.
+func (t taken) label(field string) string {
+	label := promName(field)
+	if field == "" {
+		label = "value"
+	}
+	for t[label] { // a key field, or another text, has the name
+		label += "_"
+	}
+	t[label] = true
+	return label
+}
+
+func (m *mapped) addNumber(f *fields, field string) error {
+	name := m.metricOf(field)
 	if other := f.numbers[name]; other != nil {
-		f.clash[name] = fmt.Sprintf("the fields %s and %s of dataset %s", strings.Join(other.path, "."), strings.Join(path, "."), m.of)
+		f.clash[name] = bothFields(other.field, field, m.of)
 		return nil
 	}
-	n, err := m.number(path)
+	n, err := m.number(field)
 	f.numbers[name] = n
 	return err
 }
 
-// number returns the number at a path. It is made once, because descriptors of messages are large.
-func (m *mapped) number(path []string) (*number, error) {
-	key := strings.Join(path, "\x00")
+func bothFields(a, b, dataset string) string {
+	return fmt.Sprintf("the fields %s and %s of dataset %s", a, b, dataset)
+}
+
+// metricOf returns the name of the metric of a field.
+func (m *mapped) metricOf(field string) string {
+	if field == "" {
+		return m.name
+	}
+	return m.name + "_" + promName(field)
+}
+
+// isMetricOf reports whether a field makes a metric of this dataset, whose name has the name of the dataset. It is metricOf without making
+// the name.
+func (m *mapped) isMetricOf(metric, field string) bool {
+	rest := metric[len(m.name):]
+	if field == "" || rest == "" {
+		return field == rest
+	}
+	rest = rest[1:]
+	for _, c := range field {
+		if rest == "" || rest[0] != promByte(c) {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return rest == ""
+}
+
+// number returns the number of a field. It is made once, because descriptors of messages are large.
+func (m *mapped) number(name string) (*number, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.numbers[key]; n != nil {
+	if n := m.numbers[name]; n != nil {
 		return n, nil
 	}
-	field, err := dynamic.NewField(strings.Join(path, "."), m.options)
+	field, err := dynamic.NewField(name, m.options)
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +178,20 @@ func (m *mapped) number(path []string) (*number, error) {
 	if len(m.numbers) >= 10*mostFields { // of many tenants with other fields
 		clear(m.numbers)
 	}
-	m.numbers[key] = &number{path, schema}
-	return m.numbers[key], nil
+	m.numbers[name] = &number{name, schema}
+	return m.numbers[name], nil
 }
 
 // promName returns a name with an underscore for each character that PromQL would need quotes for.
 func promName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
-			return c
-		}
-		return '_'
-	}, name)
+	return strings.Map(func(c rune) rune { return rune(promByte(c)) }, name)
+}
+
+func promByte(c rune) byte {
+	if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+		return byte(c)
+	}
+	return '_'
 }
 
 // labelName is promName for a label, which begins with a letter or an underscore.

@@ -33,7 +33,7 @@ type mapped struct {
 	rollups   map[string]*aggregate // by the name of the metric
 
 	mu      sync.Mutex
-	numbers map[string]*number // that were sampled, by their paths
+	numbers map[string]*number // by their fields
 }
 
 // mappedSource is all datasets of the catalogue but that of remote write. It implements source.
@@ -96,7 +96,8 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 	return names, nil
 }
 
-// metric is what a name stands for: a number, texts, or an aggregate of a rollup.
+// metric is what a name stands for: a number, texts, or an aggregate of a rollup. Without them it is a name that no field of the newest
+// payloads makes. Older payloads may have such a field.
 type metric struct {
 	*mapped
 	name      string
@@ -105,36 +106,44 @@ type metric struct {
 	aggregate *aggregate
 }
 
-// find returns the metric of a name, or nil. A name that stands for two things is an error.
-func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (*metric, error) {
-	var found *metric
+// isInfo reports whether the name is that of texts.
+func (m *metric) isInfo() bool { return m.name == m.mapped.name+infoSuffix }
+
+// find returns the metric of a name, or nil. A name that stands for two things is an error. Others are the metrics that the name would be if
+// older payloads had the field.
+func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (found *metric, others []*metric, err error) {
 	for _, m := range s.catalogue.current(ctx) {
 		if a := m.rollups[name]; a != nil {
-			return &metric{mapped: m, name: name, aggregate: a}, nil // no field has a colon in its metric
+			return &metric{mapped: m, name: name, aggregate: a}, nil, nil // no field has a colon in its metric
 		}
-		if name != m.name && !strings.HasPrefix(name, m.name+"_") {
+		if m.whole == nil || name != m.name && !strings.HasPrefix(name, m.name+"_") {
 			continue
 		}
 		f, err := s.fieldsOf(ctx, id, m)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if both := f.clash[name]; both != "" {
-			return nil, clashError(name, both)
+			return nil, nil, clashError(name, both)
 		}
 		one := &metric{mapped: m, name: name, number: f.numbers[name]}
-		if one.number == nil && name == m.name+infoSuffix {
+		if one.number == nil && one.isInfo() {
 			one.texts = f.texts
 		}
 		if one.number == nil && one.texts == nil {
+			others = append(others, one)
 			continue
 		}
 		if found != nil {
-			return nil, clashError(name, fmt.Sprintf("a field of dataset %s and one of dataset %s", found.of, m.of))
+			return nil, nil, clashError(name, bothDatasets(found.of, m.of))
 		}
 		found = one
 	}
-	return found, nil
+	return found, others, nil
+}
+
+func bothDatasets(a, b string) string {
+	return fmt.Sprintf("a field of dataset %s and one of dataset %s", a, b)
 }
 
 // from is what the source keeps of a series.
@@ -145,27 +154,50 @@ type from struct {
 }
 
 func (s *mappedSource) list(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher, when span) ([]*series, error) {
-	m, err := s.find(ctx, id, name)
+	m, _, err := s.find(ctx, id, name)
 	if err != nil || m == nil {
 		return nil, err
 	}
+	return s.seriesOf(ctx, id, m, matchers, when)
+}
+
+func (s *mappedSource) candidates(ctx context.Context, id tenant.ID, name string, matchers []*labels.Matcher) (all []*series, err error) {
+	m, others, err := s.find(ctx, id, name)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		others = []*metric{m}
+	}
+	for _, m := range others {
+		part, err := s.seriesOf(ctx, id, m, matchers, span{})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// seriesOf returns the series of a metric that may match.
+func (s *mappedSource) seriesOf(ctx context.Context, id tenant.ID, m *metric, matchers []*labels.Matcher, when span) (all []*series, err error) {
 	if m.aggregate != nil {
 		when = span{} // a rollup is older than the points that are left
 	}
-	var all []*series
 	prefixes, depth := m.prefixes(matchers)
 	for _, p := range prefixes {
-		part, err := s.series.get(ctx, id, name+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
+		part, err := s.series.get(ctx, id, m.name+"\x00"+m.of+"\x00"+p.String()+when.String(), func(ctx context.Context) ([]*series, int, error) {
 			entities, err := s.entitiesUnder(ctx, id, m.mapped, m.aggregate, p, when)
 			if err != nil {
 				return nil, 0, err
 			}
 			own := from{m, p, depth}
+			open := m.number == nil && m.isInfo()
 			b := labels.NewBuilder(labels.EmptyLabels())
 			part := make([]*series, len(entities))
 			for i, e := range entities {
 				b.Reset(e.labels)
-				part[i] = &series{labels: b.Set(model.MetricNameLabel, name).Labels(), entity: e.entity, from: &own, open: m.texts != nil}
+				part[i] = &series{labels: b.Set(model.MetricNameLabel, m.name).Labels(), entity: e.entity, from: &own, open: open}
 			}
 			return part, len(part), nil
 		})

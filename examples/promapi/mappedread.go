@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"iter"
+	"maps"
 	"math"
-	"strings"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
@@ -15,22 +18,110 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
-func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error) {
-	own := of[0].from.(*from)
-	if own.texts != nil {
-		return s.readTexts(ctx, id, own.metric, of, in, b)
+func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) (all []*selected, err error) {
+	dataset := "" // that has samples
+	for len(of) > 0 {
+		own := of[0].from.(*from)
+		n := 1
+		for n < len(of) && of[n].from.(*from).of == own.of {
+			n++
+		}
+		r := mappedRead{s, id, own, of[:n], most, in, b}
+		found, err := r.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(found, func(one *selected) bool { return len(one.points.times) > 0 }) {
+			if dataset != "" {
+				return nil, clashError(own.name, bothDatasets(dataset, own.of))
+			}
+			dataset = own.of
+		}
+		all = append(all, found...)
+		of = of[n:]
 	}
-	if own.aggregate != nil {
-		return s.readBuckets(ctx, id, own.metric, of, in, b)
+	return all, nil
+}
+
+// mappedRead is a read of series of one metric.
+type mappedRead struct {
+	*mappedSource
+	id     tenant.ID
+	metric *from // of the first series
+	of     []*series
+	most   bool
+	in     tsdb.Interval
+	budget *budget
+}
+
+func (r *mappedRead) read(ctx context.Context) ([]*selected, error) {
+	m := r.metric.metric
+	switch {
+	case m.aggregate != nil:
+		return r.readBuckets(ctx, r.id, m, r.of, r.in, r.budget)
+	case m.texts != nil:
+		return r.readTexts(ctx)
+	case m.number != nil:
+		return r.readNumber(ctx, m.number)
 	}
-	repo := own.number.schema.For(s.store, id)
-	all, byEntity := make([]*selected, len(of)), make(map[tsdb.Entity]*selected, len(of))
-	for i, one := range of {
+	return r.search(ctx)
+}
+
+func (r *mappedRead) readNumber(ctx context.Context, n *number) ([]*selected, error) {
+	return readPoints(ctx, r, n.schema, codec.Value.Number)
+}
+
+// search reads the points whole, and finds the field of the metric in them: none of the newest ones has it.
+func (r *mappedRead) search(ctx context.Context) ([]*selected, error) {
+	var mu sync.Mutex
+	found := map[string]kinds{} // of fields that make the metric
+	all, err := readPoints(ctx, r, r.metric.whole, func(fields codec.Record) (x float64, ok bool) {
+		for name, v := range fields.All() {
+			if !r.metric.isMetricOf(r.metric.name, name) {
+				continue
+			}
+			n, isNumber := v.AsNumber().Number()
+			if isNumber {
+				x, ok = n, true
+			}
+			mu.Lock()
+			k := found[name]
+			found[name] = kinds{k.number || isNumber, k.text || !isNumber}
+			mu.Unlock()
+		}
+		return x, ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(found))
+	if len(names) == 1 && found[names[0]].text && r.metric.options.Messages != nil { // it may be an enum, which has a number, too
+		n, err := r.metric.mapped.number(names[0])
+		if err != nil {
+			return nil, err
+		}
+		return r.readNumber(ctx, n)
+	}
+	numbers := slices.DeleteFunc(names, func(name string) bool { return !found[name].number })
+	switch {
+	case len(numbers) > 1:
+		return nil, clashError(r.metric.name, bothFields(numbers[0], numbers[1], r.metric.of))
+	case len(numbers) == 0 && r.metric.isInfo():
+		return r.readTexts(ctx)
+	}
+	return all, nil
+}
+
+// readPoints returns the series with the numbers of their points.
+func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T], number func(T) (float64, bool)) ([]*selected, error) {
+	repo, most := schema.For(r.store, r.id), r.most
+	all, byEntity := make([]*selected, len(r.of)), make(map[tsdb.Entity]*selected, len(r.of))
+	for i, one := range r.of {
 		all[i] = &selected{series: one}
 		byEntity[one.entity] = all[i]
-		most = most && one.from.(*from).prefix == own.prefix
+		most = most && one.from.(*from).prefix == r.metric.prefix
 	}
-	add := func(to *selected, points iter.Seq2[tsdb.Point[codec.Value], error]) error {
+	add := func(to *selected, points iter.Seq2[tsdb.Point[T], error]) error {
 		for p, err := range points {
 			if _, bad := asPointError(err); bad {
 				continue // a payload that cannot be read has no number
@@ -42,11 +133,14 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 			if one == nil {
 				one = byEntity[p.Entity]
 			}
-			x, ok := p.Value.Number()
-			if one == nil || !ok {
+			if one == nil {
 				continue
 			}
-			if err := b.takeSamples(1); err != nil {
+			x, ok := number(p.Value)
+			if !ok {
+				continue
+			}
+			if err := r.budget.takeSamples(1); err != nil {
 				return err
 			}
 			one.points.add(p.Time.UnixMilli(), sample{float: x})
@@ -54,11 +148,11 @@ func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, mos
 		return nil
 	}
 	var err error
-	if most && len(of) >= togetherFrom {
-		parts := own.parts(of)
-		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, under.Range(ctx, repo, parts[i], in)) })
+	if most && len(r.of) >= togetherFrom {
+		parts := r.metric.parts(r.of)
+		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, under.Range(ctx, repo, parts[i], r.in)) })
 	} else {
-		err = parallel(ctx, len(of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, of[i].entity, in)) })
+		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, r.of[i].entity, r.in)) })
 	}
 	for _, one := range all {
 		one.points.reverse()
@@ -89,31 +183,37 @@ func (f *from) parts(of []*series) []tsdb.Prefix {
 }
 
 // readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends when a point has
-// other texts, so an entity never has two at once, in spite of the lookback.
-func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
-	parts := make([][]*selected, len(of))
-	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
+// other texts, so an entity never has two at once, in spite of the lookback. If neither a newest point nor one that is read has a text,
+// there are no series.
+func (r *mappedRead) readTexts(ctx context.Context) ([]*selected, error) {
+	m := r.metric.metric
+	parts := make([][]*selected, len(r.of))
+	var some atomic.Bool // a point has a text
+	err := parallel(ctx, len(r.of), func(ctx context.Context, i int) error {
 		byTexts := map[string]*selected{}
 		var newer *selected // of the point before, which is the newer one
 		var since int64     // time of that point
-		for p, err := range m.whole.For(s.store, id).Range(ctx, of[i].entity, in) {
+		for p, err := range m.whole.For(r.store, r.id).Range(ctx, r.of[i].entity, r.in) {
 			if _, bad := asPointError(err); bad {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			if err := b.takeSamples(1); err != nil {
+			if err := r.budget.takeSamples(1); err != nil {
 				return err
 			}
-			ls := m.withTexts(of[i].labels, p.Value)
+			ls := m.withTexts(r.of[i].labels, p.Value)
+			if ls.Len() > r.of[i].labels.Len() {
+				some.Store(true)
+			}
 			key := string(ls.Bytes(nil))
 			one := byTexts[key]
 			if one == nil {
-				if err := b.takeSeries(1); err != nil {
+				if err := r.budget.takeSeries(1); err != nil {
 					return err
 				}
-				one = &selected{series: &series{labels: ls, entity: of[i].entity}}
+				one = &selected{series: &series{labels: ls, entity: r.of[i].entity, open: true}}
 				byTexts[key] = one
 				parts[i] = append(parts[i], one)
 			}
@@ -128,21 +228,27 @@ func (s *mappedSource) readTexts(ctx context.Context, id tenant.ID, m *metric, o
 		}
 		return nil
 	})
-	var all []*selected
-	for _, part := range parts {
-		all = append(all, part...)
+	if err != nil || m.texts == nil && !some.Load() {
+		return nil, err
 	}
-	return all, err
+	return slices.Concat(parts...), nil
 }
 
-// withTexts adds the texts of a payload to labels.
+// withTexts adds the texts of a payload to labels: those that the newest payloads have, too, and then all others.
 func (m *metric) withTexts(ls labels.Labels, fields codec.Record) labels.Labels {
 	b := labels.NewBuilder(ls)
+	used := m.takenLabels()
+	known := map[string]bool{}
 	for _, t := range m.texts {
-		if v, ok := fields.Lookup(strings.Join(t.path, ".")); ok {
-			if text, isText := v.Str(); isText {
-				b.Set(t.label, text)
-			}
+		used[t.label], known[t.field] = true, true
+		v, _ := fields.Lookup(t.field)
+		if text, ok := v.Str(); ok {
+			b.Set(t.label, text)
+		}
+	}
+	for name, v := range fields.All() {
+		if text, ok := v.Str(); ok && !known[name] {
+			b.Set(used.label(name), text)
 		}
 	}
 	return b.Labels()

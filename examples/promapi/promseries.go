@@ -79,6 +79,10 @@ func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []
 	return p.inSpan(ctx, id, metric, list, when)
 }
 
+func (p *promSource) candidates(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error) {
+	return p.list(ctx, id, metric, matchers, span{})
+}
+
 // seriesOf returns the series of an entity.
 func seriesOf(e tsdb.Entity) (*series, error) {
 	parts := e.Parts()

@@ -27,6 +27,8 @@ type source interface {
 	// list returns the series of a metric that may match, and that have samples in a span. The caller filters them, and does not
 	// change them.
 	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher, when span) ([]*series, error)
+	// candidates is list for a query that names the metric, which may be one that names does not return: the series may have no samples.
+	candidates(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
 	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the metric.
 	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
 	// complete returns open series with the labels that they have now.
@@ -116,13 +118,22 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	}
 	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(min(to, lastTime.UnixMilli())+1)) // the whole last millisecond
 	var all []*selected
-	err := q.candidates(ctx, matchers, func(src source, matching []*series, most bool) error {
+	written := map[string]bool{} // by remote write: their names are not searched in the payloads of other datasets
+	list := func(src source, name string) ([]*series, error) {
+		if written[name] {
+			return src.list(ctx, q.tenant, name, matchers, span{})
+		}
+		found, err := src.candidates(ctx, q.tenant, name, matchers)
+		written[name] = len(found) > 0
+		return found, err
+	}
+	err := q.matching(ctx, matchers, list, func(src source, matching []*series, most bool) error {
 		if err := q.budget.takeSeries(len(matching)); err != nil {
 			return err
 		}
 		found, err := src.read(ctx, q.tenant, matching, most, in, q.budget)
 		for _, s := range found {
-			if len(s.points.times) > 0 && (!matching[0].open || matches(s.labels, matchers)) {
+			if len(s.points.times) > 0 && (!s.open || matches(s.labels, matchers)) {
 				all = append(all, s)
 			}
 		}
@@ -134,7 +145,10 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 
 // each calls visit with the matching series of each metric, with all their labels. They count against the limit of series.
 func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
-	return q.candidates(ctx, matchers, func(src source, matching []*series, _ bool) error {
+	list := func(src source, name string) ([]*series, error) {
+		return src.list(ctx, q.tenant, name, matchers, q.when)
+	}
+	return q.matching(ctx, matchers, list, func(src source, matching []*series, _ bool) error {
 		if err := q.budget.takeSeries(len(matching)); err != nil {
 			return err
 		}
@@ -152,8 +166,10 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 	})
 }
 
-// candidates calls visit with the series of each metric that match, as far as their labels are known, and whether they are most of it.
-func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, visit func(src source, matching []*series, most bool) error) error {
+// matching calls visit with the listed series of each metric that match, as far as their labels are known, and whether they are most of it.
+func (q *querier) matching(
+	ctx context.Context, matchers []*labels.Matcher, list func(source, string) ([]*series, error), visit func(src source, matching []*series, most bool) error,
+) error {
 	for _, src := range q.sources {
 		names, err := q.metrics(ctx, src, matchers)
 		if err != nil {
@@ -163,7 +179,7 @@ func (q *querier) candidates(ctx context.Context, matchers []*labels.Matcher, vi
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			listed, err := src.list(ctx, q.tenant, name, matchers, q.when)
+			listed, err := list(src, name)
 			if err != nil {
 				return stored(err)
 			}
