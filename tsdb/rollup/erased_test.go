@@ -11,7 +11,9 @@ import (
 	"cloud.google.com/go/bigtable"
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -103,5 +105,65 @@ func TestErasedWhileItIsComputed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestErasureOfAnEntityThatEndsHalfWay: an erasure of an entity ends at each of its requests in turn, or cannot delete some of its rows. All
+// rollups then agree with the points that are left.
+func TestErasureOfAnEntityThatEndsHalfWay(t *testing.T) {
+	whole := tsdb.Between(start.Add(-48*time.Hour), start.Add(96*time.Hour))
+	halfWay := func(t *testing.T, stop func(ctx context.Context, c *chain) context.Context) (requests int) {
+		addBubble(t, func(t *testing.T) {
+			c := newChain(t)
+			for i := range 12 {
+				c.put(t, start.Add(time.Duration(i)*2*time.Hour+time.Duration(i)*time.Minute), float64(i+1))
+			}
+			c.Set(start.Add(72 * time.Hour))
+			c.settle(t)
+			ctx := stop(t.Context(), c)
+			c.conn.Reset()
+			_, err := tenants.EraseEntity(ctx, c.store, acme, "", map[string]string{"site": "berlin", "device": "roof-7"}, tenants.EraseOptions{Settle: time.Millisecond})
+			for _, n := range c.conn.Counts().Calls {
+				requests += n
+			}
+			c.conn.Clear()
+			n, sum := int64(0), 0.0
+			for p, perr := range c.repo.Range(t.Context(), roof, whole) {
+				if perr != nil {
+					t.Fatal(perr)
+				}
+				n, sum = n+1, sum+p.Value.TempC
+			}
+			for _, r := range c.all() {
+				if b := total(t, r, c.repo, whole); b.Points != n || n > 0 && b.Values[0].Sum != sum {
+					t.Errorf("ended with %v: rollup %s has %d points with the sum %v, and %d points with the sum %v are left", err, r.Name(), b.Points, b.Values[0].Sum, n, sum)
+				}
+			}
+		})
+		return requests
+	}
+	all := halfWay(t, func(ctx context.Context, _ *chain) context.Context { return ctx })
+	for cut := range all {
+		halfWay(t, func(ctx context.Context, c *chain) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			calls := 0
+			c.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
+				if calls++; calls == cut+1 {
+					cancel()
+				}
+				return 0
+			}))
+			return ctx
+		})
+	}
+	for _, kind := range []string{"acme#r#", "acme#r!rollup.min", "acme#r!rollup.hour", "acme#r!rollup.day", "acme#r!mark."} {
+		halfWay(t, func(ctx context.Context, c *chain) context.Context {
+			n := 0
+			c.conn.Inject(tsdbtest.FailEntries(codes.FailedPrecondition, func(key string) bool {
+				n++
+				return strings.HasPrefix(key, kind) && n%2 == 0
+			}))
+			return ctx
+		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -25,6 +27,7 @@ type fitting struct {
 	entity  tsdb.Entity
 	space   rowkey.Space
 	path    string
+	marked  *dataset.Dataset // nil if no rollup is computed from the points
 }
 
 // fitting returns the datasets that have exactly the given key fields.
@@ -63,12 +66,24 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		if err := space.CheckPath(path); err != nil {
 			return nil, err
 		}
-		fit = append(fit, fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path})
+		f := fitting{dataset: d.Name, entity: tsdb.NewEntity(parts...), space: space, path: path}
+		if f.marked, err = markedBy(d); err != nil {
+			return nil, err
+		}
+		fit = append(fit, f)
 	}
 	if len(fit) == 0 {
 		return nil, unfit(ctx, keys, n, dataset, fields)
 	}
 	return fit, nil
+}
+
+// markedBy returns a dataset of the catalogue if rollups are computed from its points, and otherwise nil.
+func markedBy(d catalog.Dataset) (*dataset.Dataset, error) {
+	if !slices.ContainsFunc(d.Rollups, func(u catalog.Rollup) bool { return u.Kind == catalog.Derived }) {
+		return nil, nil
+	}
+	return dataset.FromCatalog(d)
 }
 
 // shownDatasets is how many datasets an error lists.
@@ -127,9 +142,40 @@ func (e *erasure) ranges(ctx context.Context) ([]rowkey.Range, error) {
 		for _, k := range kinds {
 			ranges = append(ranges, k.Whole(f.path))
 		}
+		ranges = append(ranges, f.marks()...)
 	}
 	slices.SortFunc(ranges, func(a, b rowkey.Range) int { return strings.Compare(a.Start, b.Start) })
-	return ranges, nil
+	return slices.Compact(ranges), nil
+}
+
+// marks returns the ranges of the entity's marks. The erasure itself writes some.
+func (f *fitting) marks() (ranges []rowkey.Range) {
+	if f.marked == nil {
+		return nil
+	}
+	for i := range f.marked.Rollups {
+		if kind := f.marked.Rollups[i].Mark; kind != "" {
+			ranges = append(ranges, f.space.Kind(kind).Whole(f.path))
+		}
+	}
+	return ranges
+}
+
+// inOrder returns the ranges in the order in which they are deleted: stored buckets after points, whose deletion marks the buckets, and
+// marks last.
+func inOrder(ranges []rowkey.Range) []rowkey.Range {
+	turn := func(r rowkey.Range) int {
+		switch _, kind, _ := rowkey.KindOf(r.Start); {
+		case strings.HasPrefix(kind, rowkey.MarkKind):
+			return 2
+		case strings.HasPrefix(kind, rowkey.RollupKind):
+			return 1
+		}
+		return 0
+	}
+	ranges = slices.Clone(ranges)
+	slices.SortStableFunc(ranges, func(a, b rowkey.Range) int { return turn(a) - turn(b) })
+	return ranges
 }
 
 // mostKinds bounds the reserved kinds of one dataset that are searched for.
@@ -190,8 +236,24 @@ func (e *erasure) deletePage(ctx context.Context, rng rowkey.Range) (keys []stri
 	if err := e.save(ctx, &e.mark, nil); err != nil {
 		return keys, 0, err
 	}
+	if err := e.markBuckets(ctx, keys); err != nil {
+		return keys, 0, err
+	}
 	deleted, err = e.deleteKeys(ctx, keys)
 	return keys, deleted, err
+}
+
+// markBuckets marks the buckets of points that are about to be deleted. Until the erasure ends, and if it never does, rollups then
+// agree with the points that are left. No worker takes the marks of an erased entity.
+func (e *erasure) markBuckets(ctx context.Context, keys []string) error {
+	for i := range e.fit {
+		if f := &e.fit[i]; f.marked != nil {
+			if _, err := e.applyAll(ctx, points.MarksOf(f.marked, f.space, keys, e.Clock)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // deleteKeys deletes all rows of a page.
@@ -202,16 +264,16 @@ func (r room) deleteKeys(ctx context.Context, keys []string) (deleted int, err e
 		m.DeleteRow()
 		entries[i] = bt.Entry{Key: key, Mutation: m, Mutations: 1}
 	}
-	return r.deleteAll(ctx, entries)
+	return r.applyAll(ctx, entries)
 }
 
-// deleteAll deletes a page, and retries while some of the deletions succeed.
-func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, err error) {
+// applyAll applies the entries of a page, and retries while some of them succeed.
+func (r room) applyAll(ctx context.Context, entries []bt.Entry) (applied int, err error) {
 	for len(entries) > 0 {
 		var failed []bt.Entry
 		for i, out := range r.Whole.Bulk(ctx, entries) {
 			if out.State == bt.Stored {
-				deleted++
+				applied++
 				continue
 			}
 			failed = append(failed, entries[i])
@@ -219,13 +281,13 @@ func (r room) deleteAll(ctx context.Context, entries []bt.Entry) (deleted int, e
 		}
 		switch {
 		case len(failed) == 0:
-			return deleted, nil
+			return applied, nil
 		case len(failed) == len(entries):
-			return deleted, fmt.Errorf("%w: %w", errNoneDeleted, r.Explain(err))
+			return applied, fmt.Errorf("%w: %w", errNoneApplied, r.Explain(err))
 		}
 		entries = failed
 	}
-	return deleted, nil
+	return applied, nil
 }
 
 // count counts a row.

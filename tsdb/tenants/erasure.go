@@ -310,7 +310,11 @@ func (e *erasure) deleteAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for rng := range rest(ranges, rec.Next) {
+	next := rec.Next
+	if e.fit != nil {
+		ranges, next = inOrder(ranges), nil // what was deleted is not found again
+	}
+	for rng := range rest(ranges, next) {
 		for !rng.Empty() {
 			begin := time.Now()
 			keys, n, err := e.deletePage(ctx, rng)
@@ -381,7 +385,7 @@ func (e *erasure) verify(ctx context.Context) error {
 			return err
 		}
 		clean := true
-		for _, rng := range ranges {
+		for _, rng := range inOrder(ranges) {
 			for !rng.Empty() {
 				keys, n, err := e.deletePage(ctx, rng)
 				clean = clean && len(keys) == 0
@@ -436,4 +440,4 @@ func (e *erasure) tell(waiting time.Duration) {
 	}
 }
 
-var errNoneDeleted = errors.New("tenants: no row of a page could be deleted")
+var errNoneApplied = errors.New("tenants: no row of a page could be changed")

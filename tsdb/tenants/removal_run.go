@@ -265,7 +265,7 @@ func (rm *removal) delete(ctx context.Context, deleted *int64) (found int, err e
 		if err := rm.save(ctx, nil); err != nil {
 			return err // another call has taken over, and the rows may be of a new dataset with this name
 		}
-		n, err := rm.deleteAll(ctx, rm.deletions(page))
+		n, err := rm.applyAll(ctx, rm.deletions(page))
 		found += len(page)
 		*deleted += int64(n)
 		if err != nil {

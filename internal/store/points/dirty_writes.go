@@ -3,10 +3,13 @@ package points
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // SendMarked makes conditional writes: it calls send with the index of each, several at once, but one after another for
@@ -56,6 +59,18 @@ func (m *dirtyMarks) entries() []bt.Entry {
 		out[i] = r.bulk()
 	}
 	return out
+}
+
+// MarksOf returns entries that mark points in the rollups that are computed from them, by the keys of the points' rows. It passes
+// over keys of other rows.
+func MarksOf(d *dataset.Dataset, space rowkey.Space, keys []string, now func() time.Time) []bt.Entry {
+	m := dirtyMarks{now: now}
+	for _, key := range keys {
+		if _, units, ok := space.Split(key); ok {
+			m.add(nil, d, key, bigtable.Timestamp(d.Precision.CellMicros(units)))
+		}
+	}
+	return m.entries()
 }
 
 // Removal is a point to delete.
