@@ -10,14 +10,24 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/crash"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// check opens the files of a folder and returns what is there against the ledger.
+// check opens the files of a folder, compares what is there with the ledger, and writes to them.
 func (l *ledger) check(ctx context.Context, dir string) (wrong []string) {
-	w, err := open(ctx, dir, nil)
+	wrong = l.checkOpen(ctx, dir, true)
+	if len(wrong) == 0 {
+		wrong = l.checkOpen(ctx, dir, false)
+	}
+	return wrong
+}
+
+// checkOpen is check with the store opened for the first time after a crash, or for the second time.
+func (l *ledger) checkOpen(ctx context.Context, dir string, first bool) (wrong []string) {
+	w, err := open(ctx, dir, patienceOf(crash.Fault{}))
 	if err != nil {
 		return []string{fmt.Sprintf("it does not open: %v", err)}
 	}
@@ -26,14 +36,20 @@ func (l *ledger) check(ctx context.Context, dir string) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("it does not close: %v", err))
 		}
 	}()
+	if !first {
+		for _, repo := range []*tsdb.Repository[int64]{plain.For(w.store, acme), queued.For(w.store, acme)} {
+			if p, err := repo.Latest(ctx, afterwards); err != nil || p.Value != 1 {
+				wrong = append(wrong, fmt.Sprintf("a point of %s that was written after the crash is %v, %v", repo.Schema().Name(), p.Value, err))
+			}
+		}
+		return wrong
+	}
 	for name := range l.erased {
 		if err := erase(ctx, w.store, name); err != nil {
 			wrong = append(wrong, fmt.Sprintf("the erasure of %s cannot continue: %v", name, err))
 		}
 	}
-	flushing, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if err := w.w.Flush(flushing); err != nil {
+	if err := w.w.Flush(ctx); err != nil {
 		wrong = append(wrong, fmt.Sprintf("the journal cannot be delivered: %v, with %+v", err, w.w.Stats()))
 	}
 	found := &finding{ctx: ctx, values: map[string]string{}}
@@ -53,8 +69,17 @@ func (l *ledger) check(ctx context.Context, dir string) (wrong []string) {
 	}
 	l.checkFirsts(found, w)
 	l.checkValues(found)
+	if err := plain.For(w.store, acme).Put(ctx, afterwards, start, 1); err != nil {
+		found.say("it takes no point: %v", err)
+	}
+	if err := queued.For(w.store, acme).Via(w.w).Enqueue(ctx, afterwards, start, 1); err != nil {
+		found.say("its journal takes no point: %v", err)
+	}
 	return append(wrong, found.wrong...)
 }
+
+// afterwards is an entity that is written after the crash.
+var afterwards = tsdb.NewEntity("afterwards")
 
 // finding is what a folder holds.
 type finding struct {

@@ -27,29 +27,36 @@ const (
 	exitUnsupported = 5
 )
 
-// Noter records notes of a workload between its operations on files.
-type Noter func(format string, args ...any)
+// Process is what a workload knows of the process that it runs in.
+type Process struct {
+	Dir   string // the folder of its files
+	Fault Fault
 
-// Workloads runs one of the workloads if this process was started by Run, and then ends it. Call it first in TestMain.
-func Workloads(all map[string]func(dir string, note Noter) error) {
+	r *recorder
+}
+
+// Note records a text of the workload between its operations on files.
+func (p Process) Note(format string, args ...any) { p.r.note(fmt.Sprintf(format, args...)) }
+
+// Workloads runs one of the workloads if this process was started by Run, and then ends it. Call it first in TestMain, after the flags
+// are parsed.
+func Workloads(all map[string]func(Process) error) {
 	name := os.Getenv(envName)
 	if name == "" {
 		return
 	}
-	var f Fault
+	p := Process{Dir: os.Getenv(envDir)}
 	var errno int
-	_, err := fmt.Sscan(os.Getenv(envFault), &f.At, &errno, &f.Forever)
-	f.Errno = syscall.Errno(errno)
+	_, err := fmt.Sscan(os.Getenv(envFault), &p.Fault.At, &errno, &p.Fault.Forever)
+	p.Fault.Errno = syscall.Errno(errno)
 	if err != nil {
 		stop("%s: %v", envFault, err)
 	}
-	dir := os.Getenv(envDir)
-	r, err := record(dir, os.NewFile(3, "operations"), f)
-	if err != nil {
+	if p.r, err = record(p.Dir, os.NewFile(3, "operations"), p.Fault); err != nil {
 		fmt.Fprintln(os.Stderr, "crash:", err)
 		os.Exit(exitUnsupported)
 	}
-	if err := all[name](dir, func(format string, args ...any) { r.note(fmt.Sprintf(format, args...)) }); err != nil {
+	if err := all[name](p); err != nil {
 		fmt.Fprintln(os.Stderr, "crash:", err)
 		os.Exit(exitFailed)
 	}

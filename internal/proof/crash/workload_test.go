@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse() // a workload has the flags of the test
-	crash.Workloads(map[string]func(string, crash.Noter) error{"everything": everything, "open": opening})
+	crash.Workloads(map[string]func(crash.Process) error{"everything": everything, "open": opening})
 	os.Exit(m.Run())
 }
 
@@ -58,12 +58,22 @@ func device(n int) tsdb.Entity { return tsdb.NewEntity(fmt.Sprint("d", n)) }
 type world struct {
 	store *tsdb.Store
 	w     *tsdb.Writer
-	note  crash.Noter
+	// patience is how long an operation may take. What takes longer is unknown.
+	patience time.Duration
+	note     func(format string, args ...any)
 }
 
-func open(ctx context.Context, dir string, note crash.Noter) (*world, error) {
+// patienceOf is long, because machines are busy, and short where operations wait in vain.
+func patienceOf(f crash.Fault) time.Duration {
+	if f.Errno == 0 {
+		return 30 * time.Second
+	}
+	return 300 * time.Millisecond
+}
+
+func open(ctx context.Context, dir string, patience time.Duration) (*world, error) {
 	store, err := embedded.New(ctx, embedded.Options{
-		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: 2 * time.Second, Write: 2 * time.Second, Scan: 5 * time.Second}},
+		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: patience, Write: patience, Scan: 2 * patience}},
 		Dir:          filepath.Join(dir, "store"),
 	})
 	if err != nil {
@@ -76,11 +86,11 @@ func open(ctx context.Context, dir string, note crash.Noter) (*world, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &world{store, w, note}, nil
+	return &world{store: store, w: w, patience: patience}, nil
 }
 
 func (w *world) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	return errors.Join(w.w.Close(ctx), w.store.Close())
 }
@@ -277,8 +287,8 @@ func letterText(l tsdb.DeadLetter) string {
 }
 
 // opening opens and closes everything.
-func opening(dir string, note crash.Noter) error {
-	w, err := open(context.Background(), dir, note)
+func opening(p crash.Process) error {
+	w, err := open(context.Background(), p.Dir, patienceOf(p.Fault))
 	if err != nil {
 		return err
 	}
@@ -286,25 +296,26 @@ func opening(dir string, note crash.Noter) error {
 }
 
 // everything runs the steps of the seed.
-func everything(dir string, note crash.Noter) error {
+func everything(p crash.Process) error {
 	ctx := context.Background()
-	w, err := open(ctx, dir, note)
+	w, err := open(ctx, p.Dir, patienceOf(p.Fault))
 	if err != nil {
 		return err
 	}
 	for i, s := range steps(*seed, *length) {
-		note("begin %d", i)
+		p.Note("begin %d", i)
 		if s.name == reopens {
 			_ = w.close(ctx)
-			if w, err = open(ctx, dir, note); err != nil {
+			if w, err = open(ctx, p.Dir, patienceOf(p.Fault)); err != nil {
 				return err
 			}
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+		w.note = p.Note
+		limited, cancel := context.WithTimeout(ctx, w.patience)
 		err := s.run(limited, w)
 		cancel()
-		note("end %d %s", i, outcomeText(s, err))
+		p.Note("end %d %s", i, outcomeText(s, err))
 	}
 	return w.close(ctx)
 }
