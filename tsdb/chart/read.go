@@ -42,7 +42,7 @@ type Source struct {
 // of less than a bucket at each end of the interval. The tenant's limit on the length of ranges applies to what is read from
 // points. ReadM4 itself sends no request, except that a store may read the class of the tenant, which it remembers.
 //
-// The error of ReadM4 matches tsdb.ErrInvalid for arguments; it needs the measure's Name, Kind, and Of or Int, and uses no
+// The error of ReadM4 matches tsdb.ErrInvalid for arguments; it needs the measure's Name, Kind, and Of, Int or Value, and uses no
 // other field. Errors of the samples are those of M4 and of Buckets. Points of buckets that do not decode are not reported.
 func ReadM4[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entity, in tsdb.Interval, m window.Measure[T], opts Options) (Line, error) {
 	p, err := newPlan(ctx, repo, e, in, m, opts)
@@ -81,7 +81,7 @@ func newPlan[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entity
 	if err != nil {
 		return nil, err
 	}
-	checked := window.Measure[T]{Name: m.Name, Kind: m.Kind, Of: m.Of, Int: m.Int, Decimals: m.Decimals}
+	checked := window.Measure[T]{Name: m.Name, Kind: m.Kind, Of: m.Of, Int: m.Int, Value: m.Value, Decimals: m.Decimals}
 	if _, err := window.New(window.Days(1), []window.Measure[T]{checked}, window.Options{}); err != nil {
 		bad, _ := errors.AsType[*tsdb.InvalidError](err)
 		return nil, invalid.New(tsdb.ErrInvalid, bad.Field, bad.Value, bad.Limit)
@@ -93,6 +93,9 @@ func newPlan[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entity
 // numbers returns the function of a measure's number.
 func numbers[T any](m window.Measure[T]) func(T) (float64, bool) {
 	of := m.Of
+	if m.Value != nil {
+		of = func(v T) (float64, bool) { return m.Value(v).AsNumber().Number() }
+	}
 	if m.Int != nil {
 		of = func(v T) (float64, bool) {
 			units, ok := m.Int(v)

@@ -13,11 +13,12 @@ type rule struct {
 	MaxGap     time.Duration
 }
 
-// reading is a number at a time. If the measure is exact, units is the number in its unit. If it is a text, x is NaN.
+// reading is a number at a time. If it is exact, units is the same number without rounding. If it is a text, x is NaN.
 type reading struct {
 	t     time.Time
 	x     float64
-	units int64
+	exact bool
+	units Decimal
 	text  string
 }
 
@@ -55,18 +56,19 @@ type accumulator struct {
 	exactSum   Decimal // of units
 	exactInc   Decimal
 	sketch     *Sketch
+	rounded    bool   // one of the numbers is not exact
 	states     States // its states have no names yet if they are numbers
 }
 
 // add adds a finite number.
-func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
+func (a *accumulator) add(p reading, r *rule, oldestFirst bool) {
 	if a.count == 0 {
 		a.min, a.max, a.head = p, p, p
 	} else {
-		if p.x < a.min.x || exact && p.units < a.min.units {
+		if p.less(&a.min) {
 			a.min = p
 		}
-		if p.x > a.max.x || exact && p.units > a.max.units {
+		if a.max.less(&p) {
 			a.max = p
 		}
 		if r.Aggregates.any(Increase | Integral | Durations) {
@@ -80,8 +82,10 @@ func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
 	a.count++
 	a.tail = p
 	a.sum.add(p.x)
-	if exact {
-		a.exactSum = a.exactSum.plus(p.units)
+	if p.exact {
+		a.exactSum = a.exactSum.add(p.units)
+	} else {
+		a.rounded = true
 	}
 	if r.Aggregates.any(StdDev) {
 		d := p.x - a.mean
@@ -94,6 +98,11 @@ func (a *accumulator) add(p reading, r *rule, exact, oldestFirst bool) {
 		}
 		a.sketch.Add(p.x)
 	}
+}
+
+// less reports whether p is less than o.
+func (p *reading) less(o *reading) bool {
+	return p.x < o.x || p.exact && o.exact && p.units.less(o.units)
 }
 
 // step adds what is between two adjacent numbers of a bucket.
@@ -120,7 +129,7 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 	}
 }
 
-// summary returns the aggregates, and resets the accumulator. Decimals below 0 means that the measure is not exact.
+// summary returns the aggregates, and resets the accumulator. Decimals are those of whole numbers, and below 0 for all else.
 func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bool) Summary {
 	defer func() { *a = accumulator{} }()
 	s := r.empty(name)
@@ -134,11 +143,9 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	s.Count, s.FirstTime, s.LastTime = a.count, first.t, last.t
 	s.First, s.Last = first.x, last.x
 	s.Sum, s.Min, s.Max = a.sum.total(), a.min.x, a.max.x
-	if decimals >= 0 {
-		dec := uint8(decimals)
-		at := func(p reading) Decimal { return NewDecimal(p.units, decimals) }
-		s.Exact = &Exact{Sum: a.exactSum, Min: at(a.min), Max: at(a.max), First: at(first), Last: at(last), Increase: a.exactInc}
-		s.Exact.Sum.decimals, s.Exact.Increase.decimals = dec, dec
+	if !a.rounded {
+		s.Exact = &Exact{Sum: a.exactSum, Min: a.min.units, Max: a.max.units, First: first.units, Last: last.units, Increase: a.exactInc}
+		s.Exact.Sum.decimals, s.Exact.Increase.decimals = first.units.decimals, first.units.decimals
 		s.Sum = s.Exact.Sum.Float64()
 	}
 	s.Mean = s.Sum / float64(s.Count)

@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Measure extracts a number or a state from a value. It has a name, and one of Of, Int and Text.
+// Measure extracts a number or a state from a value. It has a name, and one of Of, Int, Text and Value.
 type Measure[T any] struct {
 	// Name is not empty and differs from those of the other measures. It is the key in JSON.
 	Name string
@@ -27,6 +28,11 @@ type Measure[T any] struct {
 	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First and Last
 	// then, but States has. For a boolean, use strconv.FormatBool.
 	Text func(T) (string, bool)
+	// Value returns a number or a state of any type, as package dynamic reads it, and the zero value if there is none. Numbers are
+	// those of codec.Value.AsNumber. If all numbers of a bucket are integers, and the one before the bucket that Delta and
+	// Increase count from, they are exact: [Summary.Exact] has the results. If the Kind is State, the state is
+	// codec.Value.Text.
+	Value func(T) codec.Value
 	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
 	Decimals int
 	// Kind says what the numbers mean. Zero is Gauge.
@@ -45,7 +51,7 @@ type Measure[T any] struct {
 // rule returns how to aggregate the measure. The error matches [ErrInvalid].
 func (m *Measure[T]) rule() (rule, error) {
 	functions := 0
-	for _, set := range []bool{m.Of != nil, m.Int != nil, m.Text != nil} {
+	for _, set := range []bool{m.Of != nil, m.Int != nil, m.Text != nil, m.Value != nil} {
 		if set {
 			functions++
 		}
@@ -53,10 +59,10 @@ func (m *Measure[T]) rule() (rule, error) {
 	asked := m.Aggregates
 	switch {
 	case functions != 1:
-		return rule{}, invalid.New(ErrInvalid, "Of, Int and Text", strconv.Itoa(functions)+" of them set", "one function")
+		return rule{}, invalid.New(ErrInvalid, "Of, Int, Text and Value", strconv.Itoa(functions)+" of them set", "one function")
 	case m.Text != nil && m.Kind != State:
 		return rule{}, invalid.New(ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
-	case m.Text != nil && asked == 0:
+	case (m.Text != nil || m.Value != nil && m.Kind == State) && asked == 0:
 		asked = Count | Ends | Durations
 	case m.Of != nil && m.Kind == State && asked.any(Durations):
 		return rule{}, invalid.New(ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
@@ -117,11 +123,21 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 	var ok bool
 	switch {
 	case m.Int != nil:
-		p.units, ok = m.Int(v)
-		p.x = NewDecimal(p.units, m.Decimals).Float64()
+		var units int64
+		units, ok = m.Int(v)
+		p.exact, p.units = true, NewDecimal(units, m.Decimals)
+		p.x = p.units.Float64()
 	case m.Text != nil:
 		p.text, ok = m.Text(v)
 		p.x = math.NaN()
+	case m.Value != nil && m.Kind == State:
+		p.text, ok = m.Value(v).Text()
+		p.x = math.NaN()
+	case m.Value != nil:
+		n := m.Value(v).AsNumber()
+		p.x, ok = n.Number()
+		ok = ok && isFinite(p.x)
+		p.exact, p.units = wholeNumber(n)
 	default:
 		p.x, ok = m.Of(v)
 		ok = ok && isFinite(p.x)
@@ -129,7 +145,19 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 	return p, ok && (m.Kind != Counter || p.x >= 0)
 }
 
-// decimals returns the decimal places of an exact measure, or -1.
+// wholeNumber returns an integer without rounding.
+func wholeNumber(v codec.Value) (exact bool, units Decimal) {
+	if _, isFloat := v.Float(); isFloat {
+		return false, Decimal{}
+	}
+	if i, ok := v.Int(); ok {
+		return true, NewDecimal(i, 0)
+	}
+	u, ok := v.Uint()
+	return ok, Decimal{lo: u}
+}
+
+// decimals returns the decimal places of a measure of whole numbers, or -1.
 func (a *Aggregator[T]) decimals(measure int) int {
 	if a.measures[measure].Int == nil {
 		return -1
@@ -304,7 +332,7 @@ func (r *run[T]) add(t time.Time, v T) error {
 				return err
 			}
 		}
-		r.sums[i].add(p, &r.rules[i], r.measures[i].Int != nil, r.frame.Order == tsdb.OldestFirst)
+		r.sums[i].add(p, &r.rules[i], r.frame.Order == tsdb.OldestFirst)
 	}
 	return nil
 }

@@ -23,12 +23,7 @@ func NewDecimal(units int64, decimals int) Decimal {
 	return Decimal{hi: units >> 63, lo: uint64(units), decimals: uint8(min(max(decimals, 0), maxDecimals))}
 }
 
-// plus returns d plus a number of d's units. A sum of int64 cannot overflow: that would take 2^64 numbers.
-func (d Decimal) plus(units int64) Decimal {
-	return d.add(Decimal{hi: units >> 63, lo: uint64(units)})
-}
-
-// add returns d plus a number with the same decimals.
+// add returns d plus a number with the same decimals. A sum of numbers of 64 bits cannot overflow: that would take 2^63 of them.
 func (d Decimal) add(o Decimal) Decimal {
 	lo, carry := bits.Add64(d.lo, o.lo, 0)
 	hi, _ := bits.Add64(uint64(d.hi), uint64(o.hi), carry)

@@ -208,8 +208,10 @@ func (s *Summary) addNumbers(o *Summary) {
 	if first || o.Since.Before(s.Since) {
 		s.Since = o.Since
 	}
-	if o.Exact != nil {
+	if o.Exact != nil && (first || s.Exact != nil) {
 		s.addExact(o, first)
+	} else {
+		s.Exact = nil
 	}
 	if s.Sketch == nil {
 		s.Sketch = o.Sketch

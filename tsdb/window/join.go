@@ -7,10 +7,10 @@ import (
 
 // counted returns how much a counter counted from one number to the next, also in units, and whether it was reset.
 func counted(older, newer reading) (by float64, units Decimal, reset bool) {
-	if newer.x < older.x || newer.units < older.units {
-		return newer.x, NewDecimal(newer.units, 0), true
+	if newer.less(&older) {
+		return newer.x, newer.units, true
 	}
-	return newer.x - older.x, NewDecimal(newer.units, 0).sub(NewDecimal(older.units, 0)), false
+	return newer.x - older.x, newer.units.sub(older.units), false
 }
 
 // connected reports whether the time between two adjacent numbers is short enough for the Integral.
@@ -36,7 +36,7 @@ func (r *rule) area(older, newer reading, from, to time.Time) float64 {
 func (s *Summary) first() reading {
 	p := reading{t: s.FirstTime, x: s.First}
 	if s.Exact != nil {
-		p.units = int64(s.Exact.First.lo)
+		p.exact, p.units = true, s.Exact.First
 	}
 	return p
 }
@@ -44,7 +44,7 @@ func (s *Summary) first() reading {
 func (s *Summary) last() reading {
 	p := reading{t: s.LastTime, x: s.Last}
 	if s.Exact != nil {
-		p.units = int64(s.Exact.Last.lo)
+		p.exact, p.units = true, s.Exact.Last
 	}
 	return p
 }
@@ -56,7 +56,7 @@ func (s *Summary) setDelta(since reading) {
 	}
 	s.Delta = s.Last - since.x
 	if s.Exact != nil {
-		s.Exact.Delta = s.Exact.Last.sub(NewDecimal(since.units, 0))
+		s.Exact.Delta = s.Exact.Last.sub(since.units)
 		s.Delta = s.Exact.Delta.Float64()
 	}
 }
@@ -92,6 +92,9 @@ func (s *Summary) follow(older reading) {
 		return
 	}
 	s.Since = older.t
+	if !older.exact {
+		s.Exact = nil
+	}
 	s.setDelta(older)
 	if s.Aggregates.any(Increase) {
 		by, units, reset := counted(older, s.first())

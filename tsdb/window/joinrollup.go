@@ -38,7 +38,8 @@ func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given 
 		out := make([]anchor, len(numbers))
 		for i, n := range numbers {
 			if n.Found {
-				p := reading{t: n.Time, units: n.Units, x: NewDecimal(n.Units, given[i].Decimals).Float64()}
+				p := reading{t: n.Time, exact: true, units: NewDecimal(n.Units, given[i].Decimals)}
+				p.x = p.units.Float64()
 				out[i] = neighbour(p, f.Measures[i], &rules[i], given[i].Decimals)
 			}
 			out[i].changed = n.Changed

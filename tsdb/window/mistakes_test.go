@@ -58,8 +58,8 @@ func TestMistakesAreRefusedWithTheReason(t *testing.T) {
 		field   string
 		reason  string
 	}{
-		{"no function", measure{}, window.Options{}, "Of, Int and Text", "one function"},
-		{"two functions", measure{Of: of, Int: units}, window.Options{}, "Of, Int and Text", "one function"},
+		{"no function", measure{}, window.Options{}, "Of, Int, Text and Value", "one function"},
+		{"two functions", measure{Of: of, Int: units}, window.Options{}, "Of, Int, Text and Value", "one function"},
 		{"a text that is a gauge", measure{Text: text}, window.Options{}, "Kind", "a text is no amount"},
 		{"a text that is a counter", measure{Text: text, Kind: window.Counter}, window.Options{}, "Kind", "a text is no amount"},
 		{"durations of a float", measure{Of: of, Kind: window.State, Aggregates: window.Durations}, window.Options{}, "Aggregates", "a state is a text or a whole number"},

@@ -33,7 +33,7 @@ type anchor struct {
 // neighbour is a number outside of the interval, as a bucket of its own.
 func neighbour(p reading, name string, r *rule, decimals int) anchor {
 	var a accumulator
-	a.add(p, r, decimals >= 0, true)
+	a.add(p, r, true)
 	return anchor{found: true, number: -1, start: p.t, end: p.t, summary: a.summary(name, r, decimals, true)}
 }
 
@@ -257,7 +257,11 @@ func isGap(s Summary) bool { return s.Count == 0 }
 
 // carry fills a gap with the aggregates of another bucket.
 func carry(gap, from Summary) Summary {
-	return between(gap, from, from, 0)
+	gap = between(gap, from, from, 0)
+	if x := from.Exact; x != nil {
+		gap.Exact = &Exact{Min: x.Min, Max: x.Max, First: x.First, Last: x.Last}
+	}
+	return gap
 }
 
 // between fills a gap by linear interpolation between a (at 0) and b (at 1).

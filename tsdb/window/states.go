@@ -105,7 +105,7 @@ type stateID struct {
 	name  string
 }
 
-func (r *reading) state() stateID { return stateID{r.units, r.text} }
+func (r *reading) state() stateID { return stateID{int64(r.units.lo), r.text} }
 
 // at returns the entry of a state, and adds it if it is missing.
 func (s *States) at(id stateID) *StateTime {

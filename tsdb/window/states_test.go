@@ -160,7 +160,7 @@ func TestStatesAreDefined(t *testing.T) {
 		"Aggregates of measure 0 is durations of a counter; want some": {Kind: window.Counter, Of: number, Aggregates: window.Durations},
 		"Aggregates of measure 0 is integral of a state; want some":    {Kind: window.State, Text: telemetry.state, Aggregates: window.Integral},
 		"MaxGap of measure 0 is 1h0m0s; want 0 without Integral or":    {Kind: window.State, Int: telemetry.level, MaxGap: time.Hour},
-		"Of, Int and Text of measure 0 is 2 of them set; want one":     {Kind: window.State, Text: telemetry.state, Int: telemetry.level},
+		"Of, Int, Text and Value of measure 0 is 2 of them set; want one":     {Kind: window.State, Text: telemetry.state, Int: telemetry.level},
 		"Linear of measure 0 is true; want false without Integral":     {Kind: window.State, Text: telemetry.state, Linear: true},
 	} {
 		m.Name = "m"

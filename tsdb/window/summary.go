@@ -62,8 +62,9 @@ type Summary struct {
 	Sketch *Sketch
 	// States says how long each state lasted, if the Aggregates have Durations. Else it is nil.
 	States *States
-	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, and
-	// each measure of a rollup). Else it is nil.
+	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, integers
+	// of Measure.Value, and each measure of a rollup). Else it is nil. In a gap that Previous fills, it has Min, Max, First
+	// and Last.
 	Exact *Exact
 	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
