@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -37,7 +38,7 @@ func (a *app) align() *cli.Command {
 				return err
 			}
 			opts := window.AlignOptions{MaxAge: c.Duration("max-age"), Order: tsdb.OldestFirst}
-			var rows iter.Seq2[window.Row[float64], error]
+			var rows iter.Seq2[window.Row[codec.Value], error]
 			if c.IsSet("every") {
 				grid, err := gridOf(c)
 				if err != nil {
@@ -75,7 +76,7 @@ func (a *app) align() *cli.Command {
 }
 
 // seriesOf returns a series for each measure of each entity, and their names.
-func seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[float64], names []string, measures []measure, err error) {
+func seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[codec.Value], names []string, measures []measure, err error) {
 	leading, err := leadingOf(c, v)
 	if err != nil {
 		return nil, nil, nil, err
@@ -115,7 +116,7 @@ func seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[float64], na
 			return nil, nil, nil, usageError{fmt.Errorf("--entity %s: %w", text, err)}
 		}
 		for _, m := range measures {
-			all = append(all, window.NewSeries(repo, e, m.Of))
+			all = append(all, window.NewSeries(repo, e, m.exact))
 			names = append(names, strings.Join(v.Values(e), "/")+" "+m.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -37,26 +38,32 @@ func measureOf(text string) (measure, error) {
 	if err != nil {
 		return m, err
 	}
+	read := place.Number
 	if m.Kind == window.State { // whatever the field is: a text, a number, a boolean
-		m.Text = func(p inspect.Payload) (string, bool) {
-			v, _ := place.Value(p.Tag, p.Data)
-			text, ok := v.Text()
-			if ok {
-				*m.numbers++
-			}
-			return text, ok
-		}
-		return m, nil
+		read = place.Value
 	}
-	m.Of = func(p inspect.Payload) (float64, bool) {
-		v, _ := place.Number(p.Tag, p.Data)
-		x, ok := v.Number()
-		if ok {
+	m.Value = func(p inspect.Payload) codec.Value {
+		v, _ := read(p.Tag, p.Data) // the query reports payloads that do not decode
+		if _, ok := v.Text(); ok {
 			*m.numbers++
 		}
-		return x, ok
+		return v
 	}
 	return m, nil
+}
+
+// number returns the number of a payload, and false if it has none that is finite.
+func (m *measure) number(p inspect.Payload) (float64, bool) {
+	v, ok := m.exact(p)
+	x, _ := v.Number()
+	return x, ok
+}
+
+// exact is number without rounding.
+func (m *measure) exact(p inspect.Payload) (codec.Value, bool) {
+	v := m.Value(p)
+	x, ok := v.Number()
+	return v, ok && x-x == 0
 }
 
 // measuresOf returns the measures that a flag names, each as measureOf does.
@@ -74,7 +81,7 @@ func measuresOf(texts []string) (out []measure, err error) {
 // numbersOf returns the measure that a flag names if it has numbers.
 func numbersOf(text string) (measure, error) {
 	m, err := measureOf(text)
-	if err == nil && m.Of == nil {
+	if err == nil && m.Kind == window.State {
 		err = usageError{fmt.Errorf("--measure %s: a state is not a number; leave out its kind", text)}
 	}
 	return m, err

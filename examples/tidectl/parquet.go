@@ -108,11 +108,12 @@ func (w *parquetWriter) add(p inspect.Point) error {
 	value := inspect.Payload{Tag: p.Tag, Data: p.Payload}
 	for i := range w.measures {
 		m := &w.measures[i]
-		if m.Text != nil {
-			if s, ok := m.Text(value); ok {
+		v := m.Value(value)
+		if m.Kind == window.State {
+			if s, ok := v.Text(); ok {
 				text(m.Name, s, 1)
 			}
-		} else if x, ok := m.Of(value); ok {
+		} else if x, ok := v.Number(); ok {
 			set(m.Name, parquet.DoubleValue(x), 1)
 		}
 	}

@@ -168,7 +168,7 @@ func (a *app) chart() *cli.Command {
 			points := int64(0)
 			counted := func(p inspect.Payload) (float64, bool) {
 				points++
-				return m.Of(p)
+				return m.number(p)
 			}
 			opts := chart.Options{Columns: c.Int("columns"), MaxGap: c.Duration("max-gap")}
 			out, err := a.rows("time", "value", "break")

@@ -104,7 +104,7 @@ func TestQueries(t *testing.T) {
 		},
 		{
 			"-o csv windows --every 2h --measure volts --aggregate p50,p95 " + noon + two + " meters acme street=main meter=m2",
-			"start,end,points,bad,partial,volts.p50,volts.p95,filled\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,8,0,false,231,231,\n",
+			"start,end,points,bad,partial,volts.p50,volts.p95,filled\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,8,0,false,230.5,231,\n",
 		},
 		{
 			"-o csv groups --by street --every 2h --measure energy.kwh:counter --aggregate increase " + noon + two + " meters acme",

@@ -249,7 +249,7 @@ func queryOf(c *cli.Command) (*windowQuery, error) {
 		switch {
 		case len(names) > 0:
 			kept |= window.Count
-		case m.Text != nil:
+		case m.Kind == window.State:
 			shown, kept = aggregate.All, window.Count|window.Ends|window.Durations
 		default:
 			shown, kept = aggregate.All, 0

@@ -14,29 +14,31 @@ type Aggregate struct {
 	Name string
 	Kept window.Aggregates
 	of   func(*window.Summary) float64 // nil for states
+	// exact returns the number without rounding. It is nil where there is only a rounded one.
+	exact func(*window.Exact) window.Decimal
 }
 
 // All are all of them. The kind of a measure decides which it has.
 var All = []Aggregate{
-	{"count", window.Count, func(s *window.Summary) float64 { return float64(s.Count) }},
-	{"sum", window.Sum, func(s *window.Summary) float64 { return s.Sum }},
-	{"mean", window.Sum, func(s *window.Summary) float64 { return s.Mean }},
-	{"min", window.Min, func(s *window.Summary) float64 { return s.Min }},
-	{"max", window.Max, func(s *window.Summary) float64 { return s.Max }},
-	{"first", window.Ends, func(s *window.Summary) float64 { return s.First }},
-	{"last", window.Ends, func(s *window.Summary) float64 { return s.Last }},
-	{"stddev", window.StdDev, func(s *window.Summary) float64 { return s.StdDev }},
-	{"delta", window.Delta, func(s *window.Summary) float64 { return s.Delta }},
-	{"increase", window.Increase, func(s *window.Summary) float64 { return s.Increase }},
-	{"rate", window.Increase, func(s *window.Summary) float64 { return s.Rate }},
-	{"resets", window.Increase, func(s *window.Summary) float64 { return float64(s.Resets) }},
-	{"integral", window.Integral, func(s *window.Summary) float64 { return s.Integral }},
-	{"time_mean", window.Integral, func(s *window.Summary) float64 { return s.TimeMean }},
-	{"p50", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.5) }},
-	{"p90", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.9) }},
-	{"p95", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.95) }},
-	{"p99", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.99) }},
-	{"states", window.Durations, nil},
+	{"count", window.Count, func(s *window.Summary) float64 { return float64(s.Count) }, nil},
+	{"sum", window.Sum, func(s *window.Summary) float64 { return s.Sum }, func(e *window.Exact) window.Decimal { return e.Sum }},
+	{"mean", window.Sum, func(s *window.Summary) float64 { return s.Mean }, nil},
+	{"min", window.Min, func(s *window.Summary) float64 { return s.Min }, func(e *window.Exact) window.Decimal { return e.Min }},
+	{"max", window.Max, func(s *window.Summary) float64 { return s.Max }, func(e *window.Exact) window.Decimal { return e.Max }},
+	{"first", window.Ends, func(s *window.Summary) float64 { return s.First }, func(e *window.Exact) window.Decimal { return e.First }},
+	{"last", window.Ends, func(s *window.Summary) float64 { return s.Last }, func(e *window.Exact) window.Decimal { return e.Last }},
+	{"stddev", window.StdDev, func(s *window.Summary) float64 { return s.StdDev }, nil},
+	{"delta", window.Delta, func(s *window.Summary) float64 { return s.Delta }, func(e *window.Exact) window.Decimal { return e.Delta }},
+	{"increase", window.Increase, func(s *window.Summary) float64 { return s.Increase }, func(e *window.Exact) window.Decimal { return e.Increase }},
+	{"rate", window.Increase, func(s *window.Summary) float64 { return s.Rate }, nil},
+	{"resets", window.Increase, func(s *window.Summary) float64 { return float64(s.Resets) }, nil},
+	{"integral", window.Integral, func(s *window.Summary) float64 { return s.Integral }, nil},
+	{"time_mean", window.Integral, func(s *window.Summary) float64 { return s.TimeMean }, nil},
+	{"p50", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.5) }, nil},
+	{"p90", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.9) }, nil},
+	{"p95", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.95) }, nil},
+	{"p99", window.Quantiles, func(s *window.Summary) float64 { return s.Quantile(0.99) }, nil},
+	{"states", window.Durations, nil, nil},
 }
 
 // Names are the names of all.
@@ -59,8 +61,8 @@ func Named(names []string) (of []Aggregate, kept window.Aggregates) {
 	return of, kept
 }
 
-// value returns what a summary has of the aggregate: a float64, the name of a state, or *window.States. It is nil if the summary has
-// nothing: its measure does not have the aggregate, or the window has no number.
+// value returns what a summary has of the aggregate: a window.Decimal where it is exact and else a float64, the name of a state, or
+// *window.States. It is nil if the summary has nothing: its measure does not have the aggregate, or the window has no number.
 func (a Aggregate) value(s *window.Summary) any {
 	if s.Aggregates&a.Kept == 0 {
 		return nil
@@ -78,10 +80,14 @@ func (a Aggregate) value(s *window.Summary) any {
 	if a.of == nil {
 		return nil
 	}
-	if x := a.of(s); !math.IsNaN(x) && !math.IsInf(x, 0) {
-		return x
+	x := a.of(s)
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return nil
+	case s.Exact != nil && a.exact != nil && !s.Overflow:
+		return a.exact(s.Exact)
 	}
-	return nil
+	return x
 }
 
 // state returns the name of a state; nil for none.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -96,6 +97,8 @@ func text(value any) string {
 	switch v := value.(type) {
 	case float64:
 		return Number(v)
+	case window.Decimal:
+		return v.String()
 	case string:
 		return v
 	case *window.States:
@@ -105,8 +108,11 @@ func text(value any) string {
 	return ""
 }
 
-// Number returns a number in a table, without an exponent.
-func Number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+// Number returns a number in a table.
+func Number(x float64) string {
+	text, _ := codec.Float(x).Text()
+	return text
+}
 
 // Instant returns a time in a table; "" for none.
 func Instant(t time.Time) string {
@@ -134,12 +140,12 @@ func UptimeRow(u window.Uptime) []string {
 }
 
 // AlignedRow returns aligned values as a row of a table: the time, and each value.
-func AlignedRow(r *window.Row[float64]) []string {
+func AlignedRow[V float64 | codec.Value](r *window.Row[V]) []string {
 	out := []string{r.Time.Format(time.RFC3339Nano)}
 	for _, s := range r.Values {
 		value := ""
 		if s.OK {
-			value = Number(s.Value)
+			value, _ = codec.ValueOf(s.Value).Text()
 		}
 		out = append(out, value)
 	}
