@@ -154,14 +154,14 @@ func TestStatesOfHours(t *testing.T) {
 func TestStatesAreDefined(t *testing.T) {
 	number := func(v telemetry) (float64, bool) { return number(v.gauge) }
 	for name, m := range map[string]window.Measure[telemetry]{
-		"Kind of measure 0 is gauge; want State with Text":             {Text: telemetry.state},
-		"Aggregates of measure 0 is durations with Of; want Text or":   {Kind: window.State, Of: number, Aggregates: window.Durations},
-		"Aggregates of measure 0 is durations of a gauge; want some":   {Of: number, Aggregates: window.Durations},
-		"Aggregates of measure 0 is durations of a counter; want some": {Kind: window.Counter, Of: number, Aggregates: window.Durations},
-		"Aggregates of measure 0 is integral of a state; want some":    {Kind: window.State, Text: telemetry.state, Aggregates: window.Integral},
-		"MaxGap of measure 0 is 1h0m0s; want 0 without Integral or":    {Kind: window.State, Int: telemetry.level, MaxGap: time.Hour},
-		"Of, Int, Text and Value of measure 0 is 2 of them set; want one":     {Kind: window.State, Text: telemetry.state, Int: telemetry.level},
-		"Linear of measure 0 is true; want false without Integral":     {Kind: window.State, Text: telemetry.state, Linear: true},
+		"Kind of measure 0 is gauge; want State with Text":                {Text: telemetry.state},
+		"Aggregates of measure 0 is durations with Of; want Text or":      {Kind: window.State, Of: number, Aggregates: window.Durations},
+		"Aggregates of measure 0 is durations of a gauge; want some":      {Of: number, Aggregates: window.Durations},
+		"Aggregates of measure 0 is durations of a counter; want some":    {Kind: window.Counter, Of: number, Aggregates: window.Durations},
+		"Aggregates of measure 0 is integral of a state; want some":       {Kind: window.State, Text: telemetry.state, Aggregates: window.Integral},
+		"MaxGap of measure 0 is 1h0m0s; want 0 without Integral or":       {Kind: window.State, Int: telemetry.level, MaxGap: time.Hour},
+		"Of, Int, Text and Value of measure 0 is 2 of them set; want one": {Kind: window.State, Text: telemetry.state, Int: telemetry.level},
+		"Linear of measure 0 is true; want false without Integral":        {Kind: window.State, Text: telemetry.state, Linear: true},
 	} {
 		m.Name = "m"
 		_, err := window.New(window.Days(1), []window.Measure[telemetry]{m}, window.Options{})
