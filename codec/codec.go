@@ -39,6 +39,11 @@ type Reader[T any] struct {
 	Tag string
 	// Decode decodes one payload with that tag, under the rules of [Codec].
 	Decode func(src []byte) (T, error)
+	// Number returns how the field with a name is read as a number from payloads with that tag, without decoding them: with
+	// [Lookup] and [Value.AsNumber]. Rollups read measures with it that are declared by a field. It is nil if no field of the
+	// payloads can be read. [Readers] sets it for the formats of this package, except for protobuf, which needs package
+	// dynamic; a [Codec] of another format may have a method Number.
+	Number func(name string) func(payload []byte) (Value, error)
 }
 
 // Readers lists the formats that c can read, the written one first. Errors of each Decode match [ErrCorrupt], even if
@@ -54,8 +59,25 @@ func Readers[T any](c Codec[T]) []Reader[T] {
 			}
 			return v, nil
 		}
+		if r.Number == nil {
+			readers[i].Number = numberOf(r.Tag)
+		}
 	}
 	return readers
+}
+
+// numberOf is Reader.Number of the formats that [Lookup] reads.
+func numberOf(tag string) func(name string) func([]byte) (Value, error) {
+	switch tag {
+	case tagFloat64, tagInt64, tagJSON, tagRecord, tagString, tagBytes:
+		return func(name string) func([]byte) (Value, error) {
+			return func(payload []byte) (Value, error) {
+				v, err := Lookup(tag, payload, name)
+				return v.AsNumber(), err
+			}
+		}
+	}
+	return nil
 }
 
 // bareReaders is Readers without the guarantee about errors.
@@ -66,7 +88,13 @@ func bareReaders[T any](c Codec[T]) []Reader[T] {
 	if m, ok := c.(Multi[T]); ok {
 		return m.Readers()
 	}
-	return []Reader[T]{{Tag: c.Tag(), Decode: c.Decode}}
+	r := Reader[T]{Tag: c.Tag(), Decode: c.Decode}
+	if n, ok := c.(interface {
+		Number(name string) func(payload []byte) (Value, error)
+	}); ok {
+		r.Number = n.Number
+	}
+	return []Reader[T]{r}
 }
 
 // Tags lists the tags that c reads, the written one first. It allocates: call it once and keep the result.

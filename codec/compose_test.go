@@ -59,11 +59,11 @@ func TestCheck(t *testing.T) {
 		part string
 	}{
 		{"nil", nil, "codec is nil"},
-		{"bad tag", plain{"A", []codec.Reader[string]{{"A", decode}}}, `tag is "A"`},
+		{"bad tag", plain{"A", []codec.Reader[string]{{Tag: "A", Decode: decode}}}, `tag is "A"`},
 		{"no readers", plain{"a", nil}, "readers is 0"},
-		{"other first", plain{"a", []codec.Reader[string]{{"b", decode}, {"a", decode}}}, "readers is 2"},
-		{"no function", plain{"a", []codec.Reader[string]{{"a", nil}}}, "reader 0 is nil"},
-		{"twice", plain{"a", []codec.Reader[string]{{"a", decode}, {"a", decode}}}, `tag is "a"`},
+		{"other first", plain{"a", []codec.Reader[string]{{Tag: "b", Decode: decode}, {Tag: "a", Decode: decode}}}, "readers is 2"},
+		{"no function", plain{"a", []codec.Reader[string]{{Tag: "a", Decode: nil}}}, "reader 0 is nil"},
+		{"twice", plain{"a", []codec.Reader[string]{{Tag: "a", Decode: decode}, {Tag: "a", Decode: decode}}}, `tag is "a"`},
 		{"fallback of nil", codec.Fallback[string](nil), "codec is nil"},
 		{"fallback to nil", codec.Fallback(codec.String(), nil), "codec is nil"},
 		{"fallback twice", codec.Fallback(codec.String(), codec.String()), `tag is "str"`},
@@ -108,7 +108,7 @@ func TestBadCodecsRefuseEachCall(t *testing.T) {
 }
 
 func TestErrorsOfForeignCodecs(t *testing.T) {
-	c := plain{"own", []codec.Reader[string]{{"own", plain{}.Decode}}}
+	c := plain{"own", []codec.Reader[string]{{Tag: "own", Decode: plain{}.Decode}}}
 	got, err := codec.DecodeTag(c, "own", []byte("xyz"))
 	wantCorrupt(t, err, "own", "xyz")
 	if got != "" || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -70,7 +70,7 @@ func (c *convert[From, To]) Readers() []Reader[To] {
 	from := Readers(c.from)
 	out := make([]Reader[To], len(from))
 	for i, r := range from {
-		out[i] = Reader[To]{Tag: r.Tag, Decode: func(src []byte) (To, error) {
+		out[i] = Reader[To]{Tag: r.Tag, Number: r.Number, Decode: func(src []byte) (To, error) {
 			return c.decode(r.Tag, src, r.Decode)
 		}}
 	}

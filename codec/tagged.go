@@ -46,6 +46,18 @@ func (c *tagged[T]) Check() error {
 	return Check(c.inner)
 }
 
+// Readers returns the reader of the other codec. Function Readers calls it.
+func (c *tagged[T]) Readers() []Reader[T] {
+	if c.err != nil {
+		return nil
+	}
+	r := Reader[T]{Tag: c.tag, Decode: c.Decode}
+	for _, inner := range Readers(c.inner) { // there is one, unless Check refuses the codec
+		r.Number = inner.Number
+	}
+	return []Reader[T]{r}
+}
+
 func (c *tagged[T]) Messages() map[string]protoreflect.MessageDescriptor {
 	if c.err != nil {
 		return nil

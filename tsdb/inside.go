@@ -21,6 +21,7 @@ import (
 type insider interface {
 	inside() (inside.Repository, error)
 	asUnlimited(route inside.Route) any
+	tapped(payload func(tag int, payload []byte), values bool) any
 	below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error)
 	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
 }
@@ -34,9 +35,11 @@ type described interface {
 // describe implements inside.FromCatalog.
 func (s *Schema[T]) describe(d *dataset.Dataset, of any) {
 	s.d, s.codec, s.d.ReadOnly = *d, of.(codec.Codec[T]), true
-	for _, r := range codec.Readers(s.codec) {
+	readers := codec.Readers(s.codec)
+	for _, r := range readers {
 		s.decoders = append(s.decoders, r.Decode)
 	}
+	s.numbers, _ = numbersOf(readers, &s.d)
 	s.listed = make([]Rollup, len(d.Rollups)) // their Go values are not known
 }
 
@@ -74,6 +77,9 @@ func init() {
 	inside.ReadOptions = bucketOptions
 	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
 		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)
+	}
+	inside.Tap = func(repo any, payload func(int, []byte), values bool) any {
+		return repo.(insider).tapped(payload, values)
 	}
 	inside.EntityAt = func(path string) any { return Entity{path: path} }
 	inside.PathOf = func(e any) string {
@@ -116,7 +122,7 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		return inside.Repository{}, err
 	}
 	d := &r.schema.d
-	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups))}
+	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups)), Numbers: r.schema.numbers}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
 		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
@@ -125,6 +131,23 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 		}
 	}
 	return in, nil
+}
+
+// tapped implements inside.Tap.
+func (r *Repository[T]) tapped(payload func(tag int, payload []byte), values bool) any {
+	tapped, schema := *r, *r.schema
+	schema.decoders = make([]func([]byte) (T, error), len(r.schema.decoders))
+	for tag, decode := range r.schema.decoders {
+		schema.decoders[tag] = func(src []byte) (v T, err error) {
+			payload(tag, src)
+			if values {
+				v, err = decode(src)
+			}
+			return v, err
+		}
+	}
+	tapped.schema = &schema
+	return &tapped
 }
 
 func (r *Repository[T]) asUnlimited(route inside.Route) any {

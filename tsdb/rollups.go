@@ -1,9 +1,12 @@
 package tsdb
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -61,4 +64,38 @@ func checkSources(d *dataset.Dataset, listed []Rollup) error {
 		}
 	}
 	return nil
+}
+
+// fieldNumbers reads fields of payloads as numbers: by the name of the field, then by tag.
+type fieldNumbers = map[string][]func(payload []byte) (codec.Value, error)
+
+// numbersOf returns how the fields are read that measures of the dataset's rollups are declared by. If the fields of some payloads cannot be
+// read, their functions are nil, and the error says so.
+func numbersOf[T any](readers []codec.Reader[T], d *dataset.Dataset) (numbers fieldNumbers, err error) {
+	for _, r := range d.Rollups {
+		for _, m := range r.Measures {
+			_, field := m.KindAndField()
+			if field == "" || numbers[field] != nil {
+				continue
+			}
+			if numbers == nil {
+				numbers = fieldNumbers{}
+			}
+			var unread []string
+			of := make([]func([]byte) (codec.Value, error), len(readers))
+			for i, reader := range readers {
+				if reader.Number == nil {
+					unread = append(unread, invalid.Quote(reader.Tag))
+					continue
+				}
+				of[i] = reader.Number(catalog.PayloadName(field))
+			}
+			numbers[field] = of
+			if unread != nil {
+				err = cmp.Or(err, error(invalid.New(ErrInvalid, "Field of measure "+m.Name+" of rollup "+r.Name, invalid.Quote(field), "a codec of which fields can be read "+
+					"(dynamic.Fields for protobuf), or a function: those of payloads with the tag "+strings.Join(unread, ", ")+" cannot be read")))
+			}
+		}
+	}
+	return numbers, err
 }

@@ -140,6 +140,7 @@ type Schema[T any] struct {
 	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
+	numbers  fieldNumbers              // of the fields that rollups are computed from
 	plain    bool                      // copies of a value share no mutable memory
 	listed   []Rollup                  // SchemaOptions.Rollups
 }
@@ -214,7 +215,8 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		KeyCheck:  opts.CheckKeys,
 		Messages:  codec.Messages(c),
 	}}
-	for _, r := range codec.Readers(c) {
+	readers := codec.Readers(c)
+	for _, r := range readers {
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
@@ -227,6 +229,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		return nil, err
 	}
 	if err := checkSources(&s.d, s.listed); err != nil {
+		return nil, err
+	}
+	if s.numbers, err = numbersOf(readers, &s.d); err != nil {
 		return nil, err
 	}
 	return s, s.d.CheckFamilies()

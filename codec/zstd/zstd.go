@@ -111,8 +111,14 @@ func (c *wrapped[T]) Readers() []codec.Reader[T] {
 	for i, r := range readers {
 		tag := r.Tag + Suffix
 		readers[i] = codec.Reader[T]{Tag: tag, Decode: func(src []byte) (T, error) {
-			return c.decode(tag, src, r.Decode)
+			return read(&c.frames, tag, src, r.Decode)
 		}}
+		if r.Number != nil {
+			readers[i].Number = func(name string) func([]byte) (codec.Value, error) {
+				number := r.Number(name)
+				return func(src []byte) (codec.Value, error) { return read(&c.frames, tag, src, number) }
+			}
+		}
 	}
 	return readers
 }
@@ -151,19 +157,20 @@ func (c *wrapped[T]) Decode(src []byte) (T, error) {
 		var zero T
 		return zero, codec.NewCorruptError(c.tag, src, c.err)
 	}
-	return c.decode(c.tag, src, c.inner.Decode)
+	return read(&c.frames, c.tag, src, c.inner.Decode)
 }
 
-func (c *wrapped[T]) decode(tag string, src []byte, decode func([]byte) (T, error)) (T, error) {
+// read returns what a function reads from a payload before compression.
+func read[V any](f *frames, tag string, src []byte, of func([]byte) (V, error)) (V, error) {
 	// The decompressed bytes are never reused, so a codec that wrongly retains them never sees other data.
-	plain, err := c.frames.decompress(src)
+	plain, err := f.decompress(src)
 	if err == nil {
-		var v T
-		if v, err = decode(plain); err == nil {
+		var v V
+		if v, err = of(plain); err == nil {
 			return v, nil
 		}
 	}
-	var zero T
+	var zero V
 	return zero, codec.NewCorruptError(tag, src, err)
 }
 

@@ -278,3 +278,46 @@ func BenchmarkWrap(b *testing.B) {
 		})
 	}
 }
+
+// TestNumbersOfPayloads: a field of a payload is read as a number by the payload's format, whatever wraps the codec.
+func TestNumbersOfPayloads(t *testing.T) {
+	type reading struct {
+		Kwh any `json:"kwh"`
+	}
+	plain := codec.JSON[reading]()
+	forth := func(r reading) (string, error) { return "", nil }
+	mine := codec.Tagged("mine", codec.Convert(plain, forth, func(string) (reading, error) { return reading{}, nil }))
+	c := codec.Fallback(mine, zstd.Wrap(codec.Convert(plain, forth, nil), zstd.Options{}), codec.Convert(codec.Int64(), func(int64) (string, error) { return "", nil }, nil))
+	payload := func(c codec.Codec[reading]) []byte {
+		out, err := c.Append(nil, reading{Kwh: "7.5"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	eight, err := codec.Int64().Append(nil, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		tag, name string
+		payload   []byte
+		number    codec.Value
+	}{
+		{"mine", "kwh", payload(plain), codec.Float(7.5)},
+		{"json+zstd", "kwh", payload(zstd.Wrap(plain, zstd.Options{})), codec.Float(7.5)},
+		{"i64", "", eight, codec.Int(8)},
+	} {
+		r := codec.Readers(c)[i]
+		got, err := r.Number(want.name)(want.payload)
+		if r.Tag != want.tag || got != want.number || err != nil {
+			t.Errorf("%s: %v, %v, want %v", r.Tag, got, err, want.number)
+		}
+		if got, err := r.Number("other")(want.payload); got != (codec.Value{}) || err != nil {
+			t.Errorf("%s: a field that is not there is %v, %v", r.Tag, got, err)
+		}
+		if _, err := r.Number(want.name)([]byte(`{"kwh"`)); !errors.Is(err, codec.ErrCorrupt) {
+			t.Errorf("%s: a damaged payload: %v, want ErrCorrupt", r.Tag, err)
+		}
+	}
+}

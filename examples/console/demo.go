@@ -39,7 +39,7 @@ type truckState struct {
 var speed = func(s truckState) (float64, bool) { return s.SpeedKmh, true }
 
 var demoMinutes = rollup.MustDefine("minutes", window.Every(time.Minute), []rollup.Measure[truckState]{
-	{Name: "speed_kmh", Of: speed, Decimals: 1, Max: 1000, Aggregates: window.Basic | window.Ends},
+	{Name: "speed_kmh", Field: "speed_kmh", Decimals: 1, Max: 1000, Aggregates: window.Basic | window.Ends},
 }, rollup.Options{})
 
 var demoSchema = tsdb.MustDefine("trucks", tsdb.Key("depot", "truck"), codec.JSON[truckState](), tsdb.SchemaOptions{

@@ -42,8 +42,8 @@ var demoTrucks = tsdb.MustDefine("trucks", tsdb.Key("fleet", "truck"), codec.JSO
 var everyHour = window.Every(time.Hour)
 
 var demoHours = rollup.MustDefine("hours", everyHour, []rollup.Measure[truckState]{
-	{Name: "speed_kmh", Of: func(s truckState) (float64, bool) { return s.SpeedKmh, true }, Decimals: 1, Max: 1000},
-	{Name: "fuel_l", Of: func(s truckState) (float64, bool) { return s.FuelL, true }, Decimals: 1, Max: 100_000},
+	{Name: "speed_kmh", Field: "speed_kmh", Decimals: 1, Max: 1000},
+	{Name: "fuel_l", Field: "fuel_l", Decimals: 1, Max: 100_000},
 }, rollup.Options{})
 
 // fill stores two hours of made-up data of twelve trucks up to now, a point every ten seconds. Values depend only on their time, so

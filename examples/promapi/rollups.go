@@ -46,7 +46,7 @@ var aggregates = []struct {
 // addRollups adds the metrics of the rollups of the dataset. Only stored buckets are read, so a metric never has an old number.
 func (m *mapped) addRollups() (err error) {
 	m.rollups = map[string]*aggregate{}
-	if m.stored, m.entities, err = dynamic.Rollups(m.dataset); err != nil {
+	if m.stored, m.entities, err = dynamic.Rollups(m.dataset, m.options); err != nil {
 		return err
 	}
 	for _, of := range m.described.Rollups {

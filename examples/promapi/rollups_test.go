@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollups: each rollup of the catalogue is a metric. Its buckets are at the time of their end, and equal what the program with its
-// functions reads, once they are stored. A bucket that is open, or changed since, is not shown.
+// TestRollups: each rollup of the catalogue is a metric. Its buckets are at the time of their end, and equal what the program that
+// defines it reads, whether they are stored, not stored yet, or changed since. A bucket that is open is not shown.
 func TestRollups(t *testing.T) {
 	now := time.UnixMilli(start0).Add(90 * time.Minute)
 	prom, err := defineProm(0)
@@ -43,8 +43,8 @@ func TestRollups(t *testing.T) {
 		_, text := s.asDemo(http.MethodGet, "query", "query", query, "time", fmt.Sprint(at.Unix()))
 		return text
 	}
-	if text := ask("trucks:speed_kmh:avg_1h"+truck, ended); !strings.Contains(text, `"result":[]`) {
-		t.Errorf("before a worker has stored it, a bucket is shown: %s", text)
+	if text := ask("trucks:speed_kmh:count_1h"+truck, ended); !strings.Contains(text, `"360"`) {
+		t.Errorf("before a worker has stored it, a bucket is %s; want it computed from its field", text)
 	}
 	now = now.Add(5 * time.Minute)
 	if _, err := w.Pass(t.Context()); err != nil {
@@ -84,8 +84,8 @@ func TestRollups(t *testing.T) {
 	if _, err := demoTrucks.For(store, tenant.MustParse(demoTenant)).PutMany(ctx, []tsdb.Point[truckState]{late}); err != nil {
 		t.Fatal(err)
 	}
-	if text := ask("trucks:speed_kmh:avg_1h"+truck, ended); !strings.Contains(text, `"result":[]`) {
-		t.Errorf("a bucket that has changed is shown as it was: %s", text)
+	if text := ask("trucks:speed_kmh:max_1h"+truck, ended); !strings.Contains(text, `"900"`) {
+		t.Errorf("a bucket that has changed is %s; want the late point in it", text)
 	}
 	now = now.Add(5 * time.Minute)
 	if _, err := w.Pass(t.Context()); err != nil {
@@ -94,6 +94,57 @@ func TestRollups(t *testing.T) {
 	if text := ask("trucks:speed_kmh:max_1h"+truck, ended); !strings.Contains(text, `"900"`) {
 		t.Errorf("stored again, the bucket is %s; want the late point in it", text)
 	}
+}
+
+// TestRollupsOfFunctions: a bucket of a measure that is a function is not shown until the program with the function has stored it, nor
+// once it has changed since.
+func TestRollupsOfFunctions(t *testing.T) {
+	kelvin := func(c float64) (float64, bool) { return c + 273, true }
+	hours := rollup.MustDefine("hours", window.Every(time.Hour), []rollup.Measure[float64]{{Name: "k", Of: kelvin, Max: 1000}}, rollup.Options{})
+	counts := rollup.MustDefine("counts", window.Every(time.Hour), []rollup.Measure[float64](nil), rollup.Options{})
+	temps := tsdb.MustDefine("temps", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hours, counts}})
+	now := time.UnixMilli(start0)
+	prom, err := defineProm(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, prom, temps)
+	put := func(v float64) {
+		t.Helper()
+		if err := temps.For(store, acme).Put(t.Context(), tsdb.NewEntity("a", "b"), time.UnixMilli(start0).Add(time.Duration(v)*time.Second), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(20)
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(temps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	s := over(t, store, prom, tsdb.WriterOptions{}, someLimits, shown(t, store, nil))
+	want := func(when, most, count string) {
+		t.Helper()
+		for query, value := range map[string]string{"temps:k:max_1h": most, "temps:count_1h": count} {
+			if _, text := s.get("query", "query", query, "time", fmt.Sprint(start0/1000+3600)); !strings.Contains(text, value) {
+				t.Errorf("%s, %s is %s; want %s", when, query, text, value)
+			}
+		}
+	}
+	pass := func() {
+		t.Helper()
+		now = now.Add(5 * time.Minute)
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const none = `"result":[]`
+	want("not stored", none, none)
+	pass()
+	want("stored", `"293"`, `"1"`)
+	put(30)
+	want("changed", none, none)
+	pass()
+	want("stored again", `"303"`, `"2"`)
 }
 
 // TestEventsWithoutPoints: the series of a rollup of events are those of entities that have events, also where nothing is stored as a point.

@@ -27,7 +27,7 @@ var (
 	to   = time.Date(2026, time.April, 1, 0, 0, 0, 0, berlin)
 
 	tempC = []rollup.Measure[Reading]{
-		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100},
+		{Name: "temp_c", Field: "temp_c", Decimals: 2, Max: 100},
 	}
 	// hours are computed from the points, days from hours: 24 buckets are cheaper to read than 1,440 points.
 	hours = rollup.MustDefine("hour", window.Every(time.Hour), tempC, rollup.Options{})

@@ -33,7 +33,7 @@ func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsd
 		if err != nil {
 			return rollup.Windows{}, err
 		}
-		_, schema, err := dynamic.Rollups(d)
+		_, schema, err := dynamic.Rollups(d, dynamic.Options{})
 		if err != nil {
 			return rollup.Windows{}, err
 		}

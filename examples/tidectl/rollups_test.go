@@ -112,3 +112,32 @@ func TestRollupsAreNotGuessed(t *testing.T) {
 		}
 	}
 }
+
+// TestRollupsOfFields: measures that are declared by a field are computed from it, whatever their names are. So the windows of the rollup
+// are those of the points.
+func TestRollupsOfFields(t *testing.T) {
+	dir := rolledLifts(t, []rollup.Measure[lift]{
+		{Name: "volts", Field: "t", Decimals: 1, Max: 1000},
+		{Name: "temp", Field: "volts", Max: 1e6, Aggregates: window.Basic | window.StdDev},
+		{Name: "counted", Field: "kwh", Kind: window.Counter, Decimals: 1, Max: 1e6},
+	})
+	for _, tt := range []struct{ measure, field, aggregates string }{
+		{"volts", "t", "count,mean,max"}, {"temp", "volts", "min,stddev"}, {"counted:counter", "kwh:counter", "increase,resets,last"},
+	} {
+		read := func(measure, more string) string {
+			t.Helper()
+			command := "-o csv windows --every 1h --measure " + measure + " --aggregate " + tt.aggregates + " --from 2026-06-01T10:00 --to 2026-06-01T14:00 " + more + "lifts acme lift=a"
+			out, remarks, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(command)...)...)
+			want(t, 0, err, command)
+			if (more != "") != strings.Contains(remarks, "Read from rollup hour") || strings.Contains(remarks, "incomplete") {
+				t.Errorf("%s says %q", command, remarks)
+			}
+			_, rows, _ := strings.Cut(out, "\n")
+			return rows
+		}
+		points := strings.ReplaceAll(read(tt.field, ""), "\n", ",\n") // the column that says what is incomplete
+		if rolled := read(tt.measure, "--rollups "); rolled != points || strings.Count(rolled, "\n") != 4 {
+			t.Errorf("the rollup has\n%s\nand the points have\n%s", rolled, points)
+		}
+	}
+}

@@ -43,6 +43,9 @@ var (
 	EntityAt func(path string) any
 	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
 	PathOf func(entity any) string
+	// Tap returns a *tsdb.Repository[T] like another one. Before each point it calls payload with the point's payload and the index of
+	// its tag. Without values, it does not decode the payload, and the points have zero values.
+	Tap func(repo any, payload func(tag int, payload []byte), values bool) any
 
 	unlimited func(repo any, route Route) any
 )
@@ -85,9 +88,9 @@ var (
 	Follows func(rollup, from any, kept []gc.Policy) error
 	// CheckSource refuses such policies for a rollup that only the catalogue describes.
 	CheckSource func(r catalog.Rollup, kept []gc.Policy) error
-	// RollupFromCatalog makes a new *rollup.Rollup[T] that of an entry of the catalogue. It lacks the functions of the measures, so
-	// only its stored buckets can be read.
-	RollupFromCatalog func(rollup any, entry catalog.Rollup) error
+	// RollupFromCatalog makes a new *rollup.Rollup[T] that of an entry of the catalogue. It lacks the functions of measures. fields
+	// says that the schema reads the fields of all payloads.
+	RollupFromCatalog func(rollup any, entry catalog.Rollup, fields bool) error
 	// WidestBucket returns how long the longest bucket of a *rollup.Rollup[T] is; 0 if only its stored buckets can be read.
 	WidestBucket func(rollup any) time.Duration
 )

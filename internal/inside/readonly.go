@@ -16,6 +16,15 @@ func ReadOnly[T any](tags []string, decoder func(tag string) func(src []byte) (T
 	return c
 }
 
+// ReadNumbers is ReadOnly without values, for rollups of the catalogue. number returns codec.Reader.Number of a tag, or nil.
+func ReadNumbers(tags []string, number func(tag string) func(name string) func([]byte) (codec.Value, error)) codec.Codec[struct{}] {
+	c := make(readOnly[struct{}], len(tags))
+	for i, tag := range tags {
+		c[i] = codec.Reader[struct{}]{Tag: tag, Decode: func([]byte) (struct{}, error) { return struct{}{}, nil }, Number: number(tag)}
+	}
+	return c
+}
+
 type readOnly[T any] []codec.Reader[T]
 
 func (c readOnly[T]) Tag() string { return c[0].Tag }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -17,6 +18,8 @@ type Repository struct {
 	// Allow refuses a call for another tenant in ctx, for an erased one, or on a closed store. Each call uses it.
 	Allow   func(ctx context.Context) error
 	Rollups []Rollup // in the schema's order
+	// Numbers read the fields that measures of the rollups are declared by, as numbers: by field, then by tag.
+	Numbers map[string][]func(payload []byte) (codec.Value, error)
 }
 
 // Rollup is a rollup of a dataset, and the spaces of its rows. Times in their keys are in milliseconds.

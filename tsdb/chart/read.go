@@ -162,10 +162,7 @@ func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns
 // line4 returns the number of the measure of a rollup that is the same as m and keeps what a line needs, or -1.
 func line4[T any](measures []catalog.RollupMeasure, m *window.Measure[T]) int {
 	return slices.IndexFunc(measures, func(of catalog.RollupMeasure) bool {
-		kind := of.Kind
-		if kind == "" {
-			kind = window.Gauge.String()
-		}
+		kind, _ := of.KindAndField()
 		keeps := func(a window.Aggregates) bool { return slices.Contains(of.Aggregates, a.String()) }
 		return of.Name == m.Name && kind == m.Kind.String() && keeps(window.Min) && keeps(window.Max) && keeps(window.Ends)
 	})

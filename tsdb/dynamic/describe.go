@@ -86,6 +86,9 @@ type Measure struct {
 	Name string `json:"name"`
 	// Kind is "gauge", "counter" or "state".
 	Kind string `json:"kind"`
+	// Field is the field of the payload that has the number, or "." for the payload itself. It is empty if only the program that
+	// defines the rollup knows the number.
+	Field string `json:"field,omitempty"`
 	// Aggregates are the names of window.Aggregates: "count", "sum" and so on.
 	Aggregates []string `json:"aggregates"`
 	// Decimals is how many decimal places of a number are stored, and Max the greatest magnitude.
@@ -139,9 +142,6 @@ func rollupOf(r *dataset.Rollup) Rollup {
 }
 
 func measureOf(m *catalog.RollupMeasure) Measure {
-	out := Measure{Name: m.Name, Kind: m.Kind, Aggregates: slices.Clone(m.Aggregates), Decimals: m.Decimals, Max: m.Max}
-	if out.Kind == "" {
-		out.Kind = "gauge"
-	}
-	return out
+	kind, field := m.KindAndField()
+	return Measure{Name: m.Name, Kind: kind, Field: field, Aggregates: slices.Clone(m.Aggregates), Decimals: m.Decimals, Max: m.Max}
 }

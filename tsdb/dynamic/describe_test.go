@@ -41,7 +41,7 @@ func everyShape(t *testing.T) []tsdb.Dataset {
 	hours, err := rollup.Define("hours", window.Every(time.Hour), []rollup.Measure[float64]{
 		{Name: "temp", Of: number, Decimals: 2, Max: 1000},
 		{Name: "kwh", Of: number, Kind: window.Counter, Decimals: 3, Max: 1e6},
-		{Name: "power", Of: number, Max: 1e6, Aggregates: window.Integral, Linear: true, MaxGap: time.Hour},
+		{Name: "power", Field: rollup.Payload, Max: 1e6, Aggregates: window.Integral, Linear: true, MaxGap: time.Hour},
 	}, rollup.Options{Lateness: 10 * time.Minute, Retention: d90})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@
 //   - [Schema] makes a schema that decodes each payload by its tag into its fields, protobuf by descriptors
 //     that the operator supplies.
 //   - [Values] and [Numbers] make one that reads only one field of each payload, which is several times as fast.
-//   - [Rollups] reads the stored buckets of rollups, without the functions of their measures.
+//   - [Rollups] reads the buckets of rollups, without the functions of their measures.
 //
 // These schemas only read. A repository of one keeps to its tenant, as any other does.
 package dynamic

@@ -25,11 +25,15 @@ func NewField(name string, opts Options) (Field, error) {
 	if err != nil {
 		return Field{}, err
 	}
+	return t.field(name), nil
+}
+
+func (t tags) field(name string) Field {
 	f := Field{name: name, tags: t, paths: make(map[string]protoPath, len(t.messages))}
 	for tag, m := range t.messages {
 		f.paths[tag] = pathIn(m.of, name)
 	}
-	return f, nil
+	return f
 }
 
 // String returns the name.

@@ -1,30 +1,35 @@
 package dynamic
 
 import (
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// Rollups returns the rollups of a dataset of tsdb.Store.Datasets by name, and the schema with which they are read. It needs neither the
-// functions of their measures nor the format of the payloads, which the schema does not decode:
+// Rollups returns the rollups of a dataset of tsdb.Store.Datasets by name, and the schema with which they are read:
 //
-//	rollups, schema, err := dynamic.Rollups(d)
+//	rollups, schema, err := dynamic.Rollups(d, dynamic.Options{})
 //	hours := rollup.For(rollups["hours"], schema.For(store, acme))
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to)) { … }
 //
-// The buckets are those that are stored. Buckets of a derived rollup that are open, or that changed since a rollup.Worker last stored
-// them, are computed from points by the program that defines the rollup. Here they are incomplete: window.Bucket.Incomplete has what is
-// stored of them and when they changed, and they have all their aggregates in window.Summary.Missing, and 0 points. So no number of
-// Values is ever an old one. Rollups that events are added to are always read in full. rollup.ReadWindows reads these rollups too.
+// rollup.ReadWindows reads them too. Buckets of a derived rollup that are open, or that changed since a rollup.Worker stored them, are
+// computed from points:
+//
+//   - A measure that is declared by a field (rollup.Measure.Field) has the same numbers as in the program that defines the rollup.
+//     Options say how protobuf payloads are read.
+//   - A measure that is a function is only known to that program. So is one whose field is in payloads with a tag that Options do not
+//     decode. Such a bucket is incomplete: window.Bucket.Incomplete has what is stored of it and when it changed, and the measure has
+//     all its aggregates in window.Summary.Missing. If no measure is known, its Points are 0. The same holds for a rollup without
+//     measures.
+//
+// So no number of Bucket.Values is ever an old one. Rollups that events are added to are always read in full.
 //
 // Rollups that this program cannot define are left out, such as those in a time zone that this machine does not know. Calls that write
-// fail with ErrInvalid. The error is that of Schema for nil and the zero Schema. Rollups does no I/O.
-func Rollups(d tsdb.Dataset) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[struct{}], error) {
-	schema, err := schemaOf(d, func(string) func([]byte) (struct{}, error) {
-		return func([]byte) (struct{}, error) { return struct{}{}, nil }
-	})
+// fail with ErrInvalid. The error is that of Schema for nil, the zero Schema and Options that contradict themselves. Rollups does no I/O.
+func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[struct{}], error) {
+	t, err := opts.tags()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,6 +37,16 @@ func Rollups(d tsdb.Dataset) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[
 	if err != nil {
 		return nil, nil, err
 	}
+	known := true // the fields of all payloads
+	numbers := inside.ReadNumbers(of.Tags, func(tag string) func(string) func([]byte) (codec.Value, error) {
+		if t.decoder(tag) == nil {
+			known = false
+			return nil
+		}
+		return func(name string) func([]byte) (codec.Value, error) { return t.number(tag, name) }
+	})
+	schema := new(tsdb.Schema[struct{}])
+	inside.FromCatalog(schema, of, numbers)
 	rollups, definitions := map[string]*rollup.Rollup[struct{}]{}, map[string]any{}
 	for i := range of.Rollups {
 		entry := &of.Rollups[i].Rollup
@@ -39,7 +54,7 @@ func Rollups(d tsdb.Dataset) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[
 			continue
 		}
 		r := new(rollup.Rollup[struct{}])
-		if inside.RollupFromCatalog(r, *entry) == nil {
+		if inside.RollupFromCatalog(r, *entry, known) == nil {
 			rollups[entry.Name], definitions[entry.Name] = r, r
 		}
 	}

@@ -51,7 +51,7 @@ func TestWhatIsShownIsTrue(t *testing.T) {
 			}
 		}
 		put(random.IntN(4))
-		rollups, stored, err := dynamic.Rollups(reading(t, store))
+		rollups, stored, err := dynamic.Rollups(reading(t, store), dynamic.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

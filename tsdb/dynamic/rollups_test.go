@@ -68,7 +68,7 @@ func TestRollupsAreReadAsStored(t *testing.T) {
 			}
 		}
 	}
-	rollups, schema, err := dynamic.Rollups(reading(t, store))
+	rollups, schema, err := dynamic.Rollups(reading(t, store), dynamic.Options{})
 	if err != nil || len(rollups) != 3 {
 		t.Fatal(rollups, err)
 	}
@@ -169,7 +169,7 @@ func TestRollupsOnlyRead(t *testing.T) {
 	if err := m.schema.For(store, acme).Put(t.Context(), roof, start, 1); err != nil {
 		t.Fatal(err)
 	}
-	rollups, schema, err := dynamic.Rollups(reading(t, store))
+	rollups, schema, err := dynamic.Rollups(reading(t, store), dynamic.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestRollupsOnlyRead(t *testing.T) {
 		t.Errorf("windows are read from the rollup %q (%v), want hours", w.Rollup, err)
 	}
 	for _, d := range []tsdb.Dataset{nil, &tsdb.Schema[int]{}} {
-		if _, _, err := dynamic.Rollups(d); !errors.Is(err, tsdb.ErrInvalid) {
+		if _, _, err := dynamic.Rollups(d, dynamic.Options{}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%v: %v, want ErrInvalid", d, err)
 		}
 	}
@@ -215,7 +215,7 @@ func ExampleRollups() {
 	storedViews(ctx, store) // another program counts views
 
 	for d := range store.Datasets(ctx) {
-		rollups, schema, err := dynamic.Rollups(d)
+		rollups, schema, err := dynamic.Rollups(d, dynamic.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

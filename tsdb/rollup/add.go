@@ -87,7 +87,7 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 // open returns the repository and the rollup, or the error of a call that is invalid or not allowed.
 func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup, error) {
 	switch {
-	case a == nil || a.rollup == nil || a.rollup.name == "" || a.rollup.storedOnly:
+	case a == nil || a.rollup == nil || a.rollup.name == "" || a.rollup.readOnly:
 		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "the zero value", "a rollup from Define")
 	case a.rollup.opts.Mode != a.mode:
 		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -99,6 +100,7 @@ type bucket struct {
 	// then miss everything, and stored is what is stored of it. It is 0 for a bucket that is known.
 	changed int64
 	stored  *bucket
+	blind   bool // how many points it has is not known either
 }
 
 func (b *bucket) empty() bool { return b.points == 0 && b.bad == 0 && b.changed == 0 }
@@ -127,7 +129,7 @@ func (r *Rollup[T]) merge(b *bucket, o bucket) {
 	if b.changed != 0 || o.changed != 0 {
 		stored := b.asStored()
 		r.merge(&stored, o.asStored())
-		b.stored, b.changed = &stored, max(b.changed, o.changed)
+		b.stored, b.changed, b.blind = &stored, max(b.changed, o.changed), b.blind || o.blind
 	}
 	b.points += o.points
 	b.bad += o.bad
@@ -139,16 +141,16 @@ func (r *Rollup[T]) merge(b *bucket, o bucket) {
 	}
 }
 
-// add adds a value at a time to the bucket.
-func (r *Rollup[T]) add(b *bucket, t time.Time, v T) {
+// add adds a point to the bucket by its numbers, one for each measure.
+func (r *Rollup[T]) add(b *bucket, t time.Time, numbers []rollupadd.Number) {
 	b.points++
 	at := int64(t.Sub(time.UnixMilli(b.start)))
 	for i := range r.measures {
 		m, s := &r.measures[i], &b.values[i]
-		x, ok := m.scaled(v)
-		if !ok {
+		if !numbers[i].Has {
 			continue
 		}
+		x := numbers[i].Value
 		m.merge(s, alone(x, at))
 		if m.has(window.Quantiles) {
 			if s.sketch == nil {
@@ -177,7 +179,9 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 	if b.changed != 0 {
 		stored := b.asStored()
 		known := r.public(&stored, now)
-		out.Points, out.Bad = 0, 0
+		if b.blind {
+			out.Points, out.Bad = 0, 0
+		}
 		out.Incomplete = &window.Incomplete{Changed: time.UnixMilli(min(b.changed, now)).UTC(), Points: known.Points, Bad: known.Bad, Values: known.Values}
 	}
 	return out

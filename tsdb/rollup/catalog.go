@@ -14,11 +14,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A rollup that only the catalogue describes lacks the functions of its measures. It is storedOnly: buckets that changed since a worker
-// stored them cannot be computed from points, so a read returns them as incomplete, and nothing is written.
+// A rollup that only the catalogue describes lacks the functions of its measures. Their numbers are unknown: in a bucket that changed
+// since a worker stored it they cannot be computed from points, so a read returns the bucket as incomplete. Nothing is written.
 
-// fromCatalog makes the zero r the rollup of an entry. It fails if the definition would not be the stored one.
-func (r *Rollup[T]) fromCatalog(entry catalog.Rollup) error {
+// fromCatalog makes the zero r the rollup of an entry. fields says that the fields of payloads can be read. It fails if the definition
+// would not be the stored one.
+func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, fields bool) error {
 	grid, err := gridOf(entry)
 	if err != nil {
 		return err
@@ -33,6 +34,9 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup) error {
 		if err != nil {
 			return err
 		}
+		if measure.Field == "" {
+			measure.unknown = true
+		}
 		measures = append(measures, measure)
 	}
 	made, err := Define(entry.Name, grid, measures, Options{
@@ -45,7 +49,14 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup) error {
 	if !reflect.DeepEqual(made.entry, entry) {
 		return fmt.Errorf("rollup %s: its description in the catalogue is not one that this program would write", invalid.Quote(entry.Name))
 	}
-	made.storedOnly = true // before the copy, which shares functions of made
+	made.readOnly, made.blind = true, true // before the copy, which shares functions of made
+	for i := range made.measures {
+		m := &made.measures[i]
+		m.unknown = m.unknown || !fields
+		made.blind = made.blind && m.unknown
+		made.lacks = made.lacks || m.unknown
+	}
+	made.lacks = made.lacks || made.blind
 	*r = *made
 	return nil
 }
@@ -56,17 +67,16 @@ func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecon
 func measureOf[T any](e catalog.RollupMeasure) (Measure[T], error) {
 	m := Measure[T]{
 		Name: e.Name, Decimals: e.Decimals, Linear: e.Linear, MaxGap: millis(e.MaxGap), Added: e.Added,
-		Of: func(T) (float64, bool) { return 0, false }, // never called
 	}
 	var err error
 	if m.Max, err = strconv.ParseFloat(e.Max, 64); err != nil {
 		return m, err
 	}
-	if e.Kind != "" {
-		if err := m.Kind.UnmarshalText([]byte(e.Kind)); err != nil {
-			return m, err
-		}
+	kind, field := e.KindAndField()
+	if err := m.Kind.UnmarshalText([]byte(kind)); err != nil {
+		return m, err
 	}
+	m.Field = field
 	for a := window.Count; a <= window.Durations; a <<= 1 {
 		if slices.Contains(e.Aggregates, a.String()) {
 			m.Aggregates |= a
@@ -94,19 +104,21 @@ func gridOf(entry catalog.Rollup) (window.Grid, error) {
 	return grid.In(zone), err
 }
 
-// computedWidth returns how long the longest bucket is, or 0 if buckets cannot be computed.
+// computedWidth returns how long the longest bucket is, or 0 if not all measures of buckets can be computed.
 func (r *Rollup[T]) computedWidth() time.Duration {
-	if r.storedOnly {
+	if r.lacks {
 		return 0
 	}
 	return r.widestBucket()
 }
 
-// unknown returns a bucket that changed, and that only a program with the functions of the measures can compute.
-func (l *level[T]) unknown(start, changed int64) bucket {
-	b := bucket{start: start, values: make([]sums, len(l.measures)), changed: changed}
+// fresh returns a bucket to which points, or buckets of the finer rollup, are added. The measures that cannot be computed are missing.
+func (l *level[T]) fresh(start int64) bucket {
+	b := bucket{start: start, values: make([]sums, len(l.measures))}
 	for i := range b.values {
-		b.values[i].missing = l.measures[i].Aggregates
+		if l.measures[i].unknown && l.source == nil {
+			b.values[i].missing = l.measures[i].Aggregates
+		}
 	}
 	return b
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -29,7 +30,7 @@ func (l *level[T]) compute(ctx context.Context, path string, s span, visit func(
 				return err
 			}
 		}
-		current = bucket{start: l.startOf(ms), values: make([]sums, len(l.measures))}
+		current = l.fresh(l.startOf(ms))
 		end = l.endOf(ms)
 		return nil
 	}
@@ -52,7 +53,9 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 		})
 	}
 	in := tsdb.Between(time.UnixMilli(s.from), time.UnixMilli(s.to))
-	for p, err := range l.repo.Range(ctx, entityAt(path), in, tsdb.OldestFirst) {
+	numbers := make([]rollupadd.Number, len(l.measures))
+	var stored payload
+	for p, err := range l.tapped(&stored).Range(ctx, entityAt(path), in, tsdb.OldestFirst) {
 		bad, undecoded := errors.AsType[*tsdb.PointError](err)
 		switch {
 		case undecoded:
@@ -63,11 +66,11 @@ func (l *level[T]) feed(ctx context.Context, path string, s span, turn func(int6
 		if err := turn(p.Time.UnixMilli()); err != nil {
 			return err
 		}
-		if undecoded {
+		if !l.take(numbers, &stored, p.Value, !undecoded) {
 			current.bad++
 			continue
 		}
-		l.Rollup.add(current, p.Time, p.Value)
+		l.Rollup.add(current, p.Time, numbers)
 	}
 	return nil
 }
@@ -87,7 +90,7 @@ func (l *level[T]) read(ctx context.Context, path string, s span, newest bool, v
 		m := merging[T]{level: l, path: path, newest: newest, visit: visit}
 		part := s
 		if l.opts.Mode == Derived {
-			if l.storedOnly && l.source == nil {
+			if l.lacks && l.source == nil {
 				m.changes = map[int64]int64{}
 			}
 			var err error
@@ -219,13 +222,18 @@ func (m *merging[T]) run(ctx context.Context) error {
 		first, last = last, first
 	}
 	m.until, m.ready = n, m.ready[:0]
-	if m.changes != nil {
+	if m.changes != nil && m.blind {
 		for _, start := range m.dirty[:n] {
-			m.ready = append(m.ready, m.unknown(start, m.changes[start]))
+			b := m.fresh(start)
+			b.changed, b.blind = m.changes[start], true
+			m.ready = append(m.ready, b)
 		}
 		return nil
 	}
 	err := m.compute(ctx, m.path, span{first, last + 1}, func(b bucket) error {
+		if m.changes != nil {
+			b.changed = m.changes[b.start]
+		}
 		m.ready = append(m.ready, b)
 		return nil
 	})

@@ -2,7 +2,7 @@
 // reads 24 cells for a day instead of a million points.
 //
 //	var hourly = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[Reading]{
-//		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }, Decimals: 2, Max: 100},
+//		{Name: "temp_c", Field: "temp_c", Decimals: 2, Max: 100},
 //	}, rollup.Options{})
 //
 //	var readings = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
@@ -28,6 +28,12 @@
 // otherwise tsdb.Define fails.
 // Hours of UTC fit into days of Berlin, but not into days of Kolkata, which begin at half past the hour. Writes mark
 // only rollups that are computed from points. A worker marks the coarser rollups and computes them in a later pass.
+//
+// # Fields and functions
+//
+// A measure is a field of the payload (Measure.Field), or a function of the value (Measure.Of and Int). The catalogue stores the field. So
+// programs without the Go type, which read the rollup with package dynamic, compute the same buckets. They cannot compute a function: to
+// them a bucket that changed since a worker stored it is incomplete (window.Bucket.Incomplete).
 //
 // # Kinds of measures
 //

@@ -28,6 +28,7 @@ type level[T any] struct {
 	source *level[T] // nil if computed from the points
 	stored *catalog.Entry
 	age    time.Duration // the most that the tenant's class allows; 0 for the rollup's own age
+	fields fields
 }
 
 // levels returns the rollups of a repository's schema, each after the finer one it is computed from. If single is
@@ -59,10 +60,11 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 		if !ok {
 			continue // of another type, which For does not accept
 		}
-		if single && def.storedOnly {
+		if single && def.readOnly {
 			return in, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
 		}
 		l := &level[T]{Rollup: def, repo: repo, table: in.View, in: in, at: r.Within(age), stored: &stored, age: age}
+		l.setFields()
 		for _, finer := range out {
 			if finer.name == def.opts.From {
 				l.source = finer

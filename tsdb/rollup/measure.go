@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -17,9 +19,19 @@ import (
 type Measure[T any] struct {
 	// Name is the measure's name, 1 to 16 bytes of a-z 0-9 _. It is part of each cell.
 	Name string
-	// Of returns the number, and false if the value has none. A number that is not finite, or greater than Max in
-	// magnitude, counts as none, and so does a negative one of a counter. The bucket's Points minus the measure's Count is
-	// the number of values without one.
+	// Field is the field of the payload that has the number, with the names of nested objects joined by dots: kwh, motor.temp_c.
+	// Payload is the payload itself. Fields are read as dynamic.Field.Number reads them: true is 1, and decimal text is its number.
+	// The catalogue stores the field, so tools compute the same numbers without the Go type (dynamic.Rollups). It is read from
+	// the stored bytes, and not from the value: in payloads of an older codec, it is the field of that name. [tsdb.Define] refuses
+	// a codec of which no field can be read: for protobuf, dynamic.Fields makes one. Only a derived rollup can have it.
+	//
+	// In a rollup with a Field, Bucket.Bad counts the payloads whose fields cannot be read. A payload that is readable and not a T
+	// has no number for measures that are functions.
+	Field string
+	// Of returns the number, and false if the value has none, for what is no field. Only this program can compute it, so
+	// tools show buckets that changed as incomplete. A number that is not finite, or greater than Max in magnitude, counts as
+	// none, and so does a negative one of a counter. The bucket's Points minus the measure's Count is the number of values
+	// without one.
 	Of func(T) (float64, bool)
 	// Decimals is the number of decimal places kept, 0 to 9. Numbers are rounded to them, half away from zero.
 	Decimals int
@@ -42,7 +54,15 @@ type Measure[T any] struct {
 	// Linear and MaxGap are options of window.Integral, as in window.Measure. MaxGap is in whole milliseconds.
 	Linear bool
 	MaxGap time.Duration
+
+	unknown bool // neither a field nor a function is known
 }
+
+// Payload is the Measure.Field of payloads that are a number themselves, as those of codec.Float64.
+const Payload = catalog.Payload
+
+// maxField is the greatest length of a field's name.
+const maxField = 200
 
 // maxMeasures bounds the cells of a bucket.
 const maxMeasures = 16
@@ -56,8 +76,10 @@ func (m *Measure[T]) check(i int) error {
 		return invalid.New(ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	switch {
-	case (m.Of == nil) == (m.Int == nil):
-		return invalid.New(ErrInvalid, field("Of and Int"), "both nil, or both set", "one function that returns a number")
+	case m.sources() != 1:
+		return invalid.New(ErrInvalid, field("Field, Of and Int"), strconv.Itoa(m.sources())+" of them", "one: the field that has the number, or a function that returns it")
+	case len(m.Field) > maxField || !utf8.ValidString(m.Field):
+		return invalid.New(ErrInvalid, field("Field"), invalid.Quote(m.Field), "at most 200 bytes of UTF-8")
 	case m.Decimals < 0 || m.Decimals > 9:
 		return invalid.New(ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
 	case !(m.Max > 0) || m.Max*math.Pow10(m.Decimals) > maxExact:
@@ -77,6 +99,16 @@ func (m *Measure[T]) check(i int) error {
 	return nil
 }
 
+// sources returns in how many ways the number is declared.
+func (m *Measure[T]) sources() (n int) {
+	for _, is := range []bool{m.Field != "", m.Of != nil, m.Int != nil, m.unknown} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
 // resolve replaces zero options by defaults.
 func (m *Measure[T]) resolve() {
 	if m.Aggregates == 0 && m.Kind == window.Gauge {
@@ -93,7 +125,7 @@ func (m *Measure[T]) has(a window.Aggregates) bool { return m.Aggregates&a != 0 
 
 // entry returns the measure's catalogue entry.
 func (m *Measure[T]) entry() catalog.RollupMeasure {
-	e := catalog.RollupMeasure{
+	return catalog.RollupMeasure{
 		Name:       m.Name,
 		Decimals:   m.Decimals,
 		Max:        strconv.FormatFloat(m.Max, 'f', -1, 64),
@@ -101,11 +133,20 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 		Linear:     m.Linear,
 		MaxGap:     m.MaxGap.Milliseconds(),
 		Added:      m.Added,
+		Kind:       catalog.KindOf(m.Kind.String(), m.Field),
 	}
-	if m.Kind != window.Gauge {
-		e.Kind = m.Kind.String()
+}
+
+// scaledField returns the number that a field has as a multiple of the measure's unit, and false if it has none.
+func (m *Measure[T]) scaledField(v codec.Value) (n int64, ok bool) {
+	unit := math.Pow10(m.Decimals)
+	if v.Kind() == codec.KindFloat {
+		x, _ := v.Float()
+		n, ok = int64(math.Round(x*unit)), math.Abs(x) <= m.Max
+	} else if i, whole := v.Int(); whole { // exact beyond 2^53 too, where it is more than Max
+		n, ok = i*int64(unit), i >= -int64(m.Max) && i <= int64(m.Max)
 	}
-	return e
+	return n, ok && (n >= 0 || m.Kind != window.Counter)
 }
 
 // scaled returns the number of a value as a multiple of the measure's unit, and false if it has none or if it does not fit.

@@ -18,7 +18,7 @@ type definition interface {
 	describe() catalog.Rollup
 	follows(from definition, kept []gc.Policy) error
 	computedWidth() time.Duration
-	fromCatalog(entry catalog.Rollup) error
+	fromCatalog(entry catalog.Rollup, fields bool) error
 }
 
 func init() {
@@ -34,7 +34,7 @@ func init() {
 		return r.(definition).follows(finer, kept)
 	}
 	inside.CheckSource = checkSource
-	inside.RollupFromCatalog = func(r any, entry catalog.Rollup) error { return r.(definition).fromCatalog(entry) }
+	inside.RollupFromCatalog = func(r any, entry catalog.Rollup, fields bool) error { return r.(definition).fromCatalog(entry, fields) }
 	inside.WidestBucket = func(r any) time.Duration { return r.(definition).computedWidth() }
 }
 

@@ -86,8 +86,9 @@ type Rollup[T any] struct {
 	added    *rollupadd.Shape // nil for a rollup that is derived
 	widest   func() time.Duration
 	bare     func() *Rollup[T] // without sketches
-	// storedOnly says that the functions of the measures are not known.
-	storedOnly bool
+	// readOnly says that it is that of the catalogue. It lacks something if a measure is unknown, and is blind if all are, or if it
+	// only counts points.
+	readOnly, lacks, blind bool
 }
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
@@ -161,6 +162,9 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		if extra := m.Aggregates &^ window.Basic; extra != 0 && opts.Mode != Derived {
 			return nil, invalid.New(ErrInvalid, "Aggregates of measure "+strconv.Itoa(i), extra.String(), "some of "+window.Basic.String()+
 				" where events are added: they may come in any order, on which others depend, and nothing can be added to a stored sketch")
+		}
+		if m.Field != "" && opts.Mode != Derived {
+			return nil, invalid.New(ErrInvalid, "Field of measure "+strconv.Itoa(i), invalid.Quote(m.Field), "a function where events are added: their payloads are not stored")
 		}
 		if m.Added && opts.Mode != Derived {
 			return nil, invalid.New(ErrInvalid, "Added of measure "+strconv.Itoa(i), "true", "false where events are added: nothing can compute the buckets of before")

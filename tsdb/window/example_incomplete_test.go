@@ -36,7 +36,7 @@ func ExampleIncomplete() {
 	}
 
 	for d := range store.Datasets(ctx) {
-		rollups, schema, err := dynamic.Rollups(d)
+		rollups, schema, err := dynamic.Rollups(d, dynamic.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -33,7 +33,7 @@ var measured = []struct {
 
 func measures() (all []rollup.Measure[codec.Record]) {
 	for _, m := range measured {
-		all = append(all, rollup.Measure[codec.Record]{Name: m.field, Of: number(m.field), Decimals: 1, Max: m.most})
+		all = append(all, rollup.Measure[codec.Record]{Name: m.field, Field: m.field, Decimals: 1, Max: m.most})
 	}
 	return all
 }

@@ -117,6 +117,7 @@ var Functions = []any{
 	dynamic.Describe,
 	dynamic.NewField,
 	dynamic.Numbers,
+	dynamic.Fields[int],
 	dynamic.Rollups,
 	dynamic.Schema,
 	dynamic.Values,

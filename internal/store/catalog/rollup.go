@@ -45,13 +45,55 @@ type RollupMeasure struct {
 	Decimals   int      `json:"decimals"`
 	Max        string   `json:"max"`        // the greatest magnitude, as a decimal number
 	Aggregates []string `json:"aggregates"` // names of window.Aggregates
-	// Kind is counter or state; empty for a gauge.
+	// Kind is the kind, and the field of the payload that has the number: see KindOf. It is empty for a gauge that is a function.
 	Kind string `json:"kind,omitempty"`
 	// Linear and MaxGap, in milliseconds, are the options of the integral.
 	Linear bool  `json:"linear,omitempty"`
 	MaxGap int64 `json:"max_gap_ms,omitempty"`
 	// Added says that stored buckets may be older than the measure, or than some of its aggregates.
 	Added bool `json:"added,omitempty"`
+}
+
+// Gauge is the kind of a measure that has no other.
+const Gauge = "gauge"
+
+const ofField = " of "
+
+// KindOf returns RollupMeasure.Kind for a measure that is a field, or a function of the program if field is empty: "counter of kwh".
+// Both are in one member so that a program that does not know fields sees an unknown kind. It then refuses to declare the measure,
+// and leaves the rollup out where it reads it by the catalogue.
+func KindOf(kind, field string) string {
+	switch {
+	case field != "":
+		return kind + ofField + field
+	case kind == Gauge:
+		return ""
+	}
+	return kind
+}
+
+// KindAndField returns the kind of the measure, and its field; empty if it is a function.
+func (m RollupMeasure) KindAndField() (kind, field string) {
+	kind, field, _ = strings.Cut(m.Kind, ofField)
+	return cmp.Or(kind, Gauge), field
+}
+
+// Payload is the field of a measure that is the payload itself.
+const Payload = "."
+
+// PayloadName returns the name by which payloads have the field of a measure.
+func PayloadName(field string) string {
+	if field == Payload {
+		return ""
+	}
+	return field
+}
+
+// gainsField reports whether m is the stored s, but for a field in place of a function.
+func (m RollupMeasure) gainsField(s RollupMeasure) bool {
+	kind, field := m.KindAndField()
+	had, before := s.KindAndField()
+	return kind == had && field != "" && before == ""
 }
 
 // The kinds of rollups.
@@ -68,7 +110,7 @@ func (r *Rollup) SameMeasures(o *Rollup) bool {
 }
 
 func (m RollupMeasure) equal(o RollupMeasure) bool {
-	return m.String() == o.String()
+	return m.Kind == o.Kind && m.String() == o.String() // a field may contain anything
 }
 
 // String returns the measure's text for messages.
@@ -90,7 +132,7 @@ func (m RollupMeasure) String() string {
 }
 
 // grownFrom reports whether the stored rollup o becomes r by adding measures, and aggregates of measures, that r declares
-// as added, and which ones.
+// as added, and by fields of measures that were functions. It returns these measures.
 func (r *Rollup) grownFrom(o *Rollup) (added []string, ok bool) {
 	if r.Kind != Derived {
 		return nil, false
@@ -101,11 +143,19 @@ func (r *Rollup) grownFrom(o *Rollup) (added []string, ok bool) {
 		}
 	}
 	for _, m := range r.Measures {
-		i := slices.IndexFunc(o.Measures, func(s RollupMeasure) bool { return s.Name == m.Name })
-		switch {
-		case i >= 0 && m.equal(o.Measures[i]):
-			continue
-		case !m.Added || i >= 0 && !m.gains(o.Measures[i]):
+		if i := slices.IndexFunc(o.Measures, func(s RollupMeasure) bool { return s.Name == m.Name }); i >= 0 {
+			s := o.Measures[i]
+			gained := m.gainsField(s)
+			if gained {
+				s.Kind = m.Kind
+			}
+			switch {
+			case m.equal(s) && !gained:
+				continue
+			case !m.equal(s) && (!m.Added || !m.gains(s)):
+				return nil, false
+			}
+		} else if !m.Added {
 			return nil, false
 		}
 		added = append(added, m.String())
