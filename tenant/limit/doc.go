@@ -2,7 +2,7 @@
 // of a point, the length of a range, the requests of one read, and concurrent reads.
 //
 //	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1000}}, limit.Options{})
-//	store, err := tsdb.Open(ctx, tsdb.Config{…, Limits: limiter})
+//	store, err := tsdb.Open(ctx, tsdb.Config{…, StoreOptions: tsdb.StoreOptions{Limits: limiter}})
 //
 // A Table has the limits: defaults, and overrides by tenant. Parse reads a table from JSON; Limiter.Set replaces the
 // table while the program runs. A call over a limit is refused immediately, with an *Error that names the limit, the

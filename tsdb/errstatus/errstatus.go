@@ -2,7 +2,7 @@
 //
 //	p, err := repo.Latest(r.Context(), device)
 //	if err != nil {
-//		log.Error("latest", "error", err)
+//		slog.Error("latest", "error", err)
 //		errstatus.HTTP(err).Write(w, r)
 //		return
 //	}

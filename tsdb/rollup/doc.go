@@ -23,6 +23,10 @@
 // not wait for a worker: they compute marked buckets from the points. The result always equals that of the points,
 // and usually costs a few cells.
 //
+// A write or deletion whose outcome is unknown, or that its program did not live to see, may have changed the point
+// without its mark. Its bucket then lacks the change until the write is repeated, another one changes the bucket, or
+// it is rebuilt. A journal repeats its writes.
+//
 // Options.From names a finer rollup from which a coarser one is computed: a day then costs 24 buckets instead of
 // 86,400 points. Each bucket of the finer rollup must be inside one bucket of the coarser one;
 // otherwise tsdb.Define fails.

@@ -22,7 +22,7 @@ import (
 //
 // An interval selects the buckets that start in it, each of them whole. Expired buckets are never visible. A read of
 // a derived rollup computes marked buckets from the points or from the finer rollup. So the result always equals that
-// of the points; only the cost depends on how far workers have come. If some or all points of a bucket have expired,
+// of the points, but for writes of unknown outcome, as the package's comment says; only the cost depends on how far workers have come. If some or all points of a bucket have expired,
 // the bucket stays as it was stored. To know that, the store reads the catalogue's entry of the dataset at most once
 // a minute while its rollups are used.
 type Reader[T any] struct {

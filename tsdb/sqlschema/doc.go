@@ -4,6 +4,8 @@
 //
 //	err := sqlschema.Ensure(ctx, store, "payloads", readings, events)
 //
+// The query:
+//
 //	SELECT CAST(keep['p:pb'] AS `payloads.fleet.Reading`).temperature FROM measurements WHERE …
 //
 // docs/sql.md has queries for all that a store holds, and what such queries must filter by themselves. The Go API needs no bundle.
