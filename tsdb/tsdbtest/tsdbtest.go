@@ -64,7 +64,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 		fatal(t, err)
 		t.Cleanup(stop)
 	}
-	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.dialOptions()))
+	client, admin, err := conn.dial(ctx, slices.Concat(tsdb.DialOptions(), opts.DialOptions, conn.DialOptions()))
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{StoreOptions: opts.StoreOptions, Admin: admin, OnClose: client.Close})
 	fatal(t, err)
@@ -98,7 +98,7 @@ func OpenTable(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Stor
 // interceptors, as a program without this module would use them.
 func Clients(t testing.TB, conn *Conn) (*bigtable.Client, *bigtable.AdminClient) {
 	t.Helper()
-	return clients(t, conn, conn.dialOptions())
+	return clients(t, conn, conn.DialOptions())
 }
 
 func clients(t testing.TB, conn *Conn, opts []grpc.DialOption) (*bigtable.Client, *bigtable.AdminClient) {

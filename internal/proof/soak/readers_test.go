@@ -38,7 +38,7 @@ func (w *world) read(n int) {
 			continue
 		}
 		w.stats.readErrors.Add(1)
-		if !explainedByFaults(err) {
+		if !byFaults(err) {
 			w.fail("reading tenant %s, device %s (%d): %v", d.tenant.id, d.entity, d.n, err)
 		}
 	}

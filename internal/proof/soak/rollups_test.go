@@ -128,7 +128,7 @@ func (w *world) work() {
 		pass, err := worker.Pass(w.ctx)
 		w.stats.passes.Add(1)
 		w.stats.buckets.Add(int64(pass.Buckets))
-		if err != nil && !explainedByFaults(err, codes.InvalidArgument) && !errors.Is(err, tsdb.ErrErased) {
+		if err != nil && !byFaults(err, codes.InvalidArgument) && !errors.Is(err, tsdb.ErrErased) {
 			w.fail("running the worker: %v", err)
 		}
 	}

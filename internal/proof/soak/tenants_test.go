@@ -27,7 +27,7 @@ func (w *world) erase() {
 		if w.failures.Load() > 0 {
 			return
 		}
-		if !explainedByFaults(err, codes.InvalidArgument) && !errors.Is(err, tenants.ErrTakenOver) || time.Since(begun) > w.duration/2+time.Minute {
+		if !byFaults(err, codes.InvalidArgument) && !errors.Is(err, tenants.ErrTakenOver) || time.Since(begun) > w.duration/2+time.Minute {
 			w.fail("erasing tenant %s: %v", w.victim.id, err)
 			return
 		}
@@ -73,7 +73,7 @@ func (w *world) list() {
 			for id := range owed {
 				w.fail("list of tenants: %s is missing and has points", id)
 			}
-		case !explainedByFaults(err):
+		case !byFaults(err):
 			w.fail("listing the tenants: %v", err)
 		}
 	}

@@ -2,10 +2,8 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,10 +11,10 @@ import (
 	"cloud.google.com/go/bigtable"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -100,7 +98,7 @@ func (w *world) ensure() {
 		if err == nil {
 			return
 		}
-		if !explainedByFaults(err) || try == 20 {
+		if !byFaults(err) || try == 20 {
 			w.t.Fatalf("creating the table: %v", err)
 		}
 	}
@@ -164,38 +162,9 @@ func (w *world) fail(format string, args ...any) {
 	w.stop()
 }
 
-// excused reports whether faults explain an error. besides are codes that only faults of writes cause.
-func explainedByFaults(err error, besides ...codes.Code) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return true
-	}
-	for _, e := range unwrapAll(err) {
-		st, ok := e.(interface{ GRPCStatus() *status.Status })
-		if !ok {
-			continue
-		}
-		code := st.GRPCStatus().Code()
-		if slices.Contains(passing, code) || slices.Contains(besides, code) || code == codes.Canceled {
-			return true
-		}
-	}
-	return false
-}
-
-// unwrapAll returns an error and all errors that it wraps.
-func unwrapAll(err error) []error {
-	all := []error{err}
-	for i := 0; i < len(all); i++ {
-		switch e := all[i].(type) {
-		case interface{ Unwrap() error }:
-			if inner := e.Unwrap(); inner != nil {
-				all = append(all, inner)
-			}
-		case interface{ Unwrap() []error }:
-			all = append(all, e.Unwrap()...)
-		}
-	}
-	return all
+// byFaults reports whether the injected faults explain an error. besides are codes that only faults of writes cause.
+func byFaults(err error, besides ...codes.Code) bool {
+	return testkit.ByFaults(err, append(besides, passing...)...)
 }
 
 func must[T any](v T, err error) T {

@@ -1,0 +1,494 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/under"
+)
+
+// dataset is a dataset whose points clients write and read.
+type dataset interface {
+	tsdb.Dataset
+	// step makes a random call.
+	step(ctx context.Context, c *client)
+	// put writes a point.
+	put(ctx context.Context, s *tsdb.Store, id tenant.ID, e tsdb.Entity, slot int) error
+	// readAll reads each point of each entity.
+	readAll(ctx context.Context, c *client) error
+	sawAll(c *client, call *call, in *tsdb.Store)
+}
+
+// points is a dataset of one type.
+type points[T any] struct {
+	*tsdb.Schema[T]
+	of   func(cell) T
+	cell func(T) cell
+
+	write  action // of Put
+	absent bool   // its clients use PutIfAbsent too
+	head   bool   // only the owner of an entity writes it, because writers that differ may leave heads behind points
+}
+
+const (
+	sites       = 2
+	devices     = 3 // at each site
+	numEntities = sites * devices
+)
+
+var siteNames, deviceNames = [sites]string{"s", "s#1"}, [devices]string{"d", "d1", "d#1"}
+
+func entityAt(i int) tsdb.Entity {
+	return tsdb.NewEntity(siteNames[i/devices%sites], deviceNames[i%devices])
+}
+
+func entitiesOf(site int) (all []tsdb.Entity) {
+	for i := range numEntities {
+		if i/devices == site {
+			all = append(all, entityAt(i))
+		}
+	}
+	return all
+}
+
+// start is the time of slot 0.
+var start = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func timeOf(slot int) time.Time { return start.Add(time.Duration(slot) * time.Second) }
+func slotOf(at time.Time) int   { return int(at.Sub(start) / time.Second) }
+
+// one is the cell of a point with a single number.
+func one(n int64) cell { return cell{int32(n)} }
+
+var numbers = points[int64]{of: func(c cell) int64 { return int64(c[0]) }, cell: one}
+
+func newDatasets() []dataset {
+	plain, first, headed := numbers, numbers, numbers
+	plain.Schema = tsdb.MustDefine("plain", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{})
+	plain.write, plain.absent = set, true
+	first.Schema = tsdb.MustDefine("first", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{FirstWins: true, Salts: 3})
+	first.write, first.absent = insert, true
+	headed.Schema = tsdb.MustDefine("headed", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{
+		Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2},
+	})
+	headed.write, headed.head = set, true
+	merged := points[codec.Record]{write: merge, of: recordOf, cell: cellOf}
+	merged.Schema = tsdb.MustDefine("merged", tsdb.Key("site", "device"), codec.Records(), tsdb.SchemaOptions{Merge: true})
+	return []dataset{&plain, &first, &headed, &merged}
+}
+
+var fieldNames = [2]string{"a", "b"}
+
+func recordOf(c cell) (r codec.Record) {
+	for i, v := range c {
+		if v != 0 {
+			r = r.With(fieldNames[i], codec.Int(int64(v)))
+		}
+	}
+	return r
+}
+
+func cellOf(r codec.Record) (c cell) {
+	for i, name := range fieldNames {
+		if v, ok := r.Lookup(name); ok {
+			n, _ := v.Int()
+			c[i] = int32(n)
+		}
+	}
+	return c
+}
+
+// client makes one call after the other, each through one of the stores.
+type client struct {
+	*world
+	id     int
+	rnd    *rand.Rand
+	tenant tenant.ID
+	node   *node // the store of the current call
+}
+
+// value returns a cell that no other write has.
+func (d *points[T]) value(c *client) (v cell) {
+	if d.write != merge {
+		return cell{c.number()}
+	}
+	for v.absent() {
+		for i := range v {
+			if c.rnd.IntN(2) == 0 {
+				v[i] = c.number()
+			}
+		}
+	}
+	return v
+}
+
+func (d *points[T]) repo(c *client) *tsdb.Repository[T] { return d.For(c.node.store, c.tenant) }
+
+// part returns the part of an entity's points.
+func (d *points[T]) part(c *client, e tsdb.Entity) part {
+	return part{dataset: c.tenant.String() + "/" + d.Name(), entity: e.String(), row: allPoints}
+}
+
+// heads returns the part that reads of many entities see.
+func (d *points[T]) heads(c *client, e tsdb.Entity) part {
+	p := d.part(c, e)
+	if d.head {
+		p.row = headRow
+	}
+	return p
+}
+
+// rows returns the parts that a write changes.
+func (d *points[T]) rows(c *client, e tsdb.Entity) []part {
+	if d.head {
+		return []part{d.part(c, e), d.heads(c, e)}
+	}
+	return []part{d.part(c, e)}
+}
+
+func (d *points[T]) step(ctx context.Context, c *client) {
+	c.node = c.nodes[c.rnd.IntN(len(c.nodes))]
+	e, slot := entityAt(c.rnd.IntN(numEntities)), c.rnd.IntN(slots)
+	if c.rnd.IntN(100) < 45 {
+		if d.head {
+			d.writeOwn(ctx, c, slot)
+			return
+		}
+		d.writeOne(ctx, c, e, slot, c.rnd.IntN(100))
+		return
+	}
+	d.read(ctx, c, e, slot)
+}
+
+// writeOwn writes or deletes a point of the client's own entity until the outcome is known.
+func (d *points[T]) writeOwn(ctx context.Context, c *client, slot int) {
+	if c.id >= numEntities {
+		return
+	}
+	e, kind := entityAt(c.id), []int{0, 0, 70, 85}[c.rnd.IntN(4)]
+	for ctx.Err() == nil && !d.writeOne(ctx, c, e, slot, kind) {
+	}
+}
+
+// writeOne makes a call that changes a point, and reports whether its outcome is known.
+func (d *points[T]) writeOne(ctx context.Context, c *client, e tsdb.Entity, slot, kind int) (known bool) {
+	v := d.value(c)
+	p := tsdb.Point[T]{Entity: e, Time: timeOf(slot), Value: d.of(v)}
+	o := op{action: d.write, slot: slot, value: v}
+	var err error
+	switch {
+	case kind < 40:
+		ctx, call := c.begin(ctx, "Put")
+		err = d.repo(c).Put(ctx, e, p.Time, p.Value)
+		d.wrote(c, call, e, o, err)
+	case kind < 50:
+		ctx, call := c.begin(ctx, "Enqueue")
+		outs, _ := d.repo(c).Via(c.node.writer).EnqueueMany(ctx, []tsdb.Point[T]{p}) // the outcome has the error
+		err = errorOf(outs[0])
+		for range outs[0].Attempts { // the writer sends without the call's context
+			call.sent.write("#" + escape.Replace(e.String()) + "#")
+		}
+		d.wrote(c, call, e, o, err)
+	case kind < 70 && d.absent:
+		ctx, call := c.begin(ctx, "PutIfAbsent")
+		var stored bool
+		stored, err = d.repo(c).PutIfAbsent(ctx, e, p.Time, p.Value)
+		o.action = insert
+		if err == nil && !stored {
+			call.refused(d.rows(c, e), o)
+		} else {
+			call.wrote(d.rows(c, e), o, err)
+		}
+		if errors.Is(err, tsdb.ErrUnknown) {
+			return false // another write may have replaced its own
+		}
+	case kind < 70:
+		d.putMany(ctx, c, p, o)
+	case kind < 85:
+		ctx, call := c.begin(ctx, "Delete")
+		err = d.repo(c).Delete(ctx, e, p.Time)
+		call.wrote(d.rows(c, e), op{action: remove, slot: slot}, err)
+	default:
+		to := min(slot+1+c.rnd.IntN(2), slots-1)
+		ctx, call := c.begin(ctx, "DeleteRange")
+		_, err = d.repo(c).DeleteRange(ctx, e, tsdb.Between(timeOf(slot), timeOf(to)).ClosedEnd())
+		for i := slot; i <= to; i++ {
+			call.wrote(d.rows(c, e), op{action: remove, slot: i}, err)
+		}
+	}
+	if err == nil {
+		c.node.acked.Store(d.part(c, e), c.tick())
+	}
+	c.explain(err, tsdb.ErrExists)
+	return err == nil || errors.Is(err, tsdb.ErrRejected)
+}
+
+// wrote records the result of a Put. In a dataset in which the first write wins it may say that there is another value.
+func (d *points[T]) wrote(c *client, call *call, e tsdb.Entity, o op, err error) {
+	if errors.Is(err, tsdb.ErrExists) {
+		call.refused(d.rows(c, e), o)
+		return
+	}
+	call.wrote(d.rows(c, e), o, err)
+}
+
+func errorOf(o tsdb.Outcome) error {
+	if o.State == tsdb.Stored {
+		return nil
+	}
+	return &tsdb.WriteError{Outcome: o}
+}
+
+// putMany writes a point of each entity.
+func (d *points[T]) putMany(ctx context.Context, c *client, p tsdb.Point[T], o op) {
+	var batch []tsdb.Point[T]
+	var ops []op
+	for i := range numEntities {
+		p.Entity, o.value = entityAt(i), d.value(c)
+		p.Value = d.of(o.value)
+		batch, ops = append(batch, p), append(ops, o)
+	}
+	ctx, call := c.begin(ctx, "PutMany")
+	outs, _ := d.repo(c).PutMany(ctx, batch) // the outcomes have the errors
+	for i, out := range outs {
+		err := errorOf(out)
+		d.wrote(c, call, batch[i].Entity, ops[i], err)
+		c.explain(err, tsdb.ErrExists)
+	}
+}
+
+// read makes a call that reads.
+func (d *points[T]) read(ctx context.Context, c *client, e tsdb.Entity, slot int) {
+	repo, at := d.repo(c), timeOf(slot)
+	single := func(what string, from int, f func(context.Context) (tsdb.Point[T], error)) {
+		ctx, call := c.begin(ctx, what)
+		p, err := f(ctx)
+		if seen, ok := d.newest(c, from, []tsdb.Point[T]{p}, 1, err); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	}
+	order := []tsdb.Order{tsdb.NewestFirst, tsdb.OldestFirst}[c.rnd.IntN(2)]
+	to := min(slot+c.rnd.IntN(slots), slots-1)
+	in := tsdb.Between(at, timeOf(to)).ClosedEnd()
+	switch c.rnd.IntN(14) {
+	case 0:
+		ctx, call := c.begin(ctx, "Get")
+		p, err := repo.Get(ctx, e, at, c.hedge())
+		if seen, ok := d.window(c, slot, slot, []tsdb.Point[T]{p}, err); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	case 1, 2:
+		single("Latest", slots-1, func(ctx context.Context) (tsdb.Point[T], error) { return repo.Latest(ctx, e, c.hedge()) })
+	case 3:
+		single("AsOf", slot, func(ctx context.Context) (tsdb.Point[T], error) { return repo.AsOf(ctx, e, at) })
+	case 4:
+		ctx, call := c.begin(ctx, "LatestN")
+		n := 1 + c.rnd.IntN(slots)
+		newest, err := repo.LatestN(ctx, e, n)
+		if seen, ok := d.newest(c, slots-1, newest, n, err); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	case 5, 6:
+		ctx, call := c.begin(ctx, "Range")
+		found, err := collect(repo.Range(ctx, e, in, order))
+		if seen, ok := d.window(c, slot, to, found, err); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	case 7:
+		d.pages(ctx, c, e, in, slot, to, order)
+	case 8, 9:
+		d.many(ctx, c)
+	case 10:
+		d.cached(ctx, c, e)
+	case 11:
+		d.under(ctx, c, "LatestUnder", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
+			return collect(repo.LatestUnder(ctx, p))
+		})
+	case 12:
+		d.under(ctx, c, "PageUnder", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) (all []tsdb.Point[T], err error) {
+			return pagesOf(func(next string) (tsdb.Page[T], error) { return repo.PageUnder(ctx, p, 2, next) })
+		})
+	case 13:
+		read := under.Range[T]
+		if c.rnd.IntN(2) == 0 {
+			read = under.Merged[T]
+		}
+		d.under(ctx, c, "under.Range", slots-1, slots, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
+			return collect(read(ctx, repo, p, tsdb.AllTime()))
+		})
+	}
+}
+
+func collect[V any](seq iter.Seq2[V, error]) (all []V, err error) {
+	for v, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// pagesOf reads all pages.
+func pagesOf[T any](page func(next string) (tsdb.Page[T], error)) (all []tsdb.Point[T], err error) {
+	for next := ""; ; {
+		p, err := page(next)
+		if err != nil {
+			return nil, err
+		}
+		if all, next = append(all, p.Points...), p.Next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// window returns what a read of the slots from one to another has seen. It reports false if the read has failed.
+func (d *points[T]) window(c *client, from, to int, found []tsdb.Point[T], err error) (seen sights, ok bool) {
+	switch {
+	case errors.Is(err, tsdb.ErrNotFound):
+		found = nil
+	case err != nil:
+		c.explain(err)
+		return seen, false
+	}
+	for i := from; i <= to; i++ {
+		seen[i].is = absent
+	}
+	for _, p := range found {
+		i := slotOf(p.Time)
+		if i < from || i > to || seen[i].is == equal {
+			c.fail("%s of %s returns %v, which is twice or outside of slots %d to %d", d.Name(), p.Entity, p, from, to)
+			return seen, false
+		}
+		seen[i] = sight{equal, d.cell(p.Value)}
+	}
+	return seen, true
+}
+
+// newest returns what a read of the n newest points, up to a slot, has seen.
+func (d *points[T]) newest(c *client, from int, found []tsdb.Point[T], n int, err error) (seen sights, ok bool) {
+	oldest := 0
+	if err == nil && len(found) == n {
+		oldest = slotOf(found[n-1].Time)
+	}
+	return d.window(c, oldest, from, found, err)
+}
+
+// pages reads an interval page by page. Each page sees the slots behind the page before.
+func (d *points[T]) pages(ctx context.Context, c *client, e tsdb.Entity, in tsdb.Interval, from, to int, order tsdb.Order) {
+	for next := ""; ; {
+		ctx, call := c.begin(ctx, "Page")
+		page, err := d.repo(c).Page(ctx, e, in, 2, next, order)
+		first, last := from, to
+		if n := len(page.Points); err == nil && page.Next != "" && n > 0 {
+			end := slotOf(page.Points[n-1].Time)
+			if order == tsdb.NewestFirst {
+				first, to = end, end-1
+			} else {
+				last, from = end, end+1
+			}
+		}
+		seen, ok := d.window(c, first, last, page.Points, err)
+		if ok {
+			call.saw(d.part(c, e), seen)
+		}
+		if next = page.Next; !ok || next == "" {
+			return
+		}
+	}
+}
+
+// many reads the newest points of all entities.
+func (d *points[T]) many(ctx context.Context, c *client) {
+	var all []tsdb.Entity
+	for i := range numEntities {
+		all = append(all, entityAt(i))
+	}
+	ctx, call := c.begin(ctx, "LatestMany")
+	found, err := d.repo(c).LatestMany(ctx, all, c.hedge())
+	c.explain(err)
+	for i, f := range found {
+		if seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{f.Point}, 1, f.Err); ok {
+			call.saw(d.heads(c, all[i]), seen)
+		}
+	}
+}
+
+// staleness is how old an answer of the cache may be.
+const staleness = 200 * time.Millisecond
+
+// cached reads through the last-value cache. If two clients write at the same time, the cache may keep the other value. So only
+// entities with one writer are read.
+func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
+	if !d.head {
+		return
+	}
+	own := c.node.lastAcked(d.part(c, e)) // what this store has written counts at once
+	ctx, call := c.begin(ctx, "Latest from the cache")
+	p, err := d.repo(c).Latest(ctx, e, tsdb.MaxStale(staleness))
+	if seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{p}, 1, err); ok {
+		call.sawSince(d.part(c, e), seen, max(own, c.orderBefore(call.at.Add(-staleness))))
+	}
+}
+
+// under reads the n newest points of each entity below a prefix.
+func (d *points[T]) under(ctx context.Context, c *client, what string, from, n int, read func(context.Context, tsdb.Prefix) ([]tsdb.Point[T], error)) {
+	site := c.rnd.IntN(sites)
+	ctx, call := c.begin(ctx, what)
+	all, err := read(ctx, tsdb.NewPrefix(siteNames[site]))
+	if err != nil {
+		c.explain(err)
+		return
+	}
+	for _, e := range entitiesOf(site) {
+		found := slices.DeleteFunc(slices.Clone(all), func(p tsdb.Point[T]) bool { return p.Entity != e })
+		if seen, ok := d.newest(c, from, found, n, nil); ok {
+			p := d.part(c, e)
+			if n == 1 {
+				p = d.heads(c, e)
+			}
+			call.saw(p, seen)
+		}
+	}
+}
+
+func (d *points[T]) put(ctx context.Context, s *tsdb.Store, id tenant.ID, e tsdb.Entity, slot int) error {
+	return d.For(s, id).Put(ctx, e, timeOf(slot), d.of(cell{1}))
+}
+
+// readAll reads each point of each entity, when nothing is written any more.
+func (d *points[T]) readAll(ctx context.Context, c *client) error {
+	c.node = c.nodes[0]
+	for i := range numEntities {
+		e := entityAt(i)
+		ctx, call := c.begin(ctx, "Range at the end")
+		found, err := collect(d.repo(c).Range(ctx, e, tsdb.AllTime()))
+		if err != nil {
+			return err
+		}
+		if seen, ok := d.window(c, 0, slots-1, found, nil); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	}
+	d.many(ctx, c)
+	return ctx.Err()
+}
+
+// sawAll records that a call has seen all that another store holds.
+func (d *points[T]) sawAll(c *client, call *call, in *tsdb.Store) {
+	for i := range numEntities {
+		e := entityAt(i)
+		found, err := collect(d.For(in, c.tenant).Range(c.t.Context(), e, tsdb.AllTime()))
+		c.must(err)
+		if seen, ok := d.window(c, 0, slots-1, found, nil); ok {
+			call.saw(d.part(c, e), seen)
+		}
+	}
+}
