@@ -3,6 +3,7 @@ package tsdb
 import (
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -45,7 +46,7 @@ func (in Interval) ClosedEnd() Interval {
 // Check returns an error that matches ErrInvalid if the interval ends before it starts.
 func (in Interval) Check() error {
 	if in.hasFrom && in.hasTo && in.to.Before(in.from) {
-		return invalid.New(ErrInvalid, "interval", in.from.Format(time.RFC3339Nano)+" to "+in.to.Format(time.RFC3339Nano), "an end that is not before its start")
+		return invalid.New(ErrInvalid, "interval", instant.Text(in.from)+" to "+instant.Text(in.to), "an end that is not before its start")
 	}
 	return nil
 }

@@ -1,21 +1,46 @@
 package tsdb
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // Point is one value of one entity at one time. Reads return Time in UTC, truncated to the schema's precision.
 //
 // Its JSON is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with "id" if it has one. The value's JSON
-// is that of T. Unmarshalling leaves missing fields as they are.
+// is that of T. Unmarshalling leaves missing fields as they are. Writes refuse times after the year 9999; a point that was
+// stored before they did has a time like "+058803-02-28T01:02:03Z" in JSON.
+//
+// A struct that embeds a Point has the Point's JSON and none for its other fields, unless it has methods of its own.
 type Point[T any] struct {
-	Entity Entity    `json:"entity"`
-	Time   time.Time `json:"time"`
-	ID     string    `json:"id,omitempty"` // empty without Identity
-	Value  T         `json:"value"`
+	Entity Entity
+	Time   time.Time
+	ID     string // empty without Identity
+	Value  T
+}
+
+type pointJSON[T any] struct {
+	Entity Entity       `json:"entity"`
+	Time   instant.Time `json:"time"`
+	ID     string       `json:"id,omitempty"`
+	Value  T            `json:"value"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Point[T]) MarshalJSON() ([]byte, error) {
+	return json.Marshal(pointJSON[T]{p.Entity, instant.Time{Time: p.Time}, p.ID, p.Value})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Point[T]) UnmarshalJSON(data []byte) error {
+	from := pointJSON[T]{p.Entity, instant.Time{Time: p.Time}, p.ID, p.Value}
+	err := json.Unmarshal(data, &from)
+	*p = Point[T]{from.Entity, from.Time.Time, from.ID, from.Value}
+	return err
 }
 
 // PointError is the error of one stored point that does not decode: its payload is corrupt (codec.ErrCorrupt) or in a format
@@ -35,7 +60,7 @@ func (e *PointError) Error() string {
 	if e.ID != "" {
 		id = " with ID " + e.ID
 	}
-	return fmt.Sprintf("tsdb: point of %s at %s%s: %v", e.Entity, e.Time.Format(time.RFC3339Nano), id, e.Err)
+	return fmt.Sprintf("tsdb: point of %s at %s%s: %v", e.Entity, instant.Text(e.Time), id, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -26,9 +26,9 @@ type Precision uint8
 const (
 	// Nanoseconds, the default, hold times up to 2262-04-11.
 	Nanoseconds Precision = Precision(rowkey.Nanoseconds)
-	// Microseconds hold times up to the year 294247.
+	// Microseconds hold times up to the end of the year 9999.
 	Microseconds Precision = Precision(rowkey.Microseconds)
-	// Milliseconds hold times up to the year 294247. Schemas with heads, and tables shared with other programs, use them.
+	// Milliseconds hold times up to the end of the year 9999. Schemas with heads, and tables shared with other programs, use them.
 	Milliseconds Precision = Precision(rowkey.Milliseconds)
 )
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -155,7 +156,7 @@ func (f timeFormat) parse(s string, p rowkey.Precision) (units int64, problem st
 		if err != nil || f.text(t) != s {
 			return 0, "want RFC 3339 in UTC with Z, and always the same number of digits"
 		}
-		units, err := p.Units(t)
+		units, err := p.WrittenUnits(t)
 		if err != nil {
 			return 0, "want 1970 or later, and a time that " + p.String() + " can hold"
 		}
@@ -203,8 +204,8 @@ func (f timeFormat) units(n uint64, p rowkey.Precision) (units int64, problem st
 			n = math.MaxUint64
 		}
 	}
-	if n > uint64(p.Max()) {
-		return 0, "later than the precision " + p.String() + " can hold"
+	if n > uint64(p.MaxWritten()) {
+		return 0, "later than " + instant.Text(p.Time(p.MaxWritten())) + ", the last time of the precision " + p.String()
 	}
 	return int64(n), ""
 }
@@ -214,7 +215,7 @@ func (f timeFormat) text(t time.Time) string {
 	digits, ok := fraction(f.width)
 	switch {
 	case !ok:
-		return t.UTC().Format(time.RFC3339Nano)
+		return instant.Text(t.UTC())
 	case digits == 0:
 		return t.UTC().Format("2006-01-02T15:04:05Z")
 	}
@@ -224,9 +225,6 @@ func (f timeFormat) text(t time.Time) string {
 // ordered reports whether keys sort by time: all texts have one width.
 func (f timeFormat) ordered() bool { return f.width > 0 }
 
-// lastYear is the end of what RFC 3339 can spell.
-var lastYear = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
-
 // bounds returns the least and the greatest text of the times from oldest to newest, in units of p. It returns false if there are none.
 func (f timeFormat) bounds(oldest, newest int64, p rowkey.Precision) (least, greatest string, ok bool) {
 	if f.encoding == rfc3339Time {
@@ -235,8 +233,8 @@ func (f timeFormat) bounds(oldest, newest int64, p rowkey.Precision) (least, gre
 			step /= 10
 		}
 		from, to := p.Time(oldest), p.Time(newest)
-		if to.After(lastYear) {
-			to = lastYear
+		if to.After(instant.Last) {
+			to = instant.Last
 		}
 		if down := from.Truncate(step); down.Before(from) {
 			from = down.Add(step)

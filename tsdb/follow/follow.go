@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/follow"
@@ -53,7 +54,7 @@ const (
 func (o Options) resolve() (Options, error) {
 	o.Lateness, o.Interval = cmp.Or(o.Lateness, defaultLateness), cmp.Or(o.Interval, defaultInterval)
 	if o.After != "" && !o.Since.IsZero() {
-		return o, invalid.New(ErrInvalid, "Since", o.Since.UTC().Format(time.RFC3339Nano), "the zero time: After says where to continue")
+		return o, invalid.New(ErrInvalid, "Since", instant.Text(o.Since.UTC()), "the zero time: After says where to continue")
 	}
 	return o, cmp.Or(
 		invalid.Range(ErrInvalid, "Lateness", o.Lateness, 1, mostLateness, "up to 24h, or 0 for 1m"),
@@ -74,7 +75,7 @@ type MissedError struct {
 func (e *MissedError) Error() string {
 	e = invalid.OrZero(e)
 	return fmt.Sprintf("follow: %d late points from %s to %s were dropped because the loop is too slow",
-		e.Points, e.Oldest.Format(time.RFC3339Nano), e.Newest.Format(time.RFC3339Nano))
+		e.Points, instant.Text(e.Oldest), instant.Text(e.Newest))
 }
 
 // Follower delivers the new points of an entity or of a prefix. Entity and Under return one; Close ends it. Cursor and Close can be

@@ -93,7 +93,7 @@ func (v *View) Put(ctx context.Context, p Point) error {
 	err := v.check()
 	var units int64
 	if err == nil {
-		units, err = v.unit.Units(p.Time)
+		units, err = v.unit.WrittenUnits(p.Time)
 	}
 	if err != nil {
 		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}

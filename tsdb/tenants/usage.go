@@ -3,11 +3,13 @@ package tenants
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -49,6 +51,29 @@ type DatasetUsage struct {
 	// Newest and Oldest are times of points; zero if there are none.
 	Newest time.Time `json:"newest,omitzero"`
 	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// plainUsage is a DatasetUsage without methods.
+type plainUsage DatasetUsage
+
+type usageJSON struct {
+	plainUsage
+	Newest instant.Time `json:"newest,omitzero"`
+	Oldest instant.Time `json:"oldest,omitzero"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (u DatasetUsage) MarshalJSON() ([]byte, error) {
+	return json.Marshal(usageJSON{plainUsage(u), instant.Time{Time: u.Newest}, instant.Time{Time: u.Oldest}})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *DatasetUsage) UnmarshalJSON(data []byte) error {
+	from := usageJSON{plainUsage(*u), instant.Time{Time: u.Newest}, instant.Time{Time: u.Oldest}}
+	err := json.Unmarshal(data, &from)
+	*u = DatasetUsage(from.plainUsage)
+	u.Newest, u.Oldest = from.Newest.Time, from.Oldest.Time
+	return err
 }
 
 // UsageOptions configure a count. The zero value estimates the bytes.

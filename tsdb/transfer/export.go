@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -165,7 +166,7 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 	}
 	t = t.UTC()
 	if t.Year() < 0 || t.Year() > 9999 {
-		return nil, invalid.New(ErrInvalid, "Interval", t.Format(time.RFC3339), "ends in the years 0 to 9999")
+		return nil, invalid.New(ErrInvalid, "Interval", instant.Text(t), "ends in the years 0 to 9999")
 	}
 	return &t, nil
 }

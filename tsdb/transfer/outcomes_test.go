@@ -3,9 +3,12 @@ package transfer_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -220,5 +223,28 @@ func TestRefusedArguments(t *testing.T) {
 	must(t, store.Close())
 	if _, err := transfer.Import(t.Context(), store, acme, new(bytes.Buffer), transfer.ImportOptions{}); !errors.Is(err, tsdb.ErrClosed) {
 		t.Errorf("Import into a closed store: %v", err)
+	}
+}
+
+// TestPointsAfterTheYear9999: an export has points that writes refuse now. An import counts them as refused and stores the others.
+func TestPointsAfterTheYear9999(t *testing.T) {
+	store, _, table := tsdbtest.OpenTable(t, clock, floats)
+	must(t, floats.For(store, acme).Put(t.Context(), tsdb.NewEntity("a"), noon, 1))
+	far := time.Date(58803, 2, 28, 1, 2, 3, 4000, time.UTC)
+	m := bigtable.NewMutation()
+	m.Set("keep", "p:f64", bigtable.Timestamp(far.UnixMilli()*1000), make([]byte, 8))
+	must(t, table.Apply(t.Context(), fmt.Sprintf("acme#floats#a#%019d", (1<<63-1)-far.UnixMicro()), m))
+	file, exported := export(t, store, acme, transfer.ExportOptions{})
+	if exported.Points != 2 || !strings.Contains(string(file), fmt.Sprintf(`"units":%d`, far.UnixMicro())) {
+		t.Errorf("exported %+v:\n%s\nwant both points", exported, file)
+	}
+	if checked, err := transfer.Check(t.Context(), bytes.NewReader(file), nil); err != nil || checked.Points != 2 {
+		t.Errorf("Check = %+v, %v; want 2 points", checked, err)
+	}
+	to, _ := tsdbtest.Open(t, clock, floats)
+	var refused error
+	got, err := transfer.Import(t.Context(), to, acme, bytes.NewReader(file), transfer.ImportOptions{Refused: func(err error) { refused = err }})
+	if err != nil || got.Stored != 1 || got.Refused != 1 || !strings.Contains(fmt.Sprint(refused), "time is +058803-02-28T01:02:03.000004Z; want 1970-01-01T00:00:00Z to 9999-12-31") {
+		t.Errorf("Import = %+v, %v, and refuses a point with %v; want 1 stored and 1 refused", got, err, refused)
 	}
 }

@@ -79,7 +79,7 @@ func fill(t *testing.T, store *tsdb.Store, id tenant.ID, n int) (points int64) {
 	}
 	must(t, texts.For(store, id).Put(ctx, tsdb.NewEntity("edge", "first"), noon.AddDate(0, 0, -29), ""))
 	must(t, older.For(store, id).Put(ctx, tsdb.NewEntity("edge", "old"), noon.AddDate(0, 0, -60), "older class"))
-	must(t, floats.For(store, id).Put(ctx, tsdb.NewEntity("edge"), time.Date(12026, 6, 1, 12, 0, 0, 1000, time.UTC), -1))
+	must(t, floats.For(store, id).Put(ctx, tsdb.NewEntity("edge"), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC), -1))
 	must(t, floats.For(store, id).Put(ctx, tsdb.NewEntity("edge"), time.Unix(0, 0), 0))
 	return points + 4
 }

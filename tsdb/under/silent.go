@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -19,6 +21,14 @@ type Silence struct {
 	Entity tsdb.Entity `json:"entity"`
 	// Last is the time of its newest visible point, in UTC.
 	Last time.Time `json:"last"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Silence) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Entity tsdb.Entity  `json:"entity"`
+		Last   instant.Time `json:"last"`
+	}{s.Entity, instant.Time{Time: s.Last}})
 }
 
 // Silent returns the entities under a prefix whose newest visible point is before a time, the one that has been silent for

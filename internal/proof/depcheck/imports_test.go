@@ -60,7 +60,7 @@ var imports = []rule{
 	},
 
 	{
-		who: "internal/store/rowkey", only: []string{"internal/invalid", "internal/ctxerr", "tenant"},
+		who: "internal/store/rowkey", only: []string{"internal/instant", "internal/invalid", "internal/ctxerr", "tenant"},
 		not: []string{"context", "net/...", "os", "cloud.google.com/go/...", "google.golang.org/..."}, direct: true,
 		why: "row keys are a pure function of tenant, dataset, path and time",
 	},

@@ -6,6 +6,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -13,7 +14,7 @@ import (
 // CheckArrival checks the time of a point before it is written, and returns the time in units of the schema's
 // precision.
 func (d *Dataset) CheckArrival(t, now time.Time) (int64, error) {
-	units, err := d.Precision.Units(t)
+	units, err := d.Precision.WrittenUnits(t)
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +49,7 @@ func (d *Dataset) CheckTime(t, now time.Time) error {
 	return nil
 }
 
-func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func Stamp(t time.Time) string { return instant.Text(t.UTC()) }
 
 // CheckKeys calls the schema's CheckKeys for each part of an entity's path, which has passed CheckPath.
 func (d *Dataset) CheckKeys(path string) error {

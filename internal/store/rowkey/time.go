@@ -1,12 +1,12 @@
 package rowkey
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -19,8 +19,8 @@ const ReverseLen = 19
 // Precision is the unit in which a dataset's keys count time since 1970. The zero value is nanoseconds.
 type Precision uint8
 
-// The precisions and the latest time that each can hold. Milliseconds end where a cell's timestamp, an int64 of
-// microseconds, ends too.
+// The precisions and the latest time that a key of each can hold. Milliseconds end where a cell's timestamp, an int64 of
+// microseconds, ends too. Writes are refused after the year 9999.
 const (
 	Nanoseconds  Precision = iota // up to 2262-04-11
 	Microseconds                  // up to the year 294247
@@ -76,7 +76,7 @@ func (p Precision) unit() int64 {
 	return 1
 }
 
-// Max returns the latest time that p can hold, in its units.
+// Max returns the latest time that a key can hold, in units of p.
 func (p Precision) Max() int64 {
 	if p == Milliseconds {
 		return math.MaxInt64 / 1000
@@ -84,12 +84,22 @@ func (p Precision) Max() int64 {
 	return maxUnits
 }
 
+// MaxWritten returns the latest time that is accepted on write, in units of p: the last one of the year 9999 that p can hold.
+func (p Precision) MaxWritten() int64 {
+	units, _ := p.AtOrBefore(instant.Last)
+	return units
+}
+
 // Units returns t in units of p, rounded down. Its error wraps ErrInvalid for a time before 1970 or after Max.
-func (p Precision) Units(t time.Time) (int64, error) {
+func (p Precision) Units(t time.Time) (int64, error) { return p.upTo(p.Max(), t) }
+
+// WrittenUnits is Units for a point that is to be written: times after MaxWritten are refused, too.
+func (p Precision) WrittenUnits(t time.Time) (int64, error) { return p.upTo(p.MaxWritten(), t) }
+
+func (p Precision) upTo(last int64, t time.Time) (int64, error) {
 	units, side := p.floor(t)
-	if side != 0 {
-		return 0, invalid.New(ErrInvalid, "time", t.UTC().Format(time.RFC3339Nano),
-			fmt.Sprintf("%s to %s", p.Time(0).Format(time.RFC3339), p.Time(p.Max()).Format("2006-01-02T15:04:05.999999999Z07:00")))
+	if side != 0 || units > last {
+		return 0, invalid.New(ErrInvalid, "time", instant.Text(t.UTC()), instant.Text(p.Time(0))+" to "+instant.Text(p.Time(last)))
 	}
 	return units, nil
 }
