@@ -35,6 +35,7 @@
 package chart
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -43,6 +44,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -62,6 +64,16 @@ type Sample struct {
 	Approx bool `json:"approx,omitempty"`
 }
 
+// MarshalJSON implements json.Marshaler.
+func (s Sample) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Time   instant.Time `json:"time"`
+		Value  float64      `json:"value"`
+		Break  bool         `json:"break,omitempty"`
+		Approx bool         `json:"approx,omitempty"`
+	}{instant.Time{Time: s.Time}, s.Value, s.Break, s.Approx})
+}
+
 // Options describe the chart that a line is drawn on.
 type Options struct {
 	// Columns is the width of the chart in pixels: 1 to MaxColumns. It is required.
@@ -73,9 +85,10 @@ type Options struct {
 
 // columns divides an interval into columns of equal width.
 type columns struct {
-	start time.Time
-	width uint64 // of the interval, in nanoseconds
-	n     int
+	start, end time.Time
+	unit       uint64 // of width, in nanoseconds: 1, or 1000 for an interval of centuries
+	width      uint64 // of the interval
+	n          int
 }
 
 func newColumns(in tsdb.Interval, o Options) (columns, error) {
@@ -93,20 +106,39 @@ func newColumns(in tsdb.Interval, o Options) (columns, error) {
 	if !hasStart || !hasEnd {
 		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", "open", "an interval with a start and an end")
 	}
-	width := end.Sub(start)
-	if width == math.MaxInt64 {
-		return columns{}, invalid.New(tsdb.ErrInvalid, "interval", start.Format(time.RFC3339)+" to "+end.Format(time.RFC3339), "at most 292 years")
+	c := columns{start: start, end: end, unit: 1, n: o.Columns}
+	if end.Sub(start) == math.MaxInt64 {
+		c.unit = 1000
 	}
-	return columns{start, uint64(width), o.Columns}, nil
+	c.width = c.since(end)
+	return c, nil
+}
+
+// since returns the units from the start of the interval to a time in it, or to its end.
+func (c columns) since(t time.Time) uint64 {
+	seconds, nanos := instant.Between(c.start, t)
+	return uint64(seconds)*(1e9/c.unit) + uint64(nanos)/c.unit
+}
+
+// at returns the time that many units after the start.
+func (c columns) at(units uint64) time.Time {
+	perSecond := 1e9 / c.unit
+	return time.Unix(c.start.Unix()+int64(units/perSecond), int64(c.start.Nanosecond())+int64(units%perSecond*c.unit))
+}
+
+// elapsed returns the nanoseconds from one time to another.
+func elapsed(from, to time.Time) float64 {
+	seconds, nanos := instant.Between(from, to)
+	return float64(seconds)*1e9 + float64(nanos)
 }
 
 // of returns the part in which t lies if each column is divided into parts, and false outside of the interval.
 func (c columns) of(t time.Time, parts int) (int, bool) {
-	d := t.Sub(c.start)
-	if d < 0 || uint64(d) >= c.width {
+	if t.Before(c.start) || !t.Before(c.end) {
 		return 0, false
 	}
-	hi, lo := bits.Mul64(uint64(d), uint64(c.n*parts))
+	d := min(c.since(t), c.width-1) // in microseconds, the end may be rounded down to t
+	hi, lo := bits.Mul64(d, uint64(c.n*parts))
 	at, _ := bits.Div64(hi, lo, c.width) // less than the number of parts, as d is less than the width
 	return int(at), true
 }
@@ -135,7 +167,7 @@ func line[T any](
 		}
 		if some && p.Time.Before(last) {
 			return false, fmt.Errorf("chart: point at %s after one at %s, want the oldest first: %w",
-				p.Time.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano), window.ErrOrder)
+				instant.Text(p.Time), instant.Text(last), window.ErrOrder)
 		}
 		some, last = true, p.Time
 		s, ok := of(p)
@@ -162,5 +194,5 @@ func samplesOf[T any](of func(T) (float64, bool)) func(tsdb.Point[T]) (Sample, b
 
 // outside is the error of a point that the interval does not hold.
 func outside(t time.Time) error {
-	return invalid.New(tsdb.ErrInvalid, "point's time", t.Format(time.RFC3339Nano), "a time in the interval")
+	return invalid.New(tsdb.ErrInvalid, "point's time", instant.Text(t), "a time in the interval")
 }

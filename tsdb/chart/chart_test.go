@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -292,7 +293,6 @@ func TestRefused(t *testing.T) {
 			{"no start", m(one, tsdb.Until(noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
 			{"no end", m(one, tsdb.Since(noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
 			{"ends mixed up", m(one, tsdb.Between(noon.Add(1), noon), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
-			{"300 years", m(one, tsdb.Between(noon, noon.AddDate(300, 0, 0)), number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
 			{"no points", m(nil, hour, number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
 			{"no function", m(one, hour, nil, chart.Options{Columns: 1}), tsdb.ErrInvalid},
 			{"before the interval", m(sequence([]point{{Time: noon.Add(-1)}}), hour, number, chart.Options{Columns: 1}), tsdb.ErrInvalid},
@@ -393,4 +393,57 @@ func ExampleM4() {
 	// 04:39:00 99 false <nil>
 	// 04:40:00 0 false <nil>
 	// 11:59:00 39 false <nil>
+}
+
+// TestCenturies: an interval may be longer than the 292 years of a time.Duration.
+func TestCenturies(t *testing.T) {
+	from := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, years := range []int{330, 56833, 292000} {
+		to := from.AddDate(years, 0, 0)
+		in := tsdb.Between(from, to)
+		const n = 1000
+		var points []tsdb.Point[float64]
+		for i := range n {
+			seconds := (to.Unix() - from.Unix()) / n * int64(i)
+			points = append(points, tsdb.Point[float64]{Time: time.Unix(from.Unix()+seconds, 0).UTC(), Value: float64(i % 100)})
+		}
+		points = append(points, tsdb.Point[float64]{Time: to.Add(-1), Value: 50})
+		each := func(yield func(tsdb.Point[float64], error) bool) {
+			for _, p := range points {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+		number := func(v float64) (float64, bool) { return v, true }
+		opts := chart.Options{Columns: 10}
+		var drawn []chart.Sample
+		for s, err := range chart.M4(each, in, number, opts) {
+			if err != nil {
+				t.Fatalf("a line of %d years: %v", years, err)
+			}
+			drawn = append(drawn, s)
+		}
+		if len(drawn) < 20 || len(drawn) > 40 || !drawn[len(drawn)-1].Time.Equal(to.Add(-1)) {
+			t.Errorf("a line of %d years has %d samples; want 2 to 4 for each of 10 columns, and the last point", years, len(drawn))
+		}
+		if out, err := json.Marshal(drawn); err != nil {
+			t.Errorf("the JSON of a line of %d years: %v, %.100s", years, err, out)
+		}
+		columns := 0
+		for _, err := range chart.LTTB(each, in, number, opts) {
+			if err != nil {
+				t.Fatalf("a line of %d years: %v", years, err)
+			}
+			columns++
+		}
+		if columns < 10 || columns > 11 {
+			t.Errorf("an LTTB of %d years has %d samples, want one for each of 10 columns and the last", years, columns)
+		}
+		for s, err := range chart.M4(each, tsdb.Between(from, to.Add(-time.Hour)), number, opts) {
+			if err != nil && !errors.Is(err, tsdb.ErrInvalid) {
+				t.Errorf("a point after the interval: %v, %v", s, err)
+			}
+		}
+	}
 }

@@ -40,7 +40,7 @@ func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of 
 					return false, nil
 				}
 			}
-			l.filling.add(s, s.Time.Sub(l.start), quarter%quarters)
+			l.filling.add(s, elapsed(l.start, s.Time), quarter%quarters)
 			return true, nil
 		})
 		switch {
@@ -106,13 +106,13 @@ func (l *lttb) take(s Sample) bool {
 // best returns the candidate of pending that forms the largest triangle with the sample that was chosen before it and the mean
 // of filling.
 func (l *lttb) best() Sample {
-	x := float64(l.chosen.Time.Sub(l.start))
+	x := elapsed(l.start, l.chosen.Time)
 	y := l.chosen.Value
 	meanX, meanY := l.filling.elapsed/l.filling.points-x, l.filling.values/l.filling.points-y
 	var best Sample
 	largest := -1.0 // an area that is not a number is not larger
 	for _, c := range l.pending.candidates() {
-		area := math.Abs(meanX*(c.Value-y) - (float64(c.Time.Sub(l.start))-x)*meanY)
+		area := math.Abs(meanX*(c.Value-y) - (elapsed(l.start, c.Time)-x)*meanY)
 		if largest < 0 || area > largest {
 			best, largest = c, max(area, 0)
 		}
@@ -131,10 +131,10 @@ type lttbColumn struct {
 	has             [quarters]bool
 }
 
-func (c *lttbColumn) add(s Sample, elapsed time.Duration, quarter int) {
+func (c *lttbColumn) add(s Sample, elapsed float64, quarter int) {
 	c.last = s
 	c.points++
-	c.elapsed += float64(elapsed)
+	c.elapsed += elapsed
 	c.values += s.Value
 	if q := &c.quarter[quarter]; c.has[quarter] {
 		q.add(s)

@@ -124,7 +124,7 @@ func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns
 	if err != nil {
 		return err
 	}
-	end := cols.start.Add(time.Duration(cols.width))
+	end := cols.end
 	now := repo.Clock()
 	var reach time.Time // how far back the chosen rollup goes
 	var widest time.Duration
@@ -134,7 +134,7 @@ func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns
 			continue
 		}
 		measure, width := line4(r.Measures, m), inside.WidestBucket(def)
-		if measure < 0 || width == 0 || uint64(width) > cols.width/uint64(cols.n) || opts.MaxGap > 0 && width > opts.MaxGap {
+		if measure < 0 || width == 0 || uint64(width) > cols.width/uint64(cols.n)*cols.unit || opts.MaxGap > 0 && width > opts.MaxGap {
 			continue
 		}
 		from := cols.start
@@ -176,7 +176,7 @@ func (c columns) begin(g window.Grid, from, to time.Time) bool {
 		if rest > 0 {
 			at++
 		}
-		t := c.start.Add(time.Duration(at))
+		t := c.at(at)
 		if t.After(from) && t.Before(to) && !g.Start(t).Equal(t) {
 			return false
 		}

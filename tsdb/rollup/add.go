@@ -10,8 +10,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -119,6 +121,9 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 		return placed{}, err
 	}
 	now := in.Clock()
+	if _, err := rowkey.Milliseconds.WrittenUnits(t); err != nil {
+		return placed{}, err
+	}
 	if err := in.D.CheckTime(t, now); err != nil {
 		return placed{}, err
 	}
@@ -153,7 +158,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 	return placed{in: in, key: key, path: path, event: event}, nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func stamp(t time.Time) string { return instant.Text(t.UTC()) }
 
 // outcome converts o to the public type.
 func outcome(in inside.Repository, o bt.Outcome) tsdb.Outcome {

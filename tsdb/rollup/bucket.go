@@ -242,7 +242,7 @@ func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) wind
 		out.Overflow = m.mayOverflow(s.resets + 1)
 	}
 	if has(window.Integral) {
-		out.Integral, out.Covered = math.Float64frombits(uint64(s.area))/unit, time.Duration(s.covered)
+		out.Integral, out.Covered = math.Float64frombits(uint64(s.area))/unit, window.NewSpan(time.Duration(s.covered))
 	}
 	return out
 }

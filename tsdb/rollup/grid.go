@@ -2,9 +2,11 @@ package rollup
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -14,7 +16,12 @@ import (
 var sample = time.Date(2024, 1, 3, 12, 0, 0, 0, time.UTC)
 
 // width is how long a bucket usually is.
-func (r *Rollup[T]) width() time.Duration { return r.grid.Next(sample).Sub(r.grid.Start(sample)) }
+func (r *Rollup[T]) width() time.Duration { return widthOf(r.grid) }
+
+func widthOf(g window.Grid) time.Duration { return g.Next(sample).Sub(g.Start(sample)) }
+
+// tooWide is a width from 292 years on, at which the times of a bucket's numbers overflow: they count nanoseconds from its start.
+const tooWide = time.Duration(math.MaxInt64)
 
 // resolve replaces zero options by defaults and checks the options.
 func (r *Rollup[T]) resolve() error {
@@ -22,13 +29,16 @@ func (r *Rollup[T]) resolve() error {
 	if r.width() < time.Second {
 		return invalid.New(ErrInvalid, "width", r.width().String(), "at least 1s")
 	}
+	if r.width() == tooWide {
+		return invalid.New(ErrInvalid, "width", r.grid.String(), "less than 292 years")
+	}
 	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
 		named, err := time.LoadLocation(zone.String())
 		if err != nil || zone == time.Local || zone.String() == "" {
 			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "a zone name that time.LoadLocation knows, so that other programs find it")
 		}
 		if at, ok := sameClock(zone, named); !ok {
-			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+at.In(zone).Format(time.RFC3339), "the zone that time.LoadLocation returns for this name, "+at.In(named).Format(time.RFC3339))
+			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+instant.Text(at.In(zone)), "the zone that time.LoadLocation returns for this name, "+instant.Text(at.In(named)))
 		}
 	}
 	if int(o.Mode) >= len(modeNames) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -47,7 +48,7 @@ func (r *Rollup[T]) follows(finer definition, kept []gc.Policy) error {
 	if finer != nil {
 		if at, ok := nested(finer.Grid(), r.grid); !ok {
 			return invalid.New(ErrInvalid, "From", invalid.Quote(finer.Name())+" of "+finer.Grid().String(),
-				"a grid with each bucket inside one bucket of "+r.grid.String()+"; one of these starts at "+at.UTC().Format(time.RFC3339))
+				"a grid with each bucket inside one bucket of "+r.grid.String()+"; one of these starts at "+instant.Text(at.UTC()))
 		}
 	}
 	return outlived(&r.entry, r.grid, kept)

@@ -129,7 +129,7 @@ const mostCompared = 5000
 // divides reports whether the interval, and each bucket of the grid in it, starts and ends where buckets of the rollup do.
 func (r *Rollup[T]) divides(a *asked) bool {
 	begins := func(t time.Time) bool { return r.grid.Start(t).Equal(t) }
-	if !begins(a.start) || !begins(a.end) {
+	if !begins(a.start) || !begins(a.end) || widthOf(a.grid) == tooWide && a.end.Sub(a.grid.Start(a.start)) == tooWide {
 		return false
 	}
 	at := a.start

@@ -106,7 +106,7 @@ func TestWindowsCarryStates(t *testing.T) {
 	in := tsdb.Between(start, start.Add(time.Hour))
 	open := window.Measure[int64]{Name: "open", Kind: window.State, Int: whole, Aggregates: window.Durations}
 	groups := collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{Gaps: window.Null}, open), tsdb.AllEntities(), 1, in))
-	if len(groups) != 1 || groups[0].Entities != 10 || groups[0].Buckets[0].Values[2].States.Time("1") != 5*time.Hour {
+	if len(groups) != 1 || groups[0].Entities != 10 || groups[0].Buckets[0].Values[2].States.Time("1") != window.NewSpan(5*time.Hour) {
 		t.Errorf("got %s, want five doors that were open for an hour each", asJSON(t, groups))
 	}
 	conn.Reset()

@@ -52,7 +52,7 @@ type accumulator struct {
 	increase   compensated
 	resets     int64
 	area       compensated
-	covered    time.Duration
+	covered    Span
 	exactSum   Decimal // of units
 	exactInc   Decimal
 	sketch     *Sketch
@@ -117,14 +117,10 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 	}
 	if r.Aggregates.any(Integral) && r.connected(older, newer) {
 		a.area.add(r.area(older, newer, older.t, newer.t))
-		a.covered += newer.t.Sub(older.t)
+		a.covered = a.covered.Add(spanOf(older.t, newer.t))
 	}
 	if r.Aggregates.any(Durations) {
-		lasted := newer.t.Sub(older.t)
-		if r.MaxGap > 0 {
-			lasted = min(lasted, r.MaxGap)
-		}
-		a.states.spend(older.state(), lasted)
+		a.states.spend(older.state(), spanOf(older.t, r.until(older.t, newer.t)))
 		a.states.enter(older.state(), newer.state())
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -302,7 +303,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 	}
 	if !r.open || t.Before(r.bucket.Start) || !t.Before(r.bucket.End) {
 		if !inCalendar(t) {
-			return invalid.New(ErrInvalid, "time of a point", stamp(t), "the years 1 to 9999")
+			return invalid.New(ErrInvalid, "time of a point", instant.Text(t), inYears)
 		}
 		if r.open && !yield(r.close(), nil) {
 			r.stopped = true
@@ -314,7 +315,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 		r.cut = r.frame.cut(&r.bucket)
 	}
 	if r.cut && !r.frame.Interval.Contains(t) {
-		return invalid.New(ErrInvalid, "time of a point", stamp(t), "a time in the interval")
+		return invalid.New(ErrInvalid, "time of a point", instant.Text(t), "a time in the interval")
 	}
 	r.last = t
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -70,9 +71,9 @@ func (s Sample[V]) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(struct {
-		Value V         `json:"value"`
-		Time  time.Time `json:"time"`
-	}{s.Value, s.Time})
+		Value V            `json:"value"`
+		Time  instant.Time `json:"time"`
+	}{s.Value, instant.Time{Time: s.Time}})
 }
 
 // Row holds the values of all series at one time. The caller may keep it.
@@ -80,6 +81,14 @@ type Row[V any] struct {
 	Time time.Time `json:"time"`
 	// Values has one sample for each series, in their order.
 	Values []Sample[V] `json:"values"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Row[V]) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Time   instant.Time `json:"time"`
+		Values []Sample[V]  `json:"values"`
+	}{instant.Time{Time: r.Time}, r.Values})
 }
 
 // AlignOptions configure [AlignToGrid] and [AlignToPoints]. The zero value means the documented defaults.

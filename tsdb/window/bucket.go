@@ -3,6 +3,8 @@ package window
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // Bucket holds the aggregates of the points in one span of time. The caller may keep it. In JSON it is an object, and
@@ -30,11 +32,11 @@ type Bucket struct {
 	Incomplete *Incomplete
 }
 
-// MarshalJSON implements json.Marshaler. It fails if Start or End is not in the years 0 to 9999.
+// MarshalJSON implements json.Marshaler.
 func (b Bucket) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Start      time.Time          `json:"start"`
-		End        time.Time          `json:"end"`
+		Start      instant.Time       `json:"start"`
+		End        instant.Time       `json:"end"`
 		Points     int64              `json:"points"`
 		Bad        int64              `json:"bad,omitempty"`
 		Entities   int64              `json:"entities,omitempty"`
@@ -42,7 +44,7 @@ func (b Bucket) MarshalJSON() ([]byte, error) {
 		Open       bool               `json:"open,omitempty"`
 		Values     map[string]Summary `json:"values"`
 		Incomplete *Incomplete        `json:"incomplete,omitempty"`
-	}{b.Start, b.End, b.Points, b.Bad, b.Entities, b.Partial, b.Open, byName(b.Values), b.Incomplete})
+	}{instant.Time{Time: b.Start}, instant.Time{Time: b.End}, b.Points, b.Bad, b.Entities, b.Partial, b.Open, byName(b.Values), b.Incomplete})
 }
 
 func byName(values []Summary) map[string]Summary {

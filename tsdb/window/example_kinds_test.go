@@ -171,3 +171,14 @@ func ExampleSummary_Quantile() {
 	// Sun  median 7.09 kW, p95 8.19 kW, at most 8.30 kW
 	// week median 4.09 kW, p95 7.53 kW
 }
+
+// A Span adds up the times of a whole fleet, which soon take longer than the 292 years of a time.Duration.
+func ExampleSpan() {
+	driven := window.Span{}
+	for range 500 { // vehicles
+		driven = driven.Add(window.NewSpan(8000 * time.Hour))
+	}
+	_, short := driven.Duration()
+	fmt.Println(driven, driven.Seconds()/3600, short)
+	// Output: 4000000h0m0s 4e+06 false
+}

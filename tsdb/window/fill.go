@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -171,7 +172,7 @@ func (f *filler) take(b Bucket) error {
 	}
 	if f.joining == nil {
 		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
-			return invalid.New(ErrInvalid, "bucket", stamp(b.Start)+" to "+stamp(b.End), "a bucket of the grid "+f.Grid.String())
+			return invalid.New(ErrInvalid, "bucket", instant.Text(b.Start)+" to "+instant.Text(b.End), "a bucket of the grid "+f.Grid.String())
 		}
 	}
 	near, far := b.Start, b.End

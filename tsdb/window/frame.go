@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -49,9 +50,9 @@ func (f Frame) bounds() (from, to time.Time, err error) {
 	to, hasTo := f.Interval.End()
 	switch {
 	case hasFrom && !inCalendar(from):
-		return from, to, invalid.New(ErrInvalid, "start of the interval", stamp(from), "the years 1 to 9999")
+		return from, to, invalid.New(ErrInvalid, "start of the interval", instant.Text(from), inYears)
 	case hasTo && !inCalendar(to.Add(-1)):
-		return from, to, invalid.New(ErrInvalid, "end of the interval", stamp(to), "the years 1 to 9999")
+		return from, to, invalid.New(ErrInvalid, "end of the interval", instant.Text(to), inYears)
 	}
 	return from, to, nil
 }
@@ -70,7 +71,7 @@ func (f *Frame) disorder(t, u time.Time) error {
 	if f.Order == tsdb.OldestFirst {
 		order = "oldest"
 	}
-	return fmt.Errorf("%w: %s after %s, want the %s first", ErrOrder, stamp(t), stamp(u), order)
+	return fmt.Errorf("%w: %s after %s, want the %s first", ErrOrder, instant.Text(t), instant.Text(u), order)
 }
 
 // pointError returns err as the error of one point, after which a sequence continues.
@@ -83,5 +84,3 @@ func pointError(err error) (*tsdb.PointError, bool) {
 func fail(err error) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) { yield(Bucket{}, err) }
 }
-
-func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }

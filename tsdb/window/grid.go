@@ -31,7 +31,7 @@ const maxCount = 10_000
 // fail: [Grid.Check] and every function with a Grid argument report a bad grid as [ErrInvalid]. The zero Grid is
 // invalid.
 //
-// Start, Next and Prev accept times in the years 1 to 9999. They return other times unchanged, and on an invalid grid
+// Start, Next and Prev accept times in the years 1 to 294247, the last one in a row key. They return other times unchanged, and on an invalid grid
 // all times. They cost a few look-ups in the zone's table and no allocation. Their results are in the grid's zone.
 //
 // A Grid is a value: comparable, and safe for concurrent use.
@@ -138,10 +138,16 @@ func (g Grid) Bucket(t time.Time) (start, next time.Time) {
 	return g.dates(t)
 }
 
-// inCalendar reports whether RFC 3339 can express a time.
+// lastYear is the last year of a grid, and in a row key.
+const lastYear = 294_247
+
+// inYears is the limit in errors.
+const inYears = "the years 1 to 294247"
+
+// inCalendar reports whether a grid has a bucket for a time.
 func inCalendar(t time.Time) bool {
 	year := t.UTC().Year()
-	return year >= 1 && year <= 9999
+	return year >= 1 && year <= lastYear
 }
 
 func (g Grid) location() *time.Location {

@@ -173,8 +173,8 @@ func (s *Summary) addEntity(o *Summary) error {
 		s.addNumbers(o)
 	}
 	s.Integral += o.Integral // an entity without numbers in the bucket may have some on either side of it
-	s.Covered += o.Covered
-	if s.Covered > 0 {
+	s.Covered = s.Covered.Add(o.Covered)
+	if s.Covered != (Span{}) {
 		s.TimeMean = s.Integral / s.Covered.Seconds()
 	}
 	if o.States == nil {
@@ -269,13 +269,13 @@ func pooled(s, o *Summary) float64 {
 func (s *States) addEntity(measure string, o *States) error {
 	for _, t := range o.Times {
 		at := s.at(stateID{t.units, t.State})
-		at.Time += t.Time
+		at.Time = at.Time.Add(t.Time)
 		at.Entered += t.Entered
 		if len(s.Times) > MaxStates {
 			return tooManyStates(measure)
 		}
 	}
 	s.Transitions += o.Transitions
-	s.Unknown += o.Unknown
+	s.Unknown = s.Unknown.Add(o.Unknown)
 	return nil
 }

@@ -94,19 +94,19 @@ func deviation(xs []float64) float64 {
 
 func addTruth(s, o *window.Summary) {
 	s.Integral += o.Integral
-	s.Covered += o.Covered
-	if s.Covered > 0 {
+	s.Covered = s.Covered.Add(o.Covered)
+	if s.Covered.Seconds() > 0 {
 		s.TimeMean = s.Integral / s.Covered.Seconds()
 	}
 	if o.States != nil {
 		s.States.Transitions += o.States.Transitions
-		s.States.Unknown += o.States.Unknown
+		s.States.Unknown = s.States.Unknown.Add(o.States.Unknown)
 		for _, t := range o.States.Times {
 			i := slices.IndexFunc(s.States.Times, func(u window.StateTime) bool { return u.State == t.State })
 			if i < 0 {
 				i, s.States.Times = len(s.States.Times), append(s.States.Times, window.StateTime{State: t.State})
 			}
-			s.States.Times[i].Time += t.Time
+			s.States.Times[i].Time = s.States.Times[i].Time.Add(t.Time)
 			s.States.Times[i].Entered += t.Entered
 		}
 		slices.SortFunc(s.States.Times, func(a, b window.StateTime) int {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // Incomplete is what is stored of a bucket that the program cannot compute. A program that reads a rollup by the catalogue, without its
@@ -24,14 +26,14 @@ type Incomplete struct {
 	Values []Summary
 }
 
-// MarshalJSON implements json.Marshaler. It fails if Changed is not in the years 0 to 9999.
+// MarshalJSON implements json.Marshaler.
 func (n Incomplete) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Changed time.Time          `json:"changed"`
+		Changed instant.Time       `json:"changed"`
 		Points  int64              `json:"points"`
 		Bad     int64              `json:"bad,omitempty"`
 		Values  map[string]Summary `json:"values"`
-	}{n.Changed, n.Points, n.Bad, byName(n.Values)})
+	}{instant.Time{Time: n.Changed}, n.Points, n.Bad, byName(n.Values)})
 }
 
 // changed returns when a bucket changed whose numbers are not known; the zero time if they are only older than the measure.
@@ -77,7 +79,7 @@ func (b *Bucket) lack(measure int, lost Aggregates, changed time.Time) {
 		s.Since = time.Time{}
 	}
 	if lost.any(Integral) {
-		s.Integral, s.TimeMean, s.Covered = nan, nan, 0
+		s.Integral, s.TimeMean, s.Covered = nan, nan, Span{}
 	}
 }
 

@@ -3,6 +3,8 @@ package window
 import (
 	"math"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // counted returns how much a counter counted from one number to the next, also in units, and whether it was reset.
@@ -18,18 +20,26 @@ func (r *rule) connected(older, newer reading) bool {
 	return r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
 }
 
+// until returns how long a state or a number of a time lasts, up to the next one: until its time, but no longer than MaxGap.
+func (r *rule) until(t, next time.Time) time.Time {
+	if r.MaxGap > 0 && next.After(t.Add(r.MaxGap)) {
+		return t.Add(r.MaxGap)
+	}
+	return next
+}
+
 // area returns the integral between two adjacent numbers, from one time to another, both of them between the numbers.
 func (r *rule) area(older, newer reading, from, to time.Time) float64 {
 	mean := older.x
 	if r.Linear {
-		width := newer.t.Sub(older.t).Seconds()
+		width := instant.Seconds(older.t, newer.t)
 		if width == 0 {
 			return 0
 		}
-		at := (from.Sub(older.t).Seconds() + to.Sub(older.t).Seconds()) / 2 / width // the middle
+		at := (instant.Seconds(older.t, from) + instant.Seconds(older.t, to)) / 2 / width // the middle
 		mean = older.x*(1-at) + newer.x*at
 	}
-	return mean * to.Sub(from).Seconds()
+	return mean * instant.Seconds(from, to)
 }
 
 // first and last return the ends of a summary with numbers.
@@ -69,10 +79,10 @@ func (s *Summary) setRates() {
 		}
 		s.Rate = math.NaN()
 		if s.LastTime.After(s.Since) {
-			s.Rate = s.Increase / s.LastTime.Sub(s.Since).Seconds()
+			s.Rate = s.Increase / instant.Seconds(s.Since, s.LastTime)
 		}
 	}
-	if s.Aggregates.any(Integral) && s.Covered > 0 {
+	if s.Aggregates.any(Integral) && s.Covered != (Span{}) {
 		s.TimeMean = s.Integral / s.Covered.Seconds()
 	}
 }
@@ -121,7 +131,7 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 		return
 	}
 	s.Integral += r.area(older, newer, from, to)
-	s.Covered += to.Sub(from)
+	s.Covered = s.Covered.Add(spanOf(from, to))
 	s.setRates()
 }
 

@@ -126,7 +126,7 @@ func truth(m *window.Measure[telemetry], times []time.Time, xs []*big.Rat, from,
 				mean := new(big.Rat).Add(at(a), at(b))
 				mean.Mul(mean, big.NewRat(1, 2)).Mul(mean, seconds(b.Sub(a)))
 				area.Add(area, mean)
-				s.Covered += b.Sub(a)
+				s.Covered = s.Covered.Add(window.NewSpan(b.Sub(a)))
 			}
 		}
 		if t.Before(from) || !t.Before(to) {
@@ -159,7 +159,7 @@ func truth(m *window.Measure[telemetry], times []time.Time, xs []*big.Rat, from,
 		}
 	}
 	s.Integral = float(area)
-	if s.Covered > 0 {
+	if s.Covered.Seconds() > 0 {
 		s.TimeMean = s.Integral / s.Covered.Seconds()
 	}
 	if s.Count == 0 {
@@ -360,7 +360,7 @@ func TestKindsAreTheModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(19, 1))
 	zones := []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe"}
 	widths := []window.Grid{window.Every(time.Hour), window.Every(6 * time.Hour), window.Days(1)}
-	resets, covered, filled, lasted := int64(0), time.Duration(0), 0, time.Duration(0)
+	resets, covered, filled, lasted := int64(0), window.Span{}, 0, window.Span{}
 	for round := range 60 {
 		zone := zone(t, zones[rnd.IntN(len(zones))])
 		h := randomHistory(rnd, time.Date(2026, [...]time.Month{3, 10}[rnd.IntN(2)], 24, 0, 0, 0, 0, zone), 5)
@@ -399,7 +399,7 @@ func TestKindsAreTheModel(t *testing.T) {
 			}
 			for _, b := range want {
 				for _, s := range b.Values {
-					resets, covered, lasted = resets+s.Resets, covered+s.Covered, lasted+s.States.Time("on")
+					resets, covered, lasted = resets+s.Resets, covered.Add(s.Covered), lasted.Add(s.States.Time("on"))
 					if s.Filled {
 						filled++
 					}
@@ -407,7 +407,7 @@ func TestKindsAreTheModel(t *testing.T) {
 			}
 		}
 	}
-	if resets < 100 || covered < 1000*time.Hour || filled < 100 || lasted < 100*time.Hour {
+	if resets < 100 || covered.Seconds() < 3600e3 || filled < 100 || lasted.Seconds() < 360e3 {
 		t.Errorf("the series have %d resets, %v covered, %d filled, %v on: too few to test anything", resets, covered, filled, lasted)
 	}
 }

@@ -3,6 +3,8 @@ package window
 import (
 	"slices"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // row is the queue of buckets that wait for numbers of other buckets: to fill their gaps, and to join them. Numbers of
@@ -149,7 +151,7 @@ func (r *row) reach(measure int, b anchor) {
 				*s = carry(*s, b.summary)
 			}
 		case r.gaps == Linear && a.found && r.bridges(a, &b):
-			at := float64(gap.Start.Sub(a.start)) / float64(b.start.Sub(a.start))
+			at := instant.Seconds(a.start, gap.Start) / instant.Seconds(a.start, b.start)
 			*s = between(*s, a.summary, b.summary, min(max(at, 0), 1))
 		}
 	}
@@ -244,7 +246,7 @@ func (r *row) take(n int) []Bucket {
 			for j := range r.ready {
 				from, to := r.clip(&r.ready[j])
 				states := r.ready[j].Values[i].States
-				states.Unknown = to.Sub(from) - states.known()
+				states.Unknown = spanOf(from, to).sub(states.known())
 			}
 		}
 	}

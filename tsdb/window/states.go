@@ -27,7 +27,7 @@ type States struct {
 	// bucket to its first one counts here, so the hours of a day add up to the day.
 	Transitions int64
 	// Unknown is how long no state was known: before the first point, and once a state has lasted for MaxGap.
-	Unknown time.Duration
+	Unknown Span
 	// First and Last are the states of the oldest and the newest point of the bucket, "" without one.
 	First, Last string
 
@@ -39,7 +39,7 @@ type StateTime struct {
 	// State is the text, or the digits of the number.
 	State string
 	// Time is how long the state lasted.
-	Time time.Duration
+	Time Span
 	// Entered is how often another state changed into it.
 	Entered int64
 
@@ -47,7 +47,7 @@ type StateTime struct {
 }
 
 // Time returns how long a state lasted, 0 if it did not.
-func (s *States) Time(state string) time.Duration {
+func (s *States) Time(state string) Span {
 	if s != nil {
 		for i := range s.Times {
 			if s.Times[i].State == state {
@@ -55,22 +55,22 @@ func (s *States) Time(state string) time.Duration {
 			}
 		}
 	}
-	return 0
+	return Span{}
 }
 
 // DutyCycle returns the share of a state in the time in which the state is known, 0 to 1. It is NaN if it never is.
 func (s *States) DutyCycle(state string) float64 {
-	if known := s.known(); known > 0 {
-		return float64(s.Time(state)) / float64(known)
+	if known := s.known(); known != (Span{}) {
+		return s.Time(state).Seconds() / known.Seconds()
 	}
 	return math.NaN()
 }
 
 // known returns how long some state was known.
-func (s *States) known() (sum time.Duration) {
+func (s *States) known() (sum Span) {
 	if s != nil {
 		for i := range s.Times {
-			sum += s.Times[i].Time
+			sum = sum.Add(s.Times[i].Time)
 		}
 	}
 	return sum
@@ -119,9 +119,10 @@ func (s *States) at(id stateID) *StateTime {
 }
 
 // spend adds time in a state.
-func (s *States) spend(id stateID, d time.Duration) {
-	if d > 0 {
-		s.at(id).Time += d
+func (s *States) spend(id stateID, d Span) {
+	if d != (Span{}) {
+		t := s.at(id)
+		t.Time = t.Time.Add(d)
 	}
 }
 
@@ -159,13 +160,11 @@ func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time)
 	if from.Before(older.LastTime) {
 		from = older.LastTime
 	}
-	if gap := r.rules[measure].MaxGap; gap > 0 && older.LastTime.Add(gap).Before(to) {
-		to = older.LastTime.Add(gap)
-	}
+	to = r.rules[measure].until(older.LastTime, to)
 	if !until.IsZero() && until.Before(to) {
 		to = until
 	}
-	b.Values[measure].States.spend(older.States.last, to.Sub(from))
+	b.Values[measure].States.spend(older.States.last, spanOf(from, to))
 }
 
 // lastBetween adds the time for which a state lasted after its own bucket, up to the next number of the measure. Of two adjacent

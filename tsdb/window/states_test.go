@@ -53,7 +53,7 @@ func stateTruth(h history, m *window.Measure[telemetry], from, to time.Time) *wi
 			times, names = append(times, p.p.Time), append(names, name)
 		}
 	}
-	out := &window.States{Unknown: to.Sub(from)}
+	out, unknown := &window.States{}, to.Sub(from)
 	all := map[string]window.StateTime{}
 	first := true
 	for i, t := range times {
@@ -69,8 +69,8 @@ func stateTruth(h history, m *window.Measure[telemetry], from, to time.Time) *wi
 			b = t.Add(m.MaxGap)
 		}
 		if a.Before(b) {
-			s.Time += b.Sub(a)
-			out.Unknown -= b.Sub(a)
+			s.Time = s.Time.Add(window.NewSpan(b.Sub(a)))
+			unknown -= b.Sub(a)
 		}
 		if !t.Before(from) && t.Before(to) {
 			if i > 0 && names[i] != names[i-1] {
@@ -82,10 +82,11 @@ func stateTruth(h history, m *window.Measure[telemetry], from, to time.Time) *wi
 			}
 			out.Last = names[i]
 		}
-		if s.State = names[i]; s.Time > 0 || s.Entered > 0 {
+		if s.State = names[i]; s.Time.Seconds() > 0 || s.Entered > 0 {
 			all[names[i]] = s
 		}
 	}
+	out.Unknown = window.NewSpan(unknown)
 	for _, s := range all {
 		out.Times = append(out.Times, s)
 	}
@@ -212,7 +213,7 @@ func TestStatesJSON(t *testing.T) {
 		}
 	}
 	var none *window.States
-	if !math.IsNaN(none.DutyCycle("on")) || none.Time("on") != 0 {
+	if !math.IsNaN(none.DutyCycle("on")) || none.Time("on") != (window.Span{}) {
 		t.Error("states that were not computed have times")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are NaN,
@@ -50,7 +52,7 @@ type Summary struct {
 	// takes longer than Measure.MaxGap. The numbers before and after the bucket count as well.
 	Integral float64
 	// Covered is how much of the bucket the Integral covers.
-	Covered time.Duration
+	Covered Span
 	// TimeMean is the time-weighted mean: Integral divided by the seconds of Covered.
 	TimeMean float64
 	// Missing are aggregates that the rollup keeps and this bucket does not have, because it was stored before they were
@@ -130,44 +132,38 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		}
 		return n
 	}
-	stamp := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
 	out := struct {
-		Count     *int64     `json:"count,omitempty"`
-		Sum       *number    `json:"sum,omitempty"`
-		Mean      *number    `json:"mean,omitempty"`
-		Min       *number    `json:"min,omitempty"`
-		Max       *number    `json:"max,omitempty"`
-		First     *number    `json:"first,omitempty"`
-		FirstTime *time.Time `json:"first_time,omitempty"`
-		Last      *number    `json:"last,omitempty"`
-		LastTime  *time.Time `json:"last_time,omitempty"`
-		StdDev    *number    `json:"stddev,omitempty"`
-		Delta     *number    `json:"delta,omitempty"`
-		Increase  *number    `json:"increase,omitempty"`
-		Rate      *number    `json:"rate,omitempty"`
-		Resets    *int64     `json:"resets,omitempty"`
-		Since     *time.Time `json:"since,omitempty"`
-		Integral  *number    `json:"integral,omitempty"`
-		TimeMean  *number    `json:"time_mean,omitempty"`
-		Covered   *number    `json:"covered_s,omitempty"`
-		P50       *number    `json:"p50,omitempty"`
-		P95       *number    `json:"p95,omitempty"`
-		P99       *number    `json:"p99,omitempty"`
-		States    *States    `json:"states,omitempty"`
-		Filled    bool       `json:"filled,omitempty"`
-		Overflow  bool       `json:"overflow,omitempty"`
-		Missing   []string   `json:"missing,omitempty"`
+		Count     *int64       `json:"count,omitempty"`
+		Sum       *number      `json:"sum,omitempty"`
+		Mean      *number      `json:"mean,omitempty"`
+		Min       *number      `json:"min,omitempty"`
+		Max       *number      `json:"max,omitempty"`
+		First     *number      `json:"first,omitempty"`
+		FirstTime instant.Time `json:"first_time,omitzero"`
+		Last      *number      `json:"last,omitempty"`
+		LastTime  instant.Time `json:"last_time,omitzero"`
+		StdDev    *number      `json:"stddev,omitempty"`
+		Delta     *number      `json:"delta,omitempty"`
+		Increase  *number      `json:"increase,omitempty"`
+		Rate      *number      `json:"rate,omitempty"`
+		Resets    *int64       `json:"resets,omitempty"`
+		Since     instant.Time `json:"since,omitzero"`
+		Integral  *number      `json:"integral,omitempty"`
+		TimeMean  *number      `json:"time_mean,omitempty"`
+		Covered   *number      `json:"covered_s,omitempty"`
+		P50       *number      `json:"p50,omitempty"`
+		P95       *number      `json:"p95,omitempty"`
+		P99       *number      `json:"p99,omitempty"`
+		States    *States      `json:"states,omitempty"`
+		Filled    bool         `json:"filled,omitempty"`
+		Overflow  bool         `json:"overflow,omitempty"`
+		Missing   []string     `json:"missing,omitempty"`
 	}{
 		Count: count, Sum: decimal(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
 		Min: decimal(Min, s.Min, exact.Min), Max: decimal(Max, s.Max, exact.Max),
 		First: decimal(Ends, s.First, exact.First), Last: decimal(Ends, s.Last, exact.Last),
 		StdDev: float(StdDev, s.StdDev), Delta: decimal(Delta, s.Delta, exact.Delta),
-		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: stamp(s.Since),
+		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: instant.Time{Time: s.Since},
 		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
 		P50: float(Quantiles, s.Quantile(0.5)), P95: float(Quantiles, s.Quantile(0.95)), P99: float(Quantiles, s.Quantile(0.99)),
 		States: s.States, Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.Names(),
@@ -176,7 +172,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		out.Sum = float(Sum, s.Sum)
 	}
 	if kept.any(Ends) {
-		out.FirstTime, out.LastTime = stamp(s.FirstTime), stamp(s.LastTime)
+		out.FirstTime.Time, out.LastTime.Time = s.FirstTime, s.LastTime
 	}
 	if kept.any(Increase) {
 		out.Resets = &s.Resets

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -20,25 +21,33 @@ type Outage struct {
 	To time.Time `json:"to,omitzero"`
 }
 
+// MarshalJSON implements json.Marshaler.
+func (o Outage) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		From instant.Time `json:"from,omitzero"`
+		To   instant.Time `json:"to,omitzero"`
+	}{instant.Time{Time: o.From}, instant.Time{Time: o.To}})
+}
+
 // Within returns how much of the outage is in an interval with a start and an end, and 0 in others. It adds up: the parts in the hours of
 // a day are as long as the part in the day.
-func (o Outage) Within(in tsdb.Interval) time.Duration {
+func (o Outage) Within(in tsdb.Interval) Span {
 	start, hasStart := in.Start()
 	end, hasEnd := in.End()
 	if !hasStart || !hasEnd {
-		return 0
+		return Span{}
 	}
 	return o.between(start, end)
 }
 
-func (o Outage) between(start, end time.Time) time.Duration {
+func (o Outage) between(start, end time.Time) Span {
 	if start.Before(o.From) {
 		start = o.From
 	}
 	if !o.To.IsZero() && o.To.Before(end) {
 		end = o.To
 	}
-	return max(0, end.Sub(start))
+	return spanOf(start, end)
 }
 
 // Outages returns the times in an interval in which an entity sent nothing for longer than a duration, newest first or in
@@ -70,7 +79,7 @@ type Uptime struct {
 	// Partial says that the interval covers only part of the bucket.
 	Partial bool
 	// Down is how much of the bucket is in an outage, and Up the rest of its part in the interval.
-	Up, Down time.Duration
+	Up, Down Span
 	// Outages is how many outages the bucket has a part of.
 	Outages int64
 }
@@ -78,13 +87,13 @@ type Uptime struct {
 // MarshalJSON implements json.Marshaler. Up and Down are in seconds.
 func (u Uptime) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Start   time.Time `json:"start"`
-		End     time.Time `json:"end"`
-		Partial bool      `json:"partial,omitempty"`
-		Up      float64   `json:"up_s"`
-		Down    float64   `json:"down_s"`
-		Outages int64     `json:"outages"`
-	}{u.Start, u.End, u.Partial, u.Up.Seconds(), u.Down.Seconds(), u.Outages})
+		Start   instant.Time `json:"start"`
+		End     instant.Time `json:"end"`
+		Partial bool         `json:"partial,omitempty"`
+		Up      float64      `json:"up_s"`
+		Down    float64      `json:"down_s"`
+		Outages int64        `json:"outages"`
+	}{instant.Time{Time: u.Start}, instant.Time{Time: u.End}, u.Partial, u.Up.Seconds(), u.Down.Seconds(), u.Outages})
 }
 
 // ReadUptime returns how long an entity was reporting in each bucket of an interval: all of the time that is not in one of
@@ -159,7 +168,7 @@ func (u *uptimes) span() (from, to time.Time) {
 // next yields the open bucket and opens the next one. It reports whether there is one.
 func (u *uptimes) next() bool {
 	from, to := u.span()
-	u.bucket.Up = to.Sub(from) - u.bucket.Down
+	u.bucket.Up = spanOf(from, to).sub(u.bucket.Down)
 	b := u.bucket
 	u.more = false
 	switch {
@@ -177,8 +186,8 @@ func (u *uptimes) next() bool {
 func (u *uptimes) add(o Outage) bool {
 	for {
 		from, to := u.span()
-		if part := o.between(from, to); part > 0 {
-			u.bucket.Down += part
+		if part := o.between(from, to); part != (Span{}) {
+			u.bucket.Down = u.bucket.Down.Add(part)
 			u.bucket.Outages++
 		}
 		beyond := o.To.IsZero() || to.Before(o.To)
@@ -239,7 +248,7 @@ func (s *silence) found(older, newer time.Time) (Outage, bool) {
 	if newer.IsZero() {
 		newer = s.end
 	}
-	return o, newer.Sub(older) > s.longer && o.between(s.start, s.end) > 0
+	return o, newer.Sub(older) > s.longer && o.between(s.start, s.end) != (Span{})
 }
 
 // silences visits the outages of an entity until visit returns false.

@@ -91,12 +91,13 @@ func TestOutagesAreTheModel(t *testing.T) {
 				b, u.Partial = end, true
 			}
 			for _, o := range want {
-				if part := o.Within(tsdb.Between(a, b)); part > 0 {
-					u.Down += part
+				if part := o.Within(tsdb.Between(a, b)); part.Seconds() > 0 {
+					u.Down = u.Down.Add(part)
 					u.Outages++
 				}
 			}
-			u.Up = b.Sub(a) - u.Down
+			down, _ := u.Down.Duration()
+			u.Up = window.NewSpan(b.Sub(a) - down)
 			wantUp = append(wantUp, u)
 		}
 		for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {

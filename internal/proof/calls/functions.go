@@ -163,6 +163,7 @@ var Functions = []any{
 	window.New[int],
 	window.NewDecimal,
 	window.NewSeries[int, int],
+	window.NewSpan,
 	window.Parse,
 	window.Weeks,
 }

@@ -216,6 +216,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[window.Sample[int]](),
 	reflect.TypeFor[window.Series[int]](),
 	reflect.TypeFor[window.Sketch](),
+	reflect.TypeFor[window.Span](),
 	reflect.TypeFor[window.StateTime](),
 	reflect.TypeFor[window.States](),
 	reflect.TypeFor[window.Summary](),
