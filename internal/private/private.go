@@ -93,16 +93,38 @@ func refuseLink(name string) error {
 	return refuse(name, "is a symbolic link; allowed are files and folders")
 }
 
-// makeFolder creates a folder and makes its name durable.
+// makeFolder creates a folder and its missing parents, and makes their names durable.
 func makeFolder(dir string) error {
+	parents := changedBy(dir)
 	if err := os.MkdirAll(dir, FolderMode); err != nil || runtime.GOOS == "windows" { // Windows cannot sync a folder
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(dir))
+	for _, parent := range parents {
+		if err := syncFolder(parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changedBy returns the folders that get a new entry when dir and its missing parents are created, the innermost first.
+func changedBy(dir string) (parents []string) {
+	for {
+		parent := filepath.Dir(dir)
+		parents = append(parents, parent)
+		if _, err := os.Lstat(parent); parent == dir || !errors.Is(err, fs.ErrNotExist) {
+			return parents
+		}
+		dir = parent
+	}
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // writable reports whether others can write a folder.

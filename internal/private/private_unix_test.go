@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,6 +186,26 @@ func TestRefusedFolderKeepsItsRights(t *testing.T) {
 	for _, name := range []string{dir, sub} {
 		if got := modeOf(t, name); got != 0o755 {
 			t.Errorf("%s has mode %#o", name, got)
+		}
+	}
+}
+
+// All new names have to survive a power loss, not only the last one: otherwise a folder would be lost with its parents.
+func TestParentsOfNewFolders(t *testing.T) {
+	base := t.TempDir()
+	for _, tt := range []struct {
+		dir  string
+		want []string
+	}{
+		{"a", []string{"."}},
+		{"a/b/c", []string{"a/b", "a", "."}},
+	} {
+		var want []string
+		for _, parent := range tt.want {
+			want = append(want, filepath.Join(base, parent))
+		}
+		if got := private.ChangedBy(filepath.Join(base, tt.dir)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", tt.dir, got, want)
 		}
 	}
 }
