@@ -28,11 +28,12 @@ func (a *app) tenantsImport() *cli.Command {
 			&cli.StringFlag{Name: "continue", Usage: "go on behind this `checkpoint`, which an interrupted import printed"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; may be repeated"},
 			&cli.BoolFlag{Name: "create", Usage: "make the datasets that the store lacks"},
+			&cli.BoolFlag{Name: "extend", Usage: "add the codec tags and retention classes that datasets of the store lack; programs without them do not start afterwards"},
 			&cli.BoolFlag{Name: "other-tenant", Usage: "let the file be one of another tenant"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the file and the catalogue, and write nothing"},
 		},
 		Action: a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
-			opts := transfer.ImportOptions{OtherTenant: c.Bool("other-tenant"), Create: c.Bool("create"), DryRun: c.Bool("dry-run")}
+			opts := transfer.ImportOptions{OtherTenant: c.Bool("other-tenant"), Create: c.Bool("create"), Extend: c.Bool("extend"), DryRun: c.Bool("dry-run")}
 			var err error
 			if opts.Key, err = readKey(c.String(keyFlagName)); err != nil {
 				return err
@@ -103,8 +104,8 @@ func (a *app) stopped(ctx context.Context, opts transfer.ImportOptions, got tran
 		return errInterrupted
 	case errors.Is(err, transfer.ErrTenant):
 		return fmt.Errorf("%w; --other-tenant takes it", err)
-	case errors.Is(err, tsdb.ErrNoTable), errors.Is(err, tsdb.ErrSchemaConflict) && !opts.Create:
-		return fmt.Errorf("%w; --create adds datasets, tags and classes that are missing", err)
+	case errors.Is(err, tsdb.ErrNoTable), errors.Is(err, tsdb.ErrSchemaConflict) && (!opts.Create || !opts.Extend):
+		return fmt.Errorf("%w; --create adds datasets that are missing, and --extend tags and classes, which programs must then declare", err)
 	}
 	return err
 }

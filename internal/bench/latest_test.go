@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func BenchmarkLatestMany(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for _, d := range devices {
-				prefix := "acme#readings#" + d.String() + "#"
+				prefix := "acme#readings#" + strings.Join(d.Parts(), "#") + "#"
 				ctx, cancel := context.WithTimeout(ctx, timeout)
 				found := false
 				var bad error

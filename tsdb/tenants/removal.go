@@ -259,7 +259,7 @@ func (rm *removal) releasePart(ctx context.Context) error {
 	}
 	retired := entry.IsRetired(rm.part.entry())
 	if !retired && !gaveUp {
-		return fmt.Errorf("%w: %s is not retired", tsdb.ErrNotFound, rm.part)
+		return fmt.Errorf("%w: retirement or removal of %s", tsdb.ErrNotFound, rm.part)
 	}
 	if retired {
 		if err := rm.unretire(ctx); err != nil {

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -11,8 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// fit compares the file's datasets with the catalogue, adds missing parts if Create is set, and opens each dataset's
-// points.
+// fit compares the file's datasets with the catalogue, adds what Create and Extend allow, and opens each dataset's points.
 func (im *importer) fit(ctx context.Context) error {
 	h := im.blocks.header
 	for _, name := range im.opts.Datasets {
@@ -47,10 +47,13 @@ func (im *importer) fit(ctx context.Context) error {
 			continue
 		}
 		into[i] = union(e.Dataset, d)
-		if extra := !into[i].Same(e.Dataset); extra && im.opts.Create {
+		if !into[i].Same(e.Dataset) {
 			lacking = append(lacking, into[i])
+			if !im.opts.Extend {
+				diffs = append(diffs, additions(d, e.Dataset)...)
+			}
 		}
-		diffs = append(diffs, differences(d, e.Dataset, im.opts.Create)...)
+		diffs = append(diffs, differences(d, e.Dataset)...)
 	}
 	if len(diffs) > 0 {
 		return &tsdb.ConflictError{Differences: diffs}
@@ -84,13 +87,22 @@ func (im *importer) load(ctx context.Context, names []string) (catalog.State, er
 	return st, err
 }
 
-// differences lists why the file's dataset does not fit the store's. Parts that only the store has do not matter.
-// Parts that only the file has do not matter if add is set.
-func differences(file, stored catalog.Dataset, add bool) []string {
-	both := stored
-	if add {
-		both = union(stored, file)
+// additions lists the codec tags and the retention classes that only the file's dataset has.
+func additions(file, stored catalog.Dataset) (list []string) {
+	for _, tag := range lacks(file.Tags, stored.Tags) {
+		list = append(list, fmt.Sprintf("dataset %s: codec tag %s is in the file, but not in the catalogue", stored.Name, tag))
 	}
+	for _, c := range file.Classes {
+		if !slices.ContainsFunc(stored.Classes, func(s catalog.Class) bool { return s.Name == c.Name }) {
+			list = append(list, fmt.Sprintf("dataset %s: retention class %s (%s) is in the file, but not in the catalogue", stored.Name, c.Name, c.Policy))
+		}
+	}
+	return list
+}
+
+// differences lists why the file's dataset does not fit the store's. Parts that only one of them has do not matter.
+func differences(file, stored catalog.Dataset) []string {
+	both := union(stored, file)
 	wide := file // with the parts that only the store has
 	wide.Tags = append(slices.Clone(file.Tags), lacks(both.Tags, file.Tags)...)
 	wide.Classes = slices.Clone(file.Classes)

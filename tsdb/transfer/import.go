@@ -22,9 +22,13 @@ type ImportOptions struct {
 	// OtherTenant allows a file of another tenant than the one to import into. Without it, Import fails with
 	// ErrTenant.
 	OtherTenant bool
-	// Create adds the datasets, codec tags and retention classes that the catalogue lacks. It works like Ensure and
-	// needs the same rights. Without it, Import fails with tsdb.ErrSchemaConflict if a dataset does not fit.
+	// Create adds the datasets that the catalogue lacks. It works like Ensure and needs the same rights. Without it,
+	// Import fails with tsdb.ErrSchemaConflict if it lacks one.
 	Create bool
+	// Extend adds the codec tags and retention classes of the file that a dataset of the catalogue lacks, as Create adds
+	// datasets. Ensure and Verify then refuse every program that declares the dataset without them. Without Extend,
+	// Import fails with tsdb.ErrSchemaConflict, and the error names each of them.
+	Extend bool
 	// Datasets are the names of the only datasets to import. Nil is all in the file.
 	Datasets []string
 	// DryRun reads and checks the whole file, compares it with the catalogue, and writes nothing. Stored then counts

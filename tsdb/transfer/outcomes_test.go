@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -137,11 +138,39 @@ func TestConflict(t *testing.T) {
 		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); create != (err == nil) {
 			t.Errorf("only a dataset that is missing, Create %v: %v", create, err)
 		}
-		other, _ = tsdbtest.Open(t, clock, retagged)
-		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); create != (err == nil) || !create && !errors.Is(err, tsdb.ErrSchemaConflict) {
-			t.Errorf("another tag, Create %v: %v", create, err)
+	}
+	other, _ := tsdbtest.Open(t, clock, retagged)
+	opts := transfer.ImportOptions{Create: true, Datasets: []string{"ints"}}
+	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "codec tag i64") {
+		t.Errorf("another tag: %v, want an error that names it", err)
+	}
+	opts.Extend = true
+	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); err != nil {
+		t.Errorf("another tag, with Extend: %v", err)
+	}
+}
+
+// TestImportStopsNoOtherProgram: a tenant's file has a retention class that the dataset lacks. Without Extend the import is refused, with the
+// class and its policy, and programs that declare the dataset still start.
+func TestImportStopsNoOtherProgram(t *testing.T) {
+	define := func(classes ...gc.Class) *tsdb.Schema[string] {
+		return tsdb.MustDefine("notes", tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{Retention: d30, Classes: classes})
+	}
+	from, _ := tsdbtest.Open(t, clock, define(d90))
+	must(t, define(d90).For(from, acme).Put(t.Context(), tsdb.NewEntity("a"), noon, "v"))
+	file, _ := export(t, from, acme, transfer.ExportOptions{})
+	store, _ := tsdbtest.Open(t, clock, define())
+	for _, dry := range []bool{true, false} {
+		_, err := transfer.Import(t.Context(), store, acme, bytes.NewReader(file), transfer.ImportOptions{Create: true, DryRun: dry})
+		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "dataset notes: retention class d90 (maxage=90d)") {
+			t.Errorf("import, dry %v: %v, want a conflict that names the class", dry, err)
 		}
 	}
+	must(t, store.Verify(t.Context(), define()))
+	if got, err := transfer.Import(t.Context(), store, acme, bytes.NewReader(file), transfer.ImportOptions{Extend: true}); err != nil || got.Stored != 1 {
+		t.Errorf("import with Extend: %+v, %v", got, err)
+	}
+	must(t, store.Verify(t.Context(), define(d90)))
 }
 
 // If the service fails, the import returns the line, and continuing stores the rest.

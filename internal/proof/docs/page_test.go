@@ -83,13 +83,18 @@ func source(name, file string, all []fence) (string, error) {
 		}
 	}
 	text := decls.String() + "\n//line generated.go:1\nfunc Run(ctx context.Context) error {\n" + body.String() + "\n//line generated.go:1\nreturn nil\n}\n"
+	return withImports(name, text), nil
+}
+
+// withImports returns code as a package that imports what it uses.
+func withImports(name, text string) string {
 	head := "package " + name + "\n\nimport (\n"
 	for _, path := range imports {
 		if regexp.MustCompile(`\b` + path[strings.LastIndexByte(path, '/')+1:] + `\.[A-Z]`).MatchString(text) {
 			head += "\t\"" + path + "\"\n"
 		}
 	}
-	return head + ")\n" + text, nil
+	return head + ")\n" + text
 }
 
 // statements returns the code of a fence with its variables used and its errors returned.

@@ -15,10 +15,11 @@ const module = "github.com/tidemark-go/tidemark"
 // imports are the packages that fragments may use. A whole program has its own imports.
 var imports = []string{
 	"bytes", "context", "encoding/json", "errors", "fmt", "io", "iter", "log", "log/slog", "net/http", "os", "slices", "strings", "testing", "time",
-	"google.golang.org/grpc/codes", "go.opentelemetry.io/otel",
+	"cloud.google.com/go/bigtable", "google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/protobuf/types/known/durationpb", "go.opentelemetry.io/otel",
 	module + "/codec", module + "/codec/zstd", module + "/gc",
-	module + "/tenant", module + "/tenant/httptenant", module + "/tenant/limit",
+	module + "/tenant", module + "/tenant/httptenant", module + "/tenant/grpctenant", module + "/tenant/limit",
 	module + "/tsdb", module + "/tsdb/embedded", module + "/tsdb/inspect", module + "/tsdb/privacy", module + "/tsdb/retention",
+	module + "/tsdb/adopt", module + "/tsdb/dynamic", module + "/tsdb/errstatus", module + "/tsdb/sqlschema",
 	module + "/tsdb/advise", module + "/tsdb/chart", module + "/tsdb/follow", module + "/tsdb/heatmap", module + "/tsdb/lab", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/under", module + "/tsdb/window",
 }
 
@@ -170,16 +171,22 @@ func (b *build) build() string {
 	b.t.Helper()
 	b.file("main.go", "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\t\"os\"\n\n"+b.imports.String()+")\n\nvar pages = map[string]func(context.Context) error{\n"+
 		b.main.String()+"}\n\nfunc main() {\n\tif err := pages[os.Args[1]](context.Background()); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n")
+	binary := filepath.Join(b.dir, "pages")
+	b.compile("-o", binary, "./"+folder)
+	return binary
+}
+
+// compile runs go build with some arguments on the added files.
+func (b *build) compile(args ...string) {
+	b.t.Helper()
 	overlay := filepath.Join(b.dir, "overlay.json")
 	if err := os.WriteFile(overlay, must(json.Marshal(map[string]any{"Replace": b.replace})), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	binary := filepath.Join(b.dir, "pages")
-	cmd := exec.Command("go", "build", "-ldflags=-s", "-overlay", overlay, "-o", binary, "./"+folder)
+	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s", "-overlay", overlay}, args...)...)
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.t.Fatalf("compiling the code of the pages: %v\n%s", err, out)
+		b.t.Fatalf("compiling the code of the documentation: %v\n%s", err, out)
 	}
-	return binary
 }

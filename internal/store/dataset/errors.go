@@ -12,5 +12,5 @@ var (
 	ErrExpired     = errors.New("tsdb: point is past its retention")
 	ErrLate        = errors.New("tsdb: point is too late")
 	ErrExists      = errors.New("tsdb: another point is stored at that time")
-	ErrTooFarAhead = errors.New("tsdb: point is too early")
+	ErrTooFarAhead = errors.New("tsdb: point is too far in the future")
 )
