@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 )
@@ -55,7 +56,7 @@ func (s *server) chart(w http.ResponseWriter, r request) error {
 	}
 	var rows [][]string
 	for _, s := range answer.Samples {
-		rows = append(rows, []string{stamp(s.Time), decimal(&s.Value), strconv.FormatBool(s.Break), strconv.FormatBool(s.Approx)})
+		rows = append(rows, []string{aggregate.Instant(s.Time), decimal(&s.Value), strconv.FormatBool(s.Break), strconv.FormatBool(s.Approx)})
 	}
 	return s.sendCSV(w, r, []string{"time", "value", "break", "approx"}, whole(rows))
 }

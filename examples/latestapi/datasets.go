@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
@@ -148,11 +149,11 @@ func (k key) MarshalJSON() ([]byte, error) {
 
 // point is a stored point as clients see it. A point that cannot be read has a Problem instead of a value.
 type point struct {
-	Key     key       `json:"key"`
-	Time    time.Time `json:"time"`
-	ID      string    `json:"id,omitempty"` // of an event, in a dataset with IDs
-	Value   any       `json:"value,omitempty"`
-	Problem *problem  `json:"problem,omitempty"`
+	Key     key          `json:"key"`
+	Time    instant.Time `json:"time"`
+	ID      string       `json:"id,omitempty"` // of an event, in a dataset with IDs
+	Value   any          `json:"value,omitempty"`
+	Problem *problem     `json:"problem,omitempty"`
 }
 
 // answer is the result for one of many entities.
@@ -227,7 +228,7 @@ func (s served[T]) numbers() (names []string) {
 }
 
 func (s served[T]) point(p tsdb.Point[T]) point {
-	return point{Key: s.keyOf(p.Entity), Time: p.Time, ID: p.ID, Value: p.Value}
+	return point{Key: s.keyOf(p.Entity), Time: instant.Time{Time: p.Time}, ID: p.ID, Value: p.Value}
 }
 
 func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error) {

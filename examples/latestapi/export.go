@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -142,7 +142,7 @@ func (s served[T]) columns() []string {
 }
 
 func (s served[T]) row(p point) []string {
-	out := append(slices.Clone(p.Key.parts), stamp(p.Time), p.ID)
+	out := append(slices.Clone(p.Key.parts), aggregate.Instant(p.Time.Time), p.ID)
 	value, ok := p.Value.(T)
 	if len(s.of) == 0 {
 		text, err := json.Marshal(p.Value)
@@ -173,8 +173,6 @@ func (s served[T]) row(p point) []string {
 	}
 	return append(out, "")
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // decimal returns a number in CSV: empty for none.
 func decimal(x *float64) string {

@@ -191,7 +191,7 @@ func TestUnreadable(t *testing.T) {
 	a.put(roof, 20, 21, 22)
 	a.spoil("acme#weather#berlin#roof-7#", noon)
 	a.spoil("acme#weather#berlin#roof-7#", noon.Add(-2*time.Minute))
-	if p := a.get("/v1/weather/latest?site=berlin&device=roof-7").wantProblem(t, unreadablePoint); p.Time == nil || !p.Time.Equal(noon) {
+	if p := a.get("/v1/weather/latest?site=berlin&device=roof-7").wantProblem(t, unreadablePoint); p.Time.IsZero() || !p.Time.Equal(noon) {
 		t.Errorf("the time of the unreadable point is %v", p.Time)
 	}
 	got := a.get("/v1/weather/history?site=berlin&device=roof-7")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
@@ -92,10 +93,10 @@ func (s *server) live(w http.ResponseWriter, r request) error {
 func (s *server) event(out *events, r *http.Request, p point, position string, err error) error {
 	if missed, ok := errors.AsType[*follow.MissedError](err); ok {
 		return out.data("missed", position, struct {
-			Points int       `json:"points"`
-			Oldest time.Time `json:"oldest"`
-			Newest time.Time `json:"newest"`
-		}{missed.Points, missed.Oldest, missed.Newest})
+			Points int          `json:"points"`
+			Oldest instant.Time `json:"oldest"`
+			Newest instant.Time `json:"newest"`
+		}{missed.Points, instant.Time{Time: missed.Oldest}, instant.Time{Time: missed.Newest}})
 	}
 	if err := bad(&p, err); err != nil {
 		return err

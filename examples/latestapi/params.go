@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -117,15 +118,19 @@ func (p *params) reads() []tsdb.ReadOption {
 	return []tsdb.ReadOption{tsdb.MaxStale(d)}
 }
 
-// instant reads a time, and reports whether it is present.
+// instant reads a time, and reports whether it is present. A date or a time without an offset is in the zone of the request.
 func (p *params) instant(name string) (time.Time, bool) {
 	text, ok := p.text(name)
 	if !ok {
 		return time.Time{}, false
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+	zone, err := time.LoadLocation(p.values.Get("zone")) // "" is UTC; grid refuses a wrong one
 	if err != nil {
-		p.refuse(name, shown(text), "a time as in 2026-06-01T12:00:00Z (a + in a zone is %2B)")
+		zone = time.UTC
+	}
+	t, err := aggregate.ParseTime(text, zone)
+	if err != nil {
+		p.refuse(name, shown(text), "a time as in 2026-06-01T12:00:00Z, or a date (a + in an offset is %2B)")
 	}
 	return t, true
 }
@@ -137,7 +142,7 @@ func (p *params) interval() tsdb.Interval {
 	switch {
 	case hasFrom && hasTo:
 		if p.err == nil && !from.Before(to) {
-			p.refuse("to", to.Format(time.RFC3339Nano), "after from")
+			p.refuse("to", aggregate.Instant(to), "after from")
 		}
 		return tsdb.Between(from, to)
 	case hasFrom:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
@@ -35,7 +36,7 @@ type problem struct {
 	Limit string        `json:"limit,omitempty"`
 	wait  time.Duration // until the same request may succeed; 0 if unknown
 	// Time is the time of the unreadable point.
-	Time *time.Time `json:"time,omitempty"`
+	Time instant.Time `json:"time,omitzero"`
 }
 
 // kind is a kind of problem.
@@ -95,7 +96,7 @@ func problemOf(err error) *problem {
 	}
 	if bad, ok := errors.AsType[*tsdb.PointError](err); ok {
 		p := unreadablePoint.problem()
-		p.Time = &bad.Time
+		p.Time.Time = bad.Time
 		return p
 	}
 	if over, ok := errors.AsType[*limit.Error](err); ok {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/under"
@@ -15,8 +17,8 @@ import (
 
 // silence is an entity without points since a time, as clients see it.
 type silence struct {
-	Key  key       `json:"key"`
-	Last time.Time `json:"last"`
+	Key  key          `json:"key"`
+	Last instant.Time `json:"last"`
 }
 
 // silent answers GET: the entities below the first fields of a key, or of all of them, that have sent nothing since a time, the
@@ -41,7 +43,7 @@ func (s *server) silent(w http.ResponseWriter, r request) error {
 		w.Header().Set("X-More", strconv.FormatBool(more))
 		var rows [][]string
 		for _, f := range found[:min(limit, len(found))] {
-			rows = append(rows, append(slices.Clone(f.Key.parts), stamp(f.Last)))
+			rows = append(rows, append(slices.Clone(f.Key.parts), aggregate.Instant(f.Last.Time)))
 		}
 		return s.sendCSV(w, r, append(slices.Clone(r.dataset.fields()), "last"), whole(rows))
 	}
@@ -55,7 +57,7 @@ func (s served[T]) silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, sinc
 	found, err := under.Silent(ctx, s.schema.For(s.store, id), p, since, n)
 	out := make([]silence, len(found))
 	for i, f := range found {
-		out[i] = silence{s.keyOf(f.Entity), f.Last}
+		out[i] = silence{s.keyOf(f.Entity), instant.Time{Time: f.Last}}
 	}
 	return out, err
 }

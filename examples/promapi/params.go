@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // params reads the parameters of a request. It keeps the first error, so that a handler checks it once.
@@ -49,7 +51,7 @@ func (p *params) time(name string, unset time.Time) time.Time {
 		p.refuse(name, fmt.Errorf("%.40q is out of range", text))
 		return unset
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+	t, err := instant.Parse(text)
 	if err != nil {
 		p.refuse(name, fmt.Errorf("cannot parse %.40q to a valid timestamp", text))
 	}

@@ -16,6 +16,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/adopt"
 )
@@ -158,7 +159,7 @@ func (a *app) checkForeign(ctx context.Context, c *cli.Command, source *adopt.So
 		}
 		fmt.Fprintf(w, "Rows\t%d, %s\nPoints\t%d of %d entities of %d tenants\n", report.Rows, whole, report.Points, report.Entities, report.Tenants)
 		if report.Points > 0 {
-			fmt.Fprintf(w, "Times\t%s to %s\nPayloads\t%d bytes on average, at most %d\n", report.Oldest.Format(time.RFC3339Nano), report.Newest.Format(time.RFC3339Nano), report.Bytes/report.Points, report.Largest)
+			fmt.Fprintf(w, "Times\t%s to %s\nPayloads\t%d bytes on average, at most %d\n", aggregate.Instant(report.Oldest), aggregate.Instant(report.Newest), report.Bytes/report.Points, report.Largest)
 		}
 		if report.Reads != "" {
 			fmt.Fprintf(w, "In place\tit cannot be read: %s\n", report.Reads)
@@ -235,7 +236,7 @@ func (a *app) printState(s adopt.State) error {
 }
 
 func (a *app) verifyForeign(ctx context.Context, c *cli.Command, source *adopt.Source, store *tsdb.Store) error {
-	v, err := source.Verify(ctx, store, adopt.VerifyOptions{Before: c.Timestamp("before")})
+	v, err := source.Verify(ctx, store, adopt.VerifyOptions{Before: timeOf(c, "before")})
 	if err != nil {
 		return err
 	}

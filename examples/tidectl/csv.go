@@ -6,11 +6,11 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
@@ -63,6 +63,11 @@ func (w *tableWriter) line(text []byte) error {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return err
 	}
+	d := w.view.Describe()
+	at, err := timeOfLine(l.Time, l.Units, d.Precision)
+	if err != nil {
+		return err
+	}
 	if w.parquet != nil {
 		if l.Dataset == "" {
 			return nil
@@ -71,16 +76,9 @@ func (w *tableWriter) line(text []byte) error {
 		if l.JSON == nil {
 			p.Payload = l.Base64
 		}
-		if l.Units != nil {
-			return fmt.Errorf("a point of %s is after the year 9999, which Parquet's nanoseconds do not reach", p.Entity)
-		}
-		var err error
-		if p.Time, err = time.Parse(time.RFC3339Nano, l.Time); err != nil {
-			return err
-		}
+		p.Time = at
 		return w.parquet.add(p)
 	}
-	d := w.view.Describe()
 	var id []string // a column at the end, where there are IDs
 	switch {
 	case l.Tidemark != "":
@@ -89,15 +87,25 @@ func (w *tableWriter) line(text []byte) error {
 		}
 		return w.rows.Write(slices.Concat(d.Key, []string{"time", "class", "tag", "json", "base64"}, id))
 	case l.Dataset != "":
-		if l.Units != nil {
-			l.Time = fmt.Sprint(*l.Units) // after the year 9999, in units of the dataset's precision
-		}
 		if d.Identity {
 			id = []string{l.ID}
 		}
-		return w.rows.Write(slices.Concat(w.view.Values(tsdb.NewEntity(l.Entity...)), []string{l.Time, l.Class, l.Tag, string(l.JSON), base64.StdEncoding.EncodeToString(l.Base64)}, id))
+		return w.rows.Write(slices.Concat(w.view.Values(tsdb.NewEntity(l.Entity...)), []string{aggregate.Instant(at), l.Class, l.Tag, string(l.JSON), base64.StdEncoding.EncodeToString(l.Base64)}, id))
 	}
 	return nil
+}
+
+// timeOfLine returns the time of a point's line; zero for other lines. After the year 9999 a line has units of the dataset's precision.
+func timeOfLine(text string, units *int64, in tsdb.Precision) (time.Time, error) {
+	switch {
+	case units == nil && text == "":
+		return time.Time{}, nil
+	case units == nil:
+		return time.Parse(time.RFC3339Nano, text)
+	case in == tsdb.Microseconds:
+		return time.UnixMicro(*units), nil
+	}
+	return time.UnixMilli(*units), nil
 }
 
 // end writes what is left of a table that is complete. Of one that is not, CSV has the rows so far, and Parquet no end.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -30,12 +29,4 @@ func existing(ctx context.Context, store *tsdb.Store, id tenant.ID) error {
 		err = fmt.Errorf("there is no tenant %s: it has no rows, no profile and no erasure mark; tenants list shows who has", id)
 	}
 	return err
-}
-
-// timeFlag returns a flag for a time: RFC 3339, or a date or a time without a zone, which are in UTC.
-func timeFlag(name, usage string) *cli.TimestampFlag {
-	return &cli.TimestampFlag{
-		Name: name, Usage: usage + ", as 2026-11-01T12:00:00Z, or 2026-11-01 in UTC",
-		Config: cli.TimestampConfig{Timezone: time.UTC, Layouts: []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly}},
-	}
 }

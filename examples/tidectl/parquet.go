@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -22,7 +22,7 @@ const (
 )
 
 // parquetWriter writes points of a dataset as a Parquet file. The columns, which the format orders by name, are the key fields,
-// time (a timestamp in nanoseconds, UTC), class, tag, and id where points have an identity; then each measure, as a double or, for a
+// time (a timestamp in the dataset's precision, UTC), class, tag, and id where points have an identity; then each measure, as a double or, for a
 // state, a string; and the payload: as text in json, or as bytes in payload.
 type parquetWriter struct {
 	view     *inspect.View
@@ -36,13 +36,18 @@ type parquetWriter struct {
 	most     int // bytes of a row group
 }
 
+// timeUnits are the units of the column time. Each holds all times of its precision, of centuries too.
+var timeUnits = map[tsdb.Precision]parquet.TimeUnit{
+	tsdb.Nanoseconds: parquet.Nanosecond, tsdb.Microseconds: parquet.Microsecond, tsdb.Milliseconds: parquet.Millisecond,
+}
+
 // newParquet returns a writer. Each measure is a column.
 func newParquet(out io.Writer, v *inspect.View, measures []measure) (*parquetWriter, error) {
 	text := func() parquet.Node { return parquet.Encoded(parquet.String(), &parquet.RLEDictionary) }
 	d := v.Describe()
 	w := &parquetWriter{view: v, key: d.Key, identity: d.Identity, measures: measures, columns: map[string]int{}, most: groupBytes}
 	nodes := parquet.Group{
-		"time": parquet.Timestamp(parquet.Nanosecond), "class": parquet.Optional(text()), "tag": text(),
+		"time": parquet.Timestamp(timeUnits[d.Precision]), "class": parquet.Optional(text()), "tag": text(),
 		"json": parquet.Optional(parquet.JSON()), "payload": parquet.Optional(parquet.Leaf(parquet.ByteArrayType)),
 	}
 	if d.Identity {
@@ -94,10 +99,14 @@ func (w *parquetWriter) add(p inspect.Point) error {
 	for i, value := range w.view.Values(p.Entity) {
 		text(w.key[i], value, 0)
 	}
-	if year := p.Time.UTC().Year(); year < 1678 || year > 2261 {
-		return fmt.Errorf("the point of %s at %s is outside of Parquet's nanoseconds, 1678 to 2261", p.Entity, p.Time.UTC().Format(time.RFC3339Nano))
+	at := p.Time.UnixNano()
+	switch w.view.Describe().Precision {
+	case tsdb.Microseconds:
+		at = p.Time.UnixMicro()
+	case tsdb.Milliseconds:
+		at = p.Time.UnixMilli()
 	}
-	set("time", parquet.Int64Value(p.Time.UnixNano()), 0)
+	set("time", parquet.Int64Value(at), 0)
 	if p.Class != "" {
 		text("class", p.Class, 1)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
@@ -25,7 +26,7 @@ const pointArgs = "DATASET TENANT FIELD=VALUE..."
 type shownPoint struct {
 	Dataset string            `json:"dataset"`
 	Key     map[string]string `json:"key"`
-	Time    time.Time         `json:"time"`
+	Time    instant.Time      `json:"time"`
 	ID      string            `json:"id,omitempty"`
 	Class   string            `json:"class,omitempty"`
 	Tag     string            `json:"tag,omitempty"`
@@ -127,7 +128,7 @@ func (a *app) watch() *cli.Command {
 			if every < 100*time.Millisecond {
 				return usageError{fmt.Errorf("--every is %v; want 100ms or more", every)}
 			}
-			from := seen{from: c.Timestamp("from"), ids: map[string]bool{}, most: watchedIDs}
+			from := seen{from: timeOf(c, "from"), ids: map[string]bool{}, most: watchedIDs}
 			if !c.IsSet("from") {
 				newest, err := v.Latest(ctx, e)
 				if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
@@ -225,7 +226,7 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 			return err
 		}
 		if !s.note(p) {
-			a.say("There are more than %d points at %s: those that come later are not shown", s.most, p.Time.UTC().Format(time.RFC3339Nano))
+			a.say("There are more than %d points at %s: those that come later are not shown", s.most, instant.Text(p.Time.UTC()))
 		}
 	}
 	return nil
@@ -235,7 +236,7 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *inspect.View) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
 		switch asCSV := a.form == "csv"; {
-		case asCSV && (c.Name == "watch" || c.Name == "put"):
+		case asCSV && (c.Name == "watch" || c.Name == "put" || c.Name == "delete"):
 			return usageError{fmt.Errorf("--output is csv; want text or json for %s", c.Name)}
 		case a.form == "parquet" && c.Name != "range":
 			return usageError{fmt.Errorf("--output is parquet, which is for range; for a whole dataset there is tenants export")}
@@ -306,7 +307,7 @@ func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
 // shown returns a point as it is printed.
 func shown(v *inspect.View, p inspect.Point) shownPoint {
 	d := v.Describe()
-	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: p.Time.UTC(), ID: p.ID, Class: p.Class, Tag: p.Tag}
+	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: instant.Time{Time: p.Time.UTC()}, ID: p.ID, Class: p.Class, Tag: p.Tag}
 	values := v.Values(p.Entity)
 	for i, name := range d.Key {
 		out.Key[name] = values[i]
@@ -333,6 +334,6 @@ func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
 	if p.ID != "" {
 		id = "  " + p.ID
 	}
-	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", instant(p.Time), id, p.Entity, p.Tag, text)
+	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", instant.Text(p.Time.UTC()), id, p.Entity, p.Tag, text)
 	return err
 }

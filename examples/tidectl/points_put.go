@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
@@ -38,7 +39,7 @@ func (a *app) put() *cli.Command {
 			d := v.Describe()
 			p := inspect.Point{Entity: e, Time: time.Now(), ID: c.String("id"), Tag: c.String("tag"), Class: c.String("class")}
 			if c.IsSet("time") {
-				p.Time = c.Timestamp("time")
+				p.Time = timeOf(c, "time")
 			}
 			if p.Tag == "" {
 				p.Tag = d.Tags[0]
@@ -54,8 +55,8 @@ func (a *app) put() *cli.Command {
 			if err := v.Put(ctx, p); err != nil {
 				return err
 			}
-			stored := map[string]any{"stored": e.String(), "time": p.Time.UTC(), "class": p.Class, "tag": p.Tag}
-			text := fmt.Sprintf("%s at %s", e, p.Time.UTC().Format(time.RFC3339Nano))
+			stored := map[string]any{"stored": e.String(), "time": instant.Time{Time: p.Time.UTC()}, "class": p.Class, "tag": p.Tag}
+			text := fmt.Sprintf("%s at %s", e, instant.Text(p.Time.UTC()))
 			if p.ID != "" {
 				stored["id"] = p.ID
 				text += ", ID " + p.ID

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
@@ -95,7 +96,7 @@ func (a *app) silent() *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "how `many` entities at most, 1 to 9999", Value: 100},
 		},
 		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
-			since, long, limit := c.Timestamp("since"), c.Duration("for"), c.Int("limit")
+			since, long, limit := timeOf(c, "since"), c.Duration("for"), c.Int("limit")
 			switch {
 			case c.IsSet("since") == c.IsSet("for"):
 				return usageError{errors.New("give --since or --for")}
@@ -126,13 +127,13 @@ func (a *app) silent() *cli.Command {
 				}
 				row := struct {
 					Key  map[string]string `json:"key"`
-					Last time.Time         `json:"last"`
-				}{map[string]string{}, s.Last}
+					Last instant.Time      `json:"last"`
+				}{map[string]string{}, instant.Time{Time: s.Last}}
 				values := v.Values(s.Entity)
 				for i, name := range key {
 					row.Key[name] = values[i]
 				}
-				if err := out.add(row, append(values, instant(s.Last))...); err != nil {
+				if err := out.add(row, append(values, aggregate.Instant(s.Last))...); err != nil {
 					return err
 				}
 			}
@@ -184,7 +185,7 @@ func (a *app) chart() *cli.Command {
 				if err != nil {
 					return out.end(err)
 				}
-				if err := out.add(s, instant(s.Time), aggregate.Number(s.Value), yes(s.Break)); err != nil {
+				if err := out.add(s, aggregate.Instant(s.Time), aggregate.Number(s.Value), yes(s.Break)); err != nil {
 					return err
 				}
 			}
@@ -193,19 +194,11 @@ func (a *app) chart() *cli.Command {
 	}
 }
 
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
 func yes(b bool) string {
 	if b {
 		return "true"
 	}
 	return ""
-}
-
-func requiredTime(name, usage string) *cli.TimestampFlag {
-	f := timeFlag(name, usage)
-	f.Required = true
-	return f
 }
 
 // prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.

@@ -79,7 +79,7 @@ func TestQueries(t *testing.T) {
 				"2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,4,0,false,3,0,\n2026-06-01T13:00:00Z,2026-06-01T14:00:00Z,4,0,false,4,0,\n",
 		},
 		{
-			"windows --every 1d --zone Europe/Berlin --measure volts --aggregate mean,max " + noon + two + " meters acme street=main meter=m2",
+			"windows --every 1d --zone Europe/Berlin --measure volts --aggregate mean,max --from 2026-06-01T14:00 --to 2026-06-01T16:00 meters acme street=main meter=m2",
 			"START                      END                        POINTS  BAD  PARTIAL  VOLTS.MEAN  VOLTS.MAX  FILLED\n" +
 				"2026-06-01T00:00:00+02:00  2026-06-02T00:00:00+02:00  8       0    true     230.5       231        -\n",
 		},
@@ -201,7 +201,7 @@ func TestQueriesRefuse(t *testing.T) {
 		"windows --every 1h --measure volts" + meter:                                    "from",
 		"windows --measure volts" + day + meter:                                         "every",
 		"windows --every 1y --measure volts" + day + meter:                              "--every",
-		"windows --every 1h --zone Mars --measure volts" + day + meter:                  "--zone",
+		"windows --every 1h --zone Mars --measure volts" + day + meter:                  "unknown time zone Mars",
 		"windows --every 7m --zone Europe/Berlin --measure volts" + day + meter:         "width",
 		"windows --every 1h --measure volts:meter" + day + meter:                        "--measure volts:meter",
 		"windows --every 1h --aggregate median --measure volts" + day + meter:           "--aggregate",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
@@ -109,7 +110,7 @@ func (p *pointRows) add(of inspect.Point) error {
 	}
 	s := shown(p.view, of)
 	return p.csv.add(nil, append(p.view.Values(of.Entity),
-		instant(s.Time), s.ID, s.Tag, string(s.JSON), base64.StdEncoding.EncodeToString(s.Base64), s.Error)...)
+		aggregate.Instant(s.Time.Time), s.ID, s.Tag, string(s.JSON), base64.StdEncoding.EncodeToString(s.Base64), s.Error)...)
 }
 
 func (p *pointRows) end(err error) error {

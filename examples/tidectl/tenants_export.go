@@ -150,19 +150,6 @@ func removeEmpty(name string, err error) bool {
 	return serr == nil && info.Mode().IsRegular() && info.Size() == 0 && os.Remove(name) == nil
 }
 
-func interval(c *cli.Command) tsdb.Interval {
-	from, to := c.Timestamp("from"), c.Timestamp("to")
-	switch {
-	case c.IsSet("from") && c.IsSet("to"):
-		return tsdb.Between(from, to)
-	case c.IsSet("from"):
-		return tsdb.Since(from)
-	case c.IsSet("to"):
-		return tsdb.Until(to)
-	}
-	return tsdb.AllTime()
-}
-
 // create opens the file to export to; nil where nothing is left to do. No file that is there is written over.
 func (a *app) create(ctx context.Context, name string, goOn bool, opts *transfer.ExportOptions) (io.WriteCloser, error) {
 	if name == "-" {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -31,10 +30,6 @@ func windowFlags(more ...cli.Flag) []cli.Flag {
 		&cli.StringFlag{Name: "gaps", Usage: "how windows without a number are filled: leave-out, null, previous or linear", Value: "leave-out"},
 		&cli.DurationFlag{Name: "max-gap", Usage: "the longest `time` that is filled; 0 for any"},
 	}, more...)
-}
-
-func zoneFlag() cli.Flag {
-	return &cli.StringFlag{Name: "zone", Usage: "the time `zone` of the days, as Europe/Berlin", Value: "UTC"}
 }
 
 // windows prints aggregates by window of time.
@@ -209,11 +204,7 @@ func gridOf(c *cli.Command) (window.Grid, error) {
 	if err != nil {
 		return grid, usageError{fmt.Errorf("--every: %w", err)}
 	}
-	zone, err := time.LoadLocation(c.String("zone"))
-	if err != nil {
-		return grid, usageError{fmt.Errorf("--zone: %w", err)}
-	}
-	if grid = grid.In(zone); grid.Check() != nil {
+	if grid = grid.In(zoneOf(c)); grid.Check() != nil {
 		return grid, usageError{fmt.Errorf("--every: %w", grid.Check())}
 	}
 	return grid, nil

@@ -34,6 +34,8 @@ type Description struct {
 	Offered []string `json:"offered"`
 	// Identity says that points have an ID in addition to their time.
 	Identity bool `json:"identity,omitempty"`
+	// Precision is the unit of the points' times.
+	Precision tsdb.Precision `json:"precision"`
 }
 
 // View is a tenant's points of one dataset. It is safe for concurrent use. All calls on the zero View and nil fail
@@ -90,7 +92,7 @@ func (v *View) Describe() Description {
 	if v == nil {
 		return Description{}
 	}
-	d := Description{Name: v.dataset.Name, Key: slices.Clone(v.dataset.Key), Tags: slices.Clone(v.dataset.Tags), Identity: v.identity}
+	d := Description{Name: v.dataset.Name, Key: slices.Clone(v.dataset.Key), Tags: slices.Clone(v.dataset.Tags), Identity: v.identity, Precision: tsdb.Precision(v.unit)}
 	for _, c := range v.dataset.Classes {
 		d.Classes = append(d.Classes, c.Name)
 	}

@@ -17,8 +17,9 @@ type Payload struct {
 // Repository returns a repository of the points of the view, whose values are payloads. With it the queries of the packages
 // window, under and chart read a dataset without its Go type. It does no I/O.
 //
-// Its calls that write or delete fail with codec.ErrReadOnly; View.Put writes. It cannot read rollups of the dataset: dynamic.Rollups
-// does. A repository of the zero View fails each call with ErrInvalid.
+// Its calls that write fail with codec.ErrReadOnly; View.Put writes. It deletes points as any repository of the dataset does, with
+// their heads and the marks of rollups. It cannot read rollups of the dataset: dynamic.Rollups does. A repository of the zero View
+// fails each call with ErrInvalid.
 func (v *View) Repository() *tsdb.Repository[Payload] {
 	if v.check() != nil {
 		return nil
@@ -31,5 +32,8 @@ func (v *View) Repository() *tsdb.Repository[Payload] {
 	inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(tag string) func([]byte) (Payload, error) {
 		return func(src []byte) (Payload, error) { return Payload{tag, bytes.Clone(src)}, nil }
 	}))
+	if of, err := inside.OfDataset(schema); err == nil {
+		of.ReadOnly = false // a deletion needs no value
+	}
 	return schema.For(v.store, v.tenant)
 }

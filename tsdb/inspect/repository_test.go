@@ -81,6 +81,22 @@ func TestRepository(t *testing.T) {
 			if _, err := repo.PutMany(t.Context(), []tsdb.Point[inspect.Payload]{point}); !errors.Is(err, codec.ErrReadOnly) {
 				t.Errorf("PutMany: %v, want ErrReadOnly", err)
 			}
+			if err := repo.WithID(point.ID).Delete(t.Context(), roof, point.Time); err != nil {
+				t.Errorf("Delete: %v", err)
+			}
+			if _, err := s.For(store, acme).WithID(point.ID).Get(t.Context(), roof, point.Time); !errors.Is(err, tsdb.ErrNotFound) {
+				t.Errorf("Get after Delete: %v, want ErrNotFound", err)
+			}
+			if opts.Head.Points > 0 {
+				newest := points[len(points)-1]
+				if n, err := repo.DeleteRange(t.Context(), newest.Entity, tsdb.Since(newest.Time)); n != 1 || err != nil {
+					t.Errorf("DeleteRange deletes %d points, %v; want the newest", n, err)
+				}
+				got, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{newest.Entity})
+				if err != nil || !got[0].Point.Time.Equal(newest.Time.Add(-time.Second)) {
+					t.Errorf("after that the head has %v, %v; want the point before it", got, err)
+				}
+			}
 			if _, err := rollup.For(new(rollup.Rollup[inspect.Payload]), repo).Total(t.Context(), roof, tsdb.AllTime()); !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("a rollup of no function: %v", err)
 			}

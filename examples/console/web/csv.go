@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -67,7 +68,7 @@ func (s *Console) csv(w http.ResponseWriter, r request) error {
 			for _, part := range parts {
 				line = append(line, cell(part))
 			}
-			line = append(line, p.Time.Format(time.RFC3339Nano))
+			line = append(line, instant.Text(p.Time))
 			for _, name := range names {
 				v, _ := p.Value.Lookup(name)
 				line = append(line, csvValue(v))

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -79,7 +80,7 @@ func (p *params) integer(name string, otherwise, most int) int {
 // instant reads a time.
 func (p *params) instant(name string) time.Time {
 	text := p.text(name, "")
-	t, err := time.Parse(time.RFC3339Nano, text)
+	t, err := instant.Parse(text)
 	if err != nil {
 		p.refuse(name, shown(text), "a time as in 2026-06-01T12:00:00Z")
 	}
@@ -93,7 +94,7 @@ const maxInterval = 100 * 366 * 24 * time.Hour
 func (p *params) interval() (from, to time.Time, in tsdb.Interval) {
 	from, to = p.instant("from"), p.instant("to")
 	if p.err == nil && (!from.Before(to) || to.Sub(from) > maxInterval) {
-		p.refuse("to", to.Format(time.RFC3339Nano), "after from, by at most 100 years")
+		p.refuse("to", instant.Text(to), "after from, by at most 100 years")
 	}
 	return from, to, tsdb.Between(from, to)
 }

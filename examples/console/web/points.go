@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -13,8 +14,8 @@ const maxPage = 1_000
 
 // tableRow is a point of a table.
 type tableRow struct {
-	Time time.Time `json:"time"`
-	ID   string    `json:"id,omitempty"`
+	Time instant.Time `json:"time"`
+	ID   string       `json:"id,omitempty"`
 	// Values are those of the fields that the request names.
 	Values []any `json:"v"`
 	Bad    bool  `json:"bad,omitempty"` // it does not decode
@@ -51,7 +52,7 @@ func (s *Console) points(w http.ResponseWriter, r request) error {
 	}
 	rows := []tableRow{}
 	for _, p := range page.Points {
-		rows = append(rows, tableRow{p.Time, p.ID, valuesOf(names, p.Value, maxText), damaged[p.Time] && p.Value.Len() == 0})
+		rows = append(rows, tableRow{instant.Time{Time: p.Time}, p.ID, valuesOf(names, p.Value, maxText), damaged[p.Time] && p.Value.Len() == 0})
 	}
 	return encode(w, map[string]any{"points": rows, "next": page.Next})
 }

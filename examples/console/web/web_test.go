@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"cloud.google.com/go/bigtable"
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -35,6 +36,7 @@ type page struct {
 	console *Console
 	store   *tsdb.Store
 	conn    *tsdbtest.Conn
+	table   *bigtable.Table
 	url     string
 	client  *http.Client
 	log     *syncBuffer
@@ -66,9 +68,15 @@ func tokens(token string) (tenant.ID, bool) {
 
 func newPage(t *testing.T, change func(*Config)) *page {
 	t.Helper()
+	return newPageOn(t, schema, change)
+}
+
+// newPageOn returns a page on another dataset.
+func newPageOn(t *testing.T, of tsdb.Dataset, change func(*Config)) *page {
+	t.Helper()
 	key := []byte("a key of 32 bytes for the cursor")
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, CursorKeys: [][]byte{key}}}, schema)
-	p := &page{t: t, store: store, conn: conn, log: &syncBuffer{}}
+	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, CursorKeys: [][]byte{key}}}, of)
+	p := &page{t: t, store: store, conn: conn, table: table, log: &syncBuffer{}}
 	c := Config{Store: store, Tenant: tokens, Log: slog.New(slog.NewTextHandler(p.log, nil))}
 	if change != nil {
 		change(&c)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -32,8 +33,8 @@ func (c Columns) With(measure string, kept window.Aggregates, shown []Aggregate)
 
 // Bucket is a window in JSON. Values are by measure, then by aggregate; null where there is nothing.
 type Bucket struct {
-	Start    time.Time                 `json:"start"`
-	End      time.Time                 `json:"end"`
+	Start    instant.Time              `json:"start"`
+	End      instant.Time              `json:"end"`
 	Points   int64                     `json:"points"`
 	Bad      int64                     `json:"bad,omitempty"`
 	Entities int64                     `json:"entities,omitempty"` // of a group
@@ -46,7 +47,7 @@ type Bucket struct {
 // Bucket returns a window as it is shown in JSON.
 func (c Columns) Bucket(b *window.Bucket) Bucket {
 	out := Bucket{
-		Start: b.Start, End: b.End, Points: b.Points, Bad: b.Bad, Entities: b.Entities, Partial: b.Partial, Open: b.Open,
+		Start: instant.Time{Time: b.Start}, End: instant.Time{Time: b.End}, Points: b.Points, Bad: b.Bad, Entities: b.Entities, Partial: b.Partial, Open: b.Open,
 		Values: map[string]map[string]any{},
 	}
 	for i, column := range c {
@@ -77,7 +78,7 @@ func (c Columns) Header() []string {
 // Row returns a window as a row of a table, with one text for each name of the header. States are JSON.
 func (c Columns) Row(b *window.Bucket) []string {
 	out := []string{
-		b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), strconv.FormatInt(b.Points, 10), strconv.FormatInt(b.Bad, 10), strconv.FormatBool(b.Partial),
+		instant.Text(b.Start), instant.Text(b.End), strconv.FormatInt(b.Points, 10), strconv.FormatInt(b.Bad, 10), strconv.FormatBool(b.Partial),
 	}
 	var filled []string
 	for i, column := range c {
@@ -119,7 +120,7 @@ func Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return instant.Text(t.UTC())
 }
 
 // OutageHeader and UptimeHeader are the names of the columns of outages and of uptimes. Their times are in seconds.
@@ -134,14 +135,14 @@ func OutageRow(o window.Outage) []string { return []string{Instant(o.From), Inst
 // UptimeRow returns an uptime as a row of a table.
 func UptimeRow(u window.Uptime) []string {
 	return []string{
-		u.Start.Format(time.RFC3339), u.End.Format(time.RFC3339), strconv.FormatBool(u.Partial),
+		instant.Text(u.Start), instant.Text(u.End), strconv.FormatBool(u.Partial),
 		Number(u.Up.Seconds()), Number(u.Down.Seconds()), strconv.FormatInt(u.Outages, 10),
 	}
 }
 
 // AlignedRow returns aligned values as a row of a table: the time, and each value.
 func AlignedRow[V float64 | codec.Value](r *window.Row[V]) []string {
-	out := []string{r.Time.Format(time.RFC3339Nano)}
+	out := []string{instant.Text(r.Time)}
 	for _, s := range r.Values {
 		value := ""
 		if s.OK {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -57,8 +57,9 @@ type group[O any] struct {
 
 // place is where a point is stored: two records with the same place are one point.
 type place struct {
-	entity tsdb.Entity
-	time   int64
+	entity  tsdb.Entity
+	seconds int64 // since 1970
+	nanos   int
 }
 
 // Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones of the same place, so that these
@@ -69,7 +70,7 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 		return false, err
 	}
 	g := b.group(p.Dataset)
-	at := place{p.Entity, p.Time.UnixNano()}
+	at := place{p.Entity, p.Time.Unix(), p.Time.Nanosecond()}
 	i, ok := g.index[at]
 	if !ok {
 		g.index[at] = len(g.points)
@@ -146,7 +147,7 @@ func (b *Batch[O]) Store(ctx context.Context, s Sink, id tenant.ID, each func([]
 			out = classify(out)
 			each(g.origins[i], out)
 			if failed == nil && !IsFinal(out.Err) {
-				failed = fmt.Errorf("%s of %s at %v is %v: %w", g.dataset.name, g.points[i].Entity, g.points[i].Time.UTC().Format(time.RFC3339Nano), out.State, out.Err)
+				failed = fmt.Errorf("%s of %s at %v is %v: %w", g.dataset.name, g.points[i].Entity, instant.Text(g.points[i].Time.UTC()), out.State, out.Err)
 			}
 		}
 	}

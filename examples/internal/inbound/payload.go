@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -291,7 +292,7 @@ func (r *Route) takeTime(o object, m Message) (time.Time, error) {
 	case !isText:
 		return time.Time{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", text, r.time)
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
+	at, err := instant.Parse(text)
 	if err != nil {
 		return at, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
 	}
