@@ -221,7 +221,7 @@ func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) wind
 	out.Exact = exact
 	if has(window.Sum) {
 		out.Sum = number(s.sum, &exact.Sum)
-		out.Mean = float64(s.sum) / float64(s.count) / unit
+		out.Mean = out.Sum / float64(s.count) // as windows of points divide, so that both have the same digits
 		out.Overflow = m.mayOverflow(s.count)
 	}
 	if has(window.Min) {
