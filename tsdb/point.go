@@ -37,6 +37,9 @@ func (p Point[T]) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *Point[T]) UnmarshalJSON(data []byte) error {
+	if p == nil {
+		return invalid.New(ErrInvalid, "point", "nil", "a pointer to a Point")
+	}
 	from := pointJSON[T]{p.Entity, instant.Time{Time: p.Time}, p.ID, p.Value}
 	err := json.Unmarshal(data, &from)
 	*p = Point[T]{from.Entity, from.Time.Time, from.ID, from.Value}

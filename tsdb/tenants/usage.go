@@ -69,6 +69,9 @@ func (u DatasetUsage) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (u *DatasetUsage) UnmarshalJSON(data []byte) error {
+	if u == nil {
+		return invalid.New(tsdb.ErrInvalid, "usage", "nil", "a pointer to a DatasetUsage")
+	}
 	from := usageJSON{plainUsage(*u), instant.Time{Time: u.Newest}, instant.Time{Time: u.Oldest}}
 	err := json.Unmarshal(data, &from)
 	*u = DatasetUsage(from.plainUsage)
