@@ -34,7 +34,7 @@ func TestStoredBytesOfHeads(t *testing.T) {
 		weather.Put(ctx, roof, noon.Add(-time.Hour), reading{20}),
 		weather.Put(ctx, roof, noon.Add(time.Hour), reading{22}),
 		weather.Delete(ctx, roof, noon),
-		weather.Put(ctx, tsdb.NewEntity("t", "last"), time.UnixMilli((1<<63-1)/1000), reading{2}),
+		weather.Put(ctx, tsdb.NewEntity("t", "last"), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), reading{2}),
 		states.Put(ctx, tsdb.NewEntity("truck_1"), noon, 0.5),
 		states.Put(ctx, tsdb.NewEntity("truck_1"), noon.Add(-time.Second), 0.25),
 		states.Put(ctx, tsdb.NewEntity("truck_2"), noon, 1))

@@ -313,7 +313,7 @@ func TestEndsOfTimeInHeads(t *testing.T) {
 		s := headSchema(t, only, tsdb.SchemaOptions{})
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
-		last := time.UnixMilli((1<<63 - 1) / 1000).UTC()
+		last := time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 		times := []time.Time{last, start, time.UnixMilli(0).UTC()}
 		for i, at := range times {
 			if err := repo.Put(t.Context(), roof, at, reading{float64(i)}); err != nil {

@@ -149,7 +149,7 @@ func TestPagesToTheEndsOfTime(t *testing.T) {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		repo := s.For(store, acme)
 		newest := map[tsdb.Precision]time.Time{
-			tsdb.Nanoseconds: time.Unix(0, math.MaxInt64), tsdb.Microseconds: time.UnixMicro(math.MaxInt64), tsdb.Milliseconds: time.UnixMilli(math.MaxInt64 / 1000),
+			tsdb.Nanoseconds: time.Unix(0, math.MaxInt64), tsdb.Microseconds: time.Date(9999, 12, 31, 23, 59, 59, 999999e3, time.UTC), tsdb.Milliseconds: time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC),
 		}[precision]
 		for i, at := range []time.Time{time.Unix(0, 0), time.Unix(1, 0), newest.Add(-time.Second), newest} {
 			if err := repo.Put(t.Context(), roof, at, reading{float64(i)}); err != nil {

@@ -35,7 +35,9 @@ func newLedger(list []step, ops []crash.Op) (*ledger, error) {
 		word, rest, _ := strings.Cut(o.Text, " ")
 		if word == "drop" {
 			letter = rest
-			l.dropped[letter] = l.dropped[letter]
+			if _, known := l.dropped[letter]; !known {
+				l.dropped[letter] = false
+			}
 			continue
 		}
 		var i int

@@ -56,7 +56,7 @@ func TestNilContextIsNamed(t *testing.T) {
 				}
 				in = append(in, v)
 			}
-			err, panicked := firstError(f, in)
+			panicked, err := firstError(f, in)
 			if panicked != "" {
 				t.Fatalf("panics: %s", panicked)
 			}
@@ -94,7 +94,7 @@ func takesContext(f reflect.Type) bool {
 }
 
 // firstError calls a function and returns the first error of its results, and how it panicked.
-func firstError(f reflect.Value, in []reflect.Value) (err error, panicked string) {
+func firstError(f reflect.Value, in []reflect.Value) (panicked string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			panicked = fmt.Sprintf("%v\n%s", r, debug.Stack())
@@ -102,10 +102,10 @@ func firstError(f reflect.Value, in []reflect.Value) (err error, panicked string
 	}()
 	for _, v := range f.Call(in) {
 		if err = errorIn(v); err != nil {
-			return err, ""
+			return "", err
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 // errorIn returns the error that a result is, or the first one of a sequence or of a field.
