@@ -21,7 +21,7 @@ func (e *Engine) pauseForever(ctx context.Context) {
 		case <-e.pressure.flushed:
 		}
 		for _, r := range e.readers.all() {
-			r.stale.Store(true) // before the lock is tried: whoever holds it pauses the reader when it unlocks
+			r.stale.Store(true) // before TryLock: if it fails, the holder pauses the reader when it unlocks
 			if r.mu.TryLock() {
 				r.unlock()
 			}
