@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
@@ -88,18 +89,31 @@ func startProgram(t *testing.T, args ...string) (addr string, stop func()) {
 func TestMetricsOfTheProgram(t *testing.T) {
 	addr, stop := startProgram(t, "-dir", filepath.Join(t.TempDir(), "data"), "-token", "secret=acme", "-addr", "127.0.0.1:0", "-metrics-addr", "127.0.0.1:0")
 	defer stop()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil) // the address that is printed first
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `db_operation_name="Datasets"`) {
-		t.Errorf("%s, %v: %.500s, want the operations on the store", res.Status, err, text)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for tick := time.Tick(10 * time.Millisecond); ; { // the program reads its catalogue in the background
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil) // the address that is printed first
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v: %.500s", res.Status, err, text)
+		}
+		if strings.Contains(string(text), `db_operation_name="Datasets"`) {
+			return
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			t.Fatalf("the operations on the store are never shown: %.500s", text)
+		}
 	}
 }
 
