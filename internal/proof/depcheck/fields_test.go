@@ -1,0 +1,222 @@
+package depcheck
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// readers are the packages that read the fields of payloads. All other packages ask them.
+var readers = []string{"codec", "tsdb/dynamic"}
+
+// ownNumbers are files that turn something else than a payload's field into a number, a text or a bool, each with what that is.
+var ownNumbers = map[string]string{
+	"internal/rollupadd/shape.go":           "the greatest magnitude of a measure, as the catalogue writes it",
+	"tsdb/rollup/catalog.go":                "the same",
+	"tsdb/embedded/names.go":                "the names of tables in requests",
+	"tenant/limit/parse.go":                 "limits in a file of settings",
+	"tsdb/adopt/value.go":                   "the cells of a table with another layout, as its description says",
+	"tsdb/lab/parse.go":                     "a description of a workload",
+	"tsdb/lab/units.go":                     "a description of a workload",
+	"examples/internal/aggregate/tables.go": "results of package window, as text",
+	"examples/internal/fieldtable/same.go":  "what programs print, in a test",
+	"examples/internal/inbound/payload.go":  "JSON from devices, before it is a record; its numbers go through codec.ParseNumber",
+	"examples/console/web/api.go":           "a quality of Accept-Encoding",
+	"examples/console/web/csv.go":           "whether a spreadsheet would take a text for a formula",
+	"examples/latestapi/server.go":          "a quality of Accept",
+	"examples/promapi/params.go":            "parameters of a query",
+	"examples/tidectl/advise.go":            "a rate in a file of keys",
+}
+
+// TestOneReaderOfFields checks that no other package turns what a payload holds into a number, a text or a bool. It looks at
+// types, so a helper of another package or an alias hides nothing: each way from JSON or protobuf to a Go value goes through one of
+// these.
+func TestOneReaderOfFields(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := map[string]bool{}
+	for file := range ownNumbers {
+		unused[file] = true
+	}
+	for _, dir := range []string{".", "examples", "examples/promapi"} {
+		for _, p := range typed(t, filepath.Join(root, dir)) {
+			path := strings.TrimPrefix(p.path, module+"/")
+			if slices.Contains(readers, path) {
+				continue
+			}
+			for _, use := range p.reads() {
+				file, err := filepath.Rel(root, use.file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				delete(unused, file)
+				if ownNumbers[file] == "" {
+					t.Errorf("%s:%d uses %s: read fields with codec.Lookup or package dynamic", file, use.line, use.what)
+				}
+			}
+		}
+	}
+	for file := range unused {
+		t.Errorf("%s is listed in ownNumbers and converts nothing", file)
+	}
+}
+
+// typedPackage is a package with the types of its code.
+type typedPackage struct {
+	path  string
+	fset  *token.FileSet
+	files []*ast.File
+	info  types.Info
+}
+
+// typed type-checks the packages of a module, without their tests. Imports come from what the go command has compiled.
+func typed(t *testing.T, dir string) (out []typedPackage) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles,DepOnly", "./...")
+	cmd.Dir = dir
+	if strings.HasSuffix(dir, "promapi") {
+		cmd.Env = append(os.Environ(), "GOWORK=off") // a module of its own, which is not in the workspace
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list -export in %s: %v\n%s", dir, err, stderr.String())
+	}
+	type listed struct {
+		ImportPath, Export, Dir string
+		GoFiles                 []string
+		DepOnly                 bool
+	}
+	var packages []listed
+	exports := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(text))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		if !p.DepOnly {
+			packages = append(packages, p)
+		}
+	}
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	for _, l := range packages {
+		p := typedPackage{path: l.ImportPath, fset: fset, info: types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}}
+		for _, name := range l.GoFiles {
+			f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.files = append(p.files, f)
+		}
+		if _, err := (&types.Config{Importer: imports}).Check(l.ImportPath, fset, p.files, &p.info); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// conversion is a place where code turns a value of unknown type, or text, into a Go value.
+type conversion struct {
+	file, what string
+	line       int
+}
+
+// reads returns where a package converts values as a reader of fields does.
+func (p *typedPackage) reads() (found []conversion) {
+	add := func(n ast.Node, what string) {
+		at := p.fset.Position(n.Pos())
+		found = append(found, conversion{at.Filename, what, at.Line})
+	}
+	for _, file := range p.files {
+		if strings.HasSuffix(p.fset.Position(file.Pos()).Filename, ".pb.go") {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if what := converter(p.info.Uses[n]); what != "" {
+					add(n, what)
+				}
+			case *ast.TypeAssertExpr:
+				if n.Type != nil && p.untyped(n.X) && number(p.info.TypeOf(n.Type)) {
+					add(n, "an assertion of any to a number")
+				}
+			case *ast.TypeSwitchStmt:
+				p.cases(n, add)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// cases reports the cases of a type switch on an any that are numbers.
+func (p *typedPackage) cases(s *ast.TypeSwitchStmt, add func(ast.Node, string)) {
+	var asserted ast.Expr
+	ast.Inspect(s.Assign, func(n ast.Node) bool {
+		if a, ok := n.(*ast.TypeAssertExpr); ok {
+			asserted = a.X
+		}
+		return true
+	})
+	if !p.untyped(asserted) {
+		return
+	}
+	for _, clause := range s.Body.List {
+		for _, c := range clause.(*ast.CaseClause).List {
+			if number(p.info.TypeOf(c)) {
+				add(c, "a case of any that is a number")
+			}
+		}
+	}
+}
+
+func (p *typedPackage) untyped(e ast.Expr) bool {
+	i, ok := p.info.TypeOf(e).Underlying().(*types.Interface)
+	return ok && i.Empty() && !isParam(p.info.TypeOf(e))
+}
+
+func isParam(t types.Type) bool { _, ok := t.(*types.TypeParam); return ok }
+
+// number reports whether a type is a number with a width that payloads have.
+func number(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && slices.Contains([]types.BasicKind{types.Float64, types.Float32, types.Int64, types.Uint64}, b.Kind()) && types.Unalias(t) == types.Type(types.Typ[b.Kind()])
+}
+
+// converter names an object that turns JSON, protobuf or text into a number, a text or a bool.
+func converter(o types.Object) string {
+	if o == nil || o.Pkg() == nil {
+		return ""
+	}
+	name, pkg := o.Name(), o.Pkg().Path()
+	switch {
+	case pkg == "encoding/json" && (name == "Number" || name == "UseNumber"), pkg == "strconv" && name == "ParseFloat":
+		return pkg + "." + name
+	case pkg == "google.golang.org/protobuf/reflect/protoreflect" && slices.Contains([]string{"Bool", "Int", "Uint", "Float", "Enum", "String"}, name):
+		f, ok := o.(*types.Func)
+		if ok && strings.HasSuffix(types.TypeString(f.Signature().Recv().Type(), nil), "protoreflect.Value") {
+			return pkg + ".Value." + name
+		}
+	}
+	return ""
+}
