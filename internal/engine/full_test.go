@@ -18,11 +18,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// refusing is a file system that fails operations with errno: those that refuses selects, after the first `after` of them.
+// refusing is a file system that fails operations with errno: those that refuses selects, after the first `after` of them; with once, only
+// the next one.
 type refusing struct {
 	errno   syscall.Errno
 	refuses func(op errorfs.Op) bool
 	after   int64
+	once    bool
 	count   atomic.Int64
 	lifted  atomic.Bool
 }
@@ -30,7 +32,10 @@ type refusing struct {
 func (r *refusing) wrap(fs vfs.FS) vfs.FS { return errorfs.Wrap(fs, errorfs.InjectorFunc(r.inject)) }
 
 func (r *refusing) inject(op errorfs.Op) error {
-	if !r.refuses(op) || r.count.Add(1) <= r.after || r.lifted.Load() {
+	if !r.refuses(op) || r.lifted.Load() {
+		return nil
+	}
+	if n := r.count.Add(1); n <= r.after || r.once && n > r.after+1 {
 		return nil
 	}
 	return &fs.PathError{Op: fmt.Sprint(op.Kind), Path: op.Path, Err: r.errno}
@@ -131,6 +136,43 @@ func TestOpenOnARefusingDisk(t *testing.T) {
 				t.Errorf("got %d refused openings, want at least 5", refused)
 			}
 		})
+	}
+}
+
+// If one operation fails while Open creates a store, a later Open creates it. The operations that follow must not make the folder look like
+// a store that was complete.
+func TestCreationThatFailsOnce(t *testing.T) {
+	refused := 0
+	for after := int64(0); ; after++ {
+		mem := vfs.NewCrashableMem()
+		disk := &refusing{errno: syscall.EIO, refuses: onWrites, after: after, once: true}
+		e, err := engine.Open(engine.Options{Dir: "db", FS: disk.wrap(unlocked{mem}), GCInterval: -1})
+		count := disk.count.Load()
+		if err == nil {
+			_ = e.Close() // may report a failure in the background
+		} else {
+			refused++
+		}
+		for _, lost := range []bool{true, false} {
+			left := mem
+			if lost {
+				left = mem.CrashClone(vfs.CrashCloneCfg{})
+			}
+			again, err := engine.Open(engine.Options{Dir: "db", FS: unlocked{left}, GCInterval: -1})
+			if err != nil {
+				t.Errorf("operation %d failed; without power then %v: the folder does not open later: %v", after, lost, err)
+				continue
+			}
+			if err := again.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if count <= after {
+			break
+		}
+	}
+	if refused < 5 {
+		t.Errorf("got %d failed creations, want at least 5", refused)
 	}
 }
 

@@ -87,7 +87,7 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 	}()
 	db, err = pebble.Open(dir, pebbleOptions(o, opening, lock, f, w))
 	if err == nil && f.err() == nil {
-		if err = claim(db, fs, dir, marked); err == nil {
+		if err = claim(db, fs, dir, marked, f); err == nil {
 			err = opening.finish()
 		}
 	} else if err != nil {
@@ -132,7 +132,7 @@ func openFailure(err error) error {
 }
 
 // claim writes the version into a new database, or checks it in an existing one.
-func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
+func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool, f *fault) error {
 	value, closer, err := db.Get(keyVersion())
 	switch {
 	case err == nil:
@@ -160,8 +160,9 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool) error {
 	default:
 		return storageError(err)
 	}
-	if marked {
-		return nil
+	// openingFS hides failures from Pebble: the record may not be stored. A marker would then turn an unfinished folder into a damaged one.
+	if err := f.err(); err != nil || marked {
+		return err
 	}
 	return writeMarker(fs, dir)
 }
