@@ -40,7 +40,7 @@ func (s *Spool) open(dir string) error {
 	}
 	s.path = filepath.Join(dir, fileName)
 	if err := s.load(lock); err != nil {
-		return errors.Join(err, lock.Close())
+		return errors.Join(err, unlockFolder(lock))
 	}
 	s.lock = lock
 	return nil

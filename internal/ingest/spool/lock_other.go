@@ -8,3 +8,5 @@ import "os"
 func lockFolder(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }
+
+func unlockFolder(f *os.File) error { return f.Close() }

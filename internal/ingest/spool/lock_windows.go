@@ -8,7 +8,7 @@ import (
 )
 
 // lockFolder locks the folder, or fails with ErrLocked at once: it opens the file so that nobody else can open it.
-// Closing the file or ending the process releases the lock.
+// unlockFolder or the end of the process releases the lock.
 func lockFolder(name string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	path, err := syscall.UTF16PtrFromString(name)
@@ -24,3 +24,5 @@ func lockFolder(name string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(h), name), nil
 }
+
+func unlockFolder(f *os.File) error { return f.Close() }

@@ -250,7 +250,7 @@ func (s *Spool) Close() error {
 	if err == nil && known && commit != s.skipped { // Without the note the next Open raises the numbers again.
 		_ = noteClosed(s.lock, commit, s.stale == 0) // Without the note the next Close rewrites the file.
 	}
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(err, unlockFolder(s.lock))
 }
 
 // refusal returns why the spool refuses calls, or nil. The caller holds mu.
