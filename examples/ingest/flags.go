@@ -23,7 +23,7 @@ type options struct {
 	journal   string
 	keys      inbound.Keys
 	retention gc.Class
-	maxFuture time.Duration
+	times     inbound.Bounds
 	seen      observe.Options
 
 	addr     string
@@ -73,7 +73,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"all others, a last tag * all other tags", o.keys.Set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 
-	flags.DurationVar(&o.maxFuture, "max-future", 24*time.Hour, "refuse points further in the future. 0 accepts all: a device with a wrong clock then keeps its latest point for years")
+	o.times.Flags(flags)
 
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8086", "listen on this `host:port`; port 0 chooses a free one")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
@@ -158,8 +158,6 @@ func checkAddr(name, addr string, remote bool) error {
 
 func (o *options) checkStore(given map[string]bool, keep string) error {
 	switch {
-	case o.maxFuture < 0:
-		return fmt.Errorf("-max-future is %v; want 0 or more", o.maxFuture)
 	case o.cloud && given["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "":

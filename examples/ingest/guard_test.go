@@ -144,6 +144,18 @@ func TestTheFuture(t *testing.T) {
 	want(t, "without a bound", r.post(v2, fmt.Sprintf("cpu,host=a x=1 %d", time.Now().Add(200*365*24*time.Hour).UnixNano())), 204)
 }
 
+// TestAWrongUnit: the answer to lines and data points in another unit names the unit that fits, and -not-before lets older points in.
+func TestAWrongUnit(t *testing.T) {
+	const seconds, line = "/api/v2/write?bucket=b&precision=s", "cpu,host=a x=1 1767225600000"
+	r := newRig(t, ample, "-key", "cpu=host")
+	want(t, "milliseconds as seconds", r.post(seconds, line), 400, "read as s is after the year 9999", "-max-future", "as ms it is 2026-01-01T00:00:00Z")
+	want(t, "seconds as nanoseconds", r.post(v2, "cpu,host=a x=1 1767225600"), 400, "before 2000-01-01T00:00:00Z", "-not-before", "as s it is 2026-01-01T00:00:00Z")
+	want(t, "an old time", r.post(seconds, "cpu,host=a x=1 631152000"), 400, "is 1990-01-01T00:00:00Z, before 2000-01-01T00:00:00Z, which is -not-before dropped=1")
+	r = newRig(t, ample, "-key", "cpu=host", "-not-before", "1990-01-01")
+	want(t, "an old time that is accepted", r.post(seconds, "cpu,host=a x=1 631152000"), 204)
+	want(t, "an older one", r.post(seconds, "cpu,host=a x=1 631151999"), 400, "before 1990-01-01T00:00:00Z")
+}
+
 // TestMeasurementsOfATenant: a tenant that creates as many datasets as it may does not prevent others from creating theirs.
 func TestMeasurementsOfATenant(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host", "-key", "cpu=host")

@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	ds, err := inbound.NewDatasets(ctx, store, o.keys, inbound.Options{
-		Schema: tsdb.SchemaOptions{Retention: o.retention, MaxFuture: o.maxFuture}, Noun: noun, Log: log,
+		Schema: tsdb.SchemaOptions{Retention: o.retention}, Times: o.times, Noun: noun, Log: log,
 	})
 	if err != nil {
 		return err

@@ -103,14 +103,14 @@ func badValue(format string, args ...any) error {
 }
 
 // timeOf returns the time of a data point.
-func (dp dataPoint) timeOf() (time.Time, error) {
+func (dp dataPoint) timeOf() (inbound.Stamp, error) {
 	switch {
 	case dp.time == 0 || dp.time > math.MaxInt64:
-		return time.Time{}, badValue("its time is %d; want nanoseconds since 1970 above 0", dp.time)
+		return inbound.Stamp{}, badValue("its time is %d; want nanoseconds since 1970 above 0", dp.time)
 	case dp.start > dp.time:
-		return time.Time{}, badValue("its start is after its time")
+		return inbound.Stamp{}, badValue("its start is after its time")
 	}
-	return time.Unix(0, int64(dp.time)), nil
+	return inbound.Unix(int64(dp.time), time.Nanosecond), nil
 }
 
 // isEmpty reports whether the data point says that there is no value at its time.

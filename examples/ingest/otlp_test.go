@@ -297,6 +297,9 @@ func TestOTLPOverHTTP(t *testing.T) {
 	r.stored(t, "host", acme, start, "{m.g=3i}", "b")
 	partial := strings.Replace(string(text), "m.g", "other", 1)
 	want(t, "JSON in part", r.post("/v1/metrics", partial, isJSON), 200, `"rejectedDataPoints":"1"`)
+	micros := strings.Replace(exemplar, "1767225600000000000", "1767225600000000", 1)
+	want(t, "a time in another unit", r.post("/v1/metrics", micros, isJSON), 200, `"rejectedDataPoints":"1"`,
+		"the time 1767225600000000 read as ns is 1970-01-21T10:53:45.6Z, before 2000-01-01T00:00:00Z, which is -not-before; as us it is 2026-01-01T00:00:00Z")
 
 	raw, _ := proto.Marshal(m)
 	isProto := func(req *http.Request) { req.Header.Set("Content-Type", protobufType) }

@@ -49,7 +49,7 @@ func newRig(t testing.TB, l limits, args ...string) *rig {
 		t.Fatal(err)
 	}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.profiles}})
-	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Schema: tsdb.SchemaOptions{MaxFuture: o.maxFuture}, Noun: noun})
+	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Times: o.times, Noun: noun})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (o *options) define(flags *flag.FlagSet, g *given) {
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.StringVar(&c.Journal.Dir, "journal", "", "acknowledge messages once their points are in a journal in this `folder` on a local disk, and deliver them afterwards")
 	flags.StringVar(&g.keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
-	flags.DurationVar(&c.Schema.MaxFuture, "max-future", 24*time.Hour, "refuse points further in the future. 0 accepts all: a device with a wrong clock then keeps its latest point for years")
+	c.Times.Flags(flags)
 	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
 	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles")
 	o.seen.Flags(flags)
@@ -140,8 +140,6 @@ func (o *options) checkStore(set map[string]bool, keep string) (err error) {
 	switch {
 	case c.Session <= 0 || c.MaxPayload <= 0 || c.Deadline <= 0 || c.Drain <= 0: // 0 would be the bridge's default
 		return errors.New("-session, -max-payload, -deadline and -drain must be above 0")
-	case o.bridge.Schema.MaxFuture < 0:
-		return fmt.Errorf("-max-future is %v; want 0 or more", o.bridge.Schema.MaxFuture)
 	case o.cloud && set["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "": // would be a store in memory

@@ -30,6 +30,8 @@ func TestFlags(t *testing.T) {
 		{[]string{route, "-max-payload=0"}, "-max-payload"},
 		{[]string{route, "-deadline=0"}, "-deadline"},
 		{[]string{route, "-drain=0"}, "-drain"},
+		{[]string{route, "-max-future=-1s"}, "-max-future"},
+		{[]string{route, "-not-before=soon"}, "-not-before"},
 		{[]string{route, "-tenant=username"}, "-username"},
 		{[]string{route, "-tenant=certificate"}, "-cert"},
 		{[]string{route, "-tenant=a b"}, "-tenant"},

@@ -23,6 +23,7 @@ type options struct {
 	routes       *inbound.Routes
 	attributes   []string // that are tags
 	schema       tsdb.SchemaOptions
+	times        inbound.Bounds
 	journal      string
 
 	outstanding int // messages
@@ -67,7 +68,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&route, "route", "", "where and how messages are stored, as `words`: tenant=… dataset=… key=… time=…")
 	flags.StringVar(&attributes, "attributes", "", "the attributes of messages that are tags, as `name,name`; key= may name them")
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
-	flags.DurationVar(&o.schema.MaxFuture, "max-future", 24*time.Hour, "refuse points further in the future. 0 accepts all")
+	o.times.Flags(flags)
 	flags.StringVar(&o.journal, "journal", "", "acknowledge messages once their points are in a journal in this `folder` on a local disk, and deliver them afterwards")
 
 	flags.IntVar(&o.outstanding, "max-messages", 1000, "how `many` messages may be unacknowledged at once; Pub/Sub sends no more meanwhile")
@@ -117,8 +118,6 @@ func (o *options) check(given map[string]bool, route, attributes, keep string) (
 		return fmt.Errorf("-max-bytes is %d; want at least -max-payload", o.memory)
 	case o.attempt <= 0 || o.hold < 0 || o.drain <= 0:
 		return errors.New("-timeout and -drain must be above 0, -hold at least 0")
-	case o.schema.MaxFuture < 0:
-		return fmt.Errorf("-max-future is %v; want 0 or more", o.schema.MaxFuture)
 	case o.cloud && given["dir"]:
 		return errors.New("-cloud and -dir exclude each other")
 	case o.dir == "": // would be a store in memory

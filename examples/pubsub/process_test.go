@@ -246,6 +246,8 @@ func TestFlags(t *testing.T) {
 		{good + "=tenant=acme|dataset=x|key=device|time=arrival -attributes a,,b", "-attributes"},
 		{good + "=tenant=acme|dataset=x|key=device|time=arrival -keep soon", "-keep"},
 		{good + "=tenant=acme|dataset=x|key=device|time=arrival -dir=", "-dir"},
+		{good + "=tenant=acme|dataset=x|key=device|time=arrival -max-future -1s", "-max-future"},
+		{good + "=tenant=acme|dataset=x|key=device|time=arrival -not-before soon", "-not-before"},
 		{good + "=tenant=acme|dataset=x|key=device|time=arrival -cloud -dir x", "exclude"},
 		{good + "=tenant=acme|dataset=x|key=device|time=arrival more", "unexpected argument"},
 	} {

@@ -45,7 +45,7 @@ func newSubscriber(ctx context.Context, store *tsdb.Store, client *pubsub.Client
 	if err != nil {
 		return nil, err
 	}
-	datasets, err := inbound.NewDatasets(ctx, store, o.routes.Keys(), inbound.Options{Schema: o.schema, Schemas: schemas, Log: log})
+	datasets, err := inbound.NewDatasets(ctx, store, o.routes.Keys(), inbound.Options{Schema: o.schema, Schemas: schemas, Times: o.times, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -201,6 +201,7 @@ func TestMessages(t *testing.T) {
 				{"nonsense", inbound.ReasonSyntax},
 				{`{"ts":1767225600,"temp":1}`, "it lacks the key tag device"},
 				{`{"device":"d","ts":253402300800,"temp":1}`, inbound.ReasonTime},
+				{`{"device":"d","ts":1767225600000,"temp":1}`, inbound.ReasonTime}, // in ms
 				{`{"device":"d","ts":1767225600,"temp":"` + strings.Repeat("x", 200) + `"}`, "its payload is too large"},
 			} {
 				id := s.publish(bad.data, "owner", "acme", "site", "berlin", attributeReason, "an earlier one")
@@ -230,7 +231,7 @@ func TestMessages(t *testing.T) {
 			r.stop()
 			var text strings.Builder
 			r.print(&text)
-			if want := "5 published as dead letters"; !strings.Contains(text.String(), want) || r.returned.Load() != 0 {
+			if want := "6 published as dead letters"; !strings.Contains(text.String(), want) || r.returned.Load() != 0 {
 				t.Errorf("the program prints %s, want %q", text.String(), want)
 			}
 		})

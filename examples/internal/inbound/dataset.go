@@ -24,11 +24,12 @@ type Dataset struct {
 	// schema merges: records of one series and time become one point, in one request or several. A tag outside the key is a
 	// field that cannot change. So two series that differ only in such a tag are an error, and not one point.
 	schema *tsdb.Schema[codec.Record]
+	bounds *Bounds
 }
 
 // newDataset creates a dataset with the common options.
-func newDataset(name string, key []string, shared tsdb.SchemaOptions) (*Dataset, error) {
-	d := &Dataset{name: name, tags: key}
+func newDataset(name string, key []string, shared tsdb.SchemaOptions, bounds *Bounds) (*Dataset, error) {
+	d := &Dataset{name: name, tags: key, bounds: bounds}
 	if last := len(key) - 1; last >= 0 && key[last] == OtherTags {
 		d.tags, d.rest = key[:last], true
 	}
@@ -136,8 +137,11 @@ func (b *PointBuilder) Field(name string, v codec.Value) error {
 // ErrNoFields is the error of a record without fields.
 var ErrNoFields = errors.New("the record has no fields")
 
-// Point returns the point. The builder must not be used again.
-func (b *PointBuilder) Point(at time.Time) (Point, error) {
+// Point returns the point. It refuses a time outside the bounds of the input. The builder must not be used again.
+func (b *PointBuilder) Point(at Stamp) (Point, error) {
+	if err := b.dataset.bounds.check(at); err != nil {
+		return Point{}, err
+	}
 	if err := b.CheckKey(); err != nil {
 		return Point{}, err
 	}
@@ -153,7 +157,7 @@ func (b *PointBuilder) Point(at time.Time) (Point, error) {
 	} else if len(b.others) > 0 {
 		fields = append(b.others, fields...)
 	}
-	return Point{Dataset: b.dataset, Entity: tsdb.NewEntity(key...), Time: at, Record: codec.NewRecord(fields...)}, nil
+	return Point{Dataset: b.dataset, Entity: tsdb.NewEntity(key...), Time: at.at, Record: codec.NewRecord(fields...)}, nil
 }
 
 // keyBytes returns how many bytes the key has at least.

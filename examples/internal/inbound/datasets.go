@@ -37,6 +37,8 @@ type Options struct {
 	Schema tsdb.SchemaOptions
 	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its key fields.
 	Schemas []*tsdb.Schema[codec.Record]
+	// Times are the times of points that are accepted.
+	Times Bounds
 	// Noun is the input's word for what is stored in one dataset, for texts of errors. The default is "dataset".
 	Noun string
 	// Log gets details that clients must not see. The default discards them.
@@ -49,6 +51,7 @@ type Datasets struct {
 	log    *slog.Logger
 	noun   string
 	shared tsdb.SchemaOptions
+	bounds Bounds
 	others []string // the key of datasets without a rule; nil if they are refused
 
 	mu      sync.RWMutex
@@ -73,7 +76,7 @@ type refused struct {
 // NewDatasets creates the datasets that rules name, and prepares the table for them.
 func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) (*Datasets, error) {
 	ds := &Datasets{
-		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, others: ks[AnyDataset],
+		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, bounds: opts.Times.withDefaults(), others: ks[AnyDataset],
 		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{},
 	}
 	if ds.log == nil {
@@ -84,7 +87,7 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 		if name == AnyDataset {
 			continue
 		}
-		d, err := newDataset(name, key, opts.Schema)
+		d, err := newDataset(name, key, opts.Schema, &ds.bounds)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +125,7 @@ func (ds *Datasets) Find(ctx context.Context, id tenant.ID, name string) (*Datas
 
 // define creates a dataset without a rule.
 func (ds *Datasets) define(ctx context.Context, id tenant.ID, name string) (*Dataset, error) {
-	d, err := newDataset(name, ds.others, ds.shared)
+	d, err := newDataset(name, ds.others, ds.shared, &ds.bounds)
 	if err != nil {
 		return nil, &Error{"the " + ds.noun + " cannot be a dataset", err}
 	}

@@ -138,14 +138,14 @@ func TestBatch(t *testing.T) {
 	start := time.Now().Truncate(time.Second)
 	point := func(dataset, zone, field string) Point {
 		b := ds.finds(t, acme, dataset).NewPoint()
-		p, err := b.Point(start)
+		p, err := b.Point(At(start))
 		if p.Dataset != nil || err == nil {
 			t.Errorf("a point without its key: %v, %v", p, err)
 		}
 		if err := errors.Join(b.Tag("host", "a"), b.Tag("zone", zone), b.Field(field, codec.Int(1))); err != nil {
 			t.Fatal(err)
 		}
-		if p, err = b.Point(start); err != nil {
+		if p, err = b.Point(At(start)); err != nil {
 			t.Fatal(err)
 		}
 		return p
@@ -204,7 +204,7 @@ func TestBatchRefusesOneRecord(t *testing.T) {
 		for _, f := range fields {
 			err = errors.Join(err, p.Field(f.Name, f.Value))
 		}
-		point, perr := p.Point(start)
+		point, perr := p.Point(At(start))
 		_, aerr := b.Add(point, origin, 10)
 		return errors.Join(err, perr, aerr)
 	}

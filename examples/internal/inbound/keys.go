@@ -47,7 +47,7 @@ func (ks Keys) Add(name string, tags []string) error {
 	if name == AnyDataset {
 		example = "any"
 	}
-	if _, err := newDataset(example, tags, tsdb.SchemaOptions{}); err != nil {
+	if _, err := newDataset(example, tags, tsdb.SchemaOptions{}, nil); err != nil {
 		return err
 	}
 	ks[name] = tags

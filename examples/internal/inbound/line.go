@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -24,7 +23,7 @@ var errSeveral = errors.New("a quoted text ends in an odd place")
 // Clock is how lines of line protocol state the time.
 type Clock struct {
 	Unit time.Duration
-	Now  time.Time // of lines without a time; one value per request, so that such lines of one series merge
+	Now  time.Time // of lines without a time, which are refused if it is zero; one value per request, so that such lines of one series merge
 }
 
 // ParseLine parses one line of line protocol. The error is ErrBlank, or an *Error if the line can never be stored as it is.
@@ -88,9 +87,6 @@ func (r *Route) readLines(ctx context.Context, ds *Datasets, id tenant.ID, m Mes
 		}
 		if err != nil {
 			return nil, err
-		}
-		if p.Time.IsZero() {
-			return nil, badTime("line %d: the line has no time, and the route does not say time=arrival", n)
 		}
 		events = append(events, Event{Point: p})
 	}
@@ -156,17 +152,19 @@ func valueOf(v lineprotocol.Value) codec.Value {
 	}
 }
 
-func readTime(d *lineprotocol.Decoder, c Clock) (time.Time, error) {
+func readTime(d *lineprotocol.Decoder, c Clock) (Stamp, error) {
 	text, err := d.TimeBytes()
-	if err != nil {
-		return time.Time{}, unparsable(err)
-	}
-	if len(text) == 0 {
-		return c.Now, nil
+	switch {
+	case err != nil:
+		return Stamp{}, unparsable(err)
+	case len(text) == 0 && c.Now.IsZero():
+		return Stamp{}, badTime("the line has no time, and the route does not say time=arrival")
+	case len(text) == 0:
+		return At(c.Now), nil
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || n > math.MaxInt64/int64(c.Unit) || n < math.MinInt64/int64(c.Unit) {
-		return time.Time{}, unparsable(fmt.Errorf("the time %.64q is not one in nanoseconds of 64 bits", text))
+	if err != nil {
+		return Stamp{}, unparsable(fmt.Errorf("the time %.64q does not fit 64 bits", text))
 	}
-	return time.Unix(0, n*int64(c.Unit)), nil
+	return Unix(n, c.Unit), nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,8 +195,8 @@ func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
 			return e, badSyntax("%s is %.64q in the payload, and %.64q outside it", name, said, m.Names[name])
 		}
 	}
-	var err error
-	if e.Time, err = r.takeTime(o, m); err != nil {
+	at, err := r.takeTime(o, m)
+	if err != nil {
 		return e, err
 	}
 	if r.count > 0 {
@@ -223,7 +222,7 @@ func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
 	if r.count > 0 { // an event needs no field but its identity
 		b.fields = append(b.fields, codec.Field{Name: "id", Value: codec.Str(e.ID)})
 	}
-	e.Point, err = b.Point(e.Time)
+	e.Point, err = b.Point(at)
 	return e, err
 }
 
@@ -267,20 +266,20 @@ func (r *Route) identity(o object, m Message) (id string, err error) {
 }
 
 // takeTime returns the time of a message, and removes its field.
-func (r *Route) takeTime(o object, m Message) (time.Time, error) {
+func (r *Route) takeTime(o object, m Message) (Stamp, error) {
 	if r.time == timeArrival {
-		return m.Arrived, nil
+		return At(m.Arrived), nil
 	}
 	v, ok := o[r.time]
 	if !ok {
-		return time.Time{}, badSyntax("the field %q with the time is missing", r.time)
+		return Stamp{}, badSyntax("the field %q with the time is missing", r.time)
 	}
 	delete(o, r.time)
 	text, isText := v.(string)
 	if n, isNumber := v.(json.Number); isNumber {
 		text = n.String()
 	} else if !isText {
-		return time.Time{}, badTime("the time is neither a text nor a number")
+		return Stamp{}, badTime("the time is neither a text nor a number")
 	}
 	number, isNumber := codec.ParseNumber(text)
 	switch {
@@ -288,15 +287,17 @@ func (r *Route) takeTime(o object, m Message) (time.Time, error) {
 		if strings.ContainsAny(text, "eE") {
 			text, _ = number.Text()
 		}
-		return unixTime(text, r.unit)
+		s, err := unixTime(text, r.unit)
+		s.field = r.time
+		return s, err
 	case !isText:
-		return time.Time{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", text, r.time)
+		return Stamp{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", text, r.time)
 	}
 	at, err := instant.Parse(text)
 	if err != nil {
-		return at, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
+		return Stamp{}, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
 	}
-	return at, nil
+	return Stamp{at: at, field: r.time}, nil
 }
 
 func badTime(format string, args ...any) error {
@@ -304,25 +305,28 @@ func badTime(format string, args ...any) error {
 }
 
 // unixTime returns the time of a decimal number of units. It is exact, and drops what is less than a nanosecond.
-func unixTime(text string, unit time.Duration) (time.Time, error) {
+func unixTime(text string, unit time.Duration) (Stamp, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n >= math.MaxInt64/int64(unit) || n <= math.MinInt64/int64(unit) {
-		return time.Time{}, badTime("the time %.64q is not a decimal number that fits 64 bits in nanoseconds", text)
+	if err != nil {
+		return Stamp{}, badTime("the time %.64q is not a decimal number that fits 64 bits", text)
 	}
-	ns := n * int64(unit)
-	for step := int64(unit) / 10; fraction != "" && step > 0; step /= 10 {
-		digit := int64(fraction[0] - '0')
+	var part time.Duration
+	for step := unit / 10; fraction != "" && step > 0; step /= 10 {
+		digit := time.Duration(fraction[0] - '0')
 		if digit < 0 || digit > 9 {
-			return time.Time{}, badTime("the time %.64q is not a decimal number", text)
+			return Stamp{}, badTime("the time %.64q is not a decimal number", text)
 		}
-		if ns += digit * step; strings.HasPrefix(text, "-") {
-			ns -= 2 * digit * step
-		}
+		part += digit * step
 		fraction = fraction[1:]
 	}
 	if strings.Trim(fraction, "0123456789") != "" {
-		return time.Time{}, badTime("the time %.64q is not a decimal number", text)
+		return Stamp{}, badTime("the time %.64q is not a decimal number", text)
 	}
-	return time.Unix(0, ns), nil
+	if strings.HasPrefix(text, "-") {
+		part = -part
+	}
+	s := Unix(n, unit)
+	s.at = s.at.Add(part)
+	return s, nil
 }

@@ -83,6 +83,8 @@ type Config struct {
 
 	// Journal makes messages durable on this machine before they are stored. Zero is none.
 	Journal tsdb.JournalOptions
+	// Times are the times of points that are accepted. A message with another one is poison.
+	Times inbound.Bounds
 	// Schema is what the datasets share that the bridge defines, such as their retention.
 	Schema tsdb.SchemaOptions
 	// Schemas are datasets that the program has defined itself, for options of their own such as rollups. Their key fields must be
@@ -147,7 +149,7 @@ func New(ctx context.Context, store *tsdb.Store, routes *inbound.Routes, c Confi
 	if err != nil {
 		return nil, err
 	}
-	opts := inbound.Options{Schema: c.Schema, Schemas: append(slices.Clip(c.Schemas), defined...), Log: c.Log}
+	opts := inbound.Options{Schema: c.Schema, Schemas: append(slices.Clip(c.Schemas), defined...), Times: c.Times, Log: c.Log}
 	if b.datasets, err = inbound.NewDatasets(ctx, store, routes.Keys(), opts); err != nil {
 		return nil, err
 	}

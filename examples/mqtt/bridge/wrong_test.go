@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -24,7 +23,7 @@ func TestDeadLetters(t *testing.T) {
 		"owned/+tenant/+device/data dataset=owned key=device time=arrival tenant=property:owner",
 		"v1/+tenant/+device/views dataset=views key=device time=at,s count=1h id=message_id sum=bytes",
 		"all/+tenant/+dataset/+host key=host time=arrival",
-	), Config{Tenants: []tenant.ID{acme}, Schema: tsdb.SchemaOptions{MaxFuture: time.Hour}})
+	), Config{Tenants: []tenant.ID{acme}, Times: inbound.Bounds{MaxFuture: time.Hour}})
 	dead := m.read("dead-letters/#")
 	device := m.client("device", nil)
 
@@ -52,7 +51,8 @@ func TestDeadLetters(t *testing.T) {
 		{good, `{"temp":1}`, nil, inbound.ReasonSyntax, `"ts" with the time is missing`},
 		{good, `{"ts":true,"temp":1}`, nil, inbound.ReasonTime, "neither a text nor a number"},
 		{good, `{"ts":"yesterday","temp":1}`, nil, inbound.ReasonTime, "RFC 3339"},
-		{good, `{"ts":9223372036854775807,"temp":1}`, nil, inbound.ReasonTime, "64 bits"},
+		{good, `{"ts":9223372036854775808,"temp":1}`, nil, inbound.ReasonTime, "64 bits"},
+		{good, `{"ts":1767225600,"temp":1}`, nil, inbound.ReasonTime, "the time 1767225600 read as ms is 1970-01-21T10:53:45.6Z, before 2000-01-01T00:00:00Z, which is -not-before; as s it is 2026-01-01T00:00:00Z"},
 		{good, `{"ts":"9999-12-31T23:59:59Z","temp":1}`, nil, inbound.ReasonTime, ""},
 		{good, `{"ts":4102444800000,"temp":1}`, nil, inbound.ReasonTime, ""},
 		{good, `{"ts":1767225600000,"temp":1,"device":"other"}`, nil, inbound.ReasonSyntax, `device is "other" in the payload`},
@@ -62,7 +62,7 @@ func TestDeadLetters(t *testing.T) {
 		{"v1/globex/berlin/t1/telemetry", `{"ts":1767225600000,"temp":1}`, nil, inbound.ReasonTenant, "globex may not store"},
 		{"v1/a b/berlin/t1/telemetry", `{"ts":1767225600000,"temp":1}`, nil, inbound.ReasonTenant, ""},
 		{"lines/acme/a", "cpu,host=a usage=NaN 1", nil, inbound.ReasonSyntax, "line 1"},
-		{"lines/acme/a", "cpu,host=a usage=1 1\ncpu usage=1 1", nil, "it lacks the key tag host", "line 2"},
+		{"lines/acme/a", "cpu,host=a usage=1 1767225600000000000\ncpu usage=1 1767225600000000000", nil, "it lacks the key tag host", "line 2"},
 		{"lines/acme/a", "cpu,host=a usage=1", nil, inbound.ReasonTime, "no time"},
 		{"lines/acme/a", "# nothing\n", nil, inbound.ReasonSyntax, "no line"},
 		{"owned/acme/t1/data", `{"temp":1}`, nil, inbound.ReasonTenant, "lacks the property owner"},
