@@ -86,6 +86,9 @@ var errNotRecord = errors.New("want a JSON object of numbers, strings, true, fal
 // float if it is longer. A list, an object and a number that is too large for a float64 are an error, which names the first such field
 // in the order of the names. As for other types, null changes nothing. r must not be in use by another goroutine.
 func (r *Record) UnmarshalJSON(data []byte) error {
+	if r == nil {
+		return invalid.New(ErrInvalid, "record", "nil", "a pointer to a Record")
+	}
 	if string(data) == "null" {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -101,11 +102,24 @@ func (a *api) put(e tsdb.Entity, temps ...float64) {
 	a.t.Helper()
 	var points []tsdb.Point[Reading]
 	for i, temp := range temps {
-		points = append(points, tsdb.Point[Reading]{Entity: e, Time: noon.Add(time.Duration(i-len(temps)+1) * time.Minute), Value: Reading{TempC: temp}})
+		points = append(points, tsdb.Point[Reading]{Entity: e, Time: noon.Add(time.Duration(i-len(temps)+1) * time.Minute), Value: Reading{TempC: num(temp)}})
 	}
 	if err := put(a.t.Context(), weather.For(a.store, acme), points); err != nil {
 		a.t.Fatal(err)
 	}
+}
+
+// num is a number as most devices write it: without a point if it is whole.
+func num(x float64) codec.Value {
+	if i, whole := codec.Float(x).Int(); whole {
+		return codec.Int(i)
+	}
+	return codec.Float(x)
+}
+
+func float(v codec.Value) float64 {
+	x, _ := v.Number()
+	return x
 }
 
 // response is a response with its whole body.

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/examples/internal/display"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -21,29 +23,45 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Reading is a measurement. Not every device has a humidity sensor.
+// Reading is a measurement. Its fields are codec.Values: whole numbers are exact, a number may come as decimal text, and a field that is
+// null or missing is left out again. Not every device has a humidity sensor.
 type Reading struct {
-	TempC    float64  `json:"temp_c"`
-	Humidity *float64 `json:"humidity,omitempty"`
+	TempC    codec.Value `json:"temp_c,omitzero"`
+	Humidity codec.Value `json:"humidity,omitzero"`
 }
 
 // Position is the position and speed of a bus.
 type Position struct {
-	Lat      float64 `json:"lat"`
-	Long     float64 `json:"long"`
-	SpeedKmh float64 `json:"speed_kmh"`
+	Lat      codec.Value `json:"lat,omitzero"`
+	Long     codec.Value `json:"long,omitzero"`
+	SpeedKmh codec.Value `json:"speed_kmh,omitzero"`
 }
 
 // Meter is what an electricity meter sends: the energy since it was installed, the voltage, and whether its switch is on or off.
 type Meter struct {
-	WattHours int64   `json:"wh"`
-	Volts     float64 `json:"v"`
-	Switch    string  `json:"switch,omitempty"`
+	WattHours codec.Value `json:"wh,omitzero"`
+	Volts     codec.Value `json:"v,omitzero"`
+	Switch    codec.Value `json:"switch,omitzero"`
 }
 
-func wattHours(m Meter) (int64, bool) { return m.WattHours, true }
-func volts(m Meter) (float64, bool)   { return m.Volts, true }
-func switchOf(m Meter) (string, bool) { return m.Switch, m.Switch != "" }
+func tempC(r Reading) (float64, bool)     { return r.TempC.AsNumber().Number() }
+func humidity(r Reading) (float64, bool)  { return r.Humidity.AsNumber().Number() }
+func speedKmh(p Position) (float64, bool) { return p.SpeedKmh.AsNumber().Number() }
+func volts(m Meter) (float64, bool)       { return m.Volts.AsNumber().Number() }
+func switchOf(m Meter) (string, bool)     { return m.Switch.Text() }
+
+// wattHours returns the energy in whole watt-hours: a measure of kWh with three decimals.
+func wattHours(m Meter) (int64, bool) {
+	wh := m.WattHours.AsNumber()
+	if exact, ok := wh.Int(); ok {
+		return exact, true
+	}
+	x, isNumber := wh.Number()
+	if !isNumber {
+		return 0, false
+	}
+	return codec.Float(math.Round(x)).Int()
+}
 
 var (
 	d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
@@ -66,16 +84,11 @@ var (
 func datasetsOf(store *tsdb.Store) map[string]dataset {
 	return map[string]dataset{
 		weather.Name(): show(store, weather, []window.Measure[Reading]{
-			{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
-			{Name: "humidity", Of: func(r Reading) (float64, bool) {
-				if r.Humidity == nil {
-					return 0, false
-				}
-				return *r.Humidity, true
-			}},
+			{Name: "temp_c", Of: tempC},
+			{Name: "humidity", Of: humidity},
 		}),
 		positions.Name(): show(store, positions, []window.Measure[Position]{
-			{Name: "speed_kmh", Of: func(p Position) (float64, bool) { return p.SpeedKmh, true }},
+			{Name: "speed_kmh", Of: speedKmh},
 		}),
 		meters.Name(): show(store, meters, []window.Measure[Meter]{
 			{Name: "kwh", Kind: window.Counter, Int: wattHours, Decimals: 3},
@@ -228,7 +241,7 @@ func (s served[T]) numbers() (names []string) {
 }
 
 func (s served[T]) point(p tsdb.Point[T]) point {
-	return point{Key: s.keyOf(p.Entity), Time: instant.Time{Time: p.Time}, ID: p.ID, Value: p.Value}
+	return point{Key: s.keyOf(p.Entity), Time: instant.Time{Time: p.Time}, ID: p.ID, Value: display.Value{Of: p.Value}}
 }
 
 func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error) {

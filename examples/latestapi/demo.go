@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -30,10 +31,10 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	} {
 		for t := now.Truncate(10 * time.Minute); t.After(now.Add(-3 * 24 * time.Hour)); t = t.Add(-10 * time.Minute) {
 			hour := float64(t.UTC().Hour()) + float64(t.Minute())/60
-			r := Reading{TempC: tenth(15 + 3*float64(i) + 5*math.Sin((hour-9)/12*math.Pi))}
+			temp := tenth(15 + 3*float64(i) + 5*math.Sin((hour-9)/12*math.Pi))
+			r := Reading{TempC: codec.Float(temp)}
 			if i > 0 { // the cellar has no sensor for humidity
-				humidity := tenth(60 - 2*r.TempC/3)
-				r.Humidity = &humidity
+				r.Humidity = codec.Float(tenth(60 - 2*temp/3))
 			}
 			readings = append(readings, tsdb.Point[Reading]{Entity: e, Time: t, Value: r})
 		}
@@ -45,7 +46,8 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 		for t := now.Truncate(time.Minute); t.After(now.Add(-time.Hour)); t = t.Add(-time.Minute) {
 			turn := float64(t.Minute())/30*math.Pi + float64(i)
 			buses = append(buses, tsdb.Point[Position]{Entity: e, Time: t, Value: Position{
-				Lat: rounded(53.4+math.Sin(turn)/100, 1e4), Long: rounded(-1.3+math.Cos(turn)/100, 1e4), SpeedKmh: tenth(20 + 20*math.Sin(3*turn)),
+				Lat: codec.Float(rounded(53.4+math.Sin(turn)/100, 1e4)), Long: codec.Float(rounded(-1.3+math.Cos(turn)/100, 1e4)),
+				SpeedKmh: codec.Float(tenth(20 + 20*math.Sin(3*turn))),
 			}})
 		}
 	}
@@ -53,8 +55,8 @@ func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	for t := now.Truncate(time.Hour); t.After(now.Add(-40 * 24 * time.Hour)); t = t.Add(-time.Hour) {
 		hour := t.UTC().Hour()
 		energy = append(energy, tsdb.Point[Meter]{Entity: tsdb.NewEntity("main-street", "m-17"), Time: t, Value: Meter{
-			WattHours: 10_000*(t.Unix()/86400) + int64(hour)*10_000/24, Volts: tenth(230 + 3*math.Sin(float64(hour))),
-			Switch: map[bool]string{true: "on", false: "off"}[hour >= 6 && hour < 22],
+			WattHours: codec.Int(10_000*(t.Unix()/86400) + int64(hour)*10_000/24), Volts: codec.Float(tenth(230 + 3*math.Sin(float64(hour)))),
+			Switch: codec.Str(map[bool]string{true: "on", false: "off"}[hour >= 6 && hour < 22]),
 		}})
 	}
 	if err := errors.Join(put(ctx, weather.For(store, id), readings), put(ctx, meters.For(store, id), energy)); err != nil {

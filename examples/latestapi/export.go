@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/examples/internal/display"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -143,9 +144,10 @@ func (s served[T]) columns() []string {
 
 func (s served[T]) row(p point) []string {
 	out := append(slices.Clone(p.Key.parts), aggregate.Instant(p.Time.Time), p.ID)
-	value, ok := p.Value.(T)
+	of, _ := p.Value.(display.Value)
+	value, ok := of.Of.(T)
 	if len(s.of) == 0 {
-		text, err := json.Marshal(p.Value)
+		text, err := json.Marshal(of)
 		if !ok || err != nil {
 			text = nil
 		}

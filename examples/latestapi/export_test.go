@@ -102,7 +102,7 @@ func TestRange(t *testing.T) {
 			Next string
 		}](t, r.body)
 		for _, p := range page.Points {
-			got += fmt.Sprint(p.Key.Device, "=", p.Value.TempC, " ")
+			got += fmt.Sprint(p.Key.Device, "=", float(p.Value.TempC), " ")
 		}
 		path = page.Next
 	}
@@ -184,7 +184,7 @@ func TestMeters(t *testing.T) {
 	meter := tsdb.NewEntity("main-street", "m-17")
 	var points []tsdb.Point[Meter]
 	for h := -31 * 24; h < 0; h++ {
-		points = append(points, tsdb.Point[Meter]{Entity: meter, Time: noon.Add(time.Duration(h) * time.Hour), Value: Meter{WattHours: int64(1_000_000 + 500*h), Volts: 230}})
+		points = append(points, tsdb.Point[Meter]{Entity: meter, Time: noon.Add(time.Duration(h) * time.Hour), Value: Meter{WattHours: num(float64(1_000_000 + 500*h)), Volts: num(230)}})
 	}
 	if err := put(t.Context(), rolled.For(a.store, acme), points); err != nil {
 		t.Fatal(err)

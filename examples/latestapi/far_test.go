@@ -24,10 +24,10 @@ func TestPointsOfCenturies(t *testing.T) {
 	if err := a.store.Ensure(t.Context(), far); err != nil {
 		t.Fatal(err)
 	}
-	a.server.datasets["far"] = show(a.store, far, []window.Measure[Reading]{{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }}})
+	a.server.datasets["far"] = show(a.store, far, []window.Measure[Reading]{{Name: "temp_c", Of: tempC}})
 	e := tsdb.NewEntity("berlin", "roof-7")
 	for _, at := range []time.Time{noon, time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if err := far.For(a.store, acme).Put(t.Context(), e, at, Reading{TempC: 1}); err != nil {
+		if err := far.For(a.store, acme).Put(t.Context(), e, at, Reading{TempC: num(1)}); err != nil {
 			t.Fatal(err)
 		}
 	}

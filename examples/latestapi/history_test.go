@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 			}
 			page := decode[historyPage](t, r.body)
 			for _, p := range page.Points {
-				got = append(got, p.Value.TempC)
+				got = append(got, float(p.Value.TempC))
 			}
 			if link := r.Header.Get("Link"); (page.Next == "") != (link == "") || page.Next != "" && link != "<"+page.Next+`>; rel="next"` {
 				t.Errorf("%s: Link %q differs from next %q", path, link, page.Next)
@@ -72,7 +72,7 @@ func TestCursorsStayWhereTheyBelong(t *testing.T) {
 	a.put(roof, 0, 1, 2)
 	a.put(tsdb.NewEntity("berlin", "roof-8"), 0, 1, 2)
 	if err := put(t.Context(), weather.For(a.store, acme2), []tsdb.Point[Reading]{
-		{Entity: roof, Time: noon, Value: Reading{TempC: 7}}, {Entity: roof, Time: noon.Add(-time.Minute), Value: Reading{TempC: 8}},
+		{Entity: roof, Time: noon, Value: Reading{TempC: num(7)}}, {Entity: roof, Time: noon.Add(-time.Minute), Value: Reading{TempC: num(8)}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestWindows(t *testing.T) {
 	}
 	// Two days; the first has 23 hours, because daylight saving time starts.
 	for h := time.Date(2026, 3, 29, 0, 0, 0, 0, berlin); h.Before(time.Date(2026, 3, 31, 0, 0, 0, 0, berlin)); h = h.Add(time.Hour) {
-		points = append(points, tsdb.Point[Reading]{Entity: roof, Time: h, Value: Reading{TempC: float64(h.Day())}})
+		points = append(points, tsdb.Point[Reading]{Entity: roof, Time: h, Value: Reading{TempC: num(float64(h.Day()))}})
 	}
 	if err := put(t.Context(), weather.For(a.store, acme), points); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestChart(t *testing.T) {
 	for minute := range 60 {
 		if minute < 20 || minute >= 50 { // no measurement for half an hour
 			at := noon.Add(time.Duration(minute-60) * time.Minute)
-			points = append(points, tsdb.Point[Reading]{Entity: roof, Time: at, Value: Reading{TempC: float64(minute % 7)}})
+			points = append(points, tsdb.Point[Reading]{Entity: roof, Time: at, Value: Reading{TempC: num(float64(minute % 7))}})
 		}
 	}
 	if err := put(t.Context(), weather.For(a.store, acme), points); err != nil {

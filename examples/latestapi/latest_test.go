@@ -36,7 +36,7 @@ func TestAnyKey(t *testing.T) {
 			Key   map[string]string
 			Value Reading
 		}](t, a.get("/v1/weather/latest?"+url.Values{"site": {"berlin"}, "device": {part}}.Encode()).body)
-		if got.Key["device"] != part || got.Value.TempC != float64(i) {
+		if got.Key["device"] != part || float(got.Value.TempC) != float64(i) {
 			t.Errorf("the latest of %q is %v", part, got)
 		}
 	}

@@ -50,7 +50,7 @@ func TestLiveHeartbeat(t *testing.T) {
 		w := httptest.NewRecorder()
 		log := streamOf(t, "timeout=50s", w, func(store *tsdb.Store, _ *tsdbtest.Conn) {
 			time.Sleep(13 * time.Second)
-			_ = weather.For(store, acme).Put(t.Context(), roof, time.Now(), Reading{TempC: 7})
+			_ = weather.For(store, acme).Put(t.Context(), roof, time.Now(), Reading{TempC: num(7)})
 		})
 		text := w.Body.String()
 		if n := strings.Count(text, ": still here\n\n"); n != 3 || strings.Contains(text, "problem") || log != "" {
@@ -99,7 +99,7 @@ func TestLiveClientLeaves(t *testing.T) {
 		began := time.Now()
 		w := &gone{httptest.NewRecorder(), 1}
 		log := streamOf(t, "", w, func(store *tsdb.Store, _ *tsdbtest.Conn) {
-			_ = weather.For(store, acme).Put(t.Context(), roof, time.Now(), Reading{TempC: 7})
+			_ = weather.For(store, acme).Put(t.Context(), roof, time.Now(), Reading{TempC: num(7)})
 		})
 		if took := time.Since(began); took > 10*time.Second || log != "" || strings.Contains(w.Body.String(), "data") {
 			t.Errorf("the stream ended after %v, log %q, sent %s", took, log, w.Body)

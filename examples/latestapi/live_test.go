@@ -71,7 +71,7 @@ func (r *reader) want(device string, temp float64) {
 		Key   struct{ Device string }
 		Value Reading
 	}
-	if err := json.Unmarshal([]byte(data), &p); err != nil || p.Key.Device != device || p.Value.TempC != temp {
+	if err := json.Unmarshal([]byte(data), &p); err != nil || p.Key.Device != device || float(p.Value.TempC) != temp {
 		r.t.Fatalf("%s, %v; want %v of %s", data, err, temp, device)
 	}
 }

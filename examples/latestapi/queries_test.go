@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -18,11 +19,11 @@ func newMeters(t *testing.T) *api {
 	var points []tsdb.Point[Meter]
 	for n, e := range []tsdb.Entity{tsdb.NewEntity("main", "m-1"), tsdb.NewEntity("main", "m-2"), tsdb.NewEntity("side", "m-3")} {
 		for i := range 6 {
-			m := Meter{WattHours: int64(1000 * (i + 1)), Volts: float64(230 + n), Switch: "on"}
+			m := Meter{WattHours: num(float64(1000 * (i + 1))), Volts: num(float64(230 + n)), Switch: codec.Str("on")}
 			if n == 0 && i >= 2 && i < 4 {
 				continue
 			} else if n == 0 && i >= 4 {
-				m.Switch = "off"
+				m.Switch = codec.Str("off")
 			}
 			points = append(points, tsdb.Point[Meter]{Entity: e, Time: noon.Add(time.Duration(i-6) * 30 * time.Minute), Value: m})
 		}

@@ -10,7 +10,7 @@ import (
 func TestSilent(t *testing.T) {
 	a := newAPI(t)
 	for i, device := range []string{"a", "b", "c"} {
-		p := []tsdb.Point[Reading]{{Entity: tsdb.NewEntity("berlin", device), Time: noon.Add(-time.Duration(i) * time.Hour), Value: Reading{TempC: 1}}}
+		p := []tsdb.Point[Reading]{{Entity: tsdb.NewEntity("berlin", device), Time: noon.Add(-time.Duration(i) * time.Hour), Value: Reading{TempC: num(1)}}}
 		if err := put(t.Context(), weather.For(a.store, acme), p); err != nil {
 			t.Fatal(err)
 		}
