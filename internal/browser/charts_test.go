@@ -40,7 +40,7 @@ func serveEmpty(t *testing.T, ctx context.Context, held *atomic.Bool, read, rele
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/line") || !held.CompareAndSwap(true, false) {
+		if !strings.HasSuffix(r.URL.Path, "/lines") || !held.CompareAndSwap(true, false) {
 			page.ServeHTTP(w, r)
 			return
 		}
@@ -77,7 +77,7 @@ func TestChartsKeepNewerPoints(t *testing.T) {
 	step(t, ctx, "the chart", loginWith(c.url, "token-of-acme"), chromedp.Navigate(c.url+"/entity?tenant=acme&dataset=trucks&entity=berlin%2Fv"),
 		until(`document.querySelector(".pill.live") !== null && document.querySelector(".source").textContent.startsWith("Read from")`))
 	held.Store(true)
-	step(t, ctx, "a new reading", chromedp.Click("#theme"))
+	step(t, ctx, "a new reading", press("-"))
 	<-read
 	c.put(t, mine, "v", time.Now(), van{4321, "moving"})
 	const newest = `document.querySelector('.panel [role="img"]').ariaLabel.includes("newest speed: 4321")`

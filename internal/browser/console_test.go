@@ -227,7 +227,7 @@ func TestConsoleEntity(t *testing.T) {
 			t.Errorf("the page reported %q", errors)
 		}
 		for _, r := range requests {
-			if u, err := url.Parse(r); err == nil && strings.HasSuffix(u.Path, "/line") {
+			if u, err := url.Parse(r); err == nil && strings.HasSuffix(u.Path, "/lines") {
 				all = append(all, u.Query())
 			}
 		}
@@ -259,7 +259,7 @@ func TestConsoleEntity(t *testing.T) {
 	}
 	step(t, ctx, "back twice", chromedp.Evaluate(`history.go(-2)`, nil), until(`!location.search.includes("from=")`), until(`document.querySelector(".pill.live")`), quiet)
 	var broken int
-	step(t, ctx, "the gap", chromedp.Evaluate(`fetch("/api/acme/trucks/line?field=speed&columns=800&entity="+encodeURIComponent(`+fmt.Sprintf("%q", id)+`)+"&from="+new Date(Date.now()-36e5).toISOString()+"&to="+new Date().toISOString()).then((r) => r.json()).then((l) => l.v.filter((v) => v === null).length)`,
+	step(t, ctx, "the gap", chromedp.Evaluate(`fetch("/api/acme/trucks/lines?field=speed&columns=800&entity="+encodeURIComponent(`+fmt.Sprintf("%q", id)+`)+"&from="+new Date(Date.now()-36e5).toISOString()+"&to="+new Date().toISOString()).then((r) => r.json()).then((l) => l.lines[0].v.filter((v) => v === null).length)`,
 		&broken, awaited))
 	if broken != 1 {
 		t.Errorf("%d gaps, want one", broken)

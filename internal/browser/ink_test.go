@@ -8,8 +8,8 @@ import (
 )
 
 // inkOf returns how many pixels of a column of a panel's chart have the colour of a line, at a time of the view. The address has a
-// fixed time.
-const inkOf = `((panel, colour, at) => {
+// fixed time. A line has an opacity of more than 100 of 255, a band less.
+const inkOf = `((panel, colour, at, least = 101, most = 255) => {
 	const query = new URLSearchParams(location.search), from = Date.parse(query.get("from")), to = Date.parse(query.get("to"));
 	const node = document.querySelectorAll(".panel")[panel], canvas = node.querySelector("canvas"), over = node.querySelector(".u-over");
 	const probe = document.body.appendChild(document.createElement("i"));
@@ -21,7 +21,7 @@ const inkOf = `((panel, colour, at) => {
 	const pixels = canvas.getContext("2d").getImageData(x, Math.round(ratio * over.offsetTop), 1, Math.round(ratio * over.clientHeight)).data;
 	let n = 0;
 	for (let i = 0; i < pixels.length; i += 4) {
-		if (pixels[i + 3] > 100 && Math.abs(pixels[i] - r) + Math.abs(pixels[i + 1] - g) + Math.abs(pixels[i + 2] - b) < 90) n++;
+		if (pixels[i + 3] >= least && pixels[i + 3] <= most && Math.abs(pixels[i] - r) + Math.abs(pixels[i + 1] - g) + Math.abs(pixels[i + 2] - b) < 90) n++;
 	}
 	return n;
 })`
@@ -29,6 +29,11 @@ const inkOf = `((panel, colour, at) => {
 // ink runs inkOf.
 func ink(panel int, colour string, at time.Time, n *int) chromedp.Action {
 	return chromedp.Evaluate(fmt.Sprintf(`%s(%d, %q, %d)`, inkOf, panel, colour, at.UnixMilli()), n)
+}
+
+// bandInk runs inkOf for the band of a line.
+func bandInk(panel int, colour string, at time.Time, n *int) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`%s(%d, %q, %d, 20, 100)`, inkOf, panel, colour, at.UnixMilli()), n)
 }
 
 // read waits until a page of charts has read and drawn what its address names.

@@ -13,8 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 var (
@@ -57,7 +55,7 @@ func TestTenantSeesOnlyItsOwn(t *testing.T) {
 	times := "&from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z"
 	queries := []string{
 		"datasets", "readings/latest?field=secret", "readings/latest?part=berlin&field=secret", "readings/fields", "readings/fields?" + entity,
-		"readings/silent?since=2026-07-01T00:00:00Z", "readings/sparks?field=secret&" + entity, "readings/line?field=secret&" + entity + times,
+		"readings/silent?since=2026-07-01T00:00:00Z", "readings/sparks?field=secret&" + entity, "readings/lines?field=secret&" + entity + times,
 		"readings/states?field=secret&" + entity + times, "readings/points?field=secret&" + entity + times, "readings/csv?field=secret&" + entity + times,
 		"readings/asof?field=secret&time=2026-06-02T00:00:00Z&" + entity, "private/latest?field=.", "private/fields",
 		"readings/live?field=secret&since=2026-05-01T00:00:00Z&" + entity,
@@ -191,22 +189,23 @@ func TestRefused(t *testing.T) {
 		return append(out, name, value)
 	}
 	for _, c := range []struct{ address, want string }{
-		{address("line", with("columns", "0")...), "1 to 4000"},
-		{address("line", with("columns", "99999999999999999999")...), "1 to 4000"},
-		{address("line", with("from", "yesterday")...), "2026-06-01T12:00:00Z"},
-		{address("line", with("to", from)...), "after from"},
-		{address("line", with("to", "2826-06-02T00:00:00Z")...), "100 years"},
-		{address("line", with("gap", "-1s")...), "0s or more"},
-		{address("line", with("gap", "soon")...), "0s or more"},
-		{address("line", with("entity", "")...), "joined by /"},
-		{address("line", with("entity", "a/%zz")...), "joined by /"},
-		{address("line", with("entity", "onlyone")...), "entity"},
-		{address("line", with("entity", strings.Repeat("x", 5000)+"/y")...), ""},
-		{address("line", with("field", strings.Repeat("a.", 17)+"b")...), "16 names"},
-		{address("line", with("field", "")...), "1 to 1,000 bytes"},
-		{address("line", with("typo", "1")...), "not known"},
-		{address("line", append(slices.Clone(good), "entity", "a/b")...), "at most 1"},
-		{address("line", append(slices.Clone(good), "field", "m")...), "one field"},
+		{address("lines", with("columns", "0")...), "1 to 4000"},
+		{address("lines", with("columns", "99999999999999999999")...), "1 to 4000"},
+		{address("lines", with("from", "yesterday")...), "2026-06-01T12:00:00Z"},
+		{address("lines", with("to", from)...), "after from"},
+		{address("lines", with("to", "2826-06-02T00:00:00Z")...), "100 years"},
+		{address("lines", with("gap", "-1s")...), "0s or more"},
+		{address("lines", with("gap", "soon")...), "0s or more"},
+		{address("lines", with("entity", "")...), "joined by /"},
+		{address("lines", with("entity", "a/%zz")...), "joined by /"},
+		{address("lines", with("entity", "onlyone")...), "entity"},
+		{address("lines", with("entity", strings.Repeat("x", 5000)+"/y")...), ""},
+		{address("lines", with("field", strings.Repeat("a.", 17)+"b")...), "16 names"},
+		{address("lines", with("field", "")...), "1 to 1,000 bytes"},
+		{address("lines", with("typo", "1")...), "not known"},
+		{address("lines", append(slices.Clone(good), "entity", "a/b")...), "at most 1"},
+		{address("lines", append([]string{"entity", "berlin/roof-7"}, good[4:]...)...), "at least one field"},
+		{address("states", append(slices.Clone(good), "field", "m")...), "one field"},
 		{address("points", with("size", "1001")...), "1 to 1000"},
 		{address("points", with("order", "random")...), "newest or oldest"},
 		{address("points", with("cursor", "forged")...), "cursor"},
@@ -267,68 +266,6 @@ func TestListIsBounded(t *testing.T) {
 	p.read(address("sparks", "entity", "s/0", "entity", "s/none", "field", "n"), &sparks)
 	if len(sparks.Sparks) != 2 || len(sparks.Sparks[0].V) != 1 || len(sparks.Sparks[1].V) != 0 {
 		t.Errorf("sparks %+v, want one point, and none of the entity that has none", sparks)
-	}
-}
-
-// reading is the type that a program with the schema has.
-type reading struct {
-	N float64 `json:"n"`
-}
-
-// TestLine: a chart of few columns gets few samples of many points, a silence is a gap, and a rollup that the program knows is used.
-func TestLine(t *testing.T) {
-	of := func(r reading) (float64, bool) { return r.N, true }
-	minutes := rollup.MustDefine("minutes", window.Every(time.Minute), []rollup.Measure[reading]{{Name: "n", Of: of, Max: 1e6, Aggregates: window.Basic | window.Ends}}, rollup.Options{})
-	rolled := tsdb.MustDefine("rolled", tsdb.Key("device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{minutes}})
-	p := newPage(t, func(c *Config) { c.Known = []Known{Knows(rolled, window.Measure[reading]{Name: "n", Of: of})} })
-	if err := p.store.Ensure(t.Context(), rolled); err != nil {
-		t.Fatal(err)
-	}
-	p.login("secret-of-acme")
-	ctx := tenant.NewContext(t.Context(), acme)
-	var points []tsdb.Point[reading]
-	var raw []tsdb.Point[map[string]any]
-	for i := range 1000 {
-		if i >= 400 && i < 600 {
-			continue
-		}
-		at := noon.Add(time.Duration(i) * 4 * time.Second)
-		points = append(points, tsdb.Point[reading]{Entity: tsdb.NewEntity("d"), Time: at, Value: reading{float64(i)}})
-		raw = append(raw, tsdb.Point[map[string]any]{Entity: roof, Time: at, Value: map[string]any{"n": i}})
-	}
-	if _, err := rolled.For(p.store, acme).PutMany(ctx, points); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := schema.For(p.store, acme).PutMany(ctx, raw); err != nil {
-		t.Fatal(err)
-	}
-	type line struct {
-		Source struct{ Rollup string }
-		T      []float64
-		V      []*float64
-		Gap    float64 `json:"gap_ms"`
-	}
-	interval := []string{"field", "n", "from", stampOf(noon), "to", stampOf(noon.Add(4000 * time.Second)), "columns", "50"}
-	gaps := func(l line) (n int) {
-		for _, v := range l.V {
-			if v == nil {
-				n++
-			}
-		}
-		return n
-	}
-	var got line
-	p.read(address("line", append(interval, "entity", "berlin/roof-7")...), &got)
-	if len(got.T) == 0 || len(got.T) > 4*50+1 || gaps(got) != 1 || got.Gap != 160_000 || got.Source.Rollup != "" {
-		t.Errorf("%d samples, %d gaps, gap of %v ms, rollup %q; want at most 201, one gap above 160 s, and no rollup", len(got.T), gaps(got), got.Gap, got.Source.Rollup)
-	}
-	p.read(address("line", append(interval, "entity", "berlin/roof-7", "gap", "0s")...), &got)
-	if gaps(got) != 0 {
-		t.Errorf("%d gaps with gap=0s, want none", gaps(got))
-	}
-	p.read(strings.Replace(address("line", append(interval, "entity", "d")...), "readings", "rolled", 1), &got)
-	if got.Source.Rollup != "minutes" || gaps(got) != 1 {
-		t.Errorf("rollup %q, %d gaps; want minutes and 1", got.Source.Rollup, gaps(got))
 	}
 }
 

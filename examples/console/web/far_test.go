@@ -37,7 +37,7 @@ func TestPointsOfCenturies(t *testing.T) {
 		{"2026-01-01T00:00:00Z", "2026-07-01T00:00:00Z"}, {"2399-01-01T00:00:00Z", "2401-01-01T00:00:00Z"}, {"+058803-01-01T00:00:00Z", "+058804-01-01T00:00:00Z"},
 	} {
 		for name, more := range map[string][]string{
-			"points": {"field", "temp", "size", "10"}, "csv": {"field", "temp"}, "line": {"field", "temp", "columns", "100"}, "states": {"field", "mode", "columns", "100"},
+			"points": {"field", "temp", "size", "10"}, "csv": {"field", "temp"}, "lines": {"field", "temp", "columns", "100"}, "states": {"field", "mode", "columns", "100"},
 			"sparks": {"field", "temp"}, "latest": {"field", "temp"}, "silent": {}, "asof": {"field", "temp", "time", stamp},
 		} {
 			q := append([]string{"entity", roof.String(), "from", span[0], "to", span[1]}, more...)

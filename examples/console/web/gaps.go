@@ -37,9 +37,8 @@ func (p *params) gap() (gap time.Duration, auto bool) {
 
 // gapOf returns the longest time between two points of an entity that a line of some columns bridges: five usual steps, and at least
 // two columns. The step is the longest of those at several places, because an entity that now sends each second may have sent each
-// minute before. It is 0, so that the line has no gaps, where no place has enough points.
-func gapOf(ctx context.Context, repo *tsdb.Repository[codec.Record], e tsdb.Entity, from, to time.Time, columns int) (time.Duration, error) {
-	longest := time.Duration(0)
+// minute before. Both are 0, so that the line has no gaps, where no place has enough points.
+func gapOf(ctx context.Context, repo *tsdb.Repository[codec.Record], e tsdb.Entity, from, to time.Time, columns int) (gap, step time.Duration, err error) {
 	for i := range places {
 		at := from.Add(to.Sub(from) / places * time.Duration(i))
 		var times []time.Time
@@ -48,16 +47,16 @@ func gapOf(ctx context.Context, repo *tsdb.Repository[codec.Record], e tsdb.Enti
 				break // a line from a rollup may be longer than what the tenant may read of points
 			}
 			if err != nil && !bad(err) {
-				return 0, err
+				return 0, 0, err
 			}
 			times = append(times, p.Time)
 		}
-		longest = max(longest, usual(times))
+		step = max(step, usual(times))
 	}
-	if longest == 0 {
-		return 0, nil
+	if step == 0 {
+		return 0, 0, nil
 	}
-	return max(bridged*longest, 2*to.Sub(from)/time.Duration(columns)), nil
+	return max(bridged*step, 2*to.Sub(from)/time.Duration(columns)), step, nil
 }
 
 // usual returns the median time between points; 0 for fewer than three.

@@ -38,7 +38,7 @@ func TestGaps(t *testing.T) {
 		{noon.Add(-100 * 24 * time.Hour), noon.Add(100 * 24 * time.Hour), 0}, // nothing that it may read
 		{noon.Add(-2 * time.Hour), noon, 0},
 	} {
-		if got, err := gapOf(t.Context(), repo, e, c.from, c.to, 1000); err != nil || got != c.want {
+		if got, _, err := gapOf(t.Context(), repo, e, c.from, c.to, 1000); err != nil || got != c.want {
 			t.Errorf("from %v to %v: %v, %v; want %v", c.from, c.to, got, err, c.want)
 		}
 	}

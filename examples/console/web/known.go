@@ -3,10 +3,11 @@ package web
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -14,12 +15,14 @@ import (
 // which are still open, so charts of other datasets are read from their points.
 type Known interface {
 	dataset() string
-	// line returns the line of a field. It reports false if no measure has the field's name.
-	line(ctx context.Context, store *tsdb.Store, id tenant.ID, q lineQuery) (chart.Line, bool, error)
+	// measured returns the numbers of the fields that have a measure of their name, and those of the others.
+	measured(names []string) (with, without []int)
+	// windows returns windows of one width of fields with measures, oldest first.
+	windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (rollup.Windows, error)
 }
 
 // Knows returns a dataset of the program. The name of a measure is that of the field which it reads, with dots for nested ones; charts
-// of it use the rollups that keep a measure of this name.
+// of it use the rollups that keep the minimum, the maximum and the mean of a measure of this name.
 func Knows[T any](schema *tsdb.Schema[T], measures ...window.Measure[T]) Known {
 	return known[T]{schema, slices.Clone(measures)}
 }
@@ -31,12 +34,35 @@ type known[T any] struct {
 
 func (k known[T]) dataset() string { return k.schema.Name() }
 
-func (k known[T]) line(ctx context.Context, store *tsdb.Store, id tenant.ID, q lineQuery) (chart.Line, bool, error) {
-	for _, m := range k.measures {
-		if m.Name == q.field && m.Text == nil {
-			line, err := chart.ReadM4(ctx, k.schema.For(store, id), q.entity, q.in, m, q.opts)
-			return line, true, err
+func (k known[T]) find(name string) int {
+	return slices.IndexFunc(k.measures, func(m window.Measure[T]) bool { return m.Name == name && m.Text == nil })
+}
+
+func (k known[T]) measured(names []string) (with, without []int) {
+	for i, name := range names {
+		if k.find(name) >= 0 {
+			with = append(with, i)
+		} else {
+			without = append(without, i)
 		}
 	}
-	return chart.Line{}, false, nil
+	return with, without
+}
+
+func (k known[T]) windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (rollup.Windows, error) {
+	measures := make([]window.Measure[T], len(q.names))
+	for i, name := range q.names {
+		measures[i] = k.measures[k.find(name)]
+		measures[i].Aggregates = window.Basic
+	}
+	grid := gridOf(width)
+	by, err := window.New(grid, measures, window.Options{})
+	if err != nil {
+		return rollup.Windows{}, err
+	}
+	from, to := grid.Start(q.from), grid.Start(q.to)
+	if to.Before(q.to) {
+		to = grid.Next(to)
+	}
+	return rollup.ReadWindows(ctx, k.schema.For(store, id), by, q.entity, tsdb.Between(from, to), tsdb.OldestFirst)
 }

@@ -76,7 +76,7 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		return err
 	}
 	if auto {
-		if gap, err = gapOf(r.Context(), repo, e, from, to, columns); err != nil {
+		if gap, _, err = gapOf(r.Context(), repo, e, from, to, columns); err != nil {
 			return err
 		}
 	}

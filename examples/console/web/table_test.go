@@ -81,13 +81,15 @@ func TestTableOfFields(t *testing.T) {
 				}
 			}
 			for _, f := range some {
-				var line struct {
-					T []float64
-					V []json.Number
+				var got struct {
+					Lines []struct {
+						T []float64
+						V []json.Number
+					}
 				}
-				p.read(tableOf("line", dataset, f)+"&gap=0s", &line)
-				for i, v := range line.V {
-					drawn[place{dataset, f, int64(line.T[i])}] = v.String()
+				p.read(tableOf("lines", dataset, f)+"&gap=0s", &got)
+				for i, v := range got.Lines[0].V {
+					drawn[place{dataset, f, int64(got.Lines[0].T[i])}] = v.String()
 				}
 				var states struct{ Bands []band }
 				p.read(tableOf("states", dataset, f)+"&gap=0s", &states)

@@ -170,7 +170,7 @@ func (s *Console) routes(guard func(http.Handler) http.Handler) http.Handler {
 	read("/{dataset}/latest", s.latest)
 	read("/{dataset}/silent", s.silent)
 	read("/{dataset}/sparks", s.sparks)
-	read("/{dataset}/line", s.line)
+	read("/{dataset}/lines", s.lines)
 	read("/{dataset}/states", s.states)
 	read("/{dataset}/points", s.points)
 	read("/{dataset}/asof", s.asof)

@@ -28,7 +28,7 @@ func TestSlowAnswersAreNotCut(t *testing.T) {
 	p.put(acme, roof, noon, map[string]any{"n": 1})
 	p.login("secret-of-acme")
 	times := []string{"entity", roof.String(), "from", stampOf(noon), "to", stampOf(noon.Add(time.Hour)), "field", "n"}
-	for _, name := range []string{"csv", "line"} {
+	for _, name := range []string{"csv", "lines"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+address(name, times...), http.NoBody)
 		if err != nil {
 			t.Fatal(err)

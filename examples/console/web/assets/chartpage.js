@@ -1,11 +1,11 @@
 // What the pages entity and compare have in common: charts of fields of entities, live or of a fixed time, with an as-of cursor.
 import { follow, query } from "./api.js";
 import { eachFrame, el, failed, later, loading, state } from "./dom.js";
-import { addPoint, addState, readBands, readLine } from "./lines.js";
+import { addPoint, addState, readBands, readLines } from "./lines.js";
 import { BandPanel, LinePanel } from "./panel.js";
 import { livePill } from "./pickers.js";
 import { asOfTable, pointsTable } from "./tables.js";
-import { interval, iso } from "./time.js";
+import { interval, iso, span } from "./time.js";
 import { show, timeBar, timeKey } from "./timebar.js";
 
 export class ChartPage {
@@ -92,13 +92,19 @@ export class ChartPage {
   /** build makes the panels. */
   build() {
     for (const panel of this.panels) panel.view.close();
+    this.panels = this.wantedPanels().map((p) => ({ ...p, data: p.bands ? [] : p.lines.map(() => ({ t: [], v: [] })) }));
+    this.show();
+    if (!this.panels.length) this.charts.append(state("empty", "No numbers", "The newest points of this entity have no field that can be drawn. The table shows what they have."));
+  }
+
+  /** show makes the views of the panels, in the colours of the theme. */
+  show() {
     this.charts.replaceChildren();
     const on = { zoom: (from, to) => show(this.frame, from, to), pin: (at) => this.frame.go(null, { at: iso(at) }, true) };
-    this.panels = this.wantedPanels().map((p) => ({
-      ...p, data: p.bands ? [] : p.lines.map(() => ({ t: [], v: [] })),
-      view: p.bands ? new BandPanel(this.charts, p.title, on) : new LinePanel(this.charts, p.title, p.lines, p.height, on),
-    }));
-    if (!this.panels.length) this.charts.append(state("empty", "No numbers", "The newest points of this entity have no field that can be drawn. The table shows what they have."));
+    for (const panel of this.panels) {
+      panel.view?.close();
+      panel.view = panel.bands ? new BandPanel(this.charts, panel.title, on) : new LinePanel(this.charts, panel.title, panel.lines, panel.height, on);
+    }
   }
 
   renderBar() {
@@ -149,22 +155,26 @@ export class ChartPage {
 
   async loadPanels(signal) {
     const columns = this.columns(), sources = new Set(), { arrived } = this;
-    const each = async (line, read) => {
-      const answer = await read(this.frame, this.dataset.name, line, this.view, columns, signal);
-      line.gap = answer.gap_ms;
-      return answer;
-    };
-    await Promise.all(this.panels.map(async (panel) => {
-      if (panel.bands) {
-        panel.data = (await each(panel.bands, readBands)).bands;
-      } else {
-        panel.data = await Promise.all(panel.lines.map((line) => each(line, readLine)));
-        for (const { source } of panel.data) sources.add(source.rollup ? "the rollup " + source.rollup : "the points");
-      }
-    }));
+    const lines = Map.groupBy(this.panels.flatMap((panel) => panel.lines || []), (line) => line.entity);
+    await Promise.all([
+      ...[...lines].map(async ([entity, all]) => {
+        const answer = await readLines(this.frame, this.dataset.name, entity, all.map((line) => line.field), this.view, columns, signal);
+        all.forEach((line, i) => {
+          const data = answer.lines[i];
+          Object.assign(line, { gap: answer.gap_ms, data });
+          sources.add((data.rollup ? "the rollup " + data.rollup : "the points") + (answer.window_ms ? `: mean, lowest and highest of each ${span(answer.window_ms)}` : ""));
+        });
+      }),
+      ...this.panels.filter((panel) => panel.bands).map(async (panel) => {
+        const answer = await readBands(this.frame, this.dataset.name, panel.bands, this.view, columns, signal);
+        panel.bands.gap = answer.gap_ms;
+        panel.data = answer.bands;
+      }),
+    ]);
+    for (const panel of this.panels) if (panel.lines) panel.data = panel.lines.map((line) => line.data);
     for (const [row, fields] of arrived) this.addRow(row, fields);
     this.below.replaceChildren(this.asOf.node);
-    if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}, ${columns} columns.`;
+    if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}.`;
     this.drawNow();
   }
 
@@ -216,7 +226,7 @@ export class ChartPage {
   update(reason) {
     if (this.readFor !== this.startKey()) { this.start(); return; }
     if (!this.view) return;
-    if (reason === "theme") { this.build(); this.load(); return; }
+    if (reason === "theme" && this.panels.length) { this.show(); this.drawNow(); return; }
     if (this.loadKey !== this.timeKey()) { this.load(); this.showPill(); return; }
     this.asOf.load(this.control.signal).catch(() => {});
     this.drawNow();

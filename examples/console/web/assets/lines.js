@@ -4,9 +4,12 @@ import { numberOf } from "./values.js";
 
 const most = 20000; // points of one line
 
-/** readLine returns {t, v, source, gap_ms} of a field of an entity, with gaps where it usually sends more often. */
-export function readLine(frame, dataset, { entity, field }, view, columns, signal) {
-  return frame.api(frame.path(dataset, "line"), { entity, field, from: iso(view.from), to: iso(view.to), columns }, signal);
+/**
+ * readLines returns {lines, window_ms, gap_ms} of some fields of an entity, with gaps where it usually sends more often. A line is {t, v} of all
+ * points, or {t, v, lo, hi} of the mean, the lowest and the highest number of windows.
+ */
+export function readLines(frame, dataset, entity, fields, view, columns, signal) {
+  return frame.api(frame.path(dataset, "lines"), { entity, field: fields, from: iso(view.from), to: iso(view.to), columns }, signal);
 }
 
 /** readBands returns {bands, gap_ms} of a field whose values are states. */
@@ -18,10 +21,10 @@ export function readBands(frame, dataset, { entity, field }, view, columns, sign
 export function addPoint(line, t, value, gap) {
   const n = line.t.length, last = n ? line.t[n - 1] : -Infinity, x = numberOf(value);
   if (t <= last || x === null) return;
-  if (gap && n && t - last > gap) { line.t.push((last + t) / 2); line.v.push(null); }
-  line.t.push(t);
-  line.v.push(x);
-  if (line.t.length > most) { line.t.splice(0, 1000); line.v.splice(0, 1000); }
+  const add = (at, v) => { line.t.push(at); for (const all of [line.v, line.lo, line.hi]) all?.push(v); };
+  if (gap && n && t - last > gap) add((last + t) / 2, null);
+  add(t, x);
+  if (line.t.length > most) for (const all of [line.t, line.v, line.lo, line.hi]) all?.splice(0, 1000);
 }
 
 /** addState adds a new point to bands. */

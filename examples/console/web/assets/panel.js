@@ -11,7 +11,7 @@ const left = 62, syncKey = "console";
 function common(panel, height, on) {
   const axis = { stroke: colour("muted"), font: "12px system-ui, sans-serif", grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), size: 4 } };
   return {
-    width: panel.width(), height, ms: 1, legend: { show: false }, padding: [8, 14, 0, 0],
+    width: panel.width(), height, ms: 1, legend: { show: false }, padding: [8, 26, 0, 0],
     tzDate: (ms) => (utc() ? uPlot.tzDate(new Date(ms), "Etc/UTC") : new Date(ms)),
     scales: { x: { time: true, range: () => [panel.view.from, panel.view.to] } },
     axes: [{ ...axis, space: 70, values: clock }, { ...axis, size: left }],
@@ -107,57 +107,82 @@ class Panel {
   }
 }
 
+/** The series of a line in a chart: the line itself, and the highest and the lowest numbers between which its band is. */
+const perLine = 3, of = (line) => 1 + perLine * line;
+
 export class LinePanel extends Panel {
   /** lines are {name, colour}: the number of a colour of the theme. */
   constructor(root, title, lines, height, on) {
     super(root, title);
     this.lines = lines;
     const options = common(this, height, on);
-    options.series = [{}, ...lines.map((line) => ({
-      label: line.name, stroke: seriesColour(line.colour), width: 1.6, spanGaps: false, points: { size: 5, fill: seriesColour(line.colour) },
-      fill: lines.length === 1 ? seriesColour(line.colour) + "1c" : undefined,
-    }))];
+    options.series = [{}, ...lines.flatMap(({ name, colour: n }, i) => {
+      const stroke = seriesColour(n), fill = lines.length === 1 ? () => (this.data?.[i].hi ? null : stroke + "1c") : undefined;
+      const edge = { points: { show: false } };
+      return [{ label: name, stroke, fill, width: 1.6, points: { size: 5, fill: stroke, filter: (u, s, show, gaps) => (show ? null : alone(u, s)) } }, edge, edge];
+    })];
+    options.bands = lines.map(({ colour: n }, i) => ({ series: [of(i) + 1, of(i) + 2], fill: seriesColour(n) + (lines.length === 1 ? "50" : "30") }));
+    options.cursor.points = { show: (u, s) => (s % perLine === 1 ? document.createElement("div") : false) };
     options.axes[1].values = (u, splits) => splits.map((v) => values.number(v));
-    this.plot = new uPlot(options, [[], ...lines.map(() => [])], this.place);
+    this.plot = new uPlot(options, [[], ...lines.flatMap(() => [[], [], []])], this.place);
     this.start(on);
   }
 
-  /** set shows data, {t, v} for each line, in a view. */
+  /** set shows data, {t, v} or {t, v, lo, hi} for each line, in a view. */
   set(data, view) {
     this.view = view;
+    this.data = data;
+    const tables = data.map((d) => [d.t, d.v, d.hi || d.t.map(() => undefined), d.lo || d.t.map(() => undefined)]);
     // A gap of a line is also one where other lines have points: mode 2 of uPlot.join.
-    const joined = data.length === 1 ? [data[0].t, data[0].v] : uPlot.join(data.map((d) => [d.t, d.v]), data.map(() => [0, 2]));
-    this.plot.setData(joined, false);
+    this.plot.setData(tables.length === 1 ? tables[0] : uPlot.join(tables, tables.map(() => [0, 2, 2, 2])), false);
     this.plot.redraw(true);
     this.plot.setScale("x", { min: view.from, max: view.to });
-    const all = data.map((d, i) => `${this.lines[i].name}: ${d.v.length ? values.number(d.v.findLast((x) => x !== null)) : "no points"}`);
-    this.plot.root.setAttribute("aria-label", `Chart of ${this.title.textContent}, newest ${all.join(", ")}`);
     this.latest = data.map((d) => d.v.findLast((x) => x !== null));
+    const all = this.lines.map((line, i) => `${line.name}: ${this.latest[i] === undefined ? "no points" : values.number(this.latest[i])}`);
+    this.plot.root.setAttribute("aria-label", `Chart of ${this.title.textContent}, newest ${all.join(", ")}`);
     this.hover(this.plot);
   }
 
   hover(u) {
     const index = u.cursor.idx, over = index !== null && index !== undefined && u.cursor.left >= 0;
     const shown = this.lines.map((line, i) => {
-      const value = over ? near(u, i + 1, index) : this.latest?.[i];
-      return el("span", { class: "value" }, this.lines.length > 1 ? swatch(line.colour) : null, value === undefined || value === null ? "–" : values.number(value));
+      const at = over ? near(u, of(i), index) : -1, value = over ? u.data[of(i)][at] : this.latest?.[i];
+      const high = u.data[of(i) + 1]?.[at], low = u.data[of(i) + 2]?.[at];
+      return el("span", { class: "value" }, this.lines.length > 1 ? swatch(line.colour) : null, value === undefined || value === null ? "–" : values.number(value),
+        high > low ? el("small", null, ` mean, ${values.number(low)} to ${values.number(high)}`) : null);
     });
     this.readout.replaceChildren(...shown, over ? el("time", null, stamp(Math.round(u.data[0][index]))) : el("span", { class: "note" }, "newest"));
   }
 }
 
-/** near returns the value of a line at an index, or the last one before it: lines have points at different times. */
+/** alone returns the indexes of points that a line would not show: those between two gaps within two pixels. */
+function alone(u, s) {
+  const found = [], ys = u.data[s];
+  const x = (i) => u.valToPos(u.data[0][i], "x", true);
+  for (let i = 0, first = -1, last = -1; i <= ys.length; i++) {
+    if (ys[i] === undefined && i < ys.length) continue;
+    if (i < ys.length && ys[i] !== null) {
+      if (first < 0) first = i;
+      last = i;
+    } else {
+      if (first >= 0 && x(last) - x(first) < 2) found.push(last);
+      first = -1;
+    }
+  }
+  return found;
+}
+
+/** near returns the index of a line's sample at an index or before it: lines have points at different times. */
 function near(u, line, index) {
   for (let i = index; i >= 0 && i > index - 50; i--) {
-    const v = u.data[line][i];
-    if (v !== undefined) return v;
+    if (u.data[line][i] !== undefined) return i;
   }
-  return null;
+  return -1;
 }
 
 export const swatch = (n) => {
   const node = el("i", { class: "swatch", "aria-hidden": "true" });
-  node.style.background = seriesColour(n);
+  node.style.background = `var(--series-${n % 8 + 1})`;
   return node;
 };
 
@@ -170,7 +195,7 @@ export class BandPanel extends Panel {
     options.axes[0].show = false;
     options.axes[1].values = () => [];
     options.axes[1].grid = options.axes[1].ticks = { show: false };
-    options.padding = [4, 14, 8, 0];
+    options.padding = [4, 26, 8, 0];
     options.scales.y = { range: () => [0, 1] };
     options.series = [{}, { paths: () => null, points: { show: false } }];
     options.cursor.points = { show: false };
