@@ -22,7 +22,7 @@ import (
 var (
 	seed   = flag.Uint64("crash.seed", 0, "what is done, and which crashes are tried; 0 draws one")
 	length = flag.Int("crash.steps", 200, "how many operations are done")
-	full   = flag.Bool("crash.full", false, "try each crash and each fault")
+	tries  = flag.Int("crash.tries", 120, "about how many crashes are tried, and a tenth as many faults; 0 is all")
 	only   = flag.Int("crash.at", 0, "try only the crashes, or the faults, at this operation on files")
 	saved  = flag.String("crash.log", "", "operations that a failed test has saved, in place of new ones")
 )
@@ -56,7 +56,7 @@ func TestCrashWhileOpening(t *testing.T) {
 	r := begin(t)
 	ops := recorded(t, "everything", crash.NewDisk(), crash.Fault{})
 	opens := 2
-	if *full {
+	if *tries == 0 {
 		opens = 20
 	}
 	for range opens {
@@ -65,7 +65,7 @@ func TestCrashWhileOpening(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk = disk.Crash(&crash.Loss{Percent: 50, Rand: r})
+		disk = crashed(disk, crash.Loss{Percent: []int{0, 50, 100}[r.IntN(3)], Rand: r})
 		again := run(t, "open", disk, crash.Fault{})
 		p := &pool{t: t, ops: ops, what: fmt.Sprintf("while it opens again after operation %d", k), limit: make(chan struct{}, runtime.GOMAXPROCS(0))}
 		p.tryAll(r, disk, again, ops[:k], share(len(crashes)*len(again), 15))
@@ -99,8 +99,8 @@ func TestFaults(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					for _, loss := range []*crash.Loss{nil, {}, {Percent: 50, Rand: sub}} {
-						p.check(disk.Crash(loss), ops, fmt.Sprintf("after %v at operation %d, forever %v; then %s", errno, k, forever, lossText(loss)))
+					for _, loss := range []crash.Loss{{Percent: 100}, {}, {Percent: 50, Rand: sub}} {
+						p.check(crashed(disk, loss), ops, fmt.Sprintf("after %v at operation %d, forever %v; then %s", errno, k, forever, lossText(loss)))
 					}
 				})
 			}
@@ -109,8 +109,16 @@ func TestFaults(t *testing.T) {
 	p.report("faults")
 }
 
-func lossText(l *crash.Loss) string {
-	if l == nil {
+// crashed returns what a loss leaves. If that is everything, the machine goes on.
+func crashed(d *crash.Disk, loss crash.Loss) *crash.Disk {
+	if loss.Percent == 100 {
+		return d.Killed()
+	}
+	return d.Crash(loss)
+}
+
+func lossText(l crash.Loss) string {
+	if l.Percent == 100 {
 		return "the process ends"
 	}
 	return fmt.Sprintf("the machine fails, and keeps %d percent of what was not synced", l.Percent)
@@ -128,9 +136,10 @@ func begin(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(*seed, 2))
 }
 
-// share returns a function that chooses about n of total cases; all of them in a full run.
+// share returns a function that chooses about n of total cases for every 120 tries.
 func share(total, n int) func(*rand.Rand) bool {
-	return func(r *rand.Rand) bool { return *full || r.IntN(total) < n }
+	n = n * *tries / 120
+	return func(r *rand.Rand) bool { return *tries == 0 || r.IntN(total) < n }
 }
 
 func run(t *testing.T, workload string, disk *crash.Disk, fault crash.Fault) []crash.Op {
@@ -177,7 +186,7 @@ func (p *pool) do(f func()) {
 
 // tryAll tries crashes of a workload that begins with a disk, after what was done before.
 func (p *pool) tryAll(r *rand.Rand, disk *crash.Disk, ops, before []crash.Op, tries func(*rand.Rand) bool) {
-	disk = disk.Crash(nil)
+	disk = disk.Killed()
 	for k := 0; k <= len(ops); k++ {
 		if k > 0 {
 			if err := disk.Apply(ops[k-1]); err != nil {
@@ -192,13 +201,12 @@ func (p *pool) tryAll(r *rand.Rand, disk *crash.Disk, ops, before []crash.Op, tr
 			if *only == 0 && !tries(r) || c.name == crashes[1].name && !half {
 				continue
 			}
-			loss := &crash.Loss{Percent: c.percent, Rand: r}
-			if c.percent == 100 {
-				loss = nil
-			}
-			image := disk.Crash(loss)
+			var image *crash.Disk
+			end := func() { image = crashed(disk, crash.Loss{Percent: c.percent, Rand: r}) }
 			if half {
-				image = disk.CrashIn(ops[k], loss)
+				disk.InWrite(ops[k], end)
+			} else {
+				end()
 			}
 			p.do(func() {
 				p.check(image, slices.Concat(before, ops[:k]), fmt.Sprintf("-crash.at=%d: %s %s", k, c.name, p.what))

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,13 +20,24 @@ const sector = 512
 type Disk struct {
 	root  *node
 	files map[int]*node // by descriptor
+	nodes int
 }
 
 // NewDisk returns an empty disk.
-func NewDisk() *Disk { return &Disk{root: newFolder()} }
+func NewDisk() *Disk {
+	d := &Disk{files: map[int]*node{}}
+	d.root = d.create(true)
+	return d
+}
+
+func (d *Disk) create(folder bool) *node {
+	d.nodes++
+	return &node{number: d.nodes, folder: folder, names: map[string]*node{}}
+}
 
 // node is a file or a folder.
 type node struct {
+	number  int
 	folder  bool
 	data    []byte           // of a file
 	names   map[string]*node // of a folder
@@ -51,7 +63,7 @@ type change struct {
 
 // After returns the disk after some more operations. d stays as it is.
 func (d *Disk) After(ops []Op) (*Disk, error) {
-	d = d.Crash(nil)
+	d = d.Killed()
 	for i, o := range ops {
 		if err := d.Apply(o); err != nil {
 			return nil, fmt.Errorf("operation %d, %v: %w", i, o, err)
@@ -76,7 +88,7 @@ func (d *Disk) Apply(o Op) error {
 	switch o.Kind {
 	case Open:
 		if o.Creates {
-			dir.set(change{added: name, node: &node{}})
+			dir.set(change{added: name, node: d.create(false)})
 		}
 		file, err := d.find(o.Path)
 		if err != nil {
@@ -87,7 +99,7 @@ func (d *Disk) Apply(o Op) error {
 		}
 		d.files[o.FD] = file
 	case Mkdir:
-		dir.set(change{added: name, node: newFolder()})
+		dir.set(change{added: name, node: d.create(true)})
 	case Remove:
 		dir.set(change{removed: name})
 	case Rename:
@@ -115,10 +127,6 @@ func (d *Disk) Apply(o Op) error {
 		}
 	}
 	return nil
-}
-
-func newFolder() *node {
-	return &node{folder: true, names: map[string]*node{}, synced: content{names: map[string]*node{}}}
 }
 
 func (d *Disk) find(name string) (*node, error) {
@@ -181,65 +189,82 @@ type Loss struct {
 	Rand    *rand.Rand
 }
 
-func (l *Loss) keeps() bool { return l.Percent > 0 && l.Rand.IntN(100) < l.Percent }
+func (l Loss) keeps() bool { return l.Percent > 0 && l.Rand.IntN(100) < l.Percent }
 
-// Crash returns a copy of the disk as a crash leaves it: with all that was written if only the process ended, which is nil, or after
-// a loss of power. All that the copy holds is synced.
-func (d *Disk) Crash(loss *Loss) *Disk {
-	return &Disk{root: d.root.crash(loss, map[*node]*node{}), files: map[int]*node{}}
+// Killed returns a copy of the disk after its process was killed: all is there, synced or not.
+func (d *Disk) Killed() *Disk {
+	return &Disk{root: d.root.copy(map[*node]*node{}), files: map[int]*node{}, nodes: d.nodes}
 }
 
-// CrashIn is Crash in the middle of a write, of which half is made.
-func (d *Disk) CrashIn(o Op, loss *Loss) *Disk {
+// Crash returns a copy of the disk after a loss of power. All that is left is synced.
+func (d *Disk) Crash(loss Loss) *Disk {
+	copies := map[*node]*node{}
+	c := &Disk{root: d.root.copy(copies), files: map[int]*node{}, nodes: d.nodes}
+	all := slices.Collect(maps.Values(copies))
+	slices.SortFunc(all, func(a, b *node) int { return cmp.Compare(a.number, b.number) }) // the same loss for the same seed
+	for _, n := range all {
+		n.lose(loss)
+	}
+	return c
+}
+
+// InWrite returns the disk in the middle of a write, of which half is made, to f.
+func (d *Disk) InWrite(o Op, f func()) {
 	file := d.files[o.FD]
 	data, n := slices.Clone(file.data), len(file.changes)
 	file.write(change{data: o.Data[:len(o.Data)/2], at: o.Offset})
-	c := d.Crash(loss)
+	f()
 	file.data, file.changes = data, file.changes[:n]
+}
+
+func (n *node) copy(copies map[*node]*node) *node {
+	if n == nil || copies[n] != nil {
+		return copies[n]
+	}
+	c := &node{number: n.number, folder: n.folder, data: slices.Clone(n.data), changes: slices.Clone(n.changes)}
+	copies[n] = c
+	c.synced.data = n.synced.data // it never changes
+	c.names, c.synced.names = copyNames(n.names, copies), copyNames(n.synced.names, copies)
+	for i := range c.changes {
+		c.changes[i].node = c.changes[i].node.copy(copies)
+	}
 	return c
 }
 
-func (n *node) crash(loss *Loss, copies map[*node]*node) *node {
-	if c := copies[n]; c != nil {
-		return c
+func copyNames(names map[string]*node, copies map[*node]*node) map[string]*node {
+	c := make(map[string]*node, len(names))
+	for name, n := range names {
+		c[name] = n.copy(copies)
 	}
-	c := &node{folder: n.folder}
-	copies[n] = c
-	data, names := n.data, n.names
-	if loss != nil {
-		data, names = slices.Clone(n.synced.data), maps.Clone(n.synced.names)
-	changes:
-		for _, ch := range n.changes {
-			switch {
-			case n.folder:
-				if !loss.keeps() {
-					break changes
+	return c
+}
+
+// lose goes back to the last sync, and makes some of the changes since.
+func (n *node) lose(loss Loss) {
+	n.data, n.names = slices.Clone(n.synced.data), maps.Clone(n.synced.names)
+	for _, ch := range n.changes {
+		switch {
+		case n.folder:
+			if !loss.keeps() {
+				n.sync()
+				return
+			}
+			ch.set(n.names)
+		case ch.resize && loss.keeps():
+			n.data = ch.write(n.data)
+		case ch.resize:
+		default:
+			for len(ch.data) > 0 {
+				part := change{data: ch.data[:min(len(ch.data), sector-int(ch.at%sector))], at: ch.at}
+				if loss.keeps() {
+					n.data = part.write(n.data)
 				}
-				ch.set(names)
-			case ch.resize && loss.keeps():
-				data = ch.write(data)
-			case ch.resize:
-			default:
-				for len(ch.data) > 0 {
-					part := change{data: ch.data[:min(len(ch.data), sector-int(ch.at%sector))], at: ch.at}
-					if loss.keeps() {
-						data = part.write(data)
-					}
-					ch.at += int64(len(part.data))
-					ch.data = ch.data[len(part.data):]
-				}
+				ch.at += int64(len(part.data))
+				ch.data = ch.data[len(part.data):]
 			}
 		}
 	}
-	c.data = slices.Clone(data)
-	if n.folder {
-		c.names = map[string]*node{}
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			c.names[name] = names[name].crash(loss, copies)
-		}
-	}
-	c.sync()
-	return c
+	n.sync()
 }
 
 // Write writes the files of the disk, synced or not, to a folder of this machine.

@@ -12,7 +12,7 @@
 // The workload notes what it begins and what is acknowledged, among the operations. So one run of it serves for every crash. The tests
 // of this package do so with an embedded store and the journal of a writer; a short run takes about ten seconds.
 //
-//	go test ./internal/proof/crash -v -crash.full -timeout 3h
+//	go test ./internal/proof/crash -v -crash.tries 0 -timeout 3h
 //
 // tries all. A failure names the seed and the operation. Goroutines of the store do not run in the same order each time, so a
 // failed test also saves the operations: -crash.log=FILE -crash.at=N tries again exactly that crash.

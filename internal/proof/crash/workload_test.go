@@ -74,7 +74,7 @@ func patienceOf(f crash.Fault) time.Duration {
 func open(ctx context.Context, dir string, patience time.Duration) (*world, error) {
 	store, err := embedded.New(ctx, embedded.Options{
 		StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: patience, Write: patience, Scan: 2 * patience}},
-		Dir:          filepath.Join(dir, "store"),
+		Dir:          filepath.Join(dir, "new", "data", "store"),
 	})
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func open(ctx context.Context, dir string, patience time.Duration) (*world, erro
 	if err := store.Ensure(ctx, plain, heads, merged, queued, once, sums); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1, Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "journal"), MaxBytes: 16 << 20}})
+	w, err := store.NewWriter(tsdb.WriterOptions{Linger: -1, Journal: tsdb.JournalOptions{Dir: filepath.Join(dir, "new", "spool", "journal"), MaxBytes: 16 << 20}})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
