@@ -69,6 +69,7 @@ func (l *ledger) checkOpen(ctx context.Context, dir string, first bool) (wrong [
 	}
 	l.checkFirsts(found, w)
 	l.checkValues(found)
+	l.checkExports(found, w)
 	if err := plain.For(w.store, acme).Put(ctx, afterwards, start, 1); err != nil {
 		found.say("it takes no point: %v", err)
 	}

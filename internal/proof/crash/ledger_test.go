@@ -14,6 +14,7 @@ type ledger struct {
 	firsts  map[string][]attempt // by key, the writes of a point whose first write wins
 	dropped map[string]bool      // by dead letter, whether that was acknowledged
 	erased  map[string]bool      // the entities that are to be erased
+	exports map[string]bool      // by name, whether the export was acknowledged
 }
 
 // attempt is a write of a point whose first write wins.
@@ -25,7 +26,7 @@ type attempt struct {
 
 // newLedger reads the notes of a workload. A step that began and did not end has an unknown outcome.
 func newLedger(list []step, ops []crash.Op) (*ledger, error) {
-	l := &ledger{map[string][]string{}, map[string][]attempt{}, map[string]bool{}, map[string]bool{}}
+	l := &ledger{map[string][]string{}, map[string][]attempt{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	var before []string // what each effect of the step that runs would leave if it was rejected
 	letter := ""
 	for _, o := range ops {
@@ -68,6 +69,10 @@ func (l *ledger) begin(s step, e effect) (before string) {
 		l.erased[name] = true
 		return ""
 	}
+	if name, ok := strings.CutPrefix(e.key, "export "); ok {
+		l.exports[name] = false
+		return ""
+	}
 	if strings.HasPrefix(e.key, "once d") {
 		l.firsts[e.key] = append(l.firsts[e.key], attempt{e.value, s.name == enqueues, 'u'})
 		return ""
@@ -78,7 +83,10 @@ func (l *ledger) begin(s step, e effect) (before string) {
 }
 
 func (l *ledger) end(e effect, outcome byte, before string) {
+	name, exports := strings.CutPrefix(e.key, "export ")
 	switch {
+	case exports:
+		l.exports[name] = outcome == 's'
 	case strings.HasPrefix(e.key, "erased "):
 	case strings.HasPrefix(e.key, "once d"):
 		list := l.firsts[e.key]

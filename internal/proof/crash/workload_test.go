@@ -58,6 +58,7 @@ func device(n int) tsdb.Entity { return tsdb.NewEntity(fmt.Sprint("d", n)) }
 type world struct {
 	store *tsdb.Store
 	w     *tsdb.Writer
+	dir   string
 	// patience is how long an operation may take. What takes longer is unknown.
 	patience time.Duration
 	note     func(format string, args ...any)
@@ -86,7 +87,7 @@ func open(ctx context.Context, dir string, patience time.Duration) (*world, erro
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &world{store: store, w: w, patience: patience}, nil
+	return &world{store: store, w: w, dir: dir, patience: patience}, nil
 }
 
 func (w *world) close(ctx context.Context) error {
@@ -152,8 +153,10 @@ func steps(seed uint64, n int) (list []step) {
 			s = step{"merge", []effect{{key("merged", d, p) + " " + field, fmt.Sprint(v)}}, func(ctx context.Context, w *world) error {
 				return merged.For(w.store, acme).Put(ctx, device(d), at(p), codec.NewRecord(codec.Field{Name: field, Value: codec.Int(v)}))
 			}}
-		case k < 62:
+		case k < 60:
 			s = put("enqueue", queued, d, p, v, true)
+		case k < 62:
+			s = export(fmt.Sprint("export", i))
 		case k < 69:
 			s = put(enqueues, once, d, p, v, true)
 			if r.IntN(2) == 0 {
