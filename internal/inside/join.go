@@ -7,6 +7,7 @@ type JoinRule struct {
 	Kind       uint8
 	Aggregates uint16
 	Linear     bool
+	Hold       bool
 	MaxGap     time.Duration
 	Decimals   int
 }
@@ -26,7 +27,7 @@ type JoinNumber struct {
 var JoinBuckets func(buckets, frame, opts any, rules []JoinRule, ends func(before bool) ([]JoinNumber, error)) any
 
 // CarriesStates reports whether an entity without points in an interval may count there: whether a *window.Aggregator[T] has a
-// measure whose states last into it. Package window sets it when a program starts.
+// measure whose states or numbers last into it. Package window sets it when a program starts.
 var CarriesStates func(aggregator any) bool
 
 // Aggregation is what a *window.Aggregator[T] computes.

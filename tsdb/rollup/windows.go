@@ -26,8 +26,8 @@ type Windows struct {
 // repository's schema where one fits, and else the points. A derived rollup fits if
 //
 //   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
-//     window.Integral has the same Linear and MaxGap. If gaps are filled by window.Previous or window.Linear, it also keeps
-//     window.Ends. None of them has Added;
+//     window.Integral has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number holds in a
+//     longer gap. If gaps are filled by window.Previous or window.Linear, it also keeps window.Ends. None of them has Added;
 //   - each bucket of the aggregator's grid, and the interval, starts and ends where buckets of the rollup do;
 //   - the interval does not start before the rollup's oldest buckets.
 //
@@ -114,7 +114,7 @@ func (r *Rollup[T]) keeping(a *asked) []int {
 		}
 		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
 			return m.Name == a.Names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added &&
-				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap)
+				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap && (!rule.Hold || rule.MaxGap == 0))
 		})
 		if out[i] < 0 {
 			return nil
@@ -219,10 +219,14 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 			}
 		}
 		frame := window.Frame{Grid: w.grid, Measures: w.asked.Names, Interval: w.asked.in, Order: order}
+		rules := w.rules()
+		for i := range rules {
+			rules[i].Hold = w.asked.Rules[i].Hold
+		}
 		ends := func(before bool) ([]inside.JoinNumber, error) {
 			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
 		}
-		joined := inside.JoinBuckets(iter.Seq2[window.Bucket, error](alone), frame, w.asked.opts, w.rules(), ends)
+		joined := inside.JoinBuckets(iter.Seq2[window.Bucket, error](alone), frame, w.asked.opts, rules, ends)
 		for b, failed := range joined.(iter.Seq2[window.Bucket, error]) {
 			if err = failed; err == nil {
 				rows++

@@ -109,6 +109,11 @@ func TestWindowsCarryStates(t *testing.T) {
 	if len(groups) != 1 || groups[0].Entities != 10 || groups[0].Buckets[0].Values[2].States.Time("1") != window.NewSpan(5*time.Hour) {
 		t.Errorf("got %s, want five doors that were open for an hour each", asJSON(t, groups))
 	}
+	load := window.Measure[int64]{Name: "load", Int: whole, Aggregates: window.Integral, Hold: true}
+	groups = collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{Gaps: window.Null}, load), tsdb.AllEntities(), 1, in))
+	if len(groups) != 1 || groups[0].Buckets[0].Values[2].Integral != 5*3600 || groups[0].Buckets[0].Values[2].Covered != window.NewSpan(10*time.Hour) {
+		t.Errorf("got %s, want the loads of ten entities, which hold", asJSON(t, groups))
+	}
 	conn.Reset()
 	if groups := collect(t, under.Windows(t.Context(), repo, byHour(t, window.Options{}), tsdb.AllEntities(), 1, in)); len(groups) != 0 {
 		t.Errorf("got %s, want no group without points", asJSON(t, groups))

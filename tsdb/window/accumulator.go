@@ -10,7 +10,16 @@ type rule struct {
 	Kind       Kind
 	Aggregates Aggregates
 	Linear     bool
+	Hold       bool
 	MaxGap     time.Duration
+}
+
+// needsNext reports whether a bucket needs the next number for its integral.
+func (r *rule) needsNext() bool { return r.Aggregates.any(Integral) && !r.Hold }
+
+// lasts reports whether the last number of a bucket counts in later ones, up to the next number or the end of the interval.
+func (r *rule) lasts() bool {
+	return r.Aggregates.any(Durations) || r.Hold
 }
 
 // reading is a number at a time. If it is exact, units is the same number without rounding. If it is a text, x is NaN.
@@ -116,8 +125,12 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 		}
 	}
 	if r.Aggregates.any(Integral) && r.connected(older, newer) {
-		a.area.add(r.area(older, newer, older.t, newer.t))
-		a.covered = a.covered.Add(spanOf(older.t, newer.t))
+		until := newer.t
+		if r.Hold {
+			until = r.until(older.t, newer.t)
+		}
+		a.area.add(r.area(older, newer, older.t, until))
+		a.covered = a.covered.Add(spanOf(older.t, until))
 	}
 	if r.Aggregates.any(Durations) {
 		a.states.spend(older.state(), spanOf(older.t, r.until(older.t, newer.t)))

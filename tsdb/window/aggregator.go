@@ -43,8 +43,11 @@ type Measure[T any] struct {
 	// Linear makes the Integral assume that the value changes linearly between two numbers. Without it, each number is
 	// valid until the next one.
 	Linear bool
-	// MaxGap is the longest time between two numbers that the Integral bridges; nothing is known in a longer one. Of
-	// Durations, it is the longest time for which a state lasts without another number; then the state is unknown. Zero is
+	// Hold makes the Integral hold each number until the next one, and the last one to the end of the interval, as states last: it
+	// suits sources that report changes only. So end an interval now, and not in the future. It excludes Linear.
+	Hold bool
+	// MaxGap is the longest time between two numbers that the Integral bridges; nothing is known in a longer one. With Hold, and of
+	// Durations, it is the longest time for which a number or a state lasts without another one; then nothing is known. Zero is
 	// no limit.
 	MaxGap time.Duration
 }
@@ -74,9 +77,9 @@ func (m *Measure[T]) rule() (rule, error) {
 	}
 	a, err := m.Kind.Resolve(asked)
 	if err == nil {
-		err = checkLine(a, m.Linear, m.MaxGap)
+		err = m.checkLine(a)
 	}
-	return rule{m.Kind, a, m.Linear, m.MaxGap}, err
+	return rule{m.Kind, a, m.Linear, m.Hold, m.MaxGap}, err
 }
 
 // Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for
@@ -175,7 +178,8 @@ type Ranger[T any] interface {
 // tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range.
 //
 // If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
-// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Integral] and [Linear].
+// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Linear] and for an
+// [Integral] without Hold.
 // Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
 // each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
 //
@@ -217,9 +221,9 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 // Over knows no points outside of the interval, so nothing before the first one counts; [Aggregator.Read] looks them up.
 //
 // Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
-// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With [Integral], and with
-// [Delta], [Increase] and [Durations] if the newest come first, a bucket waits for the next one with a number of the measure; at most
-// Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With the
+// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With an [Integral]
+// without Hold, a bucket waits for the next one with a number of the measure. If the newest come first, it does so with Hold,
+// [Delta], [Increase] and [Durations], too. At most Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With the
 // other Gaps, the bucket that waits longest is yielded without its step from that number: Since, Covered and Unknown say so. Per
 // bucket it allocates the bucket's values.
 //

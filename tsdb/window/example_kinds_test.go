@@ -106,6 +106,34 @@ func ExampleAggregates() {
 	// Output: count+sum count+sum+stddev count+sum+min+max
 }
 
+// A bucket of storage holds 1 GB from the 1st of June, and 3 GB from the 6th. It reports changes only, so its size holds until the next
+// report, and the last one to the end of the month.
+func ExampleMeasure_hold() {
+	june := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	month := tsdb.Between(june, june.AddDate(0, 1, 0))
+	sizes := func(yield func(tsdb.Point[float64], error) bool) {
+		_ = yield(tsdb.Point[float64]{Time: june, Value: 1}, nil) && yield(tsdb.Point[float64]{Time: june.AddDate(0, 0, 5), Value: 3}, nil)
+	}
+	for _, hold := range []bool{false, true} {
+		months, err := window.New(window.Months(1), []window.Measure[float64]{
+			{Name: "gb", Of: func(v float64) (float64, bool) { return v, true }, Aggregates: window.Integral, Hold: hold},
+		}, window.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for b, err := range months.Over(sizes, month, tsdb.OldestFirst) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			gb := b.Values[0]
+			fmt.Printf("%.3f GB-months, from %v\n", gb.Integral/b.End.Sub(b.Start).Seconds(), gb.Covered)
+		}
+	}
+	// Output:
+	// 0.167 GB-months, from 120h0m0s
+	// 2.667 GB-months, from 720h0m0s
+}
+
 // Whole numbers are added without rounding, also where a float64 has no more digits.
 func ExampleDecimal() {
 	cents, err := window.New(window.Days(1), []window.Measure[int64]{

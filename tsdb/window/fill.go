@@ -125,7 +125,7 @@ func (f *filler) needs(before bool) bool {
 		return true
 	}
 	for _, r := range f.joining.rules {
-		if r.Aggregates.any(Integral) || before && r.Aggregates.any(joined) {
+		if r.needsNext() || before && r.Aggregates.any(joined) {
 			return true
 		}
 	}

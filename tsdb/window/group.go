@@ -18,9 +18,9 @@ func init() {
 	inside.CarriesStates = func(aggregator any) bool { return aggregator.(interface{ carriesStates() bool }).carriesStates() }
 }
 
-// carriesStates reports whether an entity counts in an interval in which it has no points.
+// carriesStates reports whether an entity counts in an interval in which it has no points: its last state or number lasts.
 func (a *Aggregator[T]) carriesStates() bool {
-	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.Aggregates.any(Durations) })
+	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
 }
 
 // groupConcurrency is how many entities of a group are read at once.

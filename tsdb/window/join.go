@@ -15,9 +15,9 @@ func counted(older, newer reading) (by float64, units Decimal, reset bool) {
 	return newer.x - older.x, newer.units.sub(older.units), false
 }
 
-// connected reports whether the time between two adjacent numbers is short enough for the Integral.
+// connected reports whether the time between two adjacent numbers is short enough for the Integral. With Hold, it begins to count.
 func (r *rule) connected(older, newer reading) bool {
-	return r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
+	return r.Hold || r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
 }
 
 // until returns how long a state or a number of a time lasts, up to the next one: until its time, but no longer than MaxGap.
@@ -116,6 +116,16 @@ func (s *Summary) follow(older reading) {
 			s.Resets++
 		}
 	}
+	s.setRates()
+}
+
+// hold adds to a summary the integral of a number that lasts from one time to another.
+func (s *Summary) hold(x float64, from, to time.Time) {
+	if !from.Before(to) || !s.Aggregates.any(Integral) {
+		return
+	}
+	s.Integral += x * instant.Seconds(from, to)
+	s.Covered = s.Covered.Add(spanOf(from, to))
 	s.setRates()
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -179,14 +178,18 @@ func (r *rule) fits(measure int, opts Options) error {
 }
 
 // checkLine refuses options of a measure that none of its aggregates uses.
-func checkLine(a Aggregates, linear bool, maxGap time.Duration) error {
+func (m *Measure[T]) checkLine(a Aggregates) error {
 	switch {
-	case maxGap < 0:
-		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 for none, or more")
-	case linear && !a.any(Integral):
+	case m.MaxGap < 0:
+		return invalid.New(ErrInvalid, "MaxGap", m.MaxGap.String(), "0 for none, or more")
+	case m.Linear && !a.any(Integral):
 		return invalid.New(ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
-	case maxGap != 0 && !a.any(Integral|Durations):
-		return invalid.New(ErrInvalid, "MaxGap", maxGap.String(), "0 without Integral or Durations among the Aggregates: nothing else uses it")
+	case m.Hold && !a.any(Integral):
+		return invalid.New(ErrInvalid, "Hold", "true", "false without Integral among the Aggregates: nothing else uses it")
+	case m.Hold && m.Linear:
+		return invalid.New(ErrInvalid, "Hold and Linear", "true and true", "one of them: a number holds its value until the next one, or changes linearly")
+	case m.MaxGap != 0 && !a.any(Integral|Durations):
+		return invalid.New(ErrInvalid, "MaxGap", m.MaxGap.String(), "0 without Integral or Durations among the Aggregates: nothing else uses it")
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func kindMeasures(maxGap time.Duration) []window.Measure[telemetry] {
 		{Name: "exact", Kind: window.Counter, Int: telemetry.milli, Decimals: 3, Aggregates: window.Min | window.Increase},
 		{Name: "held", Of: gauge, MaxGap: maxGap, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral | window.Quantiles},
 		{Name: "linear", Of: gauge, Linear: true, Aggregates: window.Integral},
+		{Name: "lasting", Of: gauge, Hold: true, MaxGap: maxGap, Aggregates: window.Integral},
 		{Name: "state", Kind: window.State, Of: gauge},
 		{Name: "cents", Int: telemetry.milli, Decimals: 3, Aggregates: window.Basic | window.Delta},
 		{Name: "mode", Kind: window.State, Text: telemetry.state, MaxGap: maxGap},
@@ -100,6 +101,17 @@ func (h history) numbers(m *window.Measure[telemetry]) (times []time.Time, xs []
 
 // truth computes one measure of one bucket in rational numbers, from all that is known of the entity.
 func truth(m *window.Measure[telemetry], times []time.Time, xs []*big.Rat, from, to time.Time) window.Summary {
+	next := func(i int) (at time.Time, ok bool) { // until when the Integral knows the value
+		if i+1 < len(times) {
+			at, ok = times[i+1], m.MaxGap == 0 || times[i+1].Sub(times[i]) <= m.MaxGap
+		} else {
+			at = to
+		}
+		if last := times[i].Add(m.MaxGap); m.Hold && m.MaxGap > 0 && last.Before(at) {
+			at = last
+		}
+		return at, ok || m.Hold
+	}
 	nan := math.NaN()
 	s := window.Summary{Name: m.Name, Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Rate: nan, TimeMean: nan}
 	float := func(r *big.Rat) float64 { x, _ := r.Float64(); return x }
@@ -107,8 +119,8 @@ func truth(m *window.Measure[telemetry], times []time.Time, xs []*big.Rat, from,
 	sub := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
 	seconds := func(d time.Duration) *big.Rat { return big.NewRat(int64(d), int64(time.Second)) }
 	for i, t := range times {
-		if i+1 < len(times) && (m.MaxGap == 0 || times[i+1].Sub(t) <= m.MaxGap) {
-			a, b := t, times[i+1]
+		if b, ok := next(i); ok {
+			a := t
 			if a.Before(from) {
 				a = from
 			}

@@ -74,7 +74,7 @@ func (r *row) push(b Bucket) []Bucket {
 				r.last(i, &b, &a.summary)
 			}
 			if r.gaps == Previous && r.oldestFirst && a.found && r.carries(b.Start, a.end, &a.summary) {
-				b.Values[i] = carry(s, a.summary)
+				b.Values[i] = carry(b.Values[i], a.summary)
 			}
 			if !r.waits(i, b.Start) {
 				a.open = number + 1
@@ -90,16 +90,16 @@ func (r *row) ahead(measure int) bool {
 	if r.rules == nil {
 		return false
 	}
-	a := r.rules[measure].Aggregates
-	return a.any(Integral) || !r.oldestFirst && a.any(Delta|Increase|Durations)
+	rule := &r.rules[measure]
+	return rule.needsNext() || !r.oldestFirst && (rule.lasts() || rule.Aggregates.any(Delta|Increase))
 }
 
 // waits reports whether the next number of a measure may change the buckets from its anchor to the one that starts at a
 // time, which does not have the measure.
 func (r *row) waits(measure int, start time.Time) bool {
 	a := &r.anchors[measure]
-	if !r.oldestFirst && r.rules != nil && r.rules[measure].Aggregates.any(Durations) {
-		return true // for the state that lasts into them
+	if !r.oldestFirst && r.rules != nil && r.rules[measure].lasts() {
+		return true // for the state or the number that lasts into them
 	}
 	if r.gaps == Previous && !r.oldestFirst {
 		for done := !a.found || !r.ahead(measure); r.maxGap > 0 && done && a.open < r.first+len(r.held); a.open++ {
@@ -126,7 +126,7 @@ func (r *row) waits(measure int, start time.Time) bool {
 		return false
 	}
 	rule := &r.rules[measure]
-	return rule.Aggregates.any(Integral) && within(rule.MaxGap) || !r.oldestFirst && rule.Aggregates.any(Delta|Increase)
+	return rule.needsNext() && within(rule.MaxGap) || !r.oldestFirst && rule.Aggregates.any(Delta|Increase)
 }
 
 // reach fills and joins what is between the anchor of a measure and the next bucket that has it.
@@ -159,7 +159,7 @@ func (r *row) reach(measure int, b anchor) {
 		return
 	}
 	rule := &r.rules[measure]
-	if rule.Aggregates.any(Durations) {
+	if rule.lasts() {
 		r.lastBetween(measure, a, &b)
 	}
 	if !a.found || !rule.Aggregates.any(joined) {
@@ -176,7 +176,7 @@ func (r *row) reach(measure int, b anchor) {
 			at.Values[measure].States.enter(older.summary.States.last, newer.summary.States.first)
 		}
 	}
-	if !rule.Aggregates.any(Integral) || !rule.connected(last, first) {
+	if !rule.needsNext() || !rule.connected(last, first) {
 		return
 	}
 	for n := max(a.number, r.first); n <= b.number; n++ {

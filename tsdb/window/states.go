@@ -146,14 +146,14 @@ func (s *States) between(first, last stateID, decimals int) {
 	s.First, s.Last = first.name, last.name
 }
 
-// last adds the time for which the newest state of a summary lasted in a bucket without newer points.
+// last adds the time for which the newest state or number of a summary lasted in a bucket without newer points.
 func (r *row) last(measure int, b *Bucket, older *Summary) {
 	r.lastUntil(measure, b, older, time.Time{})
 }
 
 // lastUntil is last if the next point is at a time.
 func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time) {
-	if r.rules == nil || !r.rules[measure].Aggregates.any(Durations) {
+	if r.rules == nil || !r.rules[measure].lasts() {
 		return
 	}
 	from, to := r.clip(b)
@@ -164,10 +164,14 @@ func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time)
 	if !until.IsZero() && until.Before(to) {
 		to = until
 	}
-	b.Values[measure].States.spend(older.States.last, spanOf(from, to))
+	if s := &b.Values[measure]; r.rules[measure].Hold {
+		s.hold(older.Last, from, to)
+	} else {
+		s.States.spend(older.States.last, spanOf(from, to))
+	}
 }
 
-// lastBetween adds the time for which a state lasted after its own bucket, up to the next number of the measure. Of two adjacent
+// lastBetween adds the time for which a state or a number lasted after its own bucket, up to the next number of the measure. Of two adjacent
 // buckets with numbers, a was pushed before b. It need not exist: then the newest come first, and b has the last state.
 func (r *row) lastBetween(measure int, a, b *anchor) {
 	if r.oldestFirst {

@@ -49,7 +49,8 @@ type Summary struct {
 	// Integral is the sum of each number times the seconds for which it was valid, within the bucket: the integral of a
 	// load in kW, divided by 3600, is the energy in kWh. A number is valid until the next one, or changes linearly
 	// until it (Measure.Linear). Nothing is known before the first number, after the last one, and in between if that
-	// takes longer than Measure.MaxGap. The numbers before and after the bucket count as well.
+	// takes longer than Measure.MaxGap. With Measure.Hold, each number is valid for MaxGap in any case, also the last one. The
+	// numbers before and after the bucket count as well.
 	Integral float64
 	// Covered is how much of the bucket the Integral covers.
 	Covered Span
