@@ -9,6 +9,7 @@ type JoinRule struct {
 	Linear     bool
 	Hold       bool
 	MaxGap     time.Duration
+	MaxDip     float64
 	Decimals   int
 }
 

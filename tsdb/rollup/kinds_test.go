@@ -237,6 +237,8 @@ func windowsAsPoints(
 				m.Hold = rnd.IntN(2) == 0
 			case m.Name == "held" && rnd.IntN(4) == 0:
 				m.Hold, rollups = true, ""
+			case m.Name == "kwh" && rnd.IntN(4) == 0: // nor how far a counter fell
+				m.MaxDip, rollups = 100, ""
 			}
 		}
 		opts := window.Options{Gaps: window.Gaps(rnd.IntN(4)), MaxGap: time.Duration(rnd.IntN(2)) * 5 * time.Hour}

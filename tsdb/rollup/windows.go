@@ -27,7 +27,8 @@ type Windows struct {
 //
 //   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
 //     window.Integral has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number holds in a
-//     longer gap. If gaps are filled by window.Previous or window.Linear, it also keeps window.Ends. None of them has Added;
+//     longer gap. None has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by window.Previous or
+//     window.Linear, it also keeps window.Ends. None of them has Added;
 //   - each bucket of the aggregator's grid, and the interval, starts and ends where buckets of the rollup do;
 //   - the interval does not start before the rollup's oldest buckets.
 //
@@ -113,7 +114,7 @@ func (r *Rollup[T]) keeping(a *asked) []int {
 			needed |= window.Ends
 		}
 		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
-			return m.Name == a.Names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added &&
+			return m.Name == a.Names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
 				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap && (!rule.Hold || rule.MaxGap == 0))
 		})
 		if out[i] < 0 {

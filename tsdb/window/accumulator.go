@@ -12,6 +12,7 @@ type rule struct {
 	Linear     bool
 	Hold       bool
 	MaxGap     time.Duration
+	MaxDip     float64
 }
 
 // needsNext reports whether a bucket needs the next number for its integral.
@@ -117,7 +118,7 @@ func (p *reading) less(o *reading) bool {
 // step adds what is between two adjacent numbers of a bucket.
 func (a *accumulator) step(older, newer reading, r *rule) {
 	if r.Aggregates.any(Increase) {
-		by, units, reset := counted(older, newer)
+		by, units, reset := r.counted(older, newer)
 		a.increase.add(by)
 		a.exactInc = a.exactInc.add(units)
 		if reset {

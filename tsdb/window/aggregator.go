@@ -50,6 +50,10 @@ type Measure[T any] struct {
 	// Durations, it is the longest time for which a number or a state lasts without another one; then nothing is known. Zero is
 	// no limit.
 	MaxGap time.Duration
+	// MaxDip is the largest fall of a counter that is no reset, in the unit of its numbers: the Increase then falls by as much. It suits
+	// meters that round or correct themselves. Floats do not subtract exactly, so choose it somewhat larger than the dips. Zero is none:
+	// each fall is a reset.
+	MaxDip float64
 }
 
 // rule returns how to aggregate the measure. The error matches [ErrInvalid].
@@ -79,7 +83,7 @@ func (m *Measure[T]) rule() (rule, error) {
 	if err == nil {
 		err = m.checkLine(a)
 	}
-	return rule{m.Kind, a, m.Linear, m.Hold, m.MaxGap}, err
+	return rule{m.Kind, a, m.Linear, m.Hold, m.MaxGap, m.MaxDip}, err
 }
 
 // Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for

@@ -8,11 +8,19 @@ import (
 )
 
 // counted returns how much a counter counted from one number to the next, also in units, and whether it was reset.
-func counted(older, newer reading) (by float64, units Decimal, reset bool) {
-	if newer.less(&older) {
-		return newer.x, newer.units, true
+func (r *rule) counted(older, newer reading) (by float64, units Decimal, reset bool) {
+	by, units = newer.x-older.x, newer.units.sub(older.units)
+	if !newer.less(&older) {
+		return by, units, false
 	}
-	return newer.x - older.x, newer.units.sub(older.units), false
+	fall := -by
+	if older.exact && newer.exact {
+		fall = -units.Float64()
+	}
+	if fall <= r.MaxDip {
+		return by, units, false
+	}
+	return newer.x, newer.units, true
 }
 
 // connected reports whether the time between two adjacent numbers is short enough for the Integral. With Hold, it begins to count.
@@ -97,7 +105,7 @@ func (s *Summary) settle() {
 }
 
 // follow adds the step from the last number before a bucket to its summary.
-func (s *Summary) follow(older reading) {
+func (s *Summary) follow(r *rule, older reading) {
 	if !s.Aggregates.any(Delta | Increase) {
 		return
 	}
@@ -107,7 +115,7 @@ func (s *Summary) follow(older reading) {
 	}
 	s.setDelta(older)
 	if s.Aggregates.any(Increase) {
-		by, units, reset := counted(older, s.first())
+		by, units, reset := r.counted(older, s.first())
 		s.Increase += by
 		if s.Exact != nil {
 			s.Exact.Increase = s.Exact.Increase.add(units)

@@ -19,7 +19,7 @@ func init() {
 func (a *Aggregator[T]) aggregation() inside.Aggregation {
 	out := inside.Aggregation{Grid: a.grid, Names: a.names, Options: a.opts}
 	for _, r := range a.rules {
-		out.Rules = append(out.Rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap})
+		out.Rules = append(out.Rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
 	}
 	return out
 }
@@ -28,7 +28,7 @@ func (a *Aggregator[T]) aggregation() inside.Aggregation {
 func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) iter.Seq2[Bucket, error] {
 	rules := make([]rule, len(given))
 	for i, g := range given {
-		rules[i] = rule{Kind(g.Kind), Aggregates(g.Aggregates), g.Linear, g.Hold, g.MaxGap}
+		rules[i] = rule{Kind(g.Kind), Aggregates(g.Aggregates), g.Linear, g.Hold, g.MaxGap, g.MaxDip}
 		if err := rules[i].fits(i, opts); err != nil {
 			return fail(err)
 		}

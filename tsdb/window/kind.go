@@ -16,7 +16,8 @@ const (
 	// Gauge is the default: a number that rises and falls, such as a temperature, a voltage or a load in kW.
 	Gauge Kind = iota
 	// Counter is a number that only grows, such as the kWh of a meter. A number that is less than the one before it
-	// means that the counter was reset: it has counted from zero since. A negative number counts as none.
+	// means that the counter was reset: it has counted from zero since. Measure.MaxDip is how much less it may be without
+	// a reset. A negative number counts as none.
 	Counter
 	// State is a text or a number that names a state, such as "charging", or 0 for off and 1 for on. It cannot be added or
 	// averaged. It lasts until the next one.
@@ -182,6 +183,10 @@ func (m *Measure[T]) checkLine(a Aggregates) error {
 	switch {
 	case m.MaxGap < 0:
 		return invalid.New(ErrInvalid, "MaxGap", m.MaxGap.String(), "0 for none, or more")
+	case !(m.MaxDip >= 0 && isFinite(m.MaxDip)):
+		return invalid.New(ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 for none, or more")
+	case m.MaxDip != 0 && !a.any(Increase):
+		return invalid.New(ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 without Increase among the Aggregates: nothing else uses it")
 	case m.Linear && !a.any(Integral):
 		return invalid.New(ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
 	case m.Hold && !a.any(Integral):

@@ -34,6 +34,8 @@ func kindMeasures(maxGap time.Duration) []window.Measure[telemetry] {
 	return []window.Measure[telemetry]{
 		{Name: "counter", Kind: window.Counter, Of: func(v telemetry) (float64, bool) { return number(v.counter) }},
 		{Name: "exact", Kind: window.Counter, Int: telemetry.milli, Decimals: 3, Aggregates: window.Min | window.Increase},
+		{Name: "dips", Kind: window.Counter, Of: func(v telemetry) (float64, bool) { return number(v.counter) }, MaxDip: 20.0005},
+		{Name: "exact dips", Kind: window.Counter, Int: telemetry.milli, Decimals: 3, MaxDip: 20},
 		{Name: "held", Of: gauge, MaxGap: maxGap, Aggregates: window.Basic | window.StdDev | window.Delta | window.Integral | window.Quantiles},
 		{Name: "linear", Of: gauge, Linear: true, Aggregates: window.Integral},
 		{Name: "lasting", Of: gauge, Hold: true, MaxGap: maxGap, Aggregates: window.Integral},
@@ -154,7 +156,7 @@ func truth(m *window.Measure[telemetry], times []time.Time, xs []*big.Rat, from,
 			}
 		}
 		if i > 0 {
-			if x.Cmp(xs[i-1]) < 0 {
+			if fall := sub(xs[i-1], x); fall.Sign() > 0 && fall.Cmp(new(big.Rat).SetFloat64(m.MaxDip)) > 0 {
 				s.Resets++
 				increase.Add(increase, x)
 			} else {
@@ -387,7 +389,7 @@ func TestKindsAreTheModel(t *testing.T) {
 			in = tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(60*time.Hour)))))
 		}
 		measures := kindMeasures([...]time.Duration{0, 20 * time.Minute, 3 * time.Hour}[rnd.IntN(3)])
-		measures[3].MaxGap = [...]time.Duration{0, 10 * time.Minute, 5 * time.Hour}[rnd.IntN(3)]
+		measures[5].MaxGap = [...]time.Duration{0, 10 * time.Minute, 5 * time.Hour}[rnd.IntN(3)]
 		for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
 			defined := measures
 			if gaps == window.Linear {

@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,11 @@ func TestMistakesAreRefusedWithTheReason(t *testing.T) {
 		{"a hold without an integral", measure{Of: of, Hold: true}, window.Options{}, "Hold", "nothing else uses it"},
 		{"a hold of a state", measure{Text: text, Kind: window.State, Hold: true}, window.Options{}, "Hold", "nothing else uses it"},
 		{"a line that holds", measure{Of: of, Linear: true, Hold: true, Aggregates: window.Integral}, window.Options{}, "Hold and Linear", "one of them"},
+		{"a dip of a gauge", measure{Of: of, MaxDip: 1}, window.Options{}, "MaxDip", "nothing else uses it"},
+		{"a dip without an increase", measure{Of: of, Kind: window.Counter, Aggregates: window.Ends, MaxDip: 1}, window.Options{}, "MaxDip", "nothing else uses it"},
+		{"a negative dip", measure{Of: of, Kind: window.Counter, MaxDip: -1}, window.Options{}, "MaxDip", "0 for none, or more"},
+		{"an endless dip", measure{Of: of, Kind: window.Counter, MaxDip: math.Inf(1)}, window.Options{}, "MaxDip", "0 for none, or more"},
+		{"a dip that is no number", measure{Of: of, Kind: window.Counter, MaxDip: math.NaN()}, window.Options{}, "MaxDip", "0 for none, or more"},
 		{"a gap without an integral", measure{Of: of, MaxGap: time.Hour}, window.Options{}, "MaxGap", "nothing else uses it"},
 		{"a negative gap", measure{Of: of, MaxGap: -1, Aggregates: window.Integral}, window.Options{}, "MaxGap", "0 for none, or more"},
 		{"a line between states", measure{Text: text, Kind: window.State}, window.Options{Gaps: window.Linear}, "Gaps", "nothing between two states"},

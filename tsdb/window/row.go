@@ -171,7 +171,7 @@ func (r *row) reach(measure int, b anchor) {
 	}
 	last, first := older.summary.last(), newer.summary.first()
 	if at := held(newer.number); at != nil {
-		at.Values[measure].follow(last)
+		at.Values[measure].follow(rule, last)
 		if rule.Aggregates.any(Durations) {
 			at.Values[measure].States.enter(older.summary.States.last, newer.summary.States.first)
 		}

@@ -41,7 +41,8 @@ type Summary struct {
 	// Delta is how much a gauge changed from Since to LastTime.
 	Delta float64
 	// Increase is how much a counter counted from Since to LastTime, and Resets how often it was reset in that time.
-	// After a reset the counter has counted from zero: what it counted between the last number and the reset is lost.
+	// After a reset the counter has counted from zero: what it counted between the last number and the reset is lost. A dip within
+	// Measure.MaxDip is no reset, and counts as a negative step.
 	Increase float64
 	Resets   int64
 	// Rate is Increase per second from Since to LastTime. It is NaN if no time passed.
