@@ -202,10 +202,13 @@ func (to *follower) complete(i int, n int64) bool {
 
 func (f *feed) checkRollup(w *world) {
 	store := w.nodes[0].store
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, rollup.NewJob(f.schema))
+	const settle = requestTimeout + time.Second
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Settle: settle}, rollup.NewJob(f.schema))
 	w.must(err)
-	if !w.real {
-		time.Sleep(2 * time.Minute) // marks of late points are younger
+	if w.real {
+		time.Sleep(settle + 2*time.Second) // marks of late points are younger, and wait
+	} else {
+		time.Sleep(2 * time.Minute)
 	}
 	w.slowly(func(ctx context.Context) error {
 		pass, err := worker.Pass(ctx)

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -304,7 +305,7 @@ func (d *points[T]) read(ctx context.Context, c *client, e tsdb.Entity, slot int
 	case 7:
 		d.pages(ctx, c, e, in, slot, to, order)
 	case 8, 9:
-		d.many(ctx, c)
+		d.many(ctx, c, 1)
 	case 10:
 		d.cached(ctx, c, e)
 	case 11:
@@ -405,17 +406,18 @@ func (d *points[T]) pages(ctx context.Context, c *client, e tsdb.Entity, in tsdb
 	}
 }
 
-// many reads the newest points of all entities.
-func (d *points[T]) many(ctx context.Context, c *client) {
+// many reads the n newest points of all entities. For more than one, it may read the head and then the points, which a deletion changes one
+// after the other.
+func (d *points[T]) many(ctx context.Context, c *client, n int) {
 	var all []tsdb.Entity
 	for i := range numEntities {
 		all = append(all, entityAt(i))
 	}
-	ctx, call := c.begin(ctx, "LatestMany")
-	found, err := d.repo(c).LatestMany(ctx, all, c.hedge())
+	ctx, call := c.begin(ctx, fmt.Sprint("LatestManyN of ", n))
+	found, err := d.repo(c).LatestManyN(ctx, all, n, c.hedge())
 	c.explain(err)
 	for i, f := range found {
-		if seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{f.Point}, 1, f.Err); ok {
+		if seen, ok := d.newest(c, slots-1, f.Points, n, f.Err); ok {
 			call.saw(d.heads(c, all[i]), seen)
 		}
 	}
@@ -477,7 +479,9 @@ func (d *points[T]) readAll(ctx context.Context, c *client) error {
 			call.saw(d.part(c, e), seen)
 		}
 	}
-	d.many(ctx, c)
+	for n := 1; n <= 3; n++ {
+		d.many(ctx, c, n)
+	}
 	return ctx.Err()
 }
 
