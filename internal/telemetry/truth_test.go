@@ -19,6 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -118,6 +119,36 @@ func TestHedgeThatIsNotNeeded(t *testing.T) {
 		}
 		if all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=Latest"), w.counted("tidemark.attempt.duration", "db.operation.name=Latest", "error.type=CANCELLED"); all != 2 || bad != 0 {
 			t.Errorf("got %d requests, %d failed; want 2, none failed", all, bad)
+		}
+	})
+}
+
+// TestPollsReturnWhatTheyRead checks that the rows of a follower's polls are all that it read, and not only the new points.
+func TestPollsReturnWhatTheyRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
+		for i := range 5 {
+			if err := w.repo.Put(t.Context(), roof, time.Now().Add(time.Duration(-i)*time.Second), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := follow.Entity(t.Context(), w.repo, roof, follow.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		w.conn.Reset()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for p, err := range f.Points(ctx) {
+			if err == nil {
+				t.Errorf("%v is delivered, although it was there before", p)
+			}
+		}
+		w.forgetNothing()
+		read, polls := w.conn.Counts().RowsReturned, w.points("db.client.response.returned_rows", "db.operation.name=follow.Poll")
+		if read < 5 || len(polls) != 1 || polls[0].sum != float64(read) {
+			t.Errorf("a poll that read %d rows is reported as %+v", read, polls)
 		}
 	})
 }

@@ -35,10 +35,11 @@ type Options struct {
 	// Since is the time of the oldest points that are delivered, those that are stored already included. The zero time starts with
 	// what arrives from now on. It cannot be combined with After.
 	Since time.Time
-	// Lateness is how late the points of other processes may arrive: each poll reads that far back. Zero is one minute; it
-	// is at most 24 hours.
+	// Lateness is how late the points of other processes may arrive. Zero is one minute; it is at most 24 hours. Four times in it, a poll
+	// reads that far back: so a point that is late by more than 2 seconds is delivered within a quarter of it and an Interval.
 	Lateness time.Duration
-	// Interval is the time between two polls. Zero is 2 seconds; it is 100 milliseconds to 1 hour.
+	// Interval is the time between two polls. Zero is 2 seconds; it is 100 milliseconds to 1 hour. Most polls read the points of the
+	// Interval and of 2 seconds before.
 	Interval time.Duration
 }
 

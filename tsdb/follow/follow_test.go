@@ -116,7 +116,7 @@ func TestMergedPoints(t *testing.T) {
 	})
 }
 
-// TestPointsOfOthers are found by the next poll if they are not later than the lateness, once for each value.
+// TestPointsOfOthers are found by the next polls if they are not later than the lateness, once for each value.
 func TestPointsOfOthers(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 4}, "heads only": {Head: tsdb.Head{Points: 50, Only: true}, Precision: tsdb.Milliseconds},
@@ -138,15 +138,15 @@ func TestPointsOfOthers(t *testing.T) {
 				}
 				w.ok(w.b.Put(w.Context(), roof, at, 5))
 				w.ok(w.b.Put(w.Context(), roof, at, 6))
-				w.want(f, 5*time.Second, 6) // of several values the last
+				w.want(f, wholeSweep, 6) // of several values the last
 				w.ok(w.b.Put(w.Context(), roof, at, 6))
-				w.want(f, 5*time.Second)
+				w.want(f, wholeSweep)
 				gone := w.put(w.b, roof, 0, 95)
 				w.ok(w.b.Delete(w.Context(), roof, gone))
 				w.ok(w.b.Delete(w.Context(), roof, at))
-				w.want(f, 5*time.Second)
+				w.want(f, wholeSweep)
 				w.ok(w.b.Put(w.Context(), roof, at, 7))
-				w.want(f, 5*time.Second, 7)
+				w.want(f, wholeSweep, 7)
 			})
 		})
 	}
@@ -419,5 +419,35 @@ func TestFailingPolls(t *testing.T) {
 		w.conn.Clear()
 		w.put(w.b, roof, 0, 2)
 		w.want(f, 2*time.Minute, 2)
+	})
+}
+
+// TestPollsAreCheap: while a fleet sends, a follower reads each point a few times, and not in each poll of the lateness. A late point of
+// another process is delivered within a quarter of the lateness, and nothing is delivered twice.
+func TestPollsAreCheap(t *testing.T) {
+	bubble(t, tsdb.SchemaOptions{}, func(w *world) {
+		f := w.under(follow.Options{Interval: time.Second})
+		seen := map[int64]int{}
+		w.conn.Reset()
+		const vehicles, seconds = 10, 120
+		for n := range int64(seconds) {
+			for i := range int64(vehicles) {
+				w.put([]*tsdb.Repository[int64]{w.a, w.b}[i%2], tsdb.NewEntity("berlin", fmt.Sprint("d", i)), 0, n*vehicles+i)
+			}
+			for _, v := range w.values(f, time.Second) {
+				seen[v]++
+			}
+		}
+		if read := w.conn.Counts().RowsReturned; read > 10*vehicles*seconds {
+			t.Errorf("%d rows were read for %d points", read, vehicles*seconds)
+		}
+		for v := range int64(vehicles * (seconds - 2)) {
+			if seen[v] != 1 {
+				t.Errorf("%d arrived %d times", v, seen[v])
+			}
+		}
+		w.values(f, 2*time.Second)
+		w.put(w.b, roof, 55*time.Second, -1)
+		w.want(f, wholeSweep, -1)
 	})
 }

@@ -154,7 +154,7 @@ func (m *model) deliver(p tsdb.Point[int64]) {
 // kill ends the follower after some more points, and continues in a new one.
 func (m *model) kill(after int) {
 	for range min(after, len(m.pending)) {
-		ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(m.Context(), wholeSweep)
 		for p, err := range m.f.Points(ctx) {
 			m.ok(err)
 			m.deliver(p)
@@ -172,9 +172,9 @@ func (m *model) kill(after int) {
 	m.f = m.under(follow.Options{After: position})
 }
 
-// drain takes all points that arrive within two polls, and expects none to be left.
+// drain takes all points that arrive until the whole lateness was read again, and expects none to be left.
 func (m *model) drain() {
-	ctx, cancel := context.WithTimeout(m.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(m.Context(), wholeSweep)
 	defer cancel()
 	for p, err := range m.f.Points(ctx) {
 		if errors.Is(err, context.DeadlineExceeded) {

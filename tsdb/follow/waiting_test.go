@@ -137,7 +137,7 @@ func TestClockSetBack(t *testing.T) {
 		w.want(f, 5*time.Second)
 		w.put(w.b, roof, 10*time.Second, 3)
 		w.put(w.a, roof, 0, 4)
-		w.want(f, 5*time.Second, 4, 3)
+		w.want(f, wholeSweep, 4, 3)
 		w.want(f, 2*time.Hour)
 		w.put(w.b, roof, 0, 5)
 		w.want(f, 5*time.Second, 5)

@@ -26,6 +26,9 @@ var (
 	roof   = tsdb.NewEntity("berlin", "roof")
 )
 
+// wholeSweep is the longest time until a follower with default options has read the whole lateness again.
+const wholeSweep = 17 * time.Second
+
 // world is two stores on one table, as two processes would have them, in a bubble with a simulated clock.
 type world struct {
 	*testing.T

@@ -2,8 +2,9 @@
 // store itself stores at once, and those of other processes by reading again and again.
 //
 // The timestamp of a cell is its point's time, so the table does not show when a point was written. A follower therefore sweeps:
-// it reads all points that are younger than the start of the sweep before, less the lateness, and knows which of them it has
-// delivered. A point that arrives later than its time by up to the lateness is found by the next sweep.
+// a whole sweep reads all points that are younger than the start of the whole sweep before, less the lateness, and the follower knows
+// which of them it has delivered. So it finds a point that arrives later than its time by up to the lateness. Between whole sweeps,
+// short ones do the same with a lateness of two seconds, because most points arrive soon.
 package follow
 
 import (
@@ -29,6 +30,13 @@ const (
 	longestWait = time.Minute
 )
 
+const (
+	// wholeSweeps is how many whole sweeps begin within the lateness, so how often they read a point.
+	wholeSweeps = 4
+	// shortLateness is the lateness of short sweeps.
+	shortLateness = 2 * time.Second
+)
+
 // Options say what to follow.
 type Options struct {
 	Rows     *points.Rows
@@ -41,8 +49,8 @@ type Options struct {
 	Base context.Context
 	// Allow admits a poll, or the delivery of points.
 	Allow func(context.Context) error
-	// Poll observes a poll that returned some points.
-	Poll func(ctx context.Context) (_ context.Context, end func(points int, err error))
+	// Poll observes a poll that read some rows.
+	Poll func(ctx context.Context) (_ context.Context, end func(rows int, err error))
 }
 
 // Follower delivers points. Close ends it. Next must not be called by two goroutines at once.
@@ -60,6 +68,7 @@ type Follower struct {
 	polling  bool
 	failures int
 	due      time.Time // of the next poll
+	whole    time.Time // from which on a sweep is a whole one
 	timer    *time.Timer
 
 	batch []item // what the last poll has found
@@ -68,6 +77,7 @@ type Follower struct {
 	seen   seen
 	floor  int64  // of the sweep under way, or of the next one, in units
 	late   int64  // lateUnits at the beginning of the last sweep
+	recent int64  // the floor of the next short sweep
 	sweep  *sweep // under way; nil for none
 	closed bool
 }
@@ -75,6 +85,7 @@ type Follower struct {
 // polled is the result of a poll.
 type polled struct {
 	items []item
+	rows  int  // that were read, with points that are not new
 	bytes int  // of their payloads
 	more  bool // it was cut because it had found enough
 	err   error
@@ -167,8 +178,11 @@ func (f *Follower) begin(ctx context.Context, resumed bool, p place) error {
 func (f *Follower) lateUnits() int64 { return f.oldestAt(f.Rows.Time.Earliest()) }
 
 // oldestAt returns the time of the oldest point that arrives at a time and is not late.
-func (f *Follower) oldestAt(now time.Time) int64 {
-	units, ok := f.Rows.D.Precision.AtOrAfter(now.Add(-f.Lateness))
+func (f *Follower) oldestAt(now time.Time) int64 { return f.unitsFrom(now.Add(-f.Lateness)) }
+
+// unitsFrom returns a time in units, rounded up.
+func (f *Follower) unitsFrom(t time.Time) int64 {
+	units, ok := f.Rows.D.Precision.AtOrAfter(t)
 	if !ok {
 		return f.Rows.D.Precision.Max()
 	}
@@ -212,7 +226,7 @@ func (f *Follower) take() (h dataset.Hit, ok bool, err error) {
 		}
 		f.own = own
 		if full {
-			f.due = time.Time{} // what was dropped has to be read
+			f.due, f.whole = time.Time{}, time.Time{} // what was dropped has to be read
 		}
 		if lost.Points > 0 {
 			return h, false, (*Missed)(&lost)
@@ -306,9 +320,16 @@ func (f *Follower) wait(ctx context.Context) error {
 // nextSweep returns the sweep after the last one. If the clock was set back since, it goes back, too: it would find nothing until
 // the clock has caught up. What it finds before the former floor counts as delivered, since most of it was, and is no longer known.
 func (f *Follower) nextSweep() *sweep {
-	late := f.lateUnits()
+	now, late, recent := time.Now(), f.lateUnits(), f.unitsFrom(f.Rows.Time.Earliest().Add(-min(f.Lateness, shortLateness)))
 	back := late < f.late && late < f.floor
-	f.late = late
+	floor := min(f.recent, recent) // the clock may have been set back by less than that
+	f.late, f.recent = late, recent
+	if !back && now.Before(f.whole) {
+		s := newSweep(f, max(f.floor, floor), f.floor)
+		s.next = f.floor // whole sweeps go on from there
+		return s
+	}
+	f.whole = now.Add(f.Lateness / wholeSweeps)
 	if !back {
 		return newSweep(f, f.floor, late)
 	}

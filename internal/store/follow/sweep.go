@@ -149,7 +149,7 @@ func (f *Follower) discover(ctx context.Context) error {
 // poll makes some requests of a sweep. With baseline the points that it finds count as delivered.
 func (f *Follower) poll(ctx context.Context, s *sweep, baseline bool) (p polled, err error) {
 	ctx, end := f.Poll(ctx)
-	defer func() { end(len(p.items), err) }()
+	defer func() { end(p.rows, err) }()
 	if err := f.Allow(ctx); err != nil {
 		return p, err
 	}
@@ -231,6 +231,7 @@ func (r *request) run(ctx context.Context) error {
 // row takes in a row, and reports whether the request goes on.
 func (r *request) row(row *bt.Row) bool {
 	key := row.Key()
+	r.into.rows++
 	for r.at < len(r.parts) && key < r.parts[r.at].rng.Start {
 		r.at++
 	}
