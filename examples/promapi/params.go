@@ -52,10 +52,15 @@ func (p *params) time(name string, unset time.Time) time.Time {
 		return unset
 	}
 	t, err := instant.Parse(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.refuse(name, fmt.Errorf("cannot parse %.40q to a valid timestamp", text))
+	case t.Before(firstTime) || t.After(lastTime):
+		p.refuse(name, fmt.Errorf("%.40q is out of range", text))
+	default:
+		return t
 	}
-	return t
+	return unset
 }
 
 // duration reads a duration: seconds, or as PromQL writes it. It is above 0. Unset is the default.

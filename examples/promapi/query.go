@@ -13,13 +13,13 @@ import (
 
 // query answers the value of an expression at one time.
 func (s *server) query(ctx context.Context, r request) (answer, error) {
-	text, at := r.params.Get("query"), r.params.time("time", s.now())
+	text, at := r.params.Get("query"), r.params.evaluated("time", s.now())
 	opts := r.queryOptions()
 	n := r.params.count("limit")
 	if r.params.err != nil {
 		return answer{}, nil
 	}
-	if _, err := s.parse(text, mostLevels); err != nil {
+	if err := s.check(text, at, at); err != nil {
 		return answer{}, err
 	}
 	q, err := s.engine.NewInstantQuery(ctx, s.queryable(r), opts, text, at)
@@ -32,7 +32,7 @@ const mostSteps = 11_000
 // queryRange answers the values of an expression at each step of an interval.
 func (s *server) queryRange(ctx context.Context, r request) (answer, error) {
 	text := r.params.Get("query")
-	from, to := r.params.time("start", time.Time{}), r.params.time("end", time.Time{})
+	from, to := r.params.evaluated("start", epoch), r.params.evaluated("end", epoch)
 	step := r.params.duration("step", 0)
 	opts := r.queryOptions()
 	n := r.params.count("limit")
@@ -53,11 +53,23 @@ func (s *server) queryRange(ctx context.Context, r request) (answer, error) {
 	case (to.UnixMilli()-from.UnixMilli())/step.Milliseconds() > mostSteps:
 		return answer{}, badData(errors.New("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"))
 	}
-	if _, err := s.parse(text, mostLevels); err != nil {
+	if err := s.check(text, from, to); err != nil {
 		return answer{}, err
 	}
 	q, err := s.engine.NewRangeQuery(ctx, s.queryable(r), opts, text, from, to, step)
 	return s.run(ctx, r, q, err, n)
+}
+
+// check refuses an expression that cannot be evaluated between two times.
+func (s *server) check(text string, from, to time.Time) error {
+	expr, err := s.parse(text, mostLevels)
+	if err != nil {
+		return err
+	}
+	if err := checkDistances(expr, from, to); err != nil {
+		return badData(err)
+	}
+	return nil
 }
 
 func (r request) queryOptions() promql.QueryOpts {
