@@ -57,6 +57,33 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestTimesEndWithTheYear9999: a copy takes over no time that other writes refuse, in whatever form it is.
+func TestTimesEndWithTheYear9999(t *testing.T) {
+	const lastSecond = 253402300799
+	for name, tt := range map[string]struct {
+		format       timeFormat
+		last, beyond string
+		precision    rowkey.Precision
+	}{
+		"seconds":               {timeFormat{unit: 1e9}, "253402300799", "253402300800", rowkey.Milliseconds},
+		"seconds of one width":  {timeFormat{unit: 1e9, width: 12}, "253402300799", "253402300800", rowkey.Microseconds},
+		"milliseconds":          {timeFormat{unit: 1e6}, "253402300799999", "253402300800000", rowkey.Milliseconds},
+		"milliseconds, finer":   {timeFormat{unit: 1e6}, "253402300799999", "1767225600000000", rowkey.Microseconds},
+		"microseconds":          {timeFormat{unit: 1e3, width: 18}, "253402300799999999", "253402300800000000", rowkey.Microseconds},
+		"reversed milliseconds": {timeFormat{unit: 1e6, width: 16, max: 9_999_999_999_999_999}, "9746597699200000", "9746597699199999", rowkey.Milliseconds},
+		"bytes":                 {timeFormat{encoding: bigEndianTime, unit: 1e9, width: 8}, "\x00\x00\x00\x3a\xff\xf4\x41\x7f", "\x00\x00\x00\x3a\xff\xf4\x41\x80", rowkey.Milliseconds},
+		"text":                  {timeFormat{encoding: rfc3339Time, unit: 1, width: 20}, "9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", rowkey.Milliseconds},
+	} {
+		units, problem := tt.format.parse(tt.last, tt.precision)
+		if problem != "" || tt.precision.Time(units).Unix() != lastSecond {
+			t.Errorf("%s: %q is read as %v, %s; want the last time of the year 9999", name, tt.last, tt.precision.Time(units), problem)
+		}
+		if units, problem := tt.format.parse(tt.beyond, tt.precision); problem == "" {
+			t.Errorf("%s: %q is taken over as %v", name, tt.beyond, tt.precision.Time(units))
+		}
+	}
+}
+
 // spell returns the key of a time, rounded down to the format's unit.
 func (f timeFormat) spell(units int64, p rowkey.Precision) string {
 	if f.encoding == rfc3339Time {

@@ -123,6 +123,8 @@ func TestAddLimits(t *testing.T) {
 			}{
 				{"too late", ip, start.Add(-41 * 24 * time.Hour), view{}, tsdb.ErrLate},
 				{"too early", ip, start.Add(2 * time.Hour), view{}, tsdb.ErrTooFarAhead},
+				{"after the year 9999", ip, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), view{}, tsdb.ErrInvalid},
+				{"in milliseconds read as seconds", ip, time.Unix(1767225600000, 0), view{}, tsdb.ErrInvalid},
 				{"expired", ip, start.Add(-31 * 24 * time.Hour), view{}, tsdb.ErrExpired},
 				{"in a bucket that has expired", ip, start.Add(-30*24*time.Hour - 1), view{}, tsdb.ErrExpired},
 				{"too large", ip, start, view{Cents: 1000.01}, rollup.ErrInvalid},
