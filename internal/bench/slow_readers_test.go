@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,8 +20,10 @@ var texts = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(),
 	Retention: gc.Class{Name: "d7", Policy: gc.MaxAge(7 * 24 * time.Hour)},
 })
 
-// BenchmarkSlowReaders writes 100 MB of points, alone and while 200 readers, which begin one after the other, take one row a second of a
-// range that has many more. It reports the rate, and by how much the process grew at most: run each case in a process of its own. A
+var slowMiB = flag.Int("slow.mib", 500, "how many MiB BenchmarkSlowReaders writes; 20 with -short")
+
+// BenchmarkSlowReaders writes 500 MiB of points, alone and while 200 readers, which begin one after the other, take one row a second of a
+// device that has far more of them than a response holds. It reports the rate, and by how much the process grew at most: run each case in a process of its own. A
 // reader's row that is missing or out of order fails it.
 func BenchmarkSlowReaders(b *testing.B) {
 	for _, readers := range []int{0, 200} {
@@ -35,8 +38,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 func slowReaders(b *testing.B, readers int) {
 	const (
 		devices = 1000
-		before  = 100_000
-		size    = 100 << 20
+		history = 100_000
 	)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -47,11 +49,13 @@ func slowReaders(b *testing.B, readers int) {
 		b.Fatal(err)
 	}
 	in := repo.Via(w)
-	base := time.Now().Truncate(time.Second).Add(-time.Hour)
+	base := time.Now().Truncate(time.Second).Add(-history * time.Second)
 	text := strings.Repeat("0123456789abcdef", 16)
-	write := func(from, to int) {
+	old := tsdb.NewEntity("berlin", "old")
+	write := func(from, to int, entity func(i int) (tsdb.Entity, int)) {
 		for i := from; i < to; i++ {
-			if err := in.Enqueue(ctx, tsdb.NewEntity("berlin", fmt.Sprintf("device-%04d", i%devices)), base.Add(time.Duration(i/devices)*time.Second), text); err != nil {
+			e, second := entity(i)
+			if err := in.Enqueue(ctx, e, base.Add(time.Duration(second)*time.Second), text); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -59,17 +63,15 @@ func slowReaders(b *testing.B, readers int) {
 			b.Fatal(err)
 		}
 	}
-	write(0, before)
+	write(0, history, func(i int) (tsdb.Entity, int) { return old, i })
+	many := func(i int) (tsdb.Entity, int) {
+		return tsdb.NewEntity("berlin", fmt.Sprintf("device-%04d", i%devices)), i / devices
+	}
 	start, _ := memory("VmRSS:")
 
 	var peak, rows atomic.Int64
 	stop := make(chan struct{})
 	var running sync.WaitGroup
-	for i := range readers {
-		running.Go(func() {
-			rows.Add(readSlowly(b, repo, tsdb.NewEntity("berlin", fmt.Sprintf("device-%04d", i)), base, stop))
-		})
-	}
 	running.Go(func() {
 		for {
 			if now, ok := memory("VmRSS:"); ok {
@@ -83,15 +85,19 @@ func slowReaders(b *testing.B, readers int) {
 		}
 	})
 	began := time.Now()
-	n := size / (len(text) + 60)
+	mib := *slowMiB
+	if testing.Short() {
+		mib = 20
+	}
+	n := mib << 20 / (len(text) + 60)
 	for i := range readers {
 		running.Go(func() {
-			rows.Add(readSlowly(b, repo, tsdb.NewEntity("berlin", fmt.Sprintf("device-%04d", i)), base, stop))
+			rows.Add(readSlowly(b, repo, old, stop))
 		})
-		write(before+n*i/readers, before+n*(i+1)/readers)
+		write(n*i/readers, n*(i+1)/readers, many)
 	}
 	if readers == 0 {
-		write(before, before+n)
+		write(0, n, many)
 	}
 	took := time.Since(began)
 	close(stop)
@@ -105,9 +111,9 @@ func slowReaders(b *testing.B, readers int) {
 }
 
 // readSlowly takes a row a second of the points of a device, until stop is closed, and checks that none is missing.
-func readSlowly(b *testing.B, repo *tsdb.Repository[string], e tsdb.Entity, base time.Time, stop <-chan struct{}) (rows int64) {
+func readSlowly(b *testing.B, repo *tsdb.Repository[string], e tsdb.Entity, stop <-chan struct{}) (rows int64) {
 	var last time.Time
-	for p, err := range repo.Range(context.Background(), e, tsdb.Between(base, base.Add(100*time.Second))) {
+	for p, err := range repo.Range(context.Background(), e, tsdb.AllTime()) {
 		if err != nil {
 			b.Error(err)
 			return rows

@@ -51,7 +51,7 @@ func (a *authority) newKey() *ecdsa.PrivateKey {
 
 // sign writes a certificate and its key to the files NAME.crt and NAME.key.
 func (a *authority) sign(name string, template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Unix(0, 0), time.Now().AddDate(10, 0, 0)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -107,21 +108,31 @@ func New(sender Sender, opts Options) *Buffer {
 
 // Enqueue adds an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's; the item is then not added.
 func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
-	return q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
+	held, err := q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
+	if held > floodsFrom*q.opts.BatchEntries {
+		runtime.Gosched()
+	}
+	return err
 }
+
+// floodsFrom is how many batches of a tenant make a flood. Its callers then let other goroutines run after each item. Otherwise they take the
+// processors in turns of 10 ms, and whatever a quiet tenant's item needs waits for several of these.
+const floodsFrom = 2
 
 // TryEnqueue is Enqueue without the wait: it returns ErrFull instead.
 func (q *Buffer) TryEnqueue(it *Item) error {
-	return q.put(it, func(*lane) error { return ErrFull })
+	_, err := q.put(it, func(*lane) error { return ErrFull })
+	return err
 }
 
-func (q *Buffer) put(it *Item, full func(*lane) error) error {
+// put adds an item, and returns how many items of its lane the buffer holds.
+func (q *Buffer) put(it *Item, full func(*lane) error) (held int, err error) {
 	it.hash = maphash.String(q.seed, it.Key)
 	it.arrived = time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return ErrClosed
+		return 0, ErrClosed
 	}
 	id := laneID{it.Tenant, it.Alone}
 	l := q.lanes[id]
@@ -133,7 +144,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 		q.take(l, int64(it.Bytes))
 	} else if err := full(l); err != nil {
 		q.drop(l)
-		return err
+		return 0, err
 	} else {
 		it.arrived = time.Now() // under the lock, so that the lane's items are in time order
 	}
@@ -146,7 +157,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) error {
 	if q.needsWake(l, it) {
 		q.poke()
 	}
-	return nil
+	return l.held, nil
 }
 
 // needsWake reports whether a new item of the lane must wake the dispatcher. The end of a batch wakes it anyway.

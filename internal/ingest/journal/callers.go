@@ -21,6 +21,7 @@ type callers struct {
 // call is one caller, with the bytes of its record. They count as queued until the caller was called.
 type call struct {
 	caller  Caller
+	tenant  string
 	bytes   int
 	outcome bt.Outcome
 }
@@ -39,13 +40,17 @@ func (j *Journal) callLoop() {
 			<-j.callers.wake
 			continue
 		}
-		bytes := 0
+		called := map[string]int{}
 		for _, c := range queue {
 			c.caller.Ended(c.outcome)
-			bytes += c.bytes
+			if c.bytes > 0 {
+				called[c.tenant] += c.bytes
+			}
 		}
 		j.mu.Lock()
-		j.queued -= bytes
+		for tenant, bytes := range called {
+			j.queue.free(tenant, bytes)
+		}
 		j.change()
 		j.mu.Unlock()
 	}

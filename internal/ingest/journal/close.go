@@ -16,7 +16,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	last := j.enqueued
 	j.mu.Unlock()
 	if err := j.await(ctx, func() bool {
-		return (j.syncing == 0 || j.syncing > last) && (len(j.queue) == 0 || j.queue[0].seq > last)
+		return (j.syncing == 0 || j.syncing > last) && (j.queue.first() == nil || j.queue.oldest() > last)
 	}); err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package journal
 
 import (
 	"context"
-	"slices"
+	"runtime"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
@@ -34,10 +34,14 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 				return err
 			}
 			continue
-		case j.queued == 0 || j.queued+len(record) <= maxQueued:
+		case j.queue.hasRoom(e.Item.Tenant, len(record)):
 			j.push(e)
+			floods := j.queue.floods(e.Item.Tenant)
 			j.mu.Unlock()
 			wake(j.wakeSync)
+			if floods {
+				runtime.Gosched()
+			}
 			return nil
 		case noWait:
 			j.mu.Unlock()
@@ -56,12 +60,11 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 
 // push adds a write to the queue. The journal is locked.
 func (j *Journal) push(e *Entry) {
-	j.queued += len(e.record)
 	j.addToShare(e.Item.Tenant, e.bytes)
 	j.shares.unsynced += e.bytes
 	j.enqueued++
 	e.seq = j.enqueued
-	j.queue = append(j.queue, e)
+	j.queue.push(e)
 }
 
 // outcomes is the Caller of EnqueueAndWait.
@@ -96,17 +99,15 @@ func (j *Journal) EnqueueAndWait(ctx context.Context, e *Entry, noWait bool) bt.
 func (j *Journal) withdraw(e *Entry) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i := slices.Index(j.queue, e)
-	if i < 0 {
+	if len(j.queue.remove(func(other *Entry) bool { return other == e })) == 0 {
 		return false
 	}
-	j.queue = slices.Delete(j.queue, i, i+1)
 	if e == j.oversize {
 		j.giveUp()
 	}
 	j.shares.unsynced -= e.bytes
 	j.addToShare(e.Item.Tenant, -e.bytes)
-	j.queued -= len(e.record)
+	j.queue.free(e.Item.Tenant, len(e.record))
 	e.record = nil
 	j.change()
 	return true

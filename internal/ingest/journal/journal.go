@@ -73,10 +73,9 @@ type Journal struct {
 	done func(*buffer.Item, bt.Outcome) // the method value delivered, made once because each method value allocates
 
 	mu       sync.Mutex
-	queue    []*Entry           // entries that wait for a sync
-	queued   int                // bytes of the entries in the queue or whose callers were not called yet
+	queue    queue
 	enqueued uint64             // number of entries ever put into the queue
-	syncing  uint64             // number of the first entry of the group that is being synced and passed on; 0 means none
+	syncing  uint64             // lowest number in the group that is being synced and passed on; 0 means none
 	full     bool               // the journal has reached its limit
 	oversize *Entry             // the entry that finds no room; the others wait behind it
 	giveUp   context.CancelFunc // ends the wait for room for oversize

@@ -1,9 +1,9 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -58,17 +58,10 @@ func bytesOf(records [][]byte) (n int) {
 func (j *Journal) nextGroup(size int) (group []*Entry, records [][]byte) {
 	for {
 		j.mu.Lock()
-		bytes := 0
-		for i, e := range j.queue {
-			if bytes += len(e.record); bytes > size && i > 0 {
-				break
-			}
-			group, records = append(group, e), append(records, e.record)
-		}
-		clear(j.queue[:len(group)])
-		j.queue = j.queue[len(group):]
-		if group != nil {
-			j.syncing = group[0].seq
+		group = j.queue.take(size)
+		for _, e := range group {
+			records = append(records, e.record)
+			j.syncing = min(cmp.Or(j.syncing, e.seq), e.seq)
 		}
 		closed := j.closed
 		j.mu.Unlock()
@@ -83,7 +76,7 @@ func (j *Journal) nextGroup(size int) (group []*Entry, records [][]byte) {
 func (j *Journal) putBack(group []*Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.queue = append(slices.Clone(group), j.queue...)
+	j.queue.putBack(group)
 }
 
 // awaitRoom waits until the journal has room for a write that did not fit. Callers with noWait get buffer.ErrFull if
@@ -92,21 +85,16 @@ func (j *Journal) awaitRoom(e *Entry, record [][]byte) {
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.mu.Lock()
-	if len(j.queue) == 0 || j.queue[0] != e { // its caller withdrew it meanwhile
+	if j.queue.first() != e { // its caller withdrew it meanwhile
 		j.mu.Unlock()
 		return
 	}
 	var refused []*Entry
 	if e.noWait {
-		refused, j.queue = append(refused, e), j.queue[1:]
+		refused = j.queue.remove(func(other *Entry) bool { return other == e })
 	} else {
 		j.full, j.oversize, j.giveUp = true, e, cancel
-		j.queue = slices.DeleteFunc(j.queue, func(e *Entry) bool {
-			if e.noWait {
-				refused = append(refused, e)
-			}
-			return e.noWait
-		})
+		refused = j.queue.remove(func(e *Entry) bool { return e.noWait })
 	}
 	full := j.full
 	j.mu.Unlock()
@@ -150,7 +138,7 @@ func (j *Journal) answer(group []*Entry, o bt.Outcome) {
 	}
 	j.callers.Lock()
 	for _, e := range group {
-		j.callers.queue = append(j.callers.queue, call{e.Caller, len(e.record), o})
+		j.callers.queue = append(j.callers.queue, call{e.Caller, e.Item.Tenant, len(e.record), o})
 	}
 	j.callers.Unlock()
 	wake(j.callers.wake)
