@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
-// PromQL's engine takes times as nanoseconds since 1970, and distances between times as a time.Duration. It does not notice what 64 bits
-// cannot hold: the expression would be evaluated at another time.
+// PromQL's engine takes times as nanoseconds since 1970, and distances between times as a time.Duration. It does not
+// notice what 64 bits cannot hold: it would evaluate the expression at another time.
 
 // evaluated reads a time for which an expression is evaluated.
 func (p *params) evaluated(name string, unset time.Time) time.Time {
@@ -23,8 +23,8 @@ func (p *params) evaluated(name string, unset time.Time) time.Time {
 	return t
 }
 
-// checkDistances refuses an expression that looks further away from its evaluation than a time.Duration reaches, by the @, the offsets and the
-// ranges of a selector together.
+// checkDistances refuses an expression with a selector that reaches further away from the evaluation than a
+// time.Duration does, by its @, offsets and ranges together.
 func checkDistances(expr parser.Expr, start, end time.Time) error {
 	at := func(stamp *int64, word parser.ItemType) float64 {
 		switch {

@@ -26,9 +26,9 @@ type Windows struct {
 // repository's schema where one fits, and else the points. A derived rollup fits if
 //
 //   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
-//     window.Integral has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number holds in a
-//     longer gap. None has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by window.Previous or
-//     window.Linear, it also keeps window.Ends. None of them has Added;
+//     window.Integral has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number
+//     holds in a longer gap. No measure has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by
+//     window.Previous or window.Linear, it also keeps window.Ends. None of them has Added;
 //   - each bucket of the aggregator's grid, and the interval, starts and ends where buckets of the rollup do;
 //   - the interval does not start before the rollup's oldest buckets.
 //

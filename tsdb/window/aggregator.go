@@ -43,16 +43,17 @@ type Measure[T any] struct {
 	// Linear makes the Integral assume that the value changes linearly between two numbers. Without it, each number is
 	// valid until the next one.
 	Linear bool
-	// Hold makes the Integral hold each number until the next one, and the last one to the end of the interval, as states last: it
-	// suits sources that report changes only. So end an interval now, and not in the future. It excludes Linear.
+	// Hold makes the Integral hold each number until the next one, and the last one to the end of the interval, as
+	// states last. It suits sources that report changes only. So end an interval now, and not in the future. It
+	// excludes Linear.
 	Hold bool
-	// MaxGap is the longest time between two numbers that the Integral bridges; nothing is known in a longer one. With Hold, and of
-	// Durations, it is the longest time for which a number or a state lasts without another one; then nothing is known. Zero is
-	// no limit.
+	// MaxGap is the longest time between two numbers that the Integral bridges; nothing is known in a longer one. With
+	// Hold, and of Durations, it is the longest time for which a number or a state lasts without another one; then
+	// nothing is known. Zero is no limit.
 	MaxGap time.Duration
-	// MaxDip is the largest fall of a counter that is no reset, in the unit of its numbers: the Increase then falls by as much. It suits
-	// meters that round or correct themselves. Floats do not subtract exactly, so choose it somewhat larger than the dips. Zero is none:
-	// each fall is a reset.
+	// MaxDip is the largest fall of a counter that is no reset, in the unit of its numbers: the Increase then falls by
+	// as much. It suits meters that round or correct themselves. Floats do not subtract exactly, so choose it somewhat
+	// larger than the dips. Zero means that each fall is a reset.
 	MaxDip float64
 }
 
@@ -182,8 +183,8 @@ type Ranger[T any] interface {
 // tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range.
 //
 // If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
-// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Linear] and for an
-// [Integral] without Hold.
+// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Linear]
+// and for an [Integral] without Hold.
 // Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
 // each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
 //
@@ -226,10 +227,10 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 //
 // Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
 // [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With an [Integral]
-// without Hold, a bucket waits for the next one with a number of the measure. If the newest come first, it does so with Hold,
-// [Delta], [Increase] and [Durations], too. At most Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With the
-// other Gaps, the bucket that waits longest is yielded without its step from that number: Since, Covered and Unknown say so. Per
-// bucket it allocates the bucket's values.
+// without Hold, a bucket waits for the next one with a number of the measure. If the newest come first, it does so
+// with Hold, [Delta], [Increase] and [Durations], too. At most Options.MaxFilled wait. If more would wait, [Previous]
+// and [Linear] end the sequence with [ErrTooManyFilled]. With the other Gaps, the bucket that waits longest is yielded
+// without its step from that number: Since, Covered and Unknown say so. Per bucket it allocates the bucket's values.
 //
 // If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
 // bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:

@@ -23,7 +23,8 @@ func (r *rule) counted(older, newer reading) (by float64, units Decimal, reset b
 	return newer.x, newer.units, true
 }
 
-// connected reports whether the time between two adjacent numbers is short enough for the Integral. With Hold, it begins to count.
+// connected reports whether the time between two adjacent numbers counts for the Integral: with Hold at least its
+// beginning, else all of it if it is short enough.
 func (r *rule) connected(older, newer reading) bool {
 	return r.Hold || r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
-// Bounds are the times that an input accepts. Outside them a time is almost always a number in another unit than the input was configured for.
-// The zero Bounds are those of the fields' zero values.
+// Bounds are the times that an input accepts. A time outside of them is almost always a number in another unit than
+// the input was configured for. The zero Bounds are the defaults.
 type Bounds struct {
 	// NotBefore is the earliest time. Zero is the beginning of the year 2000.
 	NotBefore time.Time
@@ -72,10 +72,11 @@ type Stamp struct {
 // At returns the stamp of a time that no number gave.
 func At(t time.Time) Stamp { return Stamp{at: t} }
 
-// Unix returns the stamp of a number of units since 1970. A unit is a whole number of seconds, or a whole part of one. Times that
-// time.Time cannot hold become its first and last ones.
+// Unix returns the stamp of a number of units since 1970. A unit is a whole number of seconds, or a whole part of one;
+// 0 is a nanosecond. A time that is more than 2^61 seconds away from 1970 becomes one that is about as far away.
 func Unix(number int64, unit time.Duration) Stamp {
 	const most = 1 << 61 // seconds
+	unit = max(unit, time.Nanosecond)
 	s := Stamp{number: number, unit: unit}
 	if n := int64(unit / time.Second); n > 0 {
 		s.at = time.Unix(min(max(number, -most/n), most/n)*n, 0)

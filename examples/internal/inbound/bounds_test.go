@@ -114,11 +114,11 @@ func TestBounds(t *testing.T) {
 // TestNumbersOfAnySize: no number of any unit overflows into a time that is accepted.
 func TestNumbersOfAnySize(t *testing.T) {
 	b := Bounds{Clock: func() time.Time { return now }}.withDefaults()
-	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second, time.Minute, time.Hour} {
+	for _, unit := range []time.Duration{0, time.Nanosecond, time.Microsecond, time.Millisecond, time.Second, time.Minute, time.Hour} {
 		for shift := range 63 {
 			for _, n := range []int64{1<<shift + 1, -1 << shift, 1<<62 - 1 + 1<<shift} {
 				s := Unix(n, unit)
-				exact := float64(n) * unit.Seconds()
+				exact := float64(n) * max(unit, 1).Seconds()
 				fits := exact >= float64(year2000.Unix()) && exact <= float64(now.Add(maxFuture).Unix())
 				if err := b.check(s); (err == nil) != fits {
 					t.Errorf("%d in %v is %v, error %v; fits is %v", n, unit, s.Time(), err, fits)

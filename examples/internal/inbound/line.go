@@ -23,7 +23,9 @@ var errSeveral = errors.New("a quoted text ends in an odd place")
 // Clock is how lines of line protocol state the time.
 type Clock struct {
 	Unit time.Duration
-	Now  time.Time // of lines without a time, which are refused if it is zero; one value per request, so that such lines of one series merge
+	// Now is the time of lines without one. Use one value per request, so that such lines of one series merge. If it is
+	// zero, they are refused.
+	Now time.Time
 }
 
 // ParseLine parses one line of line protocol. The error is ErrBlank, or an *Error if the line can never be stored as it is.
