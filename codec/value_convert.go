@@ -118,8 +118,9 @@ func (v Value) AsNumber() Value {
 
 // ParseNumber returns the number of decimal text, such as a number in JSON. Digits that fit 64 bits are an integer, exactly: an
 // int, or a uint above the largest int. All other numbers are the nearest float: those with a point or an exponent, and longer
-// ones, such as 100000000000000000000. ok is false for text that is no decimal number, and for a number that is too large for a
-// float64. Digits may have leading zeros and a sign. It allocates nothing for up to 32 characters.
+// ones, such as 100000000000000000000. Only a whole number with a point or an exponent that no float64 has, such as
+// 9007199254740993.0, is an integer too, so that it stays exact. ok is false for text that is no decimal number, and for a number
+// that is too large for a float64. Digits may have leading zeros and a sign. It allocates nothing for up to 32 characters.
 func ParseNumber(text string) (v Value, ok bool) {
 	whole := true
 	for i := range len(text) {
@@ -132,18 +133,72 @@ func ParseNumber(text string) (v Value, ok bool) {
 		}
 	}
 	if whole {
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return Int(i), true
-		}
-		if u, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, 64); err == nil {
-			return Uint(u), true
+		if v, ok = parseWhole(text); ok {
+			return v, true
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return Value{}, false
 	}
-	return Float(f), true
+	const exact = 1 << 53
+	if v = Float(f); !whole && (f >= exact || f <= -exact) {
+		var room [24]byte
+		if i, ok := parseWhole(string(wholeDigits(room[:0], text))); ok && notIn(v, i) {
+			return i, true
+		}
+	}
+	return v, true
+}
+
+// parseWhole returns the integer of digits that may have a sign.
+func parseWhole(text string) (v Value, ok bool) {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return Int(i), true
+	}
+	u, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, 64)
+	return Uint(u), err == nil
+}
+
+// notIn reports whether a float is not exactly the integer that it was rounded from.
+func notIn(float, exact Value) bool {
+	i, isInt := float.Int()
+	u, isUint := float.Uint()
+	return !(isInt && exact == Int(i)) && !(isUint && exact == Uint(u))
+}
+
+// wholeDigits appends the sign and the digits of a number with a point or an exponent. It appends nothing if the number is not whole or has
+// more digits than 64 bits hold.
+func wholeDigits(dst []byte, text string) []byte {
+	if text[0] == '-' {
+		dst = append(dst, '-')
+	}
+	mantissa, power := strings.TrimLeft(text, "+-"), 0
+	if at := strings.IndexAny(mantissa, "eE"); at >= 0 {
+		power, _ = strconv.Atoi(mantissa[at+1:]) // a number of a float64 has a small one
+		mantissa = mantissa[:at]
+	}
+	left, right, _ := strings.Cut(mantissa, ".")
+	left, right = strings.TrimLeft(left, "0"), strings.TrimRight(right, "0")
+	if right == "" {
+		digits := strings.TrimRight(left, "0")
+		power += len(left) - len(digits)
+		left = digits
+	} else {
+		power -= len(right)
+	}
+	if left == "" {
+		right = strings.TrimLeft(right, "0")
+	}
+	const most = 20
+	if power < 0 || len(left)+len(right) > most || len(left)+len(right)+power > most {
+		return dst[:0]
+	}
+	dst = append(append(dst, left...), right...)
+	for range power {
+		dst = append(dst, '0')
+	}
+	return dst
 }
 
 // seconds returns seconds and nanoseconds as a number of seconds: an integer if it is whole, and else the nearest float.

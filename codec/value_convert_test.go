@@ -16,6 +16,11 @@ func TestParseNumber(t *testing.T) {
 		"9223372036854775808": codec.Uint(1 << 63), "+18446744073709551615": codec.Uint(math.MaxUint64),
 		"18446744073709551616": codec.Float(1 << 64), "-9223372036854775809": codec.Float(-1 << 63), "100000000000000000000": codec.Float(1e20),
 		"7.0": codec.Float(7), "7e0": codec.Float(7), "1.7e12": codec.Float(1.7e12), ".5": codec.Float(0.5), "5.": codec.Float(5), "1e-400": codec.Float(0),
+		// Whole numbers that no float64 has are exact, however they are written.
+		"9007199254740993.0": codec.Int(9007199254740993), "-9007199254740993.000e0": codec.Int(-9007199254740993), "9.007199254740993e15": codec.Int(9007199254740993),
+		"90071992547409930e-1": codec.Int(9007199254740993), "0.09007199254740993E+17": codec.Int(9007199254740993), "+9223372036854775807.": codec.Int(math.MaxInt64),
+		"18446744073709551615.00": codec.Uint(math.MaxUint64), "1844674407370955161.5e1": codec.Uint(math.MaxUint64), "9007199254740993.0000000000000000000000000000000": codec.Int(9007199254740993),
+		"9007199254740992.0": codec.Float(1 << 53), "9007199254740993.5": codec.Float(9007199254740994), "18446744073709551617.0": codec.Float(1 << 64), "1e19": codec.Float(1e19),
 	} {
 		if got, ok := codec.ParseNumber(text); got != want || !ok {
 			t.Errorf("ParseNumber(%q) = %v, %v; want %v", text, got, ok, want)
