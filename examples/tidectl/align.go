@@ -33,7 +33,7 @@ func (a *app) align() *cli.Command {
 			&cli.DurationFlag{Name: "max-age", Usage: "how `old` a value may be; 0 for any"},
 		},
 		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
-			all, names, measures, err := seriesOf(c, v)
+			all, names, measures, err := a.seriesOf(c, v)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (a *app) align() *cli.Command {
 }
 
 // seriesOf returns a series for each measure of each entity, and their names.
-func seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[codec.Value], names []string, measures []measure, err error) {
+func (a *app) seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[codec.Value], names []string, measures []measure, err error) {
 	leading, err := leadingOf(c, v)
 	if err != nil {
 		return nil, nil, nil, err
@@ -86,7 +86,7 @@ func seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[codec.Value]
 		texts = []string{""}
 	}
 	for _, text := range texts {
-		m, err := numbersOf(text)
+		m, err := a.numbersOf(text)
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -20,6 +20,8 @@ type app struct {
 	std                                            streams
 	dir, project, instance, table                  string
 	profile, conditionalProfile, bulkProfile, form string
+	descriptors                                    string
+	messages                                       []string
 }
 
 // run runs one command line.
@@ -53,6 +55,7 @@ func run(ctx context.Context, args []string, std streams) error {
 		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
 		HideHelpCommand:                 true,
 	}
+	root.Flags = append(root.Flags, a.messageFlags()...)
 	root.Version, root.EnableShellCompletion = version(), true
 	strict(root)
 	return root.Run(ctx, append([]string{"tidectl"}, args...))

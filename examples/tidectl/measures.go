@@ -23,7 +23,7 @@ type measure struct {
 }
 
 // measureOf returns the measure that a flag names: FIELD, or FIELD:KIND.
-func measureOf(text string) (measure, error) {
+func (a *app) measureOf(text string) (measure, error) {
 	field, kind, given := strings.Cut(text, ":")
 	m := measure{numbers: new(int)}
 	if given {
@@ -34,7 +34,11 @@ func measureOf(text string) (measure, error) {
 	if m.Name = field; field == "" {
 		m.Name = "value"
 	}
-	place, err := dynamic.NewField(field, dynamic.Options{})
+	r, err := a.reader()
+	if err != nil {
+		return m, err
+	}
+	place, err := dynamic.NewField(field, r.options)
 	if err != nil {
 		return m, err
 	}
@@ -67,9 +71,9 @@ func (m *measure) exact(p inspect.Payload) (codec.Value, bool) {
 }
 
 // measuresOf returns the measures that a flag names, each as measureOf does.
-func measuresOf(texts []string) (out []measure, err error) {
+func (a *app) measuresOf(texts []string) (out []measure, err error) {
 	for _, text := range texts {
-		m, err := measureOf(text)
+		m, err := a.measureOf(text)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +83,8 @@ func measuresOf(texts []string) (out []measure, err error) {
 }
 
 // numbersOf returns the measure that a flag names if it has numbers.
-func numbersOf(text string) (measure, error) {
-	m, err := measureOf(text)
+func (a *app) numbersOf(text string) (measure, error) {
+	m, err := a.measureOf(text)
 	if err == nil && m.Kind == window.State {
 		err = usageError{fmt.Errorf("--measure %s: a state is not a number; leave out its kind", text)}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ func (a *app) print(v any, text func(w *tabwriter.Writer)) error {
 	if a.form == "json" {
 		return json.NewEncoder(a.std.out).Encode(v)
 	}
-	w := tabwriter.NewWriter(a.std.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(cleaned{a.std.out}, 0, 8, 2, ' ', 0)
 	text(w)
 	return w.Flush()
 }
@@ -39,6 +40,21 @@ func clean(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// cell returns clean text of one line.
+func cell(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(clean(text))
+}
+
+// cleaned writes clean text.
+type cleaned struct{ to io.Writer }
+
+func (w cleaned) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(w.to, clean(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func terminal(v any) bool {

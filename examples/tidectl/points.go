@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 
@@ -21,19 +18,6 @@ import (
 )
 
 const pointArgs = "DATASET TENANT FIELD=VALUE..."
-
-// shownPoint is a point as it is printed: its payload is JSON where it is that, and base64 otherwise.
-type shownPoint struct {
-	Dataset string            `json:"dataset"`
-	Key     map[string]string `json:"key"`
-	Time    instant.Time      `json:"time"`
-	ID      string            `json:"id,omitempty"`
-	Class   string            `json:"class,omitempty"`
-	Tag     string            `json:"tag,omitempty"`
-	JSON    json.RawMessage   `json:"json,omitempty"`
-	Base64  []byte            `json:"base64,omitempty"`
-	Error   string            `json:"error,omitempty"`
-}
 
 // get prints points of an entity.
 func (a *app) get() *cli.Command {
@@ -117,7 +101,7 @@ func (a *app) latest() *cli.Command {
 // watch prints the points of an entity as they come.
 func (a *app) watch() *cli.Command {
 	return &cli.Command{
-		Name: "watch", Usage: "print new points of an entity as they come, until Ctrl-C; in a folder no other program can write meanwhile",
+		Name: "watch", Usage: "print new points of an entity as they come to a table or an emulator, until Ctrl-C",
 		ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.DurationFlag{Name: "every", Usage: "how often to look", Value: time.Second},
@@ -140,12 +124,19 @@ func (a *app) watch() *cli.Command {
 					}
 				}
 			}
+			out, err := a.points(v)
+			if err != nil {
+				return err
+			}
 			tick := time.NewTicker(every)
 			defer tick.Stop()
 			for {
-				err := a.printSince(ctx, v, e, &from)
+				err := a.printSince(ctx, v, e, &from, out)
 				if ctx.Err() != nil {
 					return nil
+				}
+				if err == nil && a.dir != "" {
+					err = errNothingComes
 				}
 				if err != nil {
 					return err
@@ -159,6 +150,10 @@ func (a *app) watch() *cli.Command {
 		}),
 	}
 }
+
+// errNothingComes ends watch on a folder after the points of --from.
+var errNothingComes = errors.New("nothing more can come: while a folder is open here, no other program can write to it; " +
+	"end this command and use get, or watch a table or an emulator")
 
 // watchedPoints is how many new points watch prints at once; it goes on with the rest.
 const watchedPoints = 10_000
@@ -207,7 +202,7 @@ func seenUntil(ctx context.Context, v *inspect.View, newest inspect.Point) (seen
 }
 
 // printSince prints the points that were not seen, the oldest first, and notes them.
-func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s *seen) error {
+func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s *seen, out *pointRows) error {
 	var found []inspect.Point
 	for p, err := range v.Points(ctx, e, tsdb.Since(s.from)) {
 		if err != nil {
@@ -222,7 +217,7 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 		}
 	}
 	for _, p := range slices.Backward(found) {
-		if err := a.printPoint(v, p); err != nil {
+		if err := out.add(p); err != nil {
 			return err
 		}
 		if !s.note(p) {
@@ -302,38 +297,4 @@ func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
 		return tsdb.Entity{}, err
 	}
 	return v.Entity(values)
-}
-
-// shown returns a point as it is printed.
-func shown(v *inspect.View, p inspect.Point) shownPoint {
-	d := v.Describe()
-	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: instant.Time{Time: p.Time.UTC()}, ID: p.ID, Class: p.Class, Tag: p.Tag}
-	values := v.Values(p.Entity)
-	for i, name := range d.Key {
-		out.Key[name] = values[i]
-	}
-	switch {
-	case p.Err != nil:
-		out.Error = p.Err.Error()
-	case p.Tag == "json" && utf8.Valid(p.Payload) && json.Valid(p.Payload):
-		out.JSON = p.Payload
-	default:
-		out.Base64 = p.Payload
-	}
-	return out
-}
-
-// printPoint prints a point: as a line of JSON, or its time, its key, its tag and its payload.
-func (a *app) printPoint(v *inspect.View, p inspect.Point) error {
-	s := shown(v, p)
-	if a.form == "json" {
-		return json.NewEncoder(a.std.out).Encode(s)
-	}
-	text := s.Error + string(s.JSON) + base64.StdEncoding.EncodeToString(s.Base64) // only one of them is there
-	id := ""
-	if p.ID != "" {
-		id = "  " + p.ID
-	}
-	_, err := fmt.Fprintf(a.std.out, "%s%s  %s  %s  %s\n", instant.Text(p.Time.UTC()), id, p.Entity, p.Tag, text)
-	return err
 }

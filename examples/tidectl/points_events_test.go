@@ -63,11 +63,15 @@ func TestInspectEvents(t *testing.T) {
 	var out strings.Builder
 	a := &app{form: "text"}
 	a.std.out = &out
+	printed, err := a.points(v)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, id := range []string{"c", "d"} {
 		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.printSince(t.Context(), v, ada, &s); err != nil {
+		if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +85,7 @@ func TestInspectEvents(t *testing.T) {
 		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.printSince(t.Context(), v, ada, &s); err != nil {
+		if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,22 +95,20 @@ func TestInspectEvents(t *testing.T) {
 	if err := events.For(store, tenant.MustParse("acme")).WithID("h").Put(t.Context(), ada, newest.Time.Add(1), "later"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.printSince(t.Context(), v, ada, &s); err != nil || !strings.Contains(out.String(), "later") {
+	if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil || !strings.Contains(out.String(), "later") {
 		t.Errorf("a point at a later instant: %v, printed %q", err, &out)
 	}
 	var table strings.Builder
-	w := newCSV(memoryFile{&table}, v)
+	w, err := a.exported(unclosed{&table}, v, "csv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, line := range []string{`{"tidemark":"export"}`, `{"dataset":"events","entity":["ada"],"time":"2026-05-30T00:00:00Z","id":"a","class":"keep","tag":"json","json":"x"}`} {
 		if _, err := w.Write([]byte(line + "\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), ",id\nada,2026-05-30T00:00:00Z,keep,json,\"\"\"x\"\"\",,a\n") {
+	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), "tag,id,value,more,payload\nada,2026-05-30T00:00:00Z,keep,json,a,x,,\n") {
 		t.Errorf("CSV output: %q, %v", &table, err)
 	}
 }
-
-// memoryFile is a file in memory.
-type memoryFile struct{ *strings.Builder }
-
-func (memoryFile) Close() error { return nil }

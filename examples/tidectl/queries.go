@@ -30,16 +30,16 @@ func (a *app) rangeUnder() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "the order: by entity, or all by time", Value: "entity"},
 			&cli.BoolFlag{Name: "oldest-first", Usage: "print the oldest points first"},
 			&cli.IntFlag{Name: "limit", Usage: "how `many` points at most; 0 for all", Value: 100},
-			&cli.StringSliceFlag{Name: "measure", Usage: "with -o parquet, a column with the `field` of the payloads, as temp_c or door:state; may be repeated"},
+			&cli.StringSliceFlag{Name: "measure", Usage: "with -o parquet or csv, a column with the `field` of the payloads, as temp_c or door:state, in place of all fields; may be repeated"},
 		},
 		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
 			by, limit := c.String("by"), c.Int("limit")
-			measures, err := measuresOf(c.StringSlice("measure"))
+			measures, err := a.measuresOf(c.StringSlice("measure"))
 			switch {
 			case err != nil:
 				return err
-			case c.IsSet("measure") && a.form != "parquet":
-				return usageError{errors.New("--measure is for -o parquet")}
+			case c.IsSet("measure") && a.form != "parquet" && a.form != "csv":
+				return usageError{errors.New("--measure is for -o parquet and -o csv")}
 			case by != "entity" && by != "time":
 				return usageError{fmt.Errorf("--by is %q; want entity or time", by)}
 			case limit < 0:
@@ -162,7 +162,7 @@ func (a *app) chart() *cli.Command {
 			default:
 				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", c.String("method"))}
 			}
-			m, err := numbersOf(c.String("measure"))
+			m, err := a.numbersOf(c.String("measure"))
 			if err != nil {
 				return err
 			}

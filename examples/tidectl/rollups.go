@@ -16,7 +16,7 @@ import (
 )
 
 // fromRollup returns the windows of an entity from a rollup that keeps measures of these names. Rollup is empty if none fits.
-func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, dataset string, e tsdb.Entity) (rollup.Windows, error) {
+func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, dataset string, e tsdb.Entity, options dynamic.Options) (rollup.Windows, error) {
 	var measures []window.Measure[struct{}]
 	for _, m := range q.measures { // a rollup is read by the names of its measures
 		none := func(struct{}) (float64, bool) { return 0, false }
@@ -33,7 +33,7 @@ func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsd
 		if err != nil {
 			return rollup.Windows{}, err
 		}
-		_, schema, err := dynamic.Rollups(d, dynamic.Options{})
+		_, schema, err := dynamic.Rollups(d, options)
 		if err != nil {
 			return rollup.Windows{}, err
 		}

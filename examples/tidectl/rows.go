@@ -5,11 +5,11 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
@@ -50,7 +50,7 @@ func (r *rows) add(v any, fields ...string) error {
 		return json.NewEncoder(r.app.std.out).Encode(v)
 	}
 	for i, f := range fields {
-		if f == "" {
+		if fields[i] = cell(f); f == "" {
 			fields[i] = "-"
 		}
 	}
@@ -80,45 +80,85 @@ func (r *rows) end(err error) error {
 	return err
 }
 
-// pointRows prints points: as printPoint does, as Parquet, or as CSV with the columns of an export, except for the class.
+// pointRows prints the points of a query.
 type pointRows struct {
-	app     *app
-	view    *inspect.View
-	csv     *rows
-	parquet *parquetWriter
+	to      pointSink
 	printed int
 }
 
-func (a *app) points(v *inspect.View, measures ...measure) (p *pointRows, err error) {
-	p = &pointRows{app: a, view: v}
+// points returns what prints points as --output says. Measures are the columns of a table; without any, these are the fields.
+func (a *app) points(v *inspect.View, measures ...measure) (*pointRows, error) {
+	r, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	p := &pointRows{to: printedPoints{a, a.std.out, a.form, r, v}}
 	switch a.form {
 	case "parquet":
-		p.parquet, err = newParquet(a.std.out, v, measures)
+		p.to, err = newTable(newParquet(a.std.out, v.Describe().Name, v.Describe().Precision), r, v, measures, false)
 	case "csv":
-		p.csv, err = a.rows(append(slices.Clone(v.Describe().Key), "time", "id", "tag", "json", "base64", "error")...)
+		p.to, err = newTable(newCSV(a.std.out), r, v, measures, false)
 	}
 	return p, err
 }
 
 func (p *pointRows) add(of inspect.Point) error {
 	p.printed++
-	if p.parquet != nil {
-		return p.parquet.add(of)
-	}
-	if p.csv == nil {
-		return p.app.printPoint(p.view, of)
-	}
-	s := shown(p.view, of)
-	return p.csv.add(nil, append(p.view.Values(of.Entity),
-		aggregate.Instant(s.Time.Time), s.ID, s.Tag, string(s.JSON), base64.StdEncoding.EncodeToString(s.Base64), s.Error)...)
+	return p.to.add(of)
 }
 
-func (p *pointRows) end(err error) error {
-	if p.parquet != nil && err == nil {
-		return p.parquet.end()
+func (p *pointRows) end(err error) error { return p.to.end(err) }
+
+// printedPoints prints each point on a line: as JSON, or its time, its key, its tag and its payload.
+type printedPoints struct {
+	app  *app
+	out  io.Writer
+	form string
+	read reader
+	view *inspect.View
+}
+
+func (p printedPoints) add(of inspect.Point) error {
+	s := p.shown(of)
+	if p.form == "json" {
+		return json.NewEncoder(p.out).Encode(s)
 	}
-	if p.csv == nil {
-		return err
+	text := s.Error
+	if text == "" {
+		text = string(s.JSON) + base64.StdEncoding.EncodeToString(s.Base64) // only one of them is there
 	}
-	return p.csv.end(err)
+	id := ""
+	if of.ID != "" {
+		id = "  " + of.ID
+	}
+	_, err := fmt.Fprintln(p.out, cell(fmt.Sprintf("%s%s  %s  %s  %s", instant.Text(of.Time.UTC()), id, of.Entity, of.Tag, text)))
+	return err
+}
+
+func (printedPoints) end(err error) error { return err }
+
+// shownPoint is a point as it is printed. Its payload is JSON, or base64 where nothing reads it.
+type shownPoint struct {
+	Dataset string            `json:"dataset"`
+	Key     map[string]string `json:"key"`
+	Time    instant.Time      `json:"time"`
+	ID      string            `json:"id,omitempty"`
+	Class   string            `json:"class,omitempty"`
+	Tag     string            `json:"tag,omitempty"`
+	JSON    json.RawMessage   `json:"json,omitempty"`
+	Base64  []byte            `json:"base64,omitempty"`
+	Error   string            `json:"error,omitempty"`
+}
+
+func (p printedPoints) shown(of inspect.Point) shownPoint {
+	d := p.view.Describe()
+	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: instant.Time{Time: of.Time.UTC()}, ID: of.ID, Class: of.Class, Tag: of.Tag}
+	for i, value := range p.view.Values(of.Entity) {
+		out.Key[d.Key[i]] = value
+	}
+	var err error
+	if out.JSON, out.Base64, err = p.read.json(of); err != nil {
+		out.Error = err.Error()
+	}
+	return out
 }

@@ -27,8 +27,8 @@ func (a *app) tenantsExport() *cli.Command {
 			keyFlag(),
 			&cli.BoolFlag{Name: "continue", Usage: "go on with a file whose export was interrupted"},
 			&cli.StringSliceFlag{Name: "dataset", Usage: "only this `dataset`; may be repeated"},
-			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes; or csv or parquet, of one --dataset, for other programs", Value: "ndjson"},
-			&cli.StringSliceFlag{Name: "measure", Usage: "of parquet, a column with the `field` of the payloads, as temp_c or motor.temp_c; door:state for a text; may be repeated"},
+			&cli.StringFlag{Name: "format", Usage: "ndjson, which import takes; or csv, parquet or json, of one --dataset, for other programs", Value: "ndjson"},
+			&cli.StringSliceFlag{Name: "measure", Usage: "of csv and parquet, a column with the `field` of the payloads, as temp_c or motor.temp_c, in place of all fields; door:state for a text; may be repeated"},
 			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 		},
 		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
@@ -45,14 +45,14 @@ func (a *app) tenantsExport() *cli.Command {
 				return usageError{errors.New("--continue takes a --file that is there, and what that was asked for")}
 			}
 			format := c.String("format")
-			table := format == "csv" || format == "parquet"
+			table := format == "csv" || format == "parquet" || format == "json"
 			switch {
 			case !table && format != "ndjson":
-				return usageError{fmt.Errorf("--format is %q; want ndjson, csv or parquet", format)}
+				return usageError{fmt.Errorf("--format is %q; want ndjson, csv, parquet or json", format)}
 			case table && (len(opts.Datasets) != 1 || goOn):
 				return usageError{fmt.Errorf("--format %s takes one --dataset, and no --continue", format)}
-			case format != "parquet" && c.IsSet("measure"):
-				return usageError{errors.New("--measure is for --format parquet")}
+			case format != "csv" && format != "parquet" && c.IsSet("measure"):
+				return usageError{errors.New("--measure is for --format csv and parquet")}
 			}
 			var v *inspect.View
 			if table {
@@ -61,9 +61,9 @@ func (a *app) tenantsExport() *cli.Command {
 					return err
 				}
 			}
-			measures, err := measuresOf(c.StringSlice("measure"))
-			if err == nil && format == "parquet" {
-				_, err = newParquet(io.Discard, v, measures) // refuses columns before it makes a file
+			measures, err := a.measuresOf(c.StringSlice("measure"))
+			if err == nil && table {
+				_, err = a.exported(unclosed{io.Discard}, v, format, measures) // refuses columns before it makes a file
 			}
 			if err != nil {
 				return err
@@ -72,15 +72,10 @@ func (a *app) tenantsExport() *cli.Command {
 			if err != nil || w == nil {
 				return err
 			}
-			switch format {
-			case "csv":
-				w = newCSV(w, v)
-			case "parquet":
-				p, err := newParquet(w, v, measures)
-				if err != nil {
+			if table {
+				if w, err = a.exported(w, v, format, measures); err != nil {
 					return err
 				}
-				w = &tableWriter{out: w, parquet: p, view: v}
 			}
 			bar := a.bar("Exporting", -1)
 			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
@@ -118,13 +113,34 @@ func (a *app) tenantsExport() *cli.Command {
 	}
 }
 
+// exported returns what writes the points of an export to a file in a format for other programs.
+func (a *app) exported(out io.WriteCloser, v *inspect.View, format string, measures []measure) (io.WriteCloser, error) {
+	r, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	d := v.Describe()
+	e := &exportedPoints{out: out, in: d.Precision}
+	switch format {
+	case "csv":
+		e.to, err = newTable(newCSV(out), r, v, measures, true)
+	case "parquet":
+		e.to, err = newTable(newParquet(out, d.Name, d.Precision), r, v, measures, true)
+	default:
+		e.to = printedPoints{a, out, format, r, v}
+	}
+	return e, err
+}
+
 // finish closes a file, and where it is complete makes it and its name durable first: an export that is reported as done survives a
 // crash of the machine.
 func finish(w io.Closer, name string, failed error) error {
 	var flushed error
-	if t, ok := w.(*tableWriter); ok {
-		flushed = t.end(failed)
-		w = t.out
+	if e, ok := w.(*exportedPoints); ok {
+		if flushed = e.to.end(failed); failed != nil {
+			flushed = nil
+		}
+		w = e.out
 	}
 	f, ok := w.(*os.File)
 	if !ok || failed != nil || flushed != nil {

@@ -40,7 +40,7 @@ func (a *app) windows() *cli.Command {
 			Name: "rollups", Usage: "read a rollup where one fits, by the names of its measures; windows that it cannot know are marked as incomplete",
 		}),
 		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
-			q, err := queryOf(c)
+			q, err := a.queryOf(c)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,11 @@ func (a *app) windows() *cli.Command {
 			var found rollup.Windows
 			if c.Bool("rollups") {
 				header = append(header, "incomplete")
-				if found, err = q.fromRollup(ctx, c, store, id, v.Describe().Name, e); err != nil {
+				r, err := a.reader()
+				if err != nil {
+					return err
+				}
+				if found, err = q.fromRollup(ctx, c, store, id, v.Describe().Name, e, r.options); err != nil {
 					return err
 				}
 			}
@@ -109,7 +113,7 @@ func (a *app) groups() *cli.Command {
 		Name: "groups", Usage: "print windows of groups of entities, each adding up those of its entities", ArgsUsage: prefixArgs, HideHelpCommand: true,
 		Flags: windowFlags(&cli.StringFlag{Name: "by", Usage: "the last key `field` that the entities of a group share; without it, all entities are one group"}),
 		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
-			q, err := queryOf(c)
+			q, err := a.queryOf(c)
 			if err != nil {
 				return err
 			}
@@ -210,7 +214,7 @@ func gridOf(c *cli.Command) (window.Grid, error) {
 	return grid, nil
 }
 
-func queryOf(c *cli.Command) (*windowQuery, error) {
+func (a *app) queryOf(c *cli.Command) (*windowQuery, error) {
 	grid, err := gridOf(c)
 	if err != nil {
 		return nil, err
@@ -232,7 +236,7 @@ func queryOf(c *cli.Command) (*windowQuery, error) {
 	q := &windowQuery{grid: grid, opts: opts}
 	var of []window.Measure[inspect.Payload]
 	for _, text := range texts {
-		m, err := measureOf(text)
+		m, err := a.measureOf(text)
 		if err != nil {
 			return nil, err
 		}

@@ -128,8 +128,9 @@ func ExampleField_Number() {
 }
 
 // All fields of a payload.
-func ExampleDecode() {
-	fields, err := dynamic.Decode("json", []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1","errors":[]}`), dynamic.Options{})
+func ExampleDecoder() {
+	var decoder dynamic.Decoder
+	fields, err := decoder.Decode("json", []byte(`{"motor":{"rpm":1200,"temp_c":81.5},"name":"press-1","errors":[]}`))
 	for name, v := range fields.All() {
 		fmt.Println(name, v)
 	}

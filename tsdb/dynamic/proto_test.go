@@ -184,7 +184,7 @@ var protoNames = []string{
 // sameProtoFields compares fields that are read alone with those of a decoded message.
 func sameProtoFields(t *testing.T, fields []dynamic.Field, opts dynamic.Options, src []byte) {
 	t.Helper()
-	all, err := dynamic.Decode("pb", src, opts)
+	all, err := decode("pb", src, opts)
 	for _, f := range fields {
 		v, oneErr := f.Value("pb", src)
 		if err != nil {

@@ -62,15 +62,20 @@ func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 	return schemaOf(d, t.decoder)
 }
 
-// Decode returns the fields of one payload with a tag, as [Schema] does. The error matches codec.ErrCorrupt, codec.ErrUnknownTag for a
-// tag that nothing decodes, and ErrInvalid for Options that contradict themselves. Each call reads Options.Descriptors again: for many
-// messages make a Schema.
-func Decode(tag string, payload []byte, opts Options) (codec.Record, error) {
+// Decoder decodes payloads of any tag into their fields. The zero Decoder is that of the zero Options. It is immutable and safe for
+// concurrent use.
+type Decoder struct{ tags tags }
+
+// NewDecoder returns a decoder. The error matches ErrInvalid for Options that contradict themselves.
+func NewDecoder(opts Options) (Decoder, error) {
 	t, err := opts.tags()
-	if err != nil {
-		return codec.Record{}, err
-	}
-	decode := t.decoder(tag)
+	return Decoder{t}, err
+}
+
+// Decode returns the fields of one payload with a tag, as [Schema] does. The error matches codec.ErrCorrupt, or codec.ErrUnknownTag for a
+// tag that nothing decodes.
+func (d Decoder) Decode(tag string, payload []byte) (codec.Record, error) {
+	decode := d.tags.decoder(tag)
 	if decode == nil {
 		return codec.Record{}, unknownTag(invalid.Quote(tag))
 	}

@@ -121,6 +121,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[follow.MissedError](),
 	reflect.TypeFor[follow.Options](),
 	reflect.TypeFor[dynamic.Class](),
+	reflect.TypeFor[dynamic.Decoder](),
 	reflect.TypeFor[dynamic.Description](),
 	reflect.TypeFor[dynamic.Field](),
 	reflect.TypeFor[dynamic.Head](),
