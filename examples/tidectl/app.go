@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -67,7 +68,11 @@ func strict(c *cli.Command) {
 	if c.Action == nil {
 		c.Action = func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {
-				return usageError{fmt.Errorf("unknown command %q; --help lists the commands", c.Args().First())}
+				var names []string
+				for _, sub := range c.Commands {
+					names = append(names, sub.Name)
+				}
+				return usageError{fmt.Errorf("unknown command %q%s; --help lists the commands", c.Args().First(), didYouMean(c.Args().First(), names))}
 			}
 			return cli.ShowSubcommandHelp(c)
 		}
@@ -91,17 +96,60 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 			BulkAppProfile: a.bulkProfile,
 		})
 	}
-	if _, err := os.Stat(a.dir); err != nil && !(create && errors.Is(err, os.ErrNotExist)) {
-		return nil, fmt.Errorf("open the store: %w", err)
+	dir, err := a.folder(create)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(a.dir, storeMarker)); errors.Is(err, os.ErrNotExist) && !create {
-		return nil, fmt.Errorf("open the store: the folder %s holds none", a.dir) // opening it would make one
-	}
-	store, err := embedded.Open(ctx, a.dir)
-	if errors.Is(err, embedded.ErrLocked) {
-		return nil, fmt.Errorf("open the store: %w; let the program that has it open end first", err)
+	store, err := embedded.Open(ctx, dir)
+	switch {
+	case errors.Is(err, embedded.ErrLocked):
+		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s; end it first, or ask that program", dir, holder(dir)), err}
+	case errors.Is(err, embedded.ErrDamaged):
+		return nil, folderError{fmt.Sprintf("the store in %s is damaged: its files are not what was written. Open a copy from a backup (%v)", dir, err), err}
 	}
 	return store, err
+}
+
+// folderError says in the user's terms why a folder cannot be opened.
+type folderError struct {
+	text string
+	err  error
+}
+
+func (e folderError) Error() string { return e.text }
+func (e folderError) Unwrap() error { return e.err }
+
+// folder returns the folder of --dir that holds a store: itself, or the only one below it, as the folder of a tour has. With create it may
+// also be one that has no store.
+func (a *app) folder(create bool) (string, error) {
+	_, err := os.Stat(filepath.Join(a.dir, storeMarker))
+	if err == nil {
+		return a.dir, nil
+	}
+	if _, err := os.Stat(a.dir); err != nil && !(create && errors.Is(err, os.ErrNotExist)) {
+		return "", fmt.Errorf("open the store: %w", err)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("open the store: %w", err)
+	}
+	var below []string
+	entries, _ := os.ReadDir(a.dir) // one that is not there has none
+	for _, e := range entries {
+		dir := filepath.Join(a.dir, e.Name())
+		if _, err := os.Stat(filepath.Join(dir, storeMarker)); err == nil {
+			below = append(below, dir)
+		}
+	}
+	switch {
+	case len(below) == 1:
+		a.say("The store is in %s", below[0])
+		return below[0], nil
+	case len(below) > 1:
+		return "", usageError{fmt.Errorf("--dir is %s, which has several stores: give one of %s", a.dir, strings.Join(below, ", "))}
+	case create:
+		return a.dir, nil
+	}
+	return "", fmt.Errorf("open the store: the folder %s holds none, nor do the folders in it", a.dir) // opening it would make one
 }
 
 // withStore returns an action on the store and, where one is wanted, the tenant that is the only argument.

@@ -56,7 +56,11 @@ func (a *app) datasetsShow() *cli.Command {
 		Flags: []cli.Flag{&cli.StringFlag{Name: "dataset", Usage: "the `dataset`", Required: true}},
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			var damaged []error
+			var names []string
 			for d, err := range store.Datasets(ctx) {
+				if err == nil {
+					names = append(names, d.Name())
+				}
 				if err != nil {
 					damaged = append(damaged, err)
 				} else if d.Name() == c.String("dataset") {
@@ -67,7 +71,7 @@ func (a *app) datasetsShow() *cli.Command {
 			if err := joined(damaged); err != nil {
 				return fmt.Errorf("dataset %q is not among the entries that can be read: %w", c.String("dataset"), err)
 			}
-			return fmt.Errorf("dataset %q is not in the catalogue; %q prints those that are", c.String("dataset"), "datasets list")
+			return fmt.Errorf("dataset %q is not in the catalogue%s; %q prints those that are", c.String("dataset"), didYouMean(c.String("dataset"), names), "datasets list")
 		}),
 	}
 }

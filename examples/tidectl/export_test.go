@@ -90,3 +90,22 @@ func TestUsageShowsOneTenant(t *testing.T) {
 		t.Errorf("the output is %s", out)
 	}
 }
+
+// TestImportOfAnotherFile: import of a file that is no export says so, and which files it takes. It does not say that the file is damaged.
+func TestImportOfAnotherFile(t *testing.T) {
+	for what, text := range map[string]string{
+		"CSV": "time;device\n2026-06-01;roof\n", "one word": "hello", "Parquet": "PAR1\x15\x04\x15\x10", "gzip": "\x1f\x8b\x08\x00" + strings.Repeat("x", 100), "JSON": `{"device":"roof"}` + "\n",
+		"nothing": "", "a line with a sum": `{"dataset":"temps","crc":"00000000"}` + "\n",
+	} {
+		_, _, err := tidectl(t, t.Context(), text, "--dir", t.TempDir(), "tenants", "import", "acme", "--create", "--file", "-")
+		if want(t, exitDamaged, err, what); err == nil || strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "crc is") || !strings.Contains(err.Error(), `import takes what "tenants export" writes`) {
+			t.Errorf("import of %s: %v", what, err)
+		}
+	}
+	for _, cut := range []string{"{", `{"tidemark":"exp`, `{"tidemark":"export","version":1`} {
+		_, _, err := tidectl(t, t.Context(), cut, "--dir", t.TempDir(), "tenants", "import", "acme", "--create", "--file", "-")
+		if want(t, exitDamaged, err, cut); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("import of an export that is cut off at %s: %v", cut, err)
+		}
+	}
+}

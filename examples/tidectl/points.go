@@ -253,7 +253,7 @@ func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tena
 			return err
 		}
 		defer func() { err = errors.Join(err, store.Close()) }()
-		v, err := inspect.Open(ctx, store, id, c.Args().First())
+		v, err := a.view(ctx, store, id, c.Args().First())
 		if err != nil {
 			return err
 		}
@@ -266,10 +266,29 @@ func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tena
 	}
 }
 
+// view opens a dataset. For a name that the catalogue does not have, the error names the one that is most like it.
+func (a *app) view(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*inspect.View, error) {
+	v, err := inspect.Open(ctx, store, id, dataset)
+	if !errors.Is(err, tsdb.ErrInvalid) {
+		return v, err
+	}
+	var names []string
+	for d, derr := range store.Datasets(ctx) {
+		if derr != nil {
+			continue
+		}
+		if d.Name() == dataset {
+			return v, err // its entry cannot be read
+		}
+		names = append(names, d.Name())
+	}
+	return nil, fmt.Errorf("dataset %q is not in the catalogue%s; %q prints those that are", dataset, didYouMean(dataset, names), "datasets list")
+}
+
 // withEntity is withView for a command on one entity.
 func (a *app) withEntity(act func(context.Context, *cli.Command, *inspect.View, tsdb.Entity) error) cli.ActionFunc {
 	return a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
-		e, err := entityOf(c, v)
+		e, err := a.knownEntity(ctx, c, v)
 		if err != nil {
 			return err
 		}
@@ -285,9 +304,25 @@ func fieldsOf(c *cli.Command, v *inspect.View) (map[string]string, error) {
 		if _, twice := values[name]; !ok || twice {
 			return nil, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
 		}
+		if key := v.Describe().Key; !slices.Contains(key, name) {
+			return nil, usageError{fmt.Errorf("dataset %s has no key field %q%s; the fields are %s", v.Describe().Name, name, didYouMean(name, key), strings.Join(key, ", "))}
+		}
 		values[name] = value
 	}
 	return values, nil
+}
+
+// knownEntity is entityOf for a command that reads. It says so if the entity has no points.
+func (a *app) knownEntity(ctx context.Context, c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+	e, err := entityOf(c, v)
+	if err != nil {
+		return e, err
+	}
+	if _, err = v.Latest(ctx, e); errors.Is(err, tsdb.ErrNotFound) {
+		a.say("%s has no points in dataset %s; %q prints some that have", e, v.Describe().Name, "latest "+strings.Join(c.Args().Slice()[:2], " "))
+		err = nil
+	}
+	return e, err
 }
 
 // entityOf returns the entity that the arguments name.

@@ -93,7 +93,12 @@ func TestInspect(t *testing.T) {
 		args []string
 	}{
 		{exitFailed, "site, device", []string{"get", "notes", "acme", "site=x"}},
-		{exitFailed, "site, device", []string{"get", "notes", "acme", "site=x", "device=1", "room=2"}},
+		{exitUsage, "site, device", []string{"get", "notes", "acme", "site=x", "device=1", "room=2"}},
+		{exitUsage, "did you mean device?", []string{"get", "notes", "acme", "site=x", "devcie=1"}},
+		{exitFailed, "did you mean notes?", []string{"get", "note", "acme", "site=x"}},
+		{exitFailed, "did you mean notes?", []string{"datasets", "show", "--dataset", "ntoes"}},
+		{exitUsage, "did you mean tenants?", []string{"tenant", "list"}},
+		{exitUsage, `"yesterday" is not a time; want a date such as 2026-11-01`, []string{"get", "notes", "acme", "site=x", "device=1", "--from", "yesterday"}},
 		{exitFailed, "device", []string{"get", "notes", "acme", "site=x", "device=seven"}},
 		{exitUsage, "site, device", []string{"get", "notes", "acme", "x"}},
 		{exitUsage, "each field once", []string{"get", "notes", "acme", "site=x", "site=y"}},
@@ -111,6 +116,20 @@ func TestInspect(t *testing.T) {
 	} {
 		if _, err := run(wrong.code, wrong.args...); err == nil || !strings.Contains(err.Error(), wrong.says) {
 			t.Errorf("%v: error %v, want %q in it", wrong.args, err, wrong.says)
+		}
+	}
+}
+
+// TestUnknownEntity: a command on an entity without points says so on standard error, in each form.
+func TestUnknownEntity(t *testing.T) {
+	dir := storeWithNotes(t)
+	for _, command := range []string{"get", "windows --every 1h --measure n --from 2026-06-01 --to 2026-06-02", "outages --longer 1h --from 2026-06-01 --to 2026-06-02"} {
+		for _, form := range []string{"text", "json", "csv"} {
+			args := append([]string{"--dir", dir, "-o", form}, strings.Fields(command)...)
+			out, remarks, err := tidectl(t, t.Context(), "", append(args, "notes", "acme", "site=x", "device=1")...)
+			if want(t, 0, err, command); strings.Contains(out, "x/0001") || !strings.Contains(remarks, "x/0001 has no points in dataset notes") {
+				t.Errorf("%s as %s prints %s and the remark %s", command, form, out, remarks)
+			}
 		}
 	}
 }

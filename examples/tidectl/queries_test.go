@@ -149,10 +149,10 @@ func TestQueries(t *testing.T) {
 		},
 		{
 			"-o csv range " + "--to 2026-06-01T12:00:01 --by time meters acme",
-			"street,meter,time,id,tag,json,base64,error\n" +
-				"main,\"m,1\",2026-06-01T12:00:00Z,,json,\"{\"\"energy\"\":{\"\"kwh\"\":100},\"\"on\"\":true,\"\"volts\"\":230}\",,\n" +
-				"main,m2,2026-06-01T12:00:00Z,,json,\"{\"\"energy\"\":{\"\"kwh\"\":100},\"\"on\"\":true,\"\"volts\"\":230}\",,\n" +
-				"side,m3,2026-06-01T11:00:00Z,,json,\"{\"\"note\"\":\"\"a, \\\"\"b\\\"\"\"\"}\",,\n",
+			"street,meter,time,tag,energy.kwh,note,on,volts,more,payload,error\n" +
+				"main,\"m,1\",2026-06-01T12:00:00Z,json,100,,true,230,,,\n" +
+				"main,m2,2026-06-01T12:00:00Z,json,100,,true,230,,,\n" +
+				"side,m3,2026-06-01T11:00:00Z,json,,\"a, \"\"b\"\"\",,,,,\n",
 		},
 		{
 			"-o json range --oldest-first --limit 1 meters acme street=side",
@@ -160,11 +160,11 @@ func TestQueries(t *testing.T) {
 		},
 		{
 			"-o csv get --limit 1 counts acme door=north",
-			"door,time,id,tag,json,base64,error\nnorth,2026-06-01T12:02:00Z,,i64,,AAAAAAAAAAo=,\n",
+			"door,time,tag,value,more,payload,error\nnorth,2026-06-01T12:02:00Z,i64,10,,,\n",
 		},
 		{
 			"-o csv latest counts acme",
-			"door,time,id,tag,json,base64,error\nnorth,2026-06-01T12:02:00Z,,i64,,AAAAAAAAAAo=,\n",
+			"door,time,tag,value,more,payload,error\nnorth,2026-06-01T12:02:00Z,i64,10,,,\n",
 		},
 	} {
 		out, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(tt.command)...)...)

@@ -57,7 +57,7 @@ func (a *app) tenantsExport() *cli.Command {
 			var v *inspect.View
 			if table {
 				var err error
-				if v, err = inspect.Open(ctx, store, id, opts.Datasets[0]); err != nil {
+				if v, err = a.view(ctx, store, id, opts.Datasets[0]); err != nil {
 					return err
 				}
 			}

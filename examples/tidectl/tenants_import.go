@@ -102,6 +102,8 @@ func (a *app) stopped(ctx context.Context, opts transfer.ImportOptions, got tran
 		return fmt.Errorf("%w before anything was stored: the same --continue goes on", errInterrupted)
 	case ctx.Err() != nil:
 		return errInterrupted
+	case errors.Is(err, transfer.ErrVersion):
+		return fmt.Errorf("%w; import takes what %q writes as ndjson, uncompressed: no CSV, Parquet or other files", err, "tenants export")
 	case errors.Is(err, transfer.ErrTenant):
 		return fmt.Errorf("%w; --other-tenant takes it", err)
 	case errors.Is(err, tsdb.ErrNoTable), errors.Is(err, tsdb.ErrSchemaConflict) && (!opts.Create || !opts.Extend):

@@ -114,6 +114,9 @@ func TestList(t *testing.T) {
 		}
 		names = append(names, row.Tenant)
 	}
+	if out, _, _ := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "list"); out != "TENANT  NAME  ROWS  ERASED\nacme    -     true  -\nbeta    -     true  -\n" {
+		t.Errorf("tenants list prints\n%s", out)
+	}
 	if strings.Join(names, " ") != "acme beta" {
 		t.Errorf("the tenants are %v", names)
 	}

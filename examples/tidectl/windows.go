@@ -44,7 +44,7 @@ func (a *app) windows() *cli.Command {
 			if err != nil {
 				return err
 			}
-			e, err := entityOf(c, v)
+			e, err := a.knownEntity(ctx, c, v)
 			if err != nil {
 				return err
 			}

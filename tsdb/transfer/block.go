@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -75,10 +76,8 @@ func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, &LineError{Line: 1, Err: errEmpty}
-	case errors.Is(err, errTorn):
-		return nil, err
-	case errors.Is(err, ErrDamaged) && !bytes.HasPrefix(b.buf, []byte(`{"tidemark":"export"`)):
-		return nil, &LineError{Line: 1, Err: fmt.Errorf("%w: %w", ErrVersion, errors.Unwrap(err))}
+	case errors.Is(err, ErrDamaged) && !exported(b.buf):
+		return nil, &LineError{Line: 1, Err: invalid.New(ErrVersion, "the file", "begins with "+invalid.Quote(string(b.buf)), "a file of Export, which begins with "+exportStart)}
 	case err != nil:
 		return nil, err
 	}
@@ -92,6 +91,14 @@ func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 	b.begin()
 	b.note()
 	return b, nil
+}
+
+// exportStart is how each export begins.
+const exportStart = `{"tidemark":"export"`
+
+// exported reports whether a first line begins as an export does, as far as it goes.
+func exported(line []byte) bool {
+	return len(line) > 0 && strings.HasPrefix(exportStart, string(line[:min(len(line), len(exportStart))]))
 }
 
 // ahead reads the first block, so that a header made without the key is not used; next then returns that block.

@@ -58,6 +58,9 @@ type started interface {
 	Close() error
 }
 
+// storeFolder is where the store is below the folder of a tour.
+const storeFolder = "store"
+
 // Run runs the tour until ctx ends, and prints where to look. With -help it prints the help and returns flag.ErrHelp. A *UsageError is a
 // mistake on the command line.
 func Run(ctx context.Context, args []string, std Streams) (err error) {
@@ -75,7 +78,7 @@ func Run(ctx context.Context, args []string, std Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.store.Close()) }()
-	fmt.Fprintf(std.Out, "Store     the folder %s, embedded in this process\n", o.dir)
+	fmt.Fprintf(std.Out, "Store     the folder %s, embedded in this process\n", filepath.Join(o.dir, storeFolder))
 	if o.vehicles > quickly && o.history > 0 {
 		fmt.Fprintf(std.Out, "History   is stored now for %d vehicles, which takes some seconds\n", o.vehicles)
 	}
@@ -110,7 +113,7 @@ func (t *tour) open(ctx context.Context) (err error) {
 			Limits:    t.limits,
 			Telemetry: tsdb.Telemetry{MeterProvider: metric.NewMeterProvider(metric.WithReader(t.metrics)), Tenants: 100, Logger: t.log},
 		},
-		Dir: filepath.Join(t.dir, "store"), DialOptions: t.keys.DialOptions(),
+		Dir: filepath.Join(t.dir, storeFolder), DialOptions: t.keys.DialOptions(),
 	})
 	if errors.Is(err, embedded.ErrLocked) {
 		return fmt.Errorf("open the store: %w; stop the tour that uses it, or choose another folder with -dir", err)

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -180,6 +182,12 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
+	folder := regexp.MustCompile(`Store +the folder (.+), embedded`).FindStringSubmatch(r.out.String())
+	if folder == nil {
+		t.Errorf("the tour prints no folder: %s", r.out.String())
+	} else if _, err := os.Stat(filepath.Join(folder[1], "TIDEMARK")); err != nil {
+		t.Errorf("the folder that the tour prints holds no store for tidectl --dir: %v", err)
+	}
 	if response.StatusCode != http.StatusForbidden {
 		t.Errorf("acme asks for globex's vehicles: %s, want 403", response.Status)
 	}

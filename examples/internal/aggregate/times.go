@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/instant"
@@ -18,7 +19,11 @@ func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	}
 	date, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return instant.Parse(text)
+		t, err := instant.Parse(text)
+		if err != nil {
+			return t, fmt.Errorf("%.64q is not a time; want a date such as 2026-11-01, a time such as 2026-11-01T12:00, or one with an offset such as 2026-11-01T12:00:00Z or 2026-11-01T12:00:00+01:00", text)
+		}
+		return t, nil
 	}
 	days := window.Days(1).In(zone)
 	start := days.Start(time.Date(date.Year(), date.Month(), date.Day(), 12, 0, 0, 0, zone))
