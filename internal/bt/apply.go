@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Apply writes one row, and retries within the timeout of writes. Repeating the mutation must not change the stored
@@ -30,6 +32,7 @@ func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) O
 		if rec.err == nil || !retryable(rec.err) || !pause.wait(ctx, rec.err) {
 			return tr.Outcome()
 		}
+		reach.Point(reach.RepeatedWrite)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Bounds of one MutateRows request. The service accepts 100,000 mutations, and the client splits larger requests by
@@ -113,6 +115,9 @@ func (b *bulk) write(ctx context.Context, todo []int) {
 		again, cause := b.send(ctx, todo)
 		if len(again) == 0 || !pause.wait(ctx, cause) {
 			return
+		}
+		if len(again) < len(todo) {
+			reach.Point(reach.RepeatedEntries)
 		}
 		todo = again
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Insertion is a write that is applied only if its row has nothing that the filter of Exists passes.
@@ -88,12 +90,15 @@ func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter,
 	case err != nil:
 		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: err}, true
 	case row == nil:
+		reach.Point(reach.VanishedRow)
 		return 0, Outcome{}, false
 	case in.IsOwn(row) && (tr.maybeApplied || in.Look && before == nil):
+		reach.Point(reach.OwnInsertion)
 		return Fresh, tr.Outcome(), true
 	case in.IsOwn(row):
 		return Same, tr.Outcome(), true
 	case tr.maybeApplied && !in.Final:
+		reach.Point(reach.ReplacedInsertion)
 		return 0, Outcome{State: Unknown, Attempts: int(tr.attempts), Err: errReplaced}, true
 	}
 	return Other, tr.Outcome(), true

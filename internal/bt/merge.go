@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Merging is a write that is merged into its row. It must be safe to repeat: if the row already holds the write, merging it
@@ -101,6 +103,7 @@ func (m *merger) try(ctx context.Context) (done bool) {
 	case out.Err == nil && matched == (then != nil):
 		return true
 	case out.Err == nil:
+		reach.Point(reach.OutrunMerge)
 		m.tracker.stored, m.tracker.err = false, ErrFaster
 		m.changed = m.changed || !m.tracker.maybeApplied
 		m.tracker.maybeApplied = true
@@ -125,6 +128,7 @@ func (m *merger) judge(merge Merge) (done bool) {
 		m.tracker.maybeApplied = m.tracker.maybeApplied && !merge.Never
 		return m.fail(merge.Err)
 	case merge.Mutation == nil:
+		reach.Point(reach.OwnMerge)
 		m.tracker.stored = true
 		return true
 	}

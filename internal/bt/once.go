@@ -5,6 +5,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Once writes one row with a mutation that must not be applied twice, such as an addition. It repeats the mutation only as
@@ -30,6 +32,7 @@ func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation, re
 		if rec.err == nil || !retryable(rec.err) || tr.maybeApplied && !replays.recognized(ctx) || !pause.wait(ctx, rec.err) {
 			return tr.Outcome()
 		}
+		reach.Point(reach.RepeatedToken)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/readrows"
 )
 
@@ -100,6 +101,9 @@ var errHalfRow = errors.New("tsdb: the service ended a read within a row")
 
 // SendMsg asks for the rows that are left of a limit: the client has seen none.
 func (s *rowStream) SendMsg(m any) error {
+	if s.read.last != "" {
+		reach.Point(reach.ResumedScan)
+	}
 	if req, ok := m.(*btpb.ReadRowsRequest); ok && s.read.limit > 0 {
 		req.RowsLimit = s.read.limit - s.read.visited
 	}

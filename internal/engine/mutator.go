@@ -8,6 +8,8 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // rangeDeleteCells is how many cells a delete removes one by one. Each leaves a tombstone that later scans step over
@@ -88,6 +90,9 @@ func (w *mutator) mutateRow(rowKey []byte, muts []*bigtablepb.Mutation) error {
 // mutateRowOnce is mutateRow, but changes nothing if the entry's token says that it was applied before.
 func (w *mutator) mutateRowOnce(e *Engine, t token, rowKey []byte, muts []*bigtablepb.Mutation) error {
 	if before, err := e.replay(w.batch, t); before || err != nil {
+		if before {
+			reach.Point(reach.KnownToken)
+		}
 		return err
 	}
 	return w.mutateRow(rowKey, muts)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 const (
@@ -140,6 +141,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	if r.await {
 		// A crash must not undo what the response says, even if it is an error.
 		r.await = false
+		reach.Point(reach.AwaitedSync)
 		err = cmp.Or(r.writes.wait(r.ctx), err)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // ErrTooManyMessages means that the row remembers as many messages as it may. It accepts no new one until it may forget
@@ -154,6 +155,9 @@ func (r *remembering) look(ctx context.Context, now int64) (added bool, err erro
 			forget.DeleteTimestampRange(r.control(), qualifier, item.Timestamp, item.Timestamp+1000)
 			old++
 		case qualifier == r.part+r.ID:
+			if nonce != r.nonce {
+				reach.Point(reach.KnownMessage)
+			}
 			return nonce == r.nonce, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // MaxStreams bounds the streams of a row. Each takes some 60 bytes, until the row's last bucket expires.
@@ -80,6 +81,7 @@ func (a *adding) add(ctx context.Context) error {
 			a.counted, idle = last, 0
 			continue
 		}
+		reach.Point(reach.KnownEvents)
 		before := a.counted
 		if err := a.look(ctx); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 const (
@@ -50,6 +51,7 @@ func (l *level[T]) replace(ctx context.Context, path string, starts []int64) (ch
 		if changed, raced, err := l.replaceOnce(ctx, path, starts); err != nil || !raced {
 			return changed, err
 		}
+		reach.Point(reach.OutrunBucket)
 	}
 	return nil, fmt.Errorf("%w: %s", errRaced, l.name)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -78,6 +79,7 @@ func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) 
 	case err != nil:
 		return r.Explain(err)
 	case !ok:
+		reach.Point(reach.StolenErasure)
 		return ErrTakenOver
 	}
 	m.doc = doc

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // ErrDamaged says that a log is not what was written.
@@ -221,6 +222,7 @@ func torn(b []byte, at, end int) logVerdict {
 	for end = min(end, len(b)); at < end; {
 		next := (at/sectorSize + 1) * sectorSize
 		if allZero(b[at:min(next, len(b))]) {
+			reach.Point(reach.TornLog)
 			return logEnds
 		}
 		at = next

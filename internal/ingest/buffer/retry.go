@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // group holds items that wait together for their next attempt.
@@ -86,6 +88,7 @@ func (q *Buffer) permit(l *lane, now time.Time, mayThrottle bool) (ok, throttled
 // retryBatch makes a batch of a group.
 func (q *Buffer) retryBatch(g *group, throttled bool) *batch {
 	if !g.free {
+		reach.Point(reach.RetriedBatch)
 		q.stats.Retries++
 	}
 	b := newBatch(g.items, g.tries)

@@ -19,6 +19,9 @@
 // Besides, followers get each point once and in order, counters count what was acknowledged and at most what was not answered too, the
 // rollup is that of the points, and nothing is left of what was erased.
 //
+// The histories count how often they reach branches that are rarely taken (package reach), such as a scan that goes on behind its last row.
+// The long run fails if one of them stays at 0.
+//
 // Most histories run in a bubble of testing/synctest, in which waiting costs no time. The seed determines what is called and what
 // fails. What runs at the same moment is not ordered by the seed, so a history may take some runs to repeat.
 //

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 var (
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	reach.Count()
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,6 +56,19 @@ func TestHistoriesInRealTime(t *testing.T) {
 			t.Parallel()
 			all.add(t, runWorld(t, p))
 		})
+	}
+}
+
+// longRun is how many histories together have to reach each rare branch.
+const longRun = 2000
+
+// TestRareBranches checks that the histories before have reached each branch of package reach, if they were many.
+func TestRareBranches(t *testing.T) {
+	for branch, times := range reach.Counts() {
+		t.Logf("%v: reached %d times", branch, times)
+		if times == 0 && *runs >= longRun {
+			t.Errorf("%d histories have not reached the branch %v", *runs, branch)
+		}
 	}
 }
 

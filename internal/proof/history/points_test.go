@@ -184,19 +184,14 @@ func (d *points[T]) writeOne(ctx context.Context, c *client, e tsdb.Entity, slot
 	p := tsdb.Point[T]{Entity: e, Time: timeOf(slot), Value: d.of(v)}
 	o := op{action: d.write, slot: slot, value: v}
 	var err error
+	last := slot
 	switch {
 	case kind < 40:
 		ctx, call := c.begin(ctx, "Put")
 		err = d.repo(c).Put(ctx, e, p.Time, p.Value)
 		d.wrote(c, call, e, o, err)
 	case kind < 50:
-		ctx, call := c.begin(ctx, "Enqueue")
-		outs, _ := d.repo(c).Via(c.node.writer).EnqueueMany(ctx, []tsdb.Point[T]{p}) // the outcome has the error
-		err = errorOf(outs[0])
-		for range outs[0].Attempts { // the writer sends without the call's context
-			call.sent.write("#" + escape.Replace(e.String()) + "#")
-		}
-		d.wrote(c, call, e, o, err)
+		d.writeMany(ctx, c, p, o, "Enqueue", d.repo(c).Via(c.node.writer).EnqueueMany)
 	case kind < 70 && d.absent:
 		ctx, call := c.begin(ctx, "PutIfAbsent")
 		var stored bool
@@ -211,21 +206,26 @@ func (d *points[T]) writeOne(ctx context.Context, c *client, e tsdb.Entity, slot
 			return false // another write may have replaced its own
 		}
 	case kind < 70:
-		d.putMany(ctx, c, p, o)
+		d.writeMany(ctx, c, p, o, "PutMany", d.repo(c).PutMany)
 	case kind < 85:
 		ctx, call := c.begin(ctx, "Delete")
 		err = d.repo(c).Delete(ctx, e, p.Time)
 		call.wrote(d.rows(c, e), op{action: remove, slot: slot}, err)
 	default:
-		to := min(slot+1+c.rnd.IntN(2), slots-1)
+		last = min(slot+1+c.rnd.IntN(2), slots-1)
 		ctx, call := c.begin(ctx, "DeleteRange")
-		_, err = d.repo(c).DeleteRange(ctx, e, tsdb.Between(timeOf(slot), timeOf(to)).ClosedEnd())
-		for i := slot; i <= to; i++ {
+		_, err = d.repo(c).DeleteRange(ctx, e, tsdb.Between(timeOf(slot), timeOf(last)).ClosedEnd())
+		for i := slot; i <= last; i++ {
 			call.wrote(d.rows(c, e), op{action: remove, slot: i}, err)
 		}
+		if err != nil {
+			c.explain(err)
+			return false // some points, or the head, may be as before
+		}
 	}
-	if err == nil {
-		c.node.acked.Store(d.part(c, e), c.tick())
+	for row := d.part(c, e); err == nil && slot <= last; slot++ {
+		row.row = slot
+		c.node.acked.Store(row, c.tick())
 	}
 	c.explain(err, tsdb.ErrExists)
 	return err == nil || errors.Is(err, tsdb.ErrRejected)
@@ -238,31 +238,6 @@ func (d *points[T]) wrote(c *client, call *call, e tsdb.Entity, o op, err error)
 		return
 	}
 	call.wrote(d.rows(c, e), o, err)
-}
-
-func errorOf(o tsdb.Outcome) error {
-	if o.State == tsdb.Stored {
-		return nil
-	}
-	return &tsdb.WriteError{Outcome: o}
-}
-
-// putMany writes a point of each entity.
-func (d *points[T]) putMany(ctx context.Context, c *client, p tsdb.Point[T], o op) {
-	var batch []tsdb.Point[T]
-	var ops []op
-	for i := range numEntities {
-		p.Entity, o.value = entityAt(i), d.value(c)
-		p.Value = d.of(o.value)
-		batch, ops = append(batch, p), append(ops, o)
-	}
-	ctx, call := c.begin(ctx, "PutMany")
-	outs, _ := d.repo(c).PutMany(ctx, batch) // the outcomes have the errors
-	for i, out := range outs {
-		err := errorOf(out)
-		d.wrote(c, call, batch[i].Entity, ops[i], err)
-		c.explain(err, tsdb.ErrExists)
-	}
 }
 
 // read makes a call that reads.
@@ -432,11 +407,19 @@ func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	if !d.head {
 		return
 	}
-	own := c.node.lastAcked(d.part(c, e)) // what this store has written counts at once
+	var own [slots]int64 // what this store has written counts at once, what others have written after a time
+	for i := range own {
+		row := d.part(c, e)
+		row.row = i
+		own[i] = c.node.lastAcked(row)
+	}
 	ctx, call := c.begin(ctx, "Latest from the cache")
 	p, err := d.repo(c).Latest(ctx, e, tsdb.MaxStale(staleness))
-	if seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{p}, 1, err); ok {
-		call.sawSince(d.part(c, e), seen, max(own, c.orderBefore(call.at.Add(-staleness))))
+	seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{p}, 1, err)
+	for i, saw := range seen {
+		if ok && saw.is != unseen {
+			call.sawSince(d.part(c, e), sightOf(i, saw), max(own[i], c.orderBefore(call.at.Add(-staleness))))
+		}
 	}
 }
 

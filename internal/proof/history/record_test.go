@@ -88,6 +88,13 @@ func (t *traffic) write(row string) {
 	t.writes[row]++
 }
 
+// sentBy records the writes of an entity that a writer has sent: it sends without the call's context.
+func (t *traffic) sentBy(p part, attempts int) {
+	for range attempts {
+		t.write("#" + escape.Replace(p.entity) + "#")
+	}
+}
+
 // escape writes a part of an entity as row keys do, and puts the separator between two parts.
 var escape = strings.NewReplacer("%", "%25", "#", "%23", "/", "#")
 

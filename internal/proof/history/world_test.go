@@ -83,7 +83,7 @@ type node struct {
 	store  *tsdb.Store
 	conn   *tsdbtest.Conn
 	writer *tsdb.Writer
-	acked  sync.Map // order of the last acknowledged write, by part
+	acked  sync.Map // order of the last acknowledged write, by part of one row
 }
 
 func (n *node) lastAcked(p part) int64 {

@@ -18,6 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -151,6 +152,7 @@ func (f *Follower) begin(ctx context.Context, resumed bool, p place) error {
 		f.seen.resume(p.pairs)
 		f.sweep = newSweep(f, f.floor, f.lateUnits())
 		if p.row != "" {
+			reach.Point(reach.ResumedSweep)
 			f.sweep.next = p.next
 			f.sweep.skip(p.row)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -45,6 +46,7 @@ func (c *Cache) Load(ctx context.Context, id rowkey.ID, layout string, since tim
 	}
 	f := s.flights[id]
 	if f != nil && f.layout == layout && !f.start.Before(since) {
+		reach.Point(reach.SharedRead)
 		c.shared.add()
 	} else {
 		if f != nil {

@@ -5,6 +5,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -121,6 +122,7 @@ func (c *Cache) dropWhere(of func(rowkey.ID) bool) {
 // detach makes sure that the running read of an entity is neither cached nor joined. The stripe is locked.
 func (s *stripe) detach(id rowkey.ID) {
 	if f := s.flights[id]; f != nil {
+		reach.Point(reach.StaleRead)
 		f.stale = true
 		delete(s.flights, id)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 // Options are a call's options for reads, with all defaults resolved.
@@ -85,6 +86,7 @@ func hedged[R any](ctx context.Context, after time.Duration, budget *HedgeBudget
 		select {
 		case <-timer.C:
 			if budget.spend() {
+				reach.Point(reach.SecondRead)
 				running++
 				go send()
 			}

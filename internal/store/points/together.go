@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -88,6 +89,7 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 				if err == nil {
 					found[s.index] = got.seen(j)
 				}
+				reach.Point(reach.ReadAlone)
 				mu.Lock()
 				rest = append(rest, s.index)
 				mu.Unlock()
