@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -20,15 +22,48 @@ func measureUsage(more string) string {
 type measure struct {
 	window.Measure[inspect.Payload]
 	numbers *int
+	names   []string // of the aggregates that the flag names
 }
 
-// measureOf returns the measure that a flag names: FIELD, or FIELD:KIND.
+// measureOf returns the measure that a flag names: FIELD, or FIELD:KIND. Windows also take aggregates behind it, as measureWith does.
 func (a *app) measureOf(text string) (measure, error) {
-	field, kind, given := strings.Cut(text, ":")
+	m, err := a.measureWith(text)
+	if err == nil && m.names != nil {
+		err = usageError{fmt.Errorf("--measure %s: aggregates are for windows and groups; give FIELD or FIELD:KIND", text)}
+	}
+	return m, err
+}
+
+// measureWith returns the measure that a flag names with its kind, with aggregates that are joined by +, or with both: FIELD:mean+max,
+// FIELD:counter:increase. Aggregates without a kind are of the first kind that has them.
+func (a *app) measureWith(text string) (measure, error) {
+	field, more, given := strings.Cut(text, ":")
 	m := measure{numbers: new(int)}
 	if given {
-		if err := m.Kind.UnmarshalText([]byte(kind)); err != nil {
-			return m, usageError{fmt.Errorf("--measure %s: %w", text, err)}
+		kind, names, both := strings.Cut(more, ":")
+		known := m.Kind.UnmarshalText([]byte(kind)) == nil
+		switch {
+		case both && !known:
+			return m, usageError{fmt.Errorf("--measure %s: %q is not a kind; want gauge, counter or state", text, kind)}
+		case !known:
+			names = more
+		}
+		if names != "" || !known {
+			m.names = strings.Split(names, "+")
+		}
+		for _, name := range m.names {
+			if !slices.Contains(aggregate.Names(), name) {
+				all := append([]string{"gauge", "counter", "state"}, aggregate.Names()...)
+				return m, usageError{fmt.Errorf("--measure %s: %q is neither a kind nor an aggregate%s; want one of %s", text, name, didYouMean(name, all), strings.Join(all, ", "))}
+			}
+		}
+		if !known {
+			_, kept := aggregate.Named(m.names)
+			for _, m.Kind = range []window.Kind{window.Gauge, window.Counter, window.State} {
+				if _, err := m.Kind.Resolve(kept | window.Count); err == nil {
+					break
+				}
+			}
 		}
 	}
 	if m.Name = field; field == "" {

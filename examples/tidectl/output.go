@@ -12,6 +12,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 )
 
 // print prints a result: v as JSON, or what text prints in columns.
@@ -55,6 +57,31 @@ func (w cleaned) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// sensible returns a number with six digits, or with all before its point if they are more.
+func sensible(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || len(text) <= 7 || !strings.ContainsAny(text, ".e") { // integers are exact
+		return text
+	}
+	if x >= 1e5 || x <= -1e5 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return aggregate.Number(short)
+}
+
+// size returns a number of bytes in the unit that fits.
+func size(bytes int64) string {
+	if bytes < 1000 {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	x, unit := float64(bytes), 0
+	for x >= 999.5 {
+		x, unit = x/1000, unit+1
+	}
+	return strconv.FormatFloat(x, 'f', max(0, 2-len(strconv.Itoa(int(x)))+1), 64) + " " + []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}[unit]
 }
 
 func terminal(v any) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func (a *app) rangeUnder() *cli.Command {
 			case limit < 0:
 				return usageError{fmt.Errorf("--limit is %d; want 0 or more", limit)}
 			}
-			p, err := prefixOf(c, v)
+			parts, err := leadingOf(c, v)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,11 @@ func (a *app) rangeUnder() *cli.Command {
 			if err != nil {
 				return err
 			}
-			for p, err := range seq(ctx, v.Repository(), p, interval(c), opts...) {
+			points, err := pointsOf(ctx, c, v, parts, seq, opts)
+			if err != nil {
+				return err
+			}
+			for p, err := range points {
 				bad, one := errors.AsType[*tsdb.PointError](err)
 				if err != nil && !one {
 					return out.end(err)
@@ -84,6 +89,19 @@ func (a *app) rangeUnder() *cli.Command {
 			return out.end(nil)
 		}),
 	}
+}
+
+type rangeFunc = func(context.Context, *tsdb.Repository[inspect.Payload], tsdb.Prefix, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[inspect.Payload], error]
+
+// pointsOf returns the points of one entity if all key fields are given, and else of those below a prefix.
+func pointsOf(ctx context.Context, c *cli.Command, v *inspect.View, parts []any, below rangeFunc, opts []tsdb.ReadOption) (iter.Seq2[tsdb.Point[inspect.Payload], error], error) {
+	repo := v.Repository()
+	if len(parts) == len(v.Describe().Key) {
+		e, err := entityOf(c, v)
+		return repo.Range(ctx, e, interval(c), opts...), err
+	}
+	p, err := repo.Schema().Prefix(parts...)
+	return below(ctx, repo, p, interval(c), opts...), err
 }
 
 // silent prints the entities below a prefix that have sent nothing since a time.

@@ -283,3 +283,53 @@ func TestCutCSV(t *testing.T) {
 		t.Errorf("%d lines, the last one is %q", len(lines), last)
 	}
 }
+
+// TestAggregatesOfMeasures: each measure may name its own aggregates, whose kind follows from them. People get sensible digits, and CSV all.
+func TestAggregatesOfMeasures(t *testing.T) {
+	dir := withRecords(t, codec.NewRecord(codec.Field{Name: "kwh", Value: codec.Float(100)}, codec.Field{Name: "temp", Value: codec.Float(20)}, codec.Field{Name: "on", Value: codec.Str("yes")}),
+		codec.NewRecord(codec.Field{Name: "kwh", Value: codec.Float(101)}, codec.Field{Name: "temp", Value: codec.Float(20)}),
+		codec.NewRecord(codec.Field{Name: "kwh", Value: codec.Float(103)}, codec.Field{Name: "temp", Value: codec.Float(21)}))
+	run := func(args string) (string, error) {
+		out, _, err := tidectl(t, t.Context(), "", strings.Fields("--dir "+dir+" "+args)...)
+		return out, err
+	}
+	const command = "windows --every 1h --from 2026-06-01T12:00 --to 2026-06-01T13:00 records acme site=berlin meter=m1 "
+	for measures, want := range map[string][2]string{
+		"--measure kwh:increase --measure temp:mean":                      {"kwh.increase,temp.mean", "3,20.333333333333332"},
+		"--measure kwh:increase+last --measure temp:mean+max":             {"kwh.last,kwh.increase,temp.mean,temp.max", "103,3,20.333333333333332,21"},
+		"--measure kwh:counter:first --measure temp --aggregate min":      {"kwh.first,temp.min", "100,20"},
+		"--measure on:states --measure temp:min":                          {"on.states,temp.min", `yes`},
+		"--measure on:state:last --measure temp:max --aggregate mean,p95": {"on.last,temp.max", "yes,21"},
+	} {
+		got, err := run("-o csv " + command + measures)
+		if err != nil || !strings.Contains(got, ",partial,"+want[0]+",filled\n") || !strings.Contains(got, want[1]) {
+			t.Errorf("%s: %s, %v; want %v", measures, got, err, want)
+		}
+	}
+	if got, err := run("-o csv " + command + "--rollups --measure on:state:last"); err != nil || !strings.Contains(got, ",yes,") {
+		t.Errorf("windows --rollups of a state: %s, %v", got, err)
+	}
+	if got, err := run(command + "--measure temp:mean"); err != nil || !strings.Contains(got, " 20.3333 ") {
+		t.Errorf("windows for people: %s, %v", got, err)
+	}
+	for _, wrong := range []string{"--measure kwh:incraese", "--measure kwh:meter:mean", "--measure temp:gauge:increase"} {
+		_, err := run(command + wrong)
+		want(t, exitUsage, err, wrong)
+	}
+	if _, err := run("chart --measure kwh:mean --from 2026-06-01 --to 2026-06-02 records acme site=berlin meter=m1"); exitCode(err) != exitUsage {
+		t.Errorf("chart of an aggregate: %v", err)
+	}
+	if got, err := run("-o csv range records acme site=berlin meter=m1 --measure kwh"); err != nil || strings.Count(got, "\n") != 4 {
+		t.Errorf("range of one entity: %s, %v", got, err)
+	}
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.00 kB", 38895819: "38.9 MB", 999_600: "1.00 MB", 123_456_789_012: "123 GB"} {
+		if got := size(n); got != want {
+			t.Errorf("%d bytes are %s, want %s", n, got, want)
+		}
+	}
+	for number, want := range map[string]string{"20.333333333333332": "20.3333", "123456789.25": "123456789", "0.000012345678": "0.0000123457", "9007199254740993": "9007199254740993", "21.5": "21.5", "": ""} {
+		if got := sensible(number); got != want {
+			t.Errorf("%s is shown as %s, want %s", number, got, want)
+		}
+	}
+}

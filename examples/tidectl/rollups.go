@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -19,8 +20,8 @@ import (
 func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, dataset string, e tsdb.Entity, options dynamic.Options) (rollup.Windows, error) {
 	var measures []window.Measure[struct{}]
 	for _, m := range q.measures { // a rollup is read by the names of its measures
-		none := func(struct{}) (float64, bool) { return 0, false }
-		measures = append(measures, window.Measure[struct{}]{Name: m.Name, Kind: m.Kind, Aggregates: m.Aggregates, Of: none})
+		none := func(struct{}) codec.Value { return codec.Value{} }
+		measures = append(measures, window.Measure[struct{}]{Name: m.Name, Kind: m.Kind, Aggregates: m.Aggregates, Value: none})
 	}
 	windows, err := window.New(q.grid, measures, q.opts)
 	if err != nil {

@@ -107,7 +107,7 @@ func (a *app) tenantsExport() *cli.Command {
 					fmt.Fprintf(w, "Exported  %d points of %s to %s\n", got.Points, id, name)
 					return
 				}
-				fmt.Fprintf(w, "Exported  %d points of %s to %s, %d bytes\n", got.Points, id, name, got.Bytes)
+				fmt.Fprintf(w, "Exported  %d points of %s to %s, %s\n", got.Points, id, name, size(got.Bytes))
 			})
 		}),
 	}

@@ -23,10 +23,10 @@ import (
 func windowFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
 		requiredTime("from", "the `time` at which the first window begins"), requiredTime("to", "the `time` at which the last one ends"),
-		&cli.StringSliceFlag{Name: "measure", Usage: measureUsage(", with its kind unless it is a gauge, as kwh:counter or relay:state; may be repeated")},
+		&cli.StringSliceFlag{Name: "measure", Usage: measureUsage(", with its kind unless it is a gauge, as kwh:counter or relay:state, or with its own aggregates, as kwh:increase+rate or temp_c:mean; may be repeated")},
 		&cli.StringFlag{Name: "every", Usage: "the `width`: 15m, 1h, 1d, 1w, 1mo", Required: true},
 		zoneFlag(),
-		&cli.StringSliceFlag{Name: "aggregate", Usage: "one of " + strings.Join(aggregate.Names(), ", ") + "; those of the kind by default"},
+		&cli.StringSliceFlag{Name: "aggregate", Usage: "one of " + strings.Join(aggregate.Names(), ", ") + ", for the measures without their own; those of the kind by default"},
 		&cli.StringFlag{Name: "gaps", Usage: "how windows without a number are filled: leave-out, null, previous or linear", Value: "leave-out"},
 		&cli.DurationFlag{Name: "max-gap", Usage: "the longest `time` that is filled; 0 for any"},
 	}, more...)
@@ -80,7 +80,7 @@ func (a *app) windows() *cli.Command {
 				}
 				q.count(&b)
 				b, remark := stored(b)
-				row := q.columns.Row(&b)
+				row := q.row(a, &b)
 				if c.Bool("rollups") {
 					row = append(row, remark)
 				}
@@ -155,7 +155,7 @@ func (a *app) groups() *cli.Command {
 						shown.Buckets = append(shown.Buckets, q.columns.Bucket(b))
 						continue
 					}
-					row := slices.Insert(slices.Concat(values, q.columns.Row(b)), share+2, strconv.FormatInt(b.Entities, 10))
+					row := slices.Insert(slices.Concat(values, q.row(a, b)), share+2, strconv.FormatInt(b.Entities, 10))
 					if err := out.add(nil, row...); err != nil {
 						return err
 					}
@@ -191,6 +191,24 @@ type windowQuery struct {
 
 // count notes the points of a window.
 func (q *windowQuery) count(b *window.Bucket) { q.points.Add(b.Points) }
+
+// row returns a window as a row of a table. For people, numbers have sensible digits.
+func (q *windowQuery) row(a *app, b *window.Bucket) []string {
+	row := q.columns.Row(b)
+	if a.form != "text" {
+		return row
+	}
+	at := 5 // behind start, end, points, bad and partial
+	for i, column := range q.columns {
+		for range column.Shown {
+			if q.measures[i].Kind != window.State {
+				row[at] = sensible(row[at])
+			}
+			at++
+		}
+	}
+	return row
+}
 
 // missing returns an error where points were read and none of them has a value of a measure.
 func (q *windowQuery) missing(c *cli.Command) (err error) {
@@ -236,14 +254,19 @@ func (a *app) queryOf(c *cli.Command) (*windowQuery, error) {
 	q := &windowQuery{grid: grid, opts: opts}
 	var of []window.Measure[inspect.Payload]
 	for _, text := range texts {
-		m, err := a.measureOf(text)
+		m, err := a.measureWith(text)
 		if err != nil {
 			return nil, err
 		}
-		shown, kept := aggregate.Named(names)
+		if m.names == nil {
+			m.names = names
+		}
+		shown, kept := aggregate.Named(m.names)
 		switch {
-		case len(names) > 0:
-			kept |= window.Count
+		case len(m.names) > 0:
+			if kept |= window.Count; m.Kind == window.State && kept&window.Ends != 0 {
+				kept |= window.Durations // first and last of a state are read with them
+			}
 		case m.Kind == window.State:
 			shown, kept = aggregate.All, window.Count|window.Ends|window.Durations
 		default:
