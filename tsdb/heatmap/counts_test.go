@@ -70,7 +70,7 @@ func TestModelledLoads(t *testing.T) {
 	}{
 		{"time first", tablets.Load{Fronts: []tablets.Front{{Writes: 40_000, Moves: true}}}, func(_ int, at time.Time) string {
 			return fmt.Sprintf("%d#device-%05d", at.UnixMilli(), at.UnixNano()%4000)
-		}, []string{"sequential "}},
+		}, []string{"sequential ", "failing "}},
 		{"entity first", tablets.Load{Fronts: fronts}, stay, nil},
 		{"a hot entity", tablets.Load{Fronts: hot}, stay, []string{"hot entity device-01234"}},
 	} {

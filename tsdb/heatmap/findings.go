@@ -13,7 +13,7 @@ type Rule string
 
 // The rules, in the order in which Findings returns them.
 const (
-	// Sequential: keys begin with a time, or rise with the time, so all writes arrive at one place.
+	// Sequential: keys begin with a time, rise with the time, or have the time before the entity, so all writes arrive at a few places.
 	Sequential Rule = "sequential"
 	// HotEntity: one entity has much of the load. No split can divide it.
 	HotEntity Rule = "hot entity"
@@ -27,6 +27,8 @@ const (
 	Periodic Rule = "periodic"
 	// LargeRows: a row is larger than Bigtable recommends for a cell.
 	LargeRows Rule = "large rows"
+	// Failing: many rows fail.
+	Failing Rule = "failing"
 )
 
 // Finding is something that a table cannot spread, or that costs more than it has to.
@@ -69,7 +71,7 @@ func (r *Recording) Findings() []Finding {
 	}
 	l := r.load()
 	var out []Finding
-	for _, rule := range []func() []Finding{l.sequential, l.hotEntities, l.hotPrefixes, l.whales, l.bursts, l.largeRows} {
+	for _, rule := range []func() []Finding{l.sequential, l.timelines, l.hotEntities, l.hotPrefixes, l.whales, l.bursts, l.largeRows, l.failing} {
 		out = append(out, rule()...)
 	}
 	for i := range out {

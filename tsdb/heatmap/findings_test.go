@@ -59,3 +59,64 @@ func TestEvenTenants(t *testing.T) {
 		}
 	})
 }
+
+// TestTimelines: a tenant or a salt before the time hides no diagonal, also if most of its writes fail. A device before the time is no diagonal.
+func TestTimelines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			key  func(i int, at time.Time) string
+			want string
+		}{
+			"a tenant": {func(i int, at time.Time) string { return fmt.Sprintf("acme#%d#device-%04d", at.UnixMilli(), i) }, "acme# one place that moves"},
+			"salts":    {func(i int, at time.Time) string { return fmt.Sprintf("%02d#%d#device-%04d", i%4, at.UnixMilli(), i) }, "00# 4 places that move"},
+			"a device": {func(i int, at time.Time) string { return fmt.Sprintf("device-%04d#%d#temp", i, at.UnixMilli()) }, ""},
+		} {
+			r := newTestRecorder(t, Options{})
+			for range 10 {
+				for i := range 4000 {
+					k := writes
+					if i%5 > 1 && name != "a device" {
+						k = failures
+					}
+					r.note(k, test.key(i, time.Now()), 1)
+				}
+				time.Sleep(time.Second)
+			}
+			var got []string
+			for _, f := range r.Recording().Findings() {
+				got = append(got, string(f.Rule))
+				if key, places, _ := strings.Cut(test.want, " "); f.Rule == Sequential && (f.Key != key || !strings.Contains(f.Reason, places) || f.Rate < 3900 || f.Rate > 4100) {
+					t.Errorf("%s: %+v, want %s", name, f, test.want)
+				}
+			}
+			want := "[sequential failing]"
+			if test.want == "" {
+				want = "[]"
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("%s: found %v, want %s", name, got, want)
+			}
+		}
+	})
+}
+
+// TestHotLine: a line of text has the name of the entity that has most of its rows, not of the first one.
+func TestHotLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRecorder(t, Options{})
+		for i := range 400 {
+			r.note(writes, fmt.Sprintf("acme#readings#device-%03d#7443056836731319018", i), 1)
+			for range 20 {
+				r.note(writes, "acme#readings#device-105#7443056836731319018", 1)
+			}
+		}
+		time.Sleep(time.Second)
+		var out strings.Builder
+		if err := r.Recording().WriteText(&out, PictureOptions{Lines: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(out.String(), "device-105") != 1 || strings.Count(out.String(), "\nacme readings device-") < 5 {
+			t.Errorf("the picture is\n%s", out.String())
+		}
+	})
+}

@@ -21,6 +21,8 @@ const finest = 512
 type (
 	pageData struct {
 		About    string        `json:"about"`
+		From     int64         `json:"from"` // of the recording, in milliseconds
+		To       int64         `json:"to"`
 		By       int           `json:"by"`
 		Metric   int           `json:"metric"`
 		Start    int64         `json:"start"` // of the first column, in milliseconds
@@ -73,7 +75,7 @@ func (r *Recording) WriteHTML(w io.Writer, o PictureOptions) error {
 		d.Tablets[i] = pageTablet{Text: "hot tablet: " + t.String(), Lines: [][2]int{}}
 	}
 	if list := r.list(); len(list) > 0 {
-		d.About = r.about()
+		d.About, d.From, d.To = r.sums(), r.first.UnixMilli(), r.last.UnixMilli()
 		d.Start, d.Width = r.columns.start(list[0].id).UnixMilli(), float64(r.columns.width)/float64(time.Millisecond)
 		for by := range View(len(viewNames)) {
 			g := r.grid(by, finest)
@@ -109,9 +111,13 @@ func (r *Recording) WriteHTML(w io.Writer, o PictureOptions) error {
 
 // about describes the recording in a sentence.
 func (r *Recording) about() string {
+	return fmt.Sprintf("%s to %s UTC, %s", r.first.UTC().Format(time.DateTime), r.last.UTC().Format(time.DateTime), r.sums())
+}
+
+// sums describes what the recording counted.
+func (r *Recording) sums() string {
 	t := r.Totals()
-	return fmt.Sprintf("%s to %s UTC, columns of %v: %d reads, %d writes, %d failures, %s",
-		r.first.UTC().Format(time.DateTime), r.last.UTC().Format(time.DateTime), r.columns.width, t.Reads, t.Writes, t.Failures, shown(Bytes, float64(t.Bytes), false))
+	return fmt.Sprintf("columns of %v: %d reads, %d writes, %d failures, %s", r.columns.width, t.Reads, t.Writes, t.Failures, shown(Bytes, float64(t.Bytes), false))
 }
 
 func (f figures) flat() [5]float64 {

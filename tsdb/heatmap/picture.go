@@ -172,21 +172,28 @@ type line struct {
 	first, last place
 	n           int // entities, datasets or tenants
 	entities    int
+	hot         place   // what has the most rows
+	hotRows     float64 // of it
+	rows        float64
 }
 
-// label returns the place where a line begins.
+// label returns the place that has more than half of a line's rows, or else the one where the line begins.
 func (l line) label(by View) string {
-	name := l.first.tenantName()
+	at := l.first
+	if l.hotRows*2 > l.rows {
+		at = l.hot
+	}
+	name := at.tenantName()
 	if by == ByTenant {
 		return name
 	}
-	if l.first.tenant != "" {
-		name += " " + l.first.dataset
+	if at.tenant != "" {
+		name += " " + at.dataset
 	}
 	if by == ByDataset {
 		return name
 	}
-	return l.first.name()
+	return at.name()
 }
 
 // of returns by what a view tells places apart.
@@ -208,6 +215,7 @@ func (r *Recording) grid(by View, most int) *grid {
 		place
 		name     string
 		line     int
+		rows     float64
 		entities map[string]bool
 	}
 	items := map[string]*item{}
@@ -260,13 +268,21 @@ func (r *Recording) grid(by View, most int) *grid {
 			weight := c.weight()
 			for i := range c.samples {
 				s := c.at(i)
-				cells[byKey[string(s.key)].line].add(kind(k), weight, weight*float64(s.bytes), weight*float64(s.micros))
+				it := byKey[string(s.key)]
+				it.rows += weight
+				cells[it.line].add(kind(k), weight, weight*float64(s.bytes), weight*float64(s.micros))
 			}
 			exact.add(kind(k), float64(c.rows), float64(c.bytes), float64(c.micros))
 		}
 		g.cells = append(g.cells, cells)
 		g.columns = append(g.columns, exact)
 		g.seconds = append(g.seconds, r.covered(col).Seconds())
+	}
+	for _, it := range ordered {
+		l := &g.lines[it.line]
+		if l.rows += it.rows; it.rows > l.hotRows {
+			l.hot, l.hotRows = it.place, it.rows
+		}
 	}
 	return g
 }

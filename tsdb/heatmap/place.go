@@ -18,7 +18,7 @@ type place struct {
 // times at its end.
 func placeOf(key string) place {
 	g, all, ok := rowkey.GroupOf(key)
-	if !ok {
+	if !ok || len(g.Dataset) >= digitsOfAge && digits(g.Dataset) { // a time: a key of another program
 		return place{entity: untimed(key)}
 	}
 	p := place{tenant: g.Tenant.String(), dataset: g.Dataset, group: all.Start, entity: key}
