@@ -87,7 +87,14 @@ func TestLabPage(t *testing.T) {
 	theme := func(name string) chromedp.Action {
 		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})
 	}
-	const frame = `.candidate:nth-of-type(2) iframe`
+	const frame = `.candidate:nth-of-type(2) img`
+	if len(page) > 100_000 { // ten candidates, executed and simulated, take at most 500 kB
+		t.Errorf("the page of two candidates has %d bytes", len(page))
+	}
+	const broken = `[...document.querySelectorAll("td, th")].filter((n) => n.clientHeight > 2 * parseFloat(getComputedStyle(n).fontSize) + 12).map((n) => n.textContent)`
+	const first = `document.querySelector("h2").textContent`
+	var words []string
+	var heading string
 	drawn := func(to *int) chromedp.Action { // a frame draws its picture some time after it is in sight
 		return chromedp.ActionFunc(func(ctx context.Context) error {
 			for range 100 {
@@ -104,7 +111,7 @@ func TestLabPage(t *testing.T) {
 	}
 	err := chromedp.Run(ctx,
 		network.Enable(), runtime.Enable(), theme("light"), chromedp.Navigate(server.URL),
-		chromedp.Text("ol", &ranking), background(&light),
+		chromedp.Text("ol", &ranking), background(&light), chromedp.EmulateViewport(1440, 900), chromedp.Evaluate(broken, &words), chromedp.Evaluate(first, &heading),
 		chromedp.ScrollIntoView(frame), drawn(&lightMap), theme("dark"), background(&dark), drawn(&darkMap),
 		chromedp.EmulateViewport(360, 800), chromedp.Evaluate(`document.documentElement.scrollWidth`, &phone), drawn(&phoneMap),
 	)
@@ -114,6 +121,9 @@ func TestLabPage(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(ranking), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "truck first") || !strings.HasPrefix(lines[1], "<img src=//example.com/x>") {
 		t.Errorf("the ranking is %q, want truck first before the other one", lines)
+	}
+	if len(words) > 0 || heading != "Ranking" {
+		t.Errorf("at 1440 pixels these cells have several lines: %q; the page begins with %q, want the ranking", words, heading)
 	}
 	if light == dark {
 		t.Errorf("the background is %s in both themes", light)

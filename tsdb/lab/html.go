@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/base64"
 	"html/template"
 	"io"
 	"strings"
@@ -13,12 +15,15 @@ import (
 //go:embed page.html
 var pageText string
 
+// heatLines is how many lines a heatmap of the page has. Few large cells make a picture of some kilobytes.
+const heatLines = 60
+
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"short": short, "nodes": nodes, "figure": figure, "size": size, "percent": func(x float64) string { return figure(x*100) + "%" },
-	"heatmap": func(r *heatmap.Recording) (string, error) {
-		var b strings.Builder
-		err := r.WriteHTML(&b, heatmap.PictureOptions{})
-		return b.String(), err
+	"heatmap": func(r *heatmap.Recording) (template.URL, error) {
+		var b bytes.Buffer
+		err := r.WritePNG(&b, heatmap.PictureOptions{Lines: heatLines})
+		return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), err //nolint:gosec // our own picture
 	},
 }).Parse(pageText))
 

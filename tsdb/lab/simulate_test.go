@@ -99,7 +99,7 @@ func TestCompare(t *testing.T) {
 	if err := report.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(page.String(), "<iframe"); n != 4 {
+	if n := strings.Count(page.String(), "<img "); n != 4 {
 		t.Errorf("the page has %d heatmaps, want 4", n)
 	}
 	if !strings.Contains(page.String(), "default-src 'none'") || strings.Contains(page.String(), "src=\"http") {
