@@ -11,7 +11,7 @@ import (
 // drawn waits until the page is drawn as it is now, with charts that follow the size of the window.
 const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`
 
-// faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of controls, texts of
+// faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of controls, parents of rows, texts of
 // pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large text), and the part that is beyond
 // the screen.
 const faults = `(() => {
@@ -21,11 +21,16 @@ const faults = `(() => {
 	const name = (n) => {
 		const by = (n.getAttribute("aria-labelledby") || "").split(" ").filter((x) => x).map((id) => document.getElementById(id)?.textContent || "").join(" ");
 		const labels = [...(n.labels || [])].map((l) => l.textContent).join(" ");
-		const inside = [n.textContent, ...[...n.querySelectorAll("img")].map((i) => i.alt)].join(" ");
+		const inside = [n.innerText, ...[...n.querySelectorAll("img")].map((i) => i.alt)].join(" ");
 		return [n.getAttribute("aria-label"), by, labels, n.title, ["INPUT", "SELECT", "TEXTAREA", "METER", "IFRAME"].includes(n.tagName) ? "" : inside].find((x) => x && x.trim());
 	};
 	for (const n of document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, meter, iframe, summary, [role=grid], [role=button], [role=checkbox], [tabindex='0']")) {
 		if (visible(n) && !name(n)) found.push("no name: " + where(n));
+	}
+	const owners = [...document.querySelectorAll("[aria-owns]")];
+	for (const n of document.querySelectorAll("[role=row], [role=gridcell], [role=columnheader]")) {
+		const parent = n.getAttribute("role") === "row" ? "[role=grid]" : "[role=row]";
+		if (visible(n) && !n.closest(parent) && !owners.some((o) => o.matches(parent) && o.getAttribute("aria-owns").split(" ").includes(n.id))) found.push("without its parent: " + where(n));
 	}
 	for (const n of document.querySelectorAll("img:not([alt])")) found.push("no alt: " + where(n));
 	for (const n of document.querySelectorAll("[tabindex]")) if (n.tabIndex > 0) found.push("its own tab order: " + where(n));

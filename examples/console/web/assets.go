@@ -73,6 +73,17 @@ func (s *Console) page(w http.ResponseWriter, r *http.Request) {
 	s.sendFile(w, r, files["index.html"])
 }
 
+// nothing answers a wrong address: a browser with a page that leads back.
+func (s *Console) nothing(w http.ResponseWriter, r *http.Request) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		s.fail(w, r, errNothing)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	s.write(w, r, files["nothing.html"].body)
+}
+
 func (s *Console) loginPage(w http.ResponseWriter, r *http.Request) {
 	s.sendFile(w, r, files["login.html"])
 }

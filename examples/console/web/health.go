@@ -48,13 +48,14 @@ func (s *Console) health(w http.ResponseWriter, r request) error {
 		return err
 	}
 	out := struct {
-		Now     float64        `json:"now"`
-		Every   float64        `json:"every_ms"`
-		Seconds float64        `json:"seconds,omitempty"`
-		Traffic *traffic       `json:"traffic"` // nil: the process that writes has it
-		Limits  *limit.Limits  `json:"limits"`  // nil: the process that applies them has them
-		Kept    []tenants.Kept `json:"kept"`
-	}{Now: millis(time.Now()), Every: figuresFor.Seconds() * 1000, Kept: []tenants.Kept{}}
+		Now      float64        `json:"now"`
+		Every    float64        `json:"every_ms"`
+		Seconds  float64        `json:"seconds,omitempty"`
+		Measured bool           `json:"measured"` // whether this process has metrics
+		Traffic  *traffic       `json:"traffic"`  // nil: the process that writes has it
+		Limits   *limit.Limits  `json:"limits"`   // nil: the process that applies them has them
+		Kept     []tenants.Kept `json:"kept"`
+	}{Now: millis(time.Now()), Every: figuresFor.Seconds() * 1000, Measured: f != nil, Kept: []tenants.Kept{}}
 	if t, ok := f.of(r.tenant.String()); ok {
 		out.Traffic, out.Seconds = &t, f.Seconds
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,12 +23,16 @@ func (s *Console) secure(r *http.Request) bool {
 }
 
 // cookieName returns the name of the session's cookie. Browsers let no other host, and no page by plain HTTP, set one that begins with
-// __Host-.
+// __Host-. It has the port, because browsers share cookies between all ports of a host, and several programs may run there.
 func (s *Console) cookieName(r *http.Request) string {
+	name := "tidemark"
 	if s.secure(r) {
-		return "__Host-tidemark"
+		name = "__Host-tidemark"
 	}
-	return "tidemark"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" {
+		name += "-" + port
+	}
+	return name
 }
 
 func (s *Console) cookie(r *http.Request, id string, age time.Duration) *http.Cookie {

@@ -18,6 +18,8 @@ func TestCookie(t *testing.T) {
 	p := newPage(t, nil)
 	for name, change := range map[string]func(*http.Request){
 		"tidemark":        func(*http.Request) {},
+		"tidemark-8091":   func(r *http.Request) { r.Host = "localhost:8091" },
+		"tidemark-8092":   func(r *http.Request) { r.Host = "[::1]:8092" },
 		"__Host-tidemark": func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") },
 	} {
 		w := httptest.NewRecorder()

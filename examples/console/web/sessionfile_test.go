@@ -17,12 +17,19 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	file := SessionFile{Name: filepath.Join(t.TempDir(), "sessions"), Tokens: "one"}
 	p := newPage(t, func(c *Config) { c.Sessions = file })
 	at, _ := url.Parse(p.url)
+	carry := func(cookies []*http.Cookie) { // to the program that is running, which has another port and so another name for them
+		for _, c := range cookies {
+			c.Name = "tidemark-" + at.Port()
+		}
+		p.client.Jar.SetCookies(at, cookies)
+	}
 	restart := func(tokens string) {
 		t.Helper()
+		kept := p.client.Jar.Cookies(at)
 		q := newPage(t, func(c *Config) { c.Sessions = SessionFile{file.Name, tokens} })
 		next, _ := url.Parse(q.url)
-		q.client.Jar.SetCookies(next, p.client.Jar.Cookies(at))
 		p, at = q, next
+		carry(kept)
 	}
 	status := func() int {
 		t.Helper()
@@ -49,7 +56,7 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	restart("two")
-	if p.client.Jar.SetCookies(at, cookie); status() != http.StatusUnauthorized {
+	if carry(cookie); status() != http.StatusUnauthorized {
 		t.Errorf("after a log-out and a restart, the session gets %d", status())
 	}
 	if err := os.WriteFile(file.Name, []byte(`{"sessions": [{"digest": "12"}]}`), 0o600); err != nil {

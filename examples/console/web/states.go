@@ -90,8 +90,9 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 			b.from, b.last = from, from
 		}
 	}
-	damaged := 0
+	found, damaged := 0, 0
 	for p, err := range repo.Range(r.Context(), e, in, tsdb.OldestFirst) {
+		found++
 		if bad(err) {
 			damaged++
 			continue
@@ -113,5 +114,5 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		end = b.last
 	}
 	b.close(end)
-	return encode(w, map[string]any{"bands": b.all, "gap_ms": inMillis(gap), "bad": damaged})
+	return encode(w, map[string]any{"bands": b.all, "gap_ms": inMillis(gap), "bad": damaged, "points": found})
 }

@@ -194,6 +194,7 @@ func (s *Console) routes(guard func(http.Handler) http.Handler) http.Handler {
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/fleet", http.StatusFound) })
 	mux.HandleFunc("GET /assets/", s.asset)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, errNothing) })
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) { s.sendFile(w, r, files["icon.svg"]) })
+	mux.HandleFunc("/", s.nothing)
 	return http.NewCrossOriginProtection().Handler(mux)
 }

@@ -206,3 +206,24 @@ func TestAssetsAreCached(t *testing.T) {
 		t.Errorf("got %s, want 304", response.Status)
 	}
 }
+
+// TestWrongAddresses: a browser gets a page that leads back, and a program a problem. Browsers find an icon where they look for one.
+func TestWrongAddresses(t *testing.T) {
+	p := newPage(t, nil)
+	for _, at := range []struct {
+		path, accept, kind string
+		status             int
+	}{
+		{"/nope", "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8", http.StatusNotFound},
+		{"/nope", "application/json", "application/problem+json", http.StatusNotFound},
+		{"/favicon.ico", "image/*", "image/svg+xml", http.StatusOK},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, at.path, http.NoBody)
+		r.Header.Set("Accept", at.accept)
+		p.console.ServeHTTP(w, r)
+		if w.Code != at.status || w.Header().Get("Content-Type") != at.kind || at.kind == "text/html; charset=utf-8" && !strings.Contains(w.Body.String(), `href="/fleet"`) {
+			t.Errorf("%s for %s: %d, %s, %.100s; want %d, %s", at.path, at.accept, w.Code, w.Header().Get("Content-Type"), w.Body, at.status, at.kind)
+		}
+	}
+}

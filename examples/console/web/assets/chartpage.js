@@ -5,8 +5,9 @@ import { addPoint, addState, readBands, readLines } from "./lines.js";
 import { BandPanel, LinePanel } from "./panel.js";
 import { livePill } from "./pickers.js";
 import { asOfTable, pointsTable } from "./tables.js";
-import { interval, iso, span } from "./time.js";
+import { interval, iso, lengthName, span, stamp } from "./time.js";
 import { show, timeBar, timeKey } from "./timebar.js";
+import * as values from "./values.js";
 
 export class ChartPage {
   constructor(frame, root) {
@@ -47,7 +48,9 @@ export class ChartPage {
       this.dataset = datasets.find((d) => d.name === name);
       if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.root.replaceChildren(this.nothingChosen()); return; }
       if (!this.dataset) throw { status: 404, message: `There is no dataset ${name}, or it has no points of this tenant.` };
-      await this.readFields(signal);
+      await Promise.all([this.readFields(signal), this.readNewest(signal)]);
+      if (!this.newest) { this.root.replaceChildren(this.unknown()); return; }
+      this.openAtNewest();
       this.layout();
       await this.load();
       this.watch(signal);
@@ -60,6 +63,27 @@ export class ChartPage {
     return state("empty", "Choose an entity", "Open one in the fleet, or mark several there to compare them.",
       el("a", { class: "button primary", href: this.frame.address("fleet") }, "Open the fleet"));
   }
+
+  unknown() {
+    const names = this.entities.map((id) => values.nameOf(values.partsOf(id))).join(", ");
+    return state("empty", "Unknown entity", `${names}: there are no points of this name in ${this.dataset.name}.`,
+      el("a", { class: "button primary", href: this.frame.address("fleet", { dataset: this.dataset.name }) }, "Open the fleet"));
+  }
+
+  /** readNewest finds the time of the newest point of all entities; 0 if there is none. */
+  async readNewest(signal) {
+    const time = iso(Math.max(this.frame.now(), Date.parse(this.frame.get("to") || "") || 0) + 86400000);
+    const { rows } = await this.frame.api(this.frame.path(this.dataset.name, "asof"), { entity: this.entities, time }, signal);
+    this.newest = rows.reduce((newest, row) => Math.max(newest, row.t), 0);
+  }
+
+  /** openAtNewest shows the newest points, if the address names no time and the entities have been silent for longer than the usual range. */
+  openAtNewest() {
+    const { from, to } = interval(this.frame);
+    if (!["from", "to", "range"].some((name) => this.frame.get(name)) && this.newest < from) this.showNewest(to - from, true);
+  }
+
+  showNewest(length, replace) { show(this.frame, this.newest - length * .9, this.newest + length * .1, replace); }
 
   /** readFields finds the fields of all entities. */
   async readFields(signal) {
@@ -81,9 +105,10 @@ export class ChartPage {
     this.stream = ["connecting"];
     this.bar = el("div", { class: "toolbar" });
     this.note = el("p", { class: "note source", role: "status" });
+    this.nodata = el("div", { role: "status" });
     this.charts = el("div", { class: "charts" });
     this.below = el("div", { class: "below" });
-    this.root.replaceChildren(el("div", { class: "heading" }, this.heading(), el("span", { class: "spacer" }), this.pill.node), this.bar, this.charts, this.note, this.below);
+    this.root.replaceChildren(el("div", { class: "heading" }, this.heading(), el("span", { class: "spacer" }), this.pill.node), this.bar, this.nodata, this.charts, this.note, this.below);
     this.table = pointsTable(this);
     this.asOf = asOfTable(this);
     this.build();
@@ -134,6 +159,7 @@ export class ChartPage {
     clearTimeout(this.again);
     const table = this.frame.get("view") === "table";
     this.charts.hidden = table;
+    this.nodata.replaceChildren();
     this.root.classList.add("busy");
     this.arrived = []; // by the stream while the charts are read, which may be older
     try {
@@ -148,6 +174,7 @@ export class ChartPage {
       if (!signal.aborted) {
         this.root.classList.remove("busy");
         this.arrived = null;
+        if (!table) this.showEmpty();
       }
     }
     if (this.view.live && !signal.aborted) this.again = setTimeout(() => this.load(), Math.max(60000, (this.view.to - this.view.from) / 20));
@@ -168,6 +195,7 @@ export class ChartPage {
       ...this.panels.filter((panel) => panel.bands).map(async (panel) => {
         const answer = await readBands(this.frame, this.dataset.name, panel.bands, this.view, columns, signal);
         panel.bands.gap = answer.gap_ms;
+        panel.bands.points = answer.points; // a band may go on without any
         panel.data = answer.bands;
       }),
     ]);
@@ -183,6 +211,18 @@ export class ChartPage {
     if (this.view.live) Object.assign(this.view, interval(this.frame));
     this.view.at = this.at;
     for (const panel of this.panels) panel.view.set(panel.data, this.view);
+    this.showEmpty();
+  }
+
+  /** showEmpty says that the time has no points, and leads to the newest one. */
+  showEmpty() {
+    const { from, to } = this.view;
+    const drawn = (panel) => (panel.bands ? panel.bands.points > 0 : panel.data.some((line) => line.t.some((t, i) => t >= from && t < to && line.v[i] !== null)));
+    const empty = this.panels.length > 0 && !this.root.classList.contains("busy") && !this.panels.some(drawn);
+    if (!empty) { this.nodata.replaceChildren(); return; }
+    if (this.nodata.firstChild) return;
+    this.nodata.append(el("p", { class: "nodata" }, `No points in this ${lengthName(Math.round(to - from))}. Newest: ${stamp(Math.floor(this.newest / 1000) * 1000)}`,
+      el("button", { type: "button", onclick: () => this.showNewest(to - from) }, "Show it")));
   }
 
   watch(signal) {
@@ -192,7 +232,7 @@ export class ChartPage {
       () => ({ entity: this.entities, field: fields, since: iso((this.view.live ? Math.min(since, this.frame.now()) : this.frame.now()) - 1000) }), { // a fixed time shows no new points
         open: (data) => { this.frame.clock(data.now); },
         points: (rows) => {
-          for (const row of rows) { since = Math.max(since, row.t); this.addRow(row, fields); this.arrived?.push([row, fields]); }
+          for (const row of rows) { this.newest = Math.max(this.newest, row.t); since = Math.max(since, row.t); this.addRow(row, fields); this.arrived?.push([row, fields]); }
           this.seen?.(rows);
           if (this.view.live) this.draw();
         },
@@ -212,7 +252,9 @@ export class ChartPage {
     if (!this.view.live) return;
     for (const panel of this.panels) {
       if (panel.bands) {
-        if (panel.bands.entity === row.id) addState(panel.data, row.t, row.v[fields.indexOf(panel.bands.field)], panel.bands.gap);
+        if (panel.bands.entity !== row.id) continue;
+        panel.bands.points++;
+        addState(panel.data, row.t, row.v[fields.indexOf(panel.bands.field)], panel.bands.gap);
         continue;
       }
       panel.lines.forEach((line, i) => {

@@ -161,10 +161,11 @@ class Fleet {
     this.columnsMenu.replaceChildren(fieldMenu("Columns", this.fields, this.shownFields, columns, (field) => this.frame.go("fleet", { field })));
     const head = el("div", { class: "row head", role: "row", "aria-rowindex": "1" },
       cell("columnheader", "pick", el("span", { class: "hidden" }, "Chosen")), cell("columnheader", "name", this.dataset.key.map((f) => f.name).join(" / ")),
-      cell("columnheader", "age", "Last point"), this.shownFields.map((f, i) => cell("columnheader", "value v" + i, values.label(f))),
-      this.sparkField ? cell("columnheader", "spark", values.label(this.sparkField)) : null);
+      cell("columnheader", "age", "Last point"), this.placed.map((i) => this.columnHead(i)),
+      this.sparkField && !this.shownFields.includes(this.sparkField) ? cell("columnheader", "spark", values.label(this.sparkField)) : null);
+    head.id = "fleet-head";
     this.grid = el("div", {
-      class: "grid", role: "grid", tabindex: "0", "aria-label": "Entities", "aria-multiselectable": "true",
+      class: "grid", role: "grid", tabindex: "0", "aria-label": "Entities", "aria-multiselectable": "true", "aria-owns": "fleet-head",
       onkeydown: (event) => { if (this.key(event)) { event.preventDefault(); event.stopPropagation(); } },
     });
     this.body.replaceChildren(el("div", { class: "table columns-" + this.shownFields.length }, head, this.grid));
@@ -180,11 +181,22 @@ class Fleet {
     });
   }
 
+  /** placed are the numbers of the shown fields as they stand in a row: the field of the line is the last one, next to it. */
+  get placed() {
+    const all = this.shownFields.map((_, i) => i), spark = this.shownFields.indexOf(this.sparkField);
+    return spark < 0 ? all : [...all.filter((i) => i !== spark), spark];
+  }
+
+  columnHead(i) {
+    const field = this.shownFields[i];
+    return cell("columnheader", `value v${i}` + (field === this.sparkField ? " with-spark" : ""), values.label(field));
+  }
+
   makeRow() {
     const node = el("div", { class: "row", role: "row" },
       cell("gridcell", "pick", el("span", { class: "box", "aria-hidden": "true" })), cell("gridcell", "name", el("a", { tabindex: "-1" })),
       cell("gridcell", "age", el("span", { class: "dot", "aria-hidden": "true" }), el("span")),
-      this.shownFields.map((_, i) => cell("gridcell", "value v" + i)), this.sparkField ? cell("gridcell", "spark", el("canvas", { "aria-hidden": "true" })) : null);
+      this.placed.map((i) => cell("gridcell", "value v" + i)), this.sparkField ? cell("gridcell", "spark", el("canvas", { "aria-hidden": "true" })) : null);
     node.addEventListener("click", (event) => {
       const row = this.order[node.index];
       if (event.target.closest(".pick")) { this.at = node.index; this.pick(row); return; }
@@ -209,15 +221,19 @@ class Fleet {
       link.of = row.id;
       link.replaceChildren(...row.parts.flatMap((part, i) => [i ? el("i", null, "/") : null, values.visible(part)]).filter(Boolean));
       link.href = this.frame.address("entity", { dataset: this.dataset.name, entity: row.id });
-      name.title = row.parts.join("/");
+      name.title = row.parts.map(values.visible).join("/");
     }
     set(age.lastChild, span(this.frame.now() - row.t) + (silent ? " silent" : ""));
     age.title = both(row.t);
-    this.shownFields.forEach((_, i) => {
-      set(rest[i], row.bad ? "unreadable" : values.text(row.v[i]));
-      rest[i].title = rest[i].textContent;
+    this.placed.forEach((i, at) => {
+      set(rest[at], row.bad ? "unreadable" : values.text(row.v[i]));
+      rest[at].title = rest[at].textContent;
     });
-    if (this.sparkField) this.sparks.draw(rest[rest.length - 1].firstChild, row.id, silent);
+    if (this.sparkField) {
+      const spark = rest[rest.length - 1], scale = this.sparks.scale(row.id);
+      this.sparks.draw(spark.firstChild, row.id, silent);
+      spark.title = scale && `${values.label(this.sparkField)}: ${scale}`;
+    }
   }
 
   isSilent(row) { return this.frame.now() - row.t > this.silentAfter; }

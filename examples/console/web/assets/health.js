@@ -8,6 +8,10 @@ export const title = "Health";
 
 const elsewhere = (what, where) => el("p", { class: "elsewhere" }, `${what} in this process. ${where}`);
 
+/** untold says why there are no figures by tenant: none are measured, or not yet for long enough. */
+const untold = (measured) => (measured ? el("p", { class: "note" }, "The first figures by tenant come within some seconds of the first reads and writes.")
+  : el("p", { class: "elsewhere" }, "This process does not measure what tenants do. The figures are in the process that writes, if it has metrics by tenant."));
+
 const limitNames = {
   points_per_second: ["points a second", number], points_burst: ["points at once", number],
   bytes_per_second: ["bytes a second", bytes], bytes_burst: ["bytes at once", bytes],
@@ -30,7 +34,7 @@ function ownPanels(name, got) {
     panel("Traffic of " + name, over, t
       ? facts([["points a second", number(t.points), bytes(t.bytes) + " a second"], ["reads a second", number(t.reads), number(t.rows) + " rows a second"],
         ["refused a second", number(t.refused), "calls over a limit"]])
-      : elsewhere("There are no figures by tenant yet", "They come after a few seconds if this process writes, with metrics by tenant. Else they are in the process that writes.")),
+      : untold(got.measured)),
     panel("Limits of " + name, "As this process applies them.", got.limits ? limits(got.limits)
       : elsewhere("No limits are known", "The processes that write may apply some.")),
     panel("Retention of " + name, "How long points and rollups are kept.", got.kept.length
@@ -91,7 +95,7 @@ function noisyPanel(got) {
   const note = f?.seconds ? `The busiest first, per second over the last ${duration(f.seconds)}, in this process.` : null;
   return panel("Tenants", note, all.length === 0 ? el("p", { class: "note" }, "The table has no tenants yet.")
     : traffic.length === 0 || !f.seconds
-      ? [elsewhere("There are no figures by tenant yet", "Figures come after a few seconds if this process has metrics by tenant."), el("p", null, all.map((t) => t.tenant).join(", "))]
+      ? [untold(f), el("p", null, all.map((t) => t.tenant).join(", "))]
       : table("Tenants by their load", [["tenant"], ["of the load"], ["points", "number"], ["bytes", "number"], ["reads", "number"], ["rows read", "number"], ["refused", "number"]],
         all.map((t) => {
           const x = of.get(t.tenant) || nothing;

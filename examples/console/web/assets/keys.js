@@ -2,7 +2,8 @@
 import { el, failed, loading } from "./dom.js";
 import { again, bytes, duration, number, panel } from "./figures.js";
 import { get } from "./api.js";
-import { stamp } from "./time.js";
+import { theme } from "./theme.js";
+import { stamp, utc } from "./time.js";
 
 export const title = "Keys";
 
@@ -17,15 +18,17 @@ function finding(f) {
 
 function findings(of, got) {
   const time = got.recorded ? ` Recorded over the last ${duration((got.to - got.from) / 1000)}, by this process.` : "";
-  const sums = got.totals ? ` ${number(got.totals.writes)} rows written, ${number(got.totals.reads)} read, ${number(got.totals.failures)} failed, ${bytes(got.totals.bytes)}.` : "";
+  const sums = got.recorded && got.totals ? ` ${number(got.totals.writes)} rows written, ${number(got.totals.reads)} read, ${number(got.totals.failures)} failed, ${bytes(got.totals.bytes)}.` : "";
   return panel("Load of " + of, `What the table could not spread over its servers.${time}${sums}`, !got.recorded ? nowhere()
     : got.findings.length === 0 ? el("p", { class: "good" }, "Nothing was found. Findings begin at 500 rows a second.")
       : el("ul", { class: "plain" }, got.findings.map(finding)));
 }
 
-function picture() {
-  const frame = el("iframe", { class: "picture", src: "/api/table/heatmap", title: "Heatmap: time by row key", loading: "lazy" });
-  const draw = el("button", { type: "button", onclick() { frame.src = "/api/table/heatmap"; } }, "Draw again");
+function picture(signal) {
+  const address = () => `/api/table/heatmap?at=${Date.now()}#frame,${utc() ? "utc" : "local"},${theme()}`;
+  const frame = el("iframe", { class: "picture", src: address(), title: "Heatmap: time by row key", loading: "lazy" });
+  const draw = el("button", { type: "button", onclick() { frame.src = address(); } }, "Draw again");
+  window.addEventListener("themechange", () => { frame.src = frame.src.replace(/\w+$/, theme()); }, { signal });
   return panel("Picture", "Time to the right, row keys from top to bottom, colour by rate. It has the keys of all tenants.", el("p", null, draw), frame);
 }
 
@@ -43,11 +46,14 @@ export function open(frame, root) {
   const control = new AbortController();
   const { signal } = control;
   const name = frame.tenant;
-  const load = el("div", { class: "reports wide" });
+  const load = el("div", { class: "reports wide" }), drawing = el("div", { class: "reports wide" });
   root.append(el("div", { class: "toolbar" }, el("h1", null, "Keys"), el("span", { class: "count" }, "read again every 10 s")), load);
   if (frame.session.operator) {
-    again("the recording", load, () => get("/api/table/keys", null, signal), (got) => [findings("the table", got)], signal);
-    root.append(el("div", { class: "reports wide" }, picture()));
+    again("the recording", load, () => get("/api/table/keys", null, signal), (got) => {
+      if (got.recorded && !drawing.firstChild) drawing.append(picture(signal));
+      return [findings("the table", got)];
+    }, signal);
+    root.append(drawing);
   } else {
     again("the recording", load, () => frame.api("/keys", null, signal), (got) => [findings(name, got),
       got.recorded ? el("p", { class: "note" }, "The picture of the key space has the keys of all tenants, so only the operator's token shows it.") : null], signal);

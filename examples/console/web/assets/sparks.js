@@ -1,6 +1,6 @@
 // Small lines of the newest points of entities. Only those of rows in view are read, a few entities per request.
 import { later } from "./dom.js";
-import { numberOf } from "./values.js";
+import { number, numberOf } from "./values.js";
 import { colour } from "./theme.js";
 
 const points = 60, perRequest = 20, atOnce = 2, keep = 2000;
@@ -44,6 +44,12 @@ export class Sparks {
     line.t.push(t);
     line.v.push(numberOf(v));
     if (line.t.length > points) { line.t.shift(); line.v.shift(); }
+  }
+
+  /** scale says from where to where the line of an entity goes; "" before it is read. */
+  scale(id) {
+    const all = this.lines.get(id)?.v.filter((v) => v !== null) || [];
+    return all.length ? `from ${number(Math.min(...all))} to ${number(Math.max(...all))}` : "";
   }
 
   draw(canvas, id, silent) {

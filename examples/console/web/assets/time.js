@@ -41,6 +41,9 @@ export function span(ms) {
   return "0s";
 }
 
+/** lengthName returns the name of a length of time: hour, or time if it has none. */
+export const lengthName = (ms) => ({ 60000: "minute", 3600000: "hour", 86400000: "day", [7 * 86400000]: "week", [365 * 86400000]: "year" }[ms] || "time");
+
 /** parseSpan returns the milliseconds of a text such as 15m, or null. */
 export function parseSpan(text) {
   const parts = /^(\d{1,4})([smhdy])$/.exec(text || "");

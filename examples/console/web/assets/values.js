@@ -3,9 +3,9 @@
 /** text returns a value of the server as text. A number that JavaScript cannot hold comes as an object with its text. */
 export function text(value) {
   if (value === null || value === undefined) return "–";
-  if (typeof value === "object") return value.text;
+  if (typeof value === "object") return visible(value.text);
   if (typeof value === "number") return number(value);
-  return String(value);
+  return visible(String(value));
 }
 
 /** number returns a number with at most six digits, and all digits of a whole one. */
