@@ -105,7 +105,7 @@ export class ChartPage {
     this.stream = ["connecting"];
     this.bar = el("div", { class: "toolbar" });
     this.note = el("p", { class: "note source", role: "status" });
-    this.nodata = el("div", { role: "status" });
+    this.nodata = el("div", { class: "place", role: "status" });
     this.charts = el("div", { class: "charts" });
     this.below = el("div", { class: "below" });
     this.root.replaceChildren(el("div", { class: "heading" }, this.heading(), el("span", { class: "spacer" }), this.pill.node), this.bar, this.nodata, this.charts, this.note, this.below);

@@ -2,7 +2,7 @@
 import { el, failed, loading } from "./dom.js";
 import { again, bytes, duration, number, panel } from "./figures.js";
 import { get } from "./api.js";
-import { theme } from "./theme.js";
+import { shownTheme } from "./theme.js";
 import { stamp, utc } from "./time.js";
 
 export const title = "Keys";
@@ -25,10 +25,10 @@ function findings(of, got) {
 }
 
 function picture(signal) {
-  const address = () => `/api/table/heatmap?at=${Date.now()}#frame,${utc() ? "utc" : "local"},${theme()}`;
+  const address = () => `/api/table/heatmap?at=${Date.now()}#frame,${utc() ? "utc" : "local"},${shownTheme()}`;
   const frame = el("iframe", { class: "picture", src: address(), title: "Heatmap: time by row key", loading: "lazy" });
   const draw = el("button", { type: "button", onclick() { frame.src = address(); } }, "Draw again");
-  window.addEventListener("themechange", () => { frame.src = frame.src.replace(/\w+$/, theme()); }, { signal });
+  window.addEventListener("themechange", () => { frame.src = frame.src.replace(/\w+$/, shownTheme()); }, { signal });
   return panel("Picture", "Time to the right, row keys from top to bottom, colour by rate. It has the keys of all tenants.", el("p", null, draw), frame);
 }
 

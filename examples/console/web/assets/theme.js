@@ -6,6 +6,9 @@ export function theme() {
   return themes.includes(kept) ? kept : "auto";
 }
 
+/** shownTheme returns the theme that is shown: light or dark. */
+export const shownTheme = () => (theme() === "auto" ? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light") : theme());
+
 export function applyTheme() {
   const name = theme();
   if (name === "auto") delete document.documentElement.dataset.theme;
