@@ -28,7 +28,8 @@ func TestChartsReadRollups(t *testing.T) {
 			V      []*float64
 			Lo, Hi []*float64
 		}
-	}) {
+	},
+	) {
 		q := url.Values{
 			"entity": {latest.Rows[0].ID}, "columns": {fmt.Sprint(columns)}, "from": {now.Add(-time.Duration(hours) * time.Hour).Format(time.RFC3339)}, "to": {now.Format(time.RFC3339)},
 		}
