@@ -23,6 +23,7 @@ type app struct {
 	profile, conditionalProfile, bulkProfile, form string
 	descriptors                                    string
 	messages                                       []string
+	progress                                       bool
 }
 
 // run runs one command line.
@@ -56,7 +57,8 @@ func run(ctx context.Context, args []string, std streams) error {
 		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
 		HideHelpCommand:                 true,
 	}
-	root.Flags = append(root.Flags, a.messageFlags()...)
+	root.Flags = append(append(root.Flags, a.messageFlags()...),
+		&cli.BoolFlag{Name: "progress", Usage: "show progress on standard error, every 5 seconds, where it is no terminal", Destination: &a.progress})
 	root.Version, root.EnableShellCompletion = version(), true
 	strict(root)
 	return root.Run(ctx, append([]string{"tidectl"}, args...))

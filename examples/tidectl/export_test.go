@@ -109,3 +109,18 @@ func TestImportOfAnotherFile(t *testing.T) {
 		}
 	}
 }
+
+// TestProgress: progress is shown with its count and rate on standard error where it is asked for, and never among the results.
+func TestProgress(t *testing.T) {
+	dir, file := filled(t, 1500), filepath.Join(t.TempDir(), "acme.ndjson")
+	for _, command := range []string{"tenants export acme --file " + file, "tenants import acme --file " + file} {
+		out, remarks, err := tidectl(t, t.Context(), "", strings.Fields("--progress --dir "+dir+" "+command)...)
+		want(t, 0, err, command)
+		if !strings.Contains(remarks, "ing") || !strings.Contains(remarks, "/s") || strings.Contains(out, "\r") {
+			t.Errorf("%s prints %q and %q", command, out, remarks)
+		}
+	}
+	if _, remarks, _ := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "import", "acme", "--file", file); remarks != "" {
+		t.Errorf("without --progress an import prints %q", remarks)
+	}
+}

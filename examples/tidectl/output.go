@@ -89,19 +89,24 @@ func terminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// bar shows progress, on a terminal only.
+// bar shows progress on a terminal, or with --progress.
 type bar struct{ shown *progressbar.ProgressBar }
 
 // bar begins to show progress. A total of -1 is unknown.
 func (a *app) bar(what string, total int64) bar {
+	every := 100 * time.Millisecond
 	if !terminal(a.std.err) {
-		return bar{}
+		if !a.progress {
+			return bar{}
+		}
+		every = 5 * time.Second // for a log
 	}
 	return bar{progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(a.std.err),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(every),
 		progressbar.OptionSetWidth(40),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetSpinnerChangeInterval(0), // otherwise it is redrawn in the background, over the result
