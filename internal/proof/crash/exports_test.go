@@ -61,11 +61,12 @@ func continueExport(ctx context.Context, w *world, name string, acknowledged boo
 	}
 	defer file.Close()
 	at, complete, err := transfer.Recover(ctx, file, nil)
+	_, lost := errors.AsType[*transfer.LineError](err)
 	switch {
 	case acknowledged && (err != nil || !complete):
 		return fmt.Errorf("it is complete: %v, %w", complete, err)
-	case errors.Is(err, transfer.ErrDamaged):
-		return nil // a loss of power took what is in its middle
+	case lost:
+		return nil // a loss of power took what is in its middle, or its beginning
 	case err != nil:
 		return err
 	case !complete:
