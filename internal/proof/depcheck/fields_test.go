@@ -29,6 +29,7 @@ var ownNumbers = map[string]string{
 	"tsdb/adopt/value.go":                   "the cells of a table with another layout, as its description says",
 	"tsdb/lab/parse.go":                     "a description of a workload",
 	"tsdb/lab/units.go":                     "a description of a workload",
+	"examples/internal/display/value.go":    "Go values of typed points, for JSON",
 	"examples/internal/aggregate/tables.go": "results of package window, as text",
 	"examples/internal/fieldtable/same.go":  "what programs print, in a test",
 	"examples/internal/inbound/payload.go":  "JSON from devices, before it is a record; its numbers go through codec.ParseNumber",
