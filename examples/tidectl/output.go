@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -59,13 +60,13 @@ func (w cleaned) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sensible returns a number with six digits, or with all before its point if they are more.
+// sensible returns a number with six digits, or with all before its point if they are up to 15.
 func sensible(text string) string {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || len(text) <= 7 || !strings.ContainsAny(text, ".e") { // integers are exact
 		return text
 	}
-	if x >= 1e5 || x <= -1e5 {
+	if math.Abs(x) >= 1e5 && math.Abs(x) < 1e15 {
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)

@@ -37,6 +37,7 @@ var ownNumbers = map[string]string{
 	"examples/console/web/csv.go":           "whether a spreadsheet would take a text for a formula",
 	"examples/latestapi/server.go":          "a quality of Accept",
 	"examples/promapi/params.go":            "parameters of a query",
+	"examples/tidectl/output.go":            "numbers of tables, with fewer digits",
 	"examples/tidectl/advise.go":            "a rate in a file of keys",
 }
 
