@@ -68,7 +68,7 @@ func TestTimelines(t *testing.T) {
 			want string
 		}{
 			"a tenant": {func(i int, at time.Time) string { return fmt.Sprintf("acme#%d#device-%04d", at.UnixMilli(), i) }, "acme# one place that moves"},
-			"salts":    {func(i int, at time.Time) string { return fmt.Sprintf("%02d#%d#device-%04d", i%4, at.UnixMilli(), i) }, "00# 4 places that move"},
+			"salts":    {func(i int, at time.Time) string { return fmt.Sprintf("%02d#%d#device-%04d", i%4, at.UnixMilli(), i) }, "0 4 places that move"}, // any salt may be the first,
 			"a device": {func(i int, at time.Time) string { return fmt.Sprintf("device-%04d#%d#temp", i, at.UnixMilli()) }, ""},
 		} {
 			r := newTestRecorder(t, Options{})
@@ -85,7 +85,7 @@ func TestTimelines(t *testing.T) {
 			var got []string
 			for _, f := range r.Recording().Findings() {
 				got = append(got, string(f.Rule))
-				if key, places, _ := strings.Cut(test.want, " "); f.Rule == Sequential && (f.Key != key || !strings.Contains(f.Reason, places) || f.Rate < 3900 || f.Rate > 4100) {
+				if key, places, _ := strings.Cut(test.want, " "); f.Rule == Sequential && (!strings.HasPrefix(f.Key, key) || !strings.Contains(f.Reason, places) || f.Rate < 3900 || f.Rate > 4100) {
 					t.Errorf("%s: %+v, want %s", name, f, test.want)
 				}
 			}
