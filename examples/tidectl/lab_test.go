@@ -61,7 +61,7 @@ func TestLab(t *testing.T) {
 	ok("Ranking", "lab", "simulate", "--html", file("r.html"), "--heatmaps", file("maps"), file("small.yaml"))
 	ok("", "heatmap", "show", "--png", file("simulated.png"), file("maps/4-simulated.heat"))
 	ok("Ranking", "lab", "compare", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--html", file("r.html"), file("free.yaml"))
-	if page, err := os.ReadFile(file("r.html")); err != nil || !strings.Contains(string(page), "heatmap of the run") {
+	if page, err := os.ReadFile(file("r.html")); err != nil || !strings.Contains(string(page), "Heatmap of the run") {
 		t.Errorf("the page has %d bytes, %v", len(page), err)
 	}
 	refused(exitUsage, "--cloud needs", "lab", "run", "--cloud", file("small.yaml"))
