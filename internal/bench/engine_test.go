@@ -114,7 +114,7 @@ func BenchmarkLatestHistory(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			repo, tbl := setup(b, engine.Options{Dir: b.TempDir(), NoSync: true})
-			newest := history(b, tbl, n)
+			newest := history(b, tbl, sized(n))
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {
@@ -129,7 +129,7 @@ func BenchmarkLatestHistory(b *testing.B) {
 // BenchmarkLatest100k measures the same read with the official client, on the official fake and on the engine.
 func BenchmarkLatest100k(b *testing.B) {
 	run := func(b *testing.B, tbl *bigtable.Table) {
-		newest := history(b, tbl, 100_000)
+		newest := history(b, tbl, sized(100_000))
 		b.ReportAllocs()
 		b.ResetTimer()
 		for b.Loop() {

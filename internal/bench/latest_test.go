@@ -120,7 +120,7 @@ func BenchmarkLatestUnder(b *testing.B) {
 	}{{"short", 10}, {"long", 100_000}} {
 		b.Run(bm.name, func(b *testing.B) {
 			repo, _ := setup(b, engine.Options{})
-			devices := fillFleet(b, repo, "berlin", 25, bm.points)
+			devices := fillFleet(b, repo, "berlin", 25, sized(bm.points))
 			b.ReportAllocs()
 			for b.Loop() {
 				n := 0

@@ -15,3 +15,11 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// sized returns how many points a benchmark stores before it begins: at most 5,000 with -short, which only shows that it works.
+func sized(points int) int {
+	if testing.Short() {
+		return min(points, 5000)
+	}
+	return points
+}

@@ -63,7 +63,7 @@ func slowReaders(b *testing.B, readers int) {
 			b.Fatal(err)
 		}
 	}
-	write(0, history, func(i int) (tsdb.Entity, int) { return old, i })
+	write(0, sized(history), func(i int) (tsdb.Entity, int) { return old, i })
 	many := func(i int) (tsdb.Entity, int) {
 		return tsdb.NewEntity("berlin", fmt.Sprintf("device-%04d", i%devices)), i / devices
 	}
