@@ -242,7 +242,7 @@ func TestKindsOfRollups(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	if status, got := s.get("query", "query", `{__name__=~"meters.+"}`, "time", "9000000000000"); status != http.StatusOK {
+	if status, got := s.get("query", "query", `{__name__=~"meters.+"}`, "time", "9000000000"); status != http.StatusOK {
 		t.Errorf("in the far future: %d %s", status, got)
 	}
 	repeated := rollup.MustDefine("again", window.Every(time.Hour), []rollup.Measure[float64]{{Name: "kwh", Of: number, Max: 1e6}}, rollup.Options{})

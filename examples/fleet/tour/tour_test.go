@@ -214,7 +214,8 @@ func TestTour(t *testing.T) {
 	}
 	ended, links, open := time.Now(), r.links, client
 
-	r = start(t, args...)
+	// At the same address, because a browser keeps the cookies of two ports apart by their names.
+	r = start(t, append(args, "-addr", strings.TrimPrefix(base, "http://"))...)
 	for who, link := range r.links {
 		if _, want, _ := strings.Cut(links[who], "#"); !strings.HasSuffix(link, "#"+want) {
 			t.Errorf("the second start has the link %s for %s, want the token of %s", link, who, links[who])
