@@ -26,6 +26,9 @@ func (q *queue) hasRoom(tenant string, bytes int) bool {
 	return q.bytes == 0 || free >= 0 && (l == nil || l.held+bytes <= maxShare*free)
 }
 
+// yieldEvery is how many writes are enqueued before the next caller of a tenant that floods lets other goroutines run, as in package buffer.
+const yieldEvery = 16
+
 // floods reports whether a tenant has so many writes in the queue that its callers let other goroutines run first.
 func (q *queue) floods(tenant string) bool { return q.tenants[tenant].held > 4*turn }
 
