@@ -109,15 +109,18 @@ func New(sender Sender, opts Options) *Buffer {
 // Enqueue adds an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's; the item is then not added.
 func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
 	held, err := q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
-	if held > floodsFrom*q.opts.BatchEntries && held%yieldEvery == 0 {
+	if held > floodsFrom*q.opts.BatchEntries && held%YieldEvery == 0 {
 		runtime.Gosched()
 	}
 	return err
 }
 
-// floodsFrom is how many batches of a tenant make a flood. Its callers then let other goroutines run after about every yieldEvery-th item.
-// Otherwise they take the processors in turns of 10 ms, and whatever a quiet tenant's item needs waits for several of these.
-const floodsFrom, yieldEvery = 2, 16
+// floodsFrom is how many batches of a tenant make a flood.
+const floodsFrom = 2
+
+// YieldEvery is after how many items a caller of a tenant that floods yields the processor. Callers that do not yield run for 10 ms at a
+// time, and each step of a quiet tenant's item waits for several of them.
+const YieldEvery = 16
 
 // TryEnqueue is Enqueue without the wait: it returns ErrFull instead.
 func (q *Buffer) TryEnqueue(it *Item) error {

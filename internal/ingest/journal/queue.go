@@ -26,10 +26,7 @@ func (q *queue) hasRoom(tenant string, bytes int) bool {
 	return q.bytes == 0 || free >= 0 && (l == nil || l.held+bytes <= maxShare*free)
 }
 
-// yieldEvery is how many writes are enqueued before the next caller of a tenant that floods lets other goroutines run, as in package buffer.
-const yieldEvery = 16
-
-// floods reports whether a tenant has so many writes in the queue that its callers let other goroutines run first.
+// floods reports whether a tenant holds more than four turns of the queue. Its callers then yield the processor, as in package buffer.
 func (q *queue) floods(tenant string) bool { return q.tenants[tenant].held > 4*turn }
 
 // push adds a write.

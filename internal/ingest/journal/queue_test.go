@@ -58,6 +58,18 @@ func TestQuietTenantIsInTheNextGroup(t *testing.T) {
 	}
 }
 
+// TestOldest: a write that was pushed first is the oldest one, also while another tenant has the next turn. Flush waits for it.
+func TestOldest(t *testing.T) {
+	var q queue
+	var seq uint64
+	pushed(&q, "a", 100, 1<<10, &seq)
+	pushed(&q, "b", 1, 1<<10, &seq)
+	q.take(64 << 10)
+	if q.first().seq != 101 || q.oldest() != 65 {
+		t.Errorf("the next write is %d, the oldest %d; want 101 and 65", q.first().seq, q.oldest())
+	}
+}
+
 // TestQueueRoom: a tenant alone fills 7/8 of the room, and a write of another tenant finds room beside it.
 func TestQueueRoom(t *testing.T) {
 	var q queue
