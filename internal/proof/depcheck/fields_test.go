@@ -1,20 +1,14 @@
 package depcheck
 
 import (
-	"encoding/json"
-	"errors"
 	"go/ast"
-	"go/importer"
-	"go/parser"
-	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/proof/typed"
 )
 
 // readers are the packages that read the fields of payloads. All other packages ask them.
@@ -54,12 +48,16 @@ func TestOneReaderOfFields(t *testing.T) {
 		unused[file] = true
 	}
 	for _, dir := range []string{".", "examples", "examples/promapi"} {
-		for _, p := range typed(t, filepath.Join(root, dir)) {
-			path := strings.TrimPrefix(p.path, module+"/")
+		var env []string
+		if dir == "examples/promapi" {
+			env = []string{"GOWORK=off"} // it is not in the workspace
+		}
+		for _, p := range typed.Load(t, filepath.Join(root, dir), "./...", env...) {
+			path := strings.TrimPrefix(p.Path, module+"/")
 			if slices.Contains(readers, path) {
 				continue
 			}
-			for _, use := range p.reads() {
+			for _, use := range (&reading{p}).reads() {
 				file, err := filepath.Rel(root, use.file)
 				if err != nil {
 					t.Fatal(err)
@@ -76,65 +74,8 @@ func TestOneReaderOfFields(t *testing.T) {
 	}
 }
 
-// typedPackage is a package with the types of its code.
-type typedPackage struct {
-	path  string
-	fset  *token.FileSet
-	files []*ast.File
-	info  types.Info
-}
-
-// typed type-checks the packages of a module, without their tests. Imports come from what the go command has compiled.
-func typed(t *testing.T, dir string) (out []typedPackage) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles,DepOnly", "./...")
-	cmd.Dir = dir
-	if strings.HasSuffix(dir, "promapi") {
-		cmd.Env = append(os.Environ(), "GOWORK=off") // a module of its own, which is not in the workspace
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list -export in %s: %v\n%s", dir, err, stderr.String())
-	}
-	type listed struct {
-		ImportPath, Export, Dir string
-		GoFiles                 []string
-		DepOnly                 bool
-	}
-	var packages []listed
-	exports := map[string]string{}
-	for d := json.NewDecoder(strings.NewReader(string(text))); ; {
-		var p listed
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[p.ImportPath] = p.Export
-		if !p.DepOnly {
-			packages = append(packages, p)
-		}
-	}
-	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	for _, l := range packages {
-		p := typedPackage{path: l.ImportPath, fset: fset, info: types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}}
-		for _, name := range l.GoFiles {
-			f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.files = append(p.files, f)
-		}
-		if _, err := (&types.Config{Importer: imports}).Check(l.ImportPath, fset, p.files, &p.info); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, p)
-	}
-	return out
-}
+// reading finds what reads fields in a package.
+type reading struct{ typed.Package }
 
 // conversion is a place where code turns a value of unknown type, or text, into a Go value.
 type conversion struct {
@@ -143,23 +84,23 @@ type conversion struct {
 }
 
 // reads returns where a package converts values as a reader of fields does.
-func (p *typedPackage) reads() (found []conversion) {
+func (p *reading) reads() (found []conversion) {
 	add := func(n ast.Node, what string) {
-		at := p.fset.Position(n.Pos())
+		at := p.Set.Position(n.Pos())
 		found = append(found, conversion{at.Filename, what, at.Line})
 	}
-	for _, file := range p.files {
-		if strings.HasSuffix(p.fset.Position(file.Pos()).Filename, ".pb.go") {
+	for _, file := range p.Files {
+		if strings.HasSuffix(p.Set.Position(file.Pos()).Filename, ".pb.go") {
 			continue
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
-				if what := converter(p.info.Uses[n]); what != "" {
+				if what := converter(p.Info.Uses[n]); what != "" {
 					add(n, what)
 				}
 			case *ast.TypeAssertExpr:
-				if n.Type != nil && p.untyped(n.X) && number(p.info.TypeOf(n.Type)) {
+				if n.Type != nil && p.untyped(n.X) && number(p.Info.TypeOf(n.Type)) {
 					add(n, "an assertion of any to a number")
 				}
 			case *ast.TypeSwitchStmt:
@@ -172,7 +113,7 @@ func (p *typedPackage) reads() (found []conversion) {
 }
 
 // cases reports the cases of a type switch on an any that are numbers.
-func (p *typedPackage) cases(s *ast.TypeSwitchStmt, add func(ast.Node, string)) {
+func (p *reading) cases(s *ast.TypeSwitchStmt, add func(ast.Node, string)) {
 	var asserted ast.Expr
 	ast.Inspect(s.Assign, func(n ast.Node) bool {
 		if a, ok := n.(*ast.TypeAssertExpr); ok {
@@ -185,16 +126,16 @@ func (p *typedPackage) cases(s *ast.TypeSwitchStmt, add func(ast.Node, string)) 
 	}
 	for _, clause := range s.Body.List {
 		for _, c := range clause.(*ast.CaseClause).List {
-			if number(p.info.TypeOf(c)) {
+			if number(p.Info.TypeOf(c)) {
 				add(c, "a case of any that is a number")
 			}
 		}
 	}
 }
 
-func (p *typedPackage) untyped(e ast.Expr) bool {
-	i, ok := p.info.TypeOf(e).Underlying().(*types.Interface)
-	return ok && i.Empty() && !isParam(p.info.TypeOf(e))
+func (p *reading) untyped(e ast.Expr) bool {
+	i, ok := p.Info.TypeOf(e).Underlying().(*types.Interface)
+	return ok && i.Empty() && !isParam(p.Info.TypeOf(e))
 }
 
 func isParam(t types.Type) bool { _, ok := t.(*types.TypeParam); return ok }

@@ -1,14 +1,12 @@
 package mutation
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -23,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/proof/typed"
 )
 
 var (
@@ -31,8 +31,6 @@ var (
 	share  = flag.Float64("mutate.share", 1, "the share of the changes to try, which is chosen by their names")
 	accept = flag.Bool("mutate.update", false, "write the survivors to testdata")
 )
-
-const module = "github.com/tidemark-go/tidemark"
 
 var packages = []string{"internal/store/rowkey", "internal/ingest/buffer", "internal/bt", "internal/engine"}
 
@@ -100,50 +98,16 @@ func compare(t *testing.T, path string, survivors []string) {
 	}
 }
 
-// loaded is a package with the types of its code.
-type loaded struct {
-	dir, path string
-	set       *token.FileSet
-	files     []*ast.File
-	info      types.Info
-}
+// loaded is a package whose code is changed.
+type loaded struct{ typed.Package }
 
 func load(t *testing.T, path string) *loaded {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "..", "..", path))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export,GoFiles", module+"/"+path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exports, names := map[string]string{}, []string{}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l struct {
-			ImportPath, Export string
-			GoFiles            []string
-		}
-		if err := d.Decode(&l); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[l.ImportPath], names = l.Export, l.GoFiles // the package itself comes last
-	}
-	p := &loaded{dir: dir, path: path, set: token.NewFileSet(), info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}}}
-	for _, name := range names {
-		f, err := parser.ParseFile(p.set, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.files = append(p.files, f)
-	}
-	imports := importer.ForCompiler(p.set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	if _, err := (&types.Config{Importer: imports}).Check(module+"/"+path, p.set, p.files, &p.info); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return &loaded{typed.Load(t, root, "./"+path)[0]}
 }
 
 var position = regexp.MustCompile(`(?m)([^\s:]+\.go):(\d+):\d+: `)
@@ -157,8 +121,8 @@ func (p *loaded) build(t *testing.T) (bin string, mutants []mutant) {
 	for range 20 {
 		mutants = nil
 		overlay := map[string]string{}
-		for i, f := range p.files {
-			text, more, err := rewrite(p.set, &p.info, f, len(mutants), refused)
+		for i, f := range p.Files {
+			text, more, err := rewrite(p.Set, &p.Info, f, len(mutants), refused)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +130,7 @@ func (p *loaded) build(t *testing.T) (bin string, mutants []mutant) {
 			if err := os.WriteFile(to, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			overlay[p.set.Position(f.Pos()).Filename] = to
+			overlay[p.Set.Position(f.Pos()).Filename] = to
 			mutants = append(mutants, more...)
 		}
 		text, err := json.Marshal(map[string]any{"Replace": overlay})
@@ -176,13 +140,13 @@ func (p *loaded) build(t *testing.T) (bin string, mutants []mutant) {
 		if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-gcflags=-e", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.dir).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-gcflags=-e", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.Dir).CombinedOutput()
 		if err == nil {
 			return bin, mutants
 		}
 		before := len(refused)
 		for _, m := range position.FindAllStringSubmatch(string(out), -1) {
-			refused[filepath.Join(p.dir, filepath.Base(m[1]))+":"+m[2]] = true
+			refused[filepath.Join(p.Dir, filepath.Base(m[1]))+":"+m[2]] = true
 		}
 		if len(refused) == before {
 			t.Fatalf("the changed tests do not compile: %v\n%s", err, out)
@@ -264,7 +228,7 @@ func (p *loaded) survives(t *testing.T, bin string, tests []passed, m mutant) bo
 
 func (p *loaded) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, bin, args...)
-	cmd.Dir = p.dir
+	cmd.Dir = p.Dir
 	cmd.Env = append(os.Environ(), "CI=true")
 	return cmd
 }
