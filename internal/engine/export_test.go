@@ -32,6 +32,8 @@ func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest
 		return 0, err
 	}
 	defer r.Close()
+	r.mu.Lock() // as Next does: a flush pauses readers that nobody holds
+	defer r.mu.Unlock()
 	for more := true; more && err == nil; {
 		more, err = r.fill(new(bigtablepb.ReadRowsResponse))
 	}
