@@ -182,7 +182,7 @@ func TestQueries(t *testing.T) {
 		t.Errorf("windows prints %s, %s, %v", out, remarks, err)
 	}
 	out, remarks, err = tidectl(t, t.Context(), "", append(strings.Fields("--dir "+dir+rolled), "--rollups")...) // no worker has stored it
-	if err != nil || !strings.Contains(out, "\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,0,0,false,,,,changed 20") || !strings.Contains(remarks, "Read from rollup hour") {
+	if err != nil || !strings.Contains(out, "\n2026-06-01T12:00:00Z,2026-06-01T14:00:00Z,0,0,false,,,,false,changed 20") || !strings.Contains(remarks, "Read from rollup hour") {
 		t.Errorf("windows --rollups prints %s, %s, %v", out, remarks, err)
 	}
 	if out, remarks, err := tidectl(t, t.Context(), "", "--dir", dir, "range", "--limit", "2", "meters", "acme"); err != nil || strings.Count(out, "\n") != 2 || !strings.Contains(remarks, "--limit") {

@@ -85,7 +85,7 @@ func rolledLifts(t *testing.T, measures []rollup.Measure[lift]) string {
 // measures. It is shown as it is stored and marked, and so is the hour after it, whose step from the hour before is not known.
 func TestRollupsAreNotGuessed(t *testing.T) {
 	dir := rolledLifts(t, liftMeasures)
-	const header = "start,end,points,bad,partial,%s,filled,incomplete\n"
+	const header = "start,end,points,bad,partial,%s,filled,open,incomplete\n"
 	const changed, open = "changed 2026-06-01T13:11:00Z", "changed 2026-06-01T14:00:00Z"
 	for _, tt := range []struct{ measure, aggregates, header, want string }{
 		{"volts", "mean,max", "volts.mean,volts.max", "10,2,230.5,231,|11,2,232.5,233," + changed + "|12,2,234.5,235,|13,0,,," + open},
@@ -102,7 +102,7 @@ func TestRollupsAreNotGuessed(t *testing.T) {
 			if _, err := fmt.Sscan(f[0], &hour); err != nil {
 				t.Fatal(err)
 			}
-			text += fmt.Sprintf("2026-06-01T%d:00:00Z,2026-06-01T%d:00:00Z,%s,0,false,%s,%s,,%s\n", hour, hour+1, f[1], f[2], f[3], f[4])
+			text += fmt.Sprintf("2026-06-01T%d:00:00Z,2026-06-01T%d:00:00Z,%s,0,false,%s,%s,,false,%s\n", hour, hour+1, f[1], f[2], f[3], f[4])
 		}
 		if out != text {
 			t.Errorf("%s prints\n%s\nwant\n%s", command, out, text)
@@ -135,9 +135,29 @@ func TestRollupsOfFields(t *testing.T) {
 			_, rows, _ := strings.Cut(out, "\n")
 			return rows
 		}
-		points := strings.ReplaceAll(read(tt.field, ""), "\n", ",\n") // the column that says what is incomplete
+		points := strings.ReplaceAll(read(tt.field, ""), "\n", ",false,\n") // the columns that say what is open and what is incomplete
 		if rolled := read(tt.measure, "--rollups "); rolled != points || strings.Count(rolled, "\n") != 4 {
 			t.Errorf("the rollup has\n%s\nand the points have\n%s", rolled, points)
 		}
+	}
+}
+
+// TestOpenWindows: as text, CSV and JSON, the window that may still get points is marked.
+func TestOpenWindows(t *testing.T) {
+	dir := rolledLifts(t, liftMeasures)
+	hour := time.Now().UTC().Truncate(time.Hour)
+	_, _, err := tidectl(t, t.Context(), "", "--dir", dir, "put", "--json", `{"volts":1000}`, "lifts", "acme", "lift=a")
+	want(t, 0, err, "put")
+	times := []string{"--from", hour.Add(-2 * time.Hour).Format(time.RFC3339), "--to", hour.Add(2 * time.Hour).Format(time.RFC3339)}
+	run := func(form string) string {
+		t.Helper()
+		args := append([]string{"--dir", dir, "-o", form, "windows", "--rollups", "--every", "1h", "--measure", "volts", "--aggregate", "max", "--gaps", "null"}, times...)
+		out, _, err := tidectl(t, t.Context(), "", append(args, "lifts", "acme", "lift=a")...)
+		want(t, 0, err, form)
+		return out
+	}
+	open := strings.Count(run("json"), `"open":true`)
+	if text, csv := strings.Count(run("text"), " true "), strings.Count(run("csv"), ",true,"); open == 0 || text != open || csv != open {
+		t.Errorf("%d windows are open as JSON, %d as text, %d as CSV; want some, and the same:\n%s%s", open, text, csv, run("json"), run("text"))
 	}
 }

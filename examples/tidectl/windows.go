@@ -51,7 +51,7 @@ func (a *app) windows() *cli.Command {
 			header := q.columns.Header()
 			var found rollup.Windows
 			if c.Bool("rollups") {
-				header = append(header, "incomplete")
+				header = append(header, "open", "incomplete")
 				r, err := a.reader()
 				if err != nil {
 					return err
@@ -82,7 +82,7 @@ func (a *app) windows() *cli.Command {
 				b, remark := stored(b)
 				row := q.row(a, &b)
 				if c.Bool("rollups") {
-					row = append(row, remark)
+					row = append(row, strconv.FormatBool(b.Open), remark)
 				}
 				if remark != "" {
 					incomplete++
