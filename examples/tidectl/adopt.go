@@ -198,6 +198,8 @@ func (a *app) copyForeign(ctx context.Context, c *cli.Command, source *adopt.Sou
 		state, err = source.Copy(ctx, store, adopt.CopyOptions{
 			State: state, Rate: c.Int("rate"), Concurrency: c.Int("concurrency"), Overlap: c.Duration("overlap"),
 			Save: func(s adopt.State) error {
+				shown.describe(fmt.Sprintf("Copying, pass %d", s.Pass))
+				shown.of(pointsOfCopy(s))
 				shown.set(s.Points)
 				return saveState(name, s)
 			},
@@ -224,6 +226,21 @@ func (a *app) copyForeign(ctx context.Context, c *cli.Command, source *adopt.Sou
 		return fmt.Errorf("%w\ntidectl adopt check counts all of them; skip in the mapping file leaves them out, from a new state on", err)
 	}
 	return err
+}
+
+// pointsOfCopy estimates how many points a pass writes, by how many of its ranges are done; -1 before the first is.
+// A range that was begun counts as half.
+func pointsOfCopy(s adopt.State) int64 {
+	done := float64(s.Done())
+	if done == 0 || s.Points == 0 {
+		return -1
+	}
+	for _, r := range s.Ranges {
+		if !r.Done && r.After != nil {
+			done += 0.5
+		}
+	}
+	return max(s.Points, int64(float64(s.Points)*float64(len(s.Ranges))/done))
 }
 
 func (a *app) printState(s adopt.State) error {

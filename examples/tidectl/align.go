@@ -52,7 +52,6 @@ func (a *app) align() *cli.Command {
 			if err != nil {
 				return err
 			}
-			read := int64(0)
 			for r, err := range rows {
 				if _, one := errors.AsType[*tsdb.PointError](err); one {
 					a.say("%v", err)
@@ -61,14 +60,19 @@ func (a *app) align() *cli.Command {
 				if err != nil {
 					return out.end(err)
 				}
-				read++
-				if err := out.add(r, aggregate.AlignedRow(&r)...); err != nil {
+				row := aggregate.AlignedRow(&r)
+				for i := range r.Values {
+					row[1+i] = a.digits(row[1+i])
+				}
+				if err := out.add(r, row...); err != nil {
 					return err
 				}
 			}
 			missing := error(nil)
 			for i := range measures {
-				missing = errors.Join(missing, measures[i].missing(c, read))
+				if measures[i].other.Load() != nil { // a point was read; its row may be missing for the lack of a value
+					missing = errors.Join(missing, measures[i].missing(c, 1))
+				}
 			}
 			return errors.Join(out.end(nil), missing)
 		}),
@@ -186,7 +190,9 @@ func (a *app) uptime() *cli.Command {
 				if err != nil {
 					return out.end(err)
 				}
-				if err := out.add(u, aggregate.UptimeRow(u)...); err != nil {
+				row := aggregate.UptimeRow(u)
+				row[3], row[4] = a.digits(row[3]), a.digits(row[4]) // seconds
+				if err := out.add(u, row...); err != nil {
 					return err
 				}
 			}

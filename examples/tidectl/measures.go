@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v3"
 
@@ -18,11 +20,28 @@ func measureUsage(more string) string {
 	return "the `field` of the payloads, as temp_c or motor.temp_c" + more + "; without a name where the payload is a number"
 }
 
-// measure is the numbers or states of one field of the payloads. It counts them: a field that is misspelt has none.
+// measure is the numbers or states of one field of the payloads.
 type measure struct {
 	window.Measure[inspect.Payload]
-	numbers *int
-	names   []string // of the aggregates that the flag names
+	*found
+	names []string // of the aggregates that the flag names
+}
+
+// found is what was read of a measure: a field that is misspelt has no values. It is safe for concurrent use, because
+// groups read several entities at the same time.
+type found struct {
+	read   reader
+	values atomic.Int64
+	other  atomic.Pointer[inspect.Payload] // the first payload without a value
+}
+
+func (f *found) note(p inspect.Payload, v codec.Value) {
+	if _, ok := v.Text(); ok {
+		f.values.Add(1)
+	} else if f.other.Load() == nil {
+		p.Data = bytes.Clone(p.Data)
+		f.other.CompareAndSwap(nil, &p)
+	}
 }
 
 // measureOf returns the measure that a flag names: FIELD, or FIELD:KIND. Windows also take aggregates behind it, as measureWith does.
@@ -38,7 +57,7 @@ func (a *app) measureOf(text string) (measure, error) {
 // FIELD:counter:increase. Aggregates without a kind are of the first kind that has them.
 func (a *app) measureWith(text string) (measure, error) {
 	field, more, given := strings.Cut(text, ":")
-	m := measure{numbers: new(int)}
+	m := measure{found: new(found)}
 	if given {
 		kind, names, both := strings.Cut(more, ":")
 		known := m.Kind.UnmarshalText([]byte(kind)) == nil
@@ -69,11 +88,11 @@ func (a *app) measureWith(text string) (measure, error) {
 	if m.Name = field; field == "" {
 		m.Name = "value"
 	}
-	r, err := a.reader()
-	if err != nil {
+	var err error
+	if m.read, err = a.reader(); err != nil {
 		return m, err
 	}
-	place, err := dynamic.NewField(field, r.options)
+	place, err := dynamic.NewField(field, m.read.options)
 	if err != nil {
 		return m, err
 	}
@@ -83,9 +102,7 @@ func (a *app) measureWith(text string) (measure, error) {
 	}
 	m.Value = func(p inspect.Payload) codec.Value {
 		v, _ := read(p.Tag, p.Data) // the query reports payloads that do not decode
-		if _, ok := v.Text(); ok {
-			*m.numbers++
-		}
+		m.note(p, v)
 		return v
 	}
 	return m, nil
@@ -128,12 +145,61 @@ func (a *app) numbersOf(text string) (measure, error) {
 
 // missing returns an error where points were read and none of them has a value.
 func (m *measure) missing(c *cli.Command, points int64) error {
-	if points == 0 || *m.numbers > 0 {
+	if points == 0 || m.values.Load() > 0 {
 		return nil
 	}
+	return fmt.Errorf("%s; %q prints points", m.none(), "get "+strings.Join(c.Args().Slice()[:2], " "))
+}
+
+// sayMissing names the measures of a table that none of its points has.
+func (a *app) sayMissing(measures []measure, points int64) {
+	for i := range measures {
+		if points > 0 && measures[i].values.Load() == 0 {
+			a.say("%s%s", strings.ToUpper(measures[i].none()[:1]), measures[i].none()[1:])
+		}
+	}
+}
+
+// none says that no point has the measure, and what may be meant.
+func (m *measure) none() string {
 	what := "a number"
 	if m.Kind == window.State {
 		what = "a text, a number or a boolean"
 	}
-	return fmt.Errorf("none of the points has %s in the field %q; %q prints points", what, m.Name, "get "+strings.Join(c.Args().Slice()[:2], " "))
+	return fmt.Sprintf("none of the points has %s in the field %q%s", what, m.Name, m.meant())
+}
+
+// shownFields is how many fields of a payload are named.
+const shownFields = 10
+
+// meant returns what may be meant by a field without values, by the fields of a payload.
+func (m *measure) meant() string {
+	p := m.other.Load()
+	if p == nil {
+		return ""
+	}
+	fields, plain, err := m.found.read.fields(inspect.Point{Tag: p.Tag, Payload: p.Data})
+	if err != nil || plain != nil {
+		return ""
+	}
+	var names []string
+	for name, v := range fields.All() {
+		_, readable := v.Text()
+		switch {
+		case name == "":
+			return "; the payload is one value: leave out the name"
+		case name == m.Name && readable:
+			return fmt.Sprintf("; --measure %s:state reads a text", m.Name)
+		case name != m.Name:
+			names = append(names, name)
+		}
+	}
+	if meant := didYouMean(m.Name, names); meant != "" || len(names) == 0 {
+		return meant
+	}
+	more := ""
+	if len(names) > shownFields {
+		names, more = names[:shownFields], " and more"
+	}
+	return "; a point has " + strings.Join(names, ", ") + more
 }

@@ -73,6 +73,14 @@ func sensible(text string) string {
 	return aggregate.Number(short)
 }
 
+// digits returns a number with sensible digits for people, and exactly for programs.
+func (a *app) digits(text string) string {
+	if a.form == "text" {
+		return sensible(text)
+	}
+	return text
+}
+
 // size returns a number of bytes in the unit that fits.
 func size(bytes int64) string {
 	if bytes < 1000 {
@@ -93,13 +101,15 @@ func terminal(v any) bool {
 // bar shows progress on a terminal, or with --progress.
 type bar struct{ shown *progressbar.ProgressBar }
 
+func (a *app) progressShown() bool { return a.progress || terminal(a.std.err) }
+
 // bar begins to show progress. A total of -1 is unknown.
 func (a *app) bar(what string, total int64) bar {
+	if !a.progressShown() {
+		return bar{}
+	}
 	every := 100 * time.Millisecond
 	if !terminal(a.std.err) {
-		if !a.progress {
-			return bar{}
-		}
 		every = 5 * time.Second // for a log
 	}
 	return bar{progressbar.NewOptions64(total,
@@ -117,6 +127,13 @@ func (a *app) bar(what string, total int64) bar {
 func (b bar) set(n int64) {
 	if b.shown != nil {
 		_ = b.shown.Set64(n)
+	}
+}
+
+// of sets the total; one of -1 is unknown.
+func (b bar) of(total int64) {
+	if b.shown != nil && total != b.shown.GetMax64() {
+		b.shown.ChangeMax64(total)
 	}
 }
 

@@ -56,46 +56,88 @@ func (a *app) get() *cli.Command {
 // latest prints the newest point of an entity, or of some entities of a dataset.
 func (a *app) latest() *cli.Command {
 	return &cli.Command{
-		Name: "latest", Usage: "print the newest point of an entity, or without fields those of some entities",
-		ArgsUsage: "DATASET TENANT [FIELD=VALUE...]", HideHelpCommand: true,
-		Flags: []cli.Flag{&cli.IntFlag{Name: "entities", Usage: "without fields: of how `many` entities, picked at random where there are more", Value: 100}},
+		Name: "latest", Usage: "print the newest point of an entity, of those with these first key fields, or without fields of some entities",
+		ArgsUsage: prefixArgs, HideHelpCommand: true,
+		Flags: []cli.Flag{&cli.IntFlag{Name: "entities", Usage: "of how `many` entities at most; without fields they are picked at random where there are more", Value: 100}},
 		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
-			var entities []tsdb.Entity
-			if c.Args().Len() > 2 {
-				e, err := entityOf(c, v)
-				if err != nil {
-					return err
-				}
-				entities = append(entities, e)
-			} else {
-				_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: c.Int("entities")})
-				if err != nil {
-					return err
-				}
-				for _, s := range sample.Entities {
-					entities = append(entities, s.Entity)
-				}
-				slices.SortFunc(entities, tsdb.Entity.Compare)
+			p, whole, err := prefixOf(c, v)
+			switch most := c.Int("entities"); {
+			case err != nil:
+				return err
+			case most < 1:
+				return usageError{fmt.Errorf("--entities is %d; want 1 or more", most)}
+			case whole:
+				return a.latestOf(ctx, v, tsdb.NewEntity(p.Parts()...))
+			case c.Args().Len() > 2:
+				return a.latestUnder(ctx, v, p, most)
 			}
-			out, err := a.points(v)
+			_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: c.Int("entities")})
 			if err != nil {
 				return err
 			}
-			for _, e := range entities {
-				p, err := v.Latest(ctx, e)
-				if len(entities) > 1 && errors.Is(err, tsdb.ErrNotFound) {
-					continue // deleted or expired meanwhile
-				}
-				if err != nil {
-					return out.end(err)
-				}
-				if err := out.add(p); err != nil {
-					return err
-				}
+			var entities []tsdb.Entity
+			for _, s := range sample.Entities {
+				entities = append(entities, s.Entity)
 			}
-			return out.end(nil)
+			slices.SortFunc(entities, tsdb.Entity.Compare)
+			return a.latestOf(ctx, v, entities...)
 		}),
 	}
+}
+
+// latestOf prints the newest points of entities.
+func (a *app) latestOf(ctx context.Context, v *inspect.View, entities ...tsdb.Entity) error {
+	out, err := a.points(v)
+	if err != nil {
+		return err
+	}
+	for _, e := range entities {
+		p, err := v.Latest(ctx, e)
+		if len(entities) > 1 && errors.Is(err, tsdb.ErrNotFound) {
+			continue // deleted or expired meanwhile
+		}
+		if err != nil {
+			return out.end(err)
+		}
+		if err := out.add(p); err != nil {
+			return err
+		}
+	}
+	return out.end(nil)
+}
+
+// latestUnder prints the newest points of the first entities below a prefix.
+func (a *app) latestUnder(ctx context.Context, v *inspect.View, below tsdb.Prefix, most int) error {
+	out, err := a.points(v)
+	if err != nil {
+		return err
+	}
+	for p, err := range v.Repository().LatestUnder(ctx, below) {
+		point, err := pointOf(p, err)
+		if err != nil {
+			return out.end(err)
+		}
+		if out.printed == most {
+			a.say("There are more entities; --entities shows more")
+			break
+		}
+		if err := out.add(point); err != nil {
+			return err
+		}
+	}
+	if out.printed == 0 {
+		a.say("There is no entity with points below %s in dataset %s", below, v.Describe().Name)
+	}
+	return out.end(nil)
+}
+
+// pointOf returns a point of a repository as a view has it. One whose payload cannot be read has its error.
+func pointOf(p tsdb.Point[inspect.Payload], err error) (inspect.Point, error) {
+	out := inspect.Point{Entity: p.Entity, Time: p.Time, ID: p.ID, Tag: p.Value.Tag, Payload: p.Value.Data}
+	if bad, one := errors.AsType[*tsdb.PointError](err); one {
+		out.Err, err = bad.Err, nil
+	}
+	return out, err
 }
 
 // watch prints the points of an entity as they come.

@@ -70,23 +70,21 @@ func (a *app) rangeUnder() *cli.Command {
 				return err
 			}
 			for p, err := range points {
-				bad, one := errors.AsType[*tsdb.PointError](err)
-				if err != nil && !one {
+				point, err := pointOf(p, err)
+				if err != nil {
 					return out.end(err)
 				}
 				if limit > 0 && out.printed == limit {
 					a.say("There are more points; --limit shows more")
 					break
 				}
-				point := inspect.Point{Entity: p.Entity, Time: p.Time, ID: p.ID, Tag: p.Value.Tag, Payload: p.Value.Data}
-				if one {
-					point.Err = bad.Err
-				}
 				if err := out.add(point); err != nil {
 					return err
 				}
 			}
-			return out.end(nil)
+			err = out.end(nil)
+			a.sayMissing(measures, int64(out.printed))
+			return err
 		}),
 	}
 }
@@ -125,11 +123,7 @@ func (a *app) silent() *cli.Command {
 			case c.IsSet("for"):
 				since = time.Now().Add(-long)
 			}
-			p, err := prefixOf(c, v)
-			if err != nil {
-				return err
-			}
-			found, err := under.Silent(ctx, v.Repository(), p, since, limit+1)
+			found, err := a.silences(ctx, c, v, since, limit+1)
 			if err != nil {
 				return err
 			}
@@ -158,6 +152,32 @@ func (a *app) silent() *cli.Command {
 			return out.end(nil)
 		}),
 	}
+}
+
+// silences returns those of the entities that the arguments name which have sent nothing since a time.
+func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, since time.Time, most int) ([]under.Silence, error) {
+	p, whole, err := prefixOf(c, v)
+	if err != nil || !whole {
+		if err != nil {
+			return nil, err
+		}
+		return under.Silent(ctx, v.Repository(), p, since, most)
+	}
+	e, err := a.knownEntity(ctx, c, v)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := v.Latest(ctx, e)
+	switch {
+	case errors.Is(err, tsdb.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case newest.Time.Before(since):
+		return []under.Silence{{Entity: e, Last: newest.Time}}, nil
+	}
+	a.say("%s is not silent: it sent its newest point at %s", e, aggregate.Instant(newest.Time))
+	return nil, nil
 }
 
 // chart prints the samples of a line.
@@ -203,7 +223,7 @@ func (a *app) chart() *cli.Command {
 				if err != nil {
 					return out.end(err)
 				}
-				if err := out.add(s, aggregate.Instant(s.Time), aggregate.Number(s.Value), yes(s.Break)); err != nil {
+				if err := out.add(s, aggregate.Instant(s.Time), a.digits(aggregate.Number(s.Value)), yes(s.Break)); err != nil {
 					return err
 				}
 			}
@@ -220,15 +240,18 @@ func yes(b bool) string {
 }
 
 // prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.
-func prefixOf(c *cli.Command, v *inspect.View) (tsdb.Prefix, error) {
+// With all key fields it is one whole entity, which no query under a prefix takes.
+func prefixOf(c *cli.Command, v *inspect.View) (p tsdb.Prefix, whole bool, err error) {
 	parts, err := leadingOf(c, v)
 	if err != nil {
-		return tsdb.Prefix{}, err
+		return p, false, err
 	}
-	if key := v.Describe().Key; len(parts) == len(key) {
-		return tsdb.Prefix{}, usageError{fmt.Errorf("all key fields are given, which is one entity: leave out %s, or ask with get", key[len(key)-1])}
+	if len(parts) < len(v.Describe().Key) {
+		p, err = v.Repository().Schema().Prefix(parts...)
+		return p, false, err
 	}
-	return v.Repository().Schema().Prefix(parts...)
+	e, err := entityOf(c, v)
+	return tsdb.NewPrefix(e.Parts()...), true, err
 }
 
 // leadingOf returns the values of the first key fields that the arguments name.

@@ -46,8 +46,12 @@ func (a *app) tenantsErase() *cli.Command {
 					return err
 				}
 			}
-			bar, waiting := a.bar("Erasing", -1), false
+			bar, waiting, deleting := a.bar("Erasing", -1), false, false
 			opts.Progress = func(p tenants.Progress) {
+				if p.State == tenants.Deleting && !deleting { // the total is known from here on
+					bar.end()
+					bar, deleting = a.bar("Erasing", p.Counted), true
+				}
 				doing := "Erasing, " + string(p.State)
 				if p.Waiting > 0 {
 					if bar.shown == nil && (!waiting || p.Waiting%time.Minute < time.Second) {
@@ -57,7 +61,11 @@ func (a *app) tenantsErase() *cli.Command {
 					doing += fmt.Sprintf(", %v to wait", p.Waiting.Round(time.Second))
 				}
 				bar.describe(doing)
-				bar.set(p.Counted + p.Deleted)
+				if deleting {
+					bar.set(p.Deleted)
+				} else {
+					bar.set(p.Counted)
+				}
 			}
 			begin := time.Now()
 			var r tenants.Report

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -77,9 +78,12 @@ func (a *app) tenantsExport() *cli.Command {
 					return err
 				}
 			}
-			bar := a.bar("Exporting", -1)
+			bar := a.bar("Exporting", a.toExport(ctx, c, store, id, opts.Datasets))
 			opts.Progress = func(e transfer.Exported) { bar.set(e.Points) }
 			got, err := transfer.Export(ctx, store, id, w, opts)
+			if err == nil {
+				bar.set(got.Points)
+			}
 			bar.end()
 			err = errors.Join(err, finish(w, name, err))
 			written := name == "-" || !removeEmpty(name, err)
@@ -94,6 +98,9 @@ func (a *app) tenantsExport() *cli.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if table {
+				a.sayMissing(measures, got.Points)
 			}
 			if name == "-" {
 				a.say("Exported  %d points of %s", got.Points, id)
@@ -111,6 +118,24 @@ func (a *app) tenantsExport() *cli.Command {
 			})
 		}),
 	}
+}
+
+// toExport returns about how many points an export will have, for its progress; -1 if none is shown, or if the export has
+// an interval. It reads the keys of the tenant's rows. Expired points count too.
+func (a *app) toExport(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, datasets []string) (points int64) {
+	if !a.progressShown() || c.IsSet("from") || c.IsSet("to") {
+		return -1
+	}
+	r, err := a.count(ctx, store, id, false)
+	if err != nil {
+		return -1 // the export says why
+	}
+	for _, k := range r.Kinds {
+		if datasets == nil || slices.Contains(datasets, k.Dataset) {
+			points += k.Points
+		}
+	}
+	return points
 }
 
 // exported returns what writes the points of an export to a file in a format for other programs.

@@ -19,26 +19,31 @@ func (a *app) tenantsUsage() *cli.Command {
 		Name: "usage", Usage: "count what a tenant has stored; reads the keys of all its rows", ArgsUsage: "TENANT", HideHelpCommand: true,
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "exact", Usage: "read all values to count their bytes"}},
 		Action: a.withTenant(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
-			bar := a.bar("Counting", -1)
-			r, err := tenants.Usage(ctx, store, id, tenants.UsageOptions{Exact: c.Bool("exact"), Progress: func(r tenants.UsageReport) {
-				rows := int64(0)
-				for _, k := range r.Kinds {
-					rows += k.Rows
-				}
-				bar.set(rows)
-			}})
-			bar.end()
+			r, err := a.count(ctx, store, id, c.Bool("exact"))
 			if err != nil {
 				return err
 			}
 			return a.print(r, func(w *tabwriter.Writer) {
-				fmt.Fprintln(w, "DATASET\tKIND\tROWS\tPOINTS\tENTITIES\tBYTES\tOLDEST\tNEWEST")
+				fmt.Fprintln(w, "DATASET\tKIND\tROWS\tPOINTS\tENTITIES\tSIZE\tOLDEST\tNEWEST")
 				for _, k := range r.Kinds {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", k.Dataset, k.Kind, k.Rows, k.Points, k.Entities, k.Bytes, stamp(k.Oldest), stamp(k.Newest))
+					fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", k.Dataset, k.Kind, k.Rows, k.Points, k.Entities, size(k.Bytes), stamp(k.Oldest), stamp(k.Newest))
 				}
 			})
 		}),
 	}
+}
+
+// count counts what a tenant has stored, and shows the progress.
+func (a *app) count(ctx context.Context, store *tsdb.Store, id tenant.ID, exact bool) (tenants.UsageReport, error) {
+	bar := a.bar("Counting", -1)
+	defer bar.end()
+	return tenants.Usage(ctx, store, id, tenants.UsageOptions{Exact: exact, Progress: func(r tenants.UsageReport) {
+		rows := int64(0)
+		for _, k := range r.Kinds {
+			rows += k.Rows
+		}
+		bar.set(rows)
+	}})
 }
 
 func stamp(t time.Time) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,14 +118,17 @@ func (a *app) groups() *cli.Command {
 			if err != nil {
 				return err
 			}
-			p, err := prefixOf(c, v)
+			p, whole, err := prefixOf(c, v)
 			if err != nil {
 				return err
 			}
 			key := v.Describe().Key
 			given := len(p.Parts())
 			share := given
-			if by := c.String("by"); by != "" {
+			switch by := c.String("by"); {
+			case by != "" && whole:
+				return usageError{fmt.Errorf("--by is %q, and all key fields are given, which is one entity: leave out --by, or %s", by, key[len(key)-1])}
+			case by != "":
 				share = slices.Index(key, by) + 1
 				allowed := key[max(given-1, 0) : len(key)-1]
 				if len(allowed) == 0 {
@@ -139,7 +143,11 @@ func (a *app) groups() *cli.Command {
 			if err != nil {
 				return err
 			}
-			for g, err := range under.Windows(ctx, v.Repository(), q.windows, p, share-given, interval(c), tsdb.OldestFirst) {
+			all := under.Windows(ctx, v.Repository(), q.windows, p, share-given, interval(c), tsdb.OldestFirst)
+			if whole {
+				all = q.ofOne(ctx, c, v, p)
+			}
+			for g, err := range all {
 				if err != nil {
 					return out.end(err)
 				}
@@ -168,6 +176,27 @@ func (a *app) groups() *cli.Command {
 			}
 			return errors.Join(out.end(nil), q.missing(c))
 		}),
+	}
+}
+
+// ofOne returns the windows of one entity as a group.
+func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *inspect.View, p tsdb.Prefix) iter.Seq2[under.Group, error] {
+	return func(yield func(under.Group, error) bool) {
+		g := under.Group{Prefix: p, Entities: 1}
+		for b, err := range q.windows.Read(ctx, v.Repository(), tsdb.NewEntity(p.Parts()...), interval(c), tsdb.OldestFirst) {
+			if _, one := errors.AsType[*tsdb.PointError](err); one {
+				continue // it is counted in its window
+			}
+			if err != nil {
+				yield(g, err)
+				return
+			}
+			b.Entities = 1
+			g.Buckets = append(g.Buckets, b)
+		}
+		if len(g.Buckets) > 0 {
+			yield(g, nil)
+		}
 	}
 }
 
