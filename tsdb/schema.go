@@ -213,7 +213,6 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		MaxLate:   opts.MaxLate,
 		MaxFuture: opts.MaxFuture,
 		KeyCheck:  opts.CheckKeys,
-		Messages:  codec.Messages(c),
 	}}
 	readers := codec.Readers(c)
 	for _, r := range readers {

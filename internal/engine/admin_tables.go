@@ -106,7 +106,6 @@ func (e *Engine) newTable(req *adminpb.CreateTableRequest) (*table, *schema, err
 	t := &table{id: e.nextTable, name: name}
 	t.schema.Store(s)
 	t.views.Store(new(map[string]*view))
-	t.bundles.Store(new(map[string]*bundle))
 	return t, s, nil
 }
 

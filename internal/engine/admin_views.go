@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// childID matches the IDs of what belongs to a table: authorized views and schema bundles.
+// childID matches the IDs of authorized views.
 var childID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 
 // CreateAuthorizedView implements the service's method.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// loadTables reads all tables, views and schema bundles.
+// loadTables reads all tables and views.
 func (e *Engine) loadTables() error {
 	value, closer, err := e.db.Get(keyNextTable())
 	switch {
@@ -62,9 +62,6 @@ func (e *Engine) loadTables() error {
 			return err
 		}
 		t.views.Store(&views)
-		if err := e.loadBundles(t); err != nil {
-			return err
-		}
 	}
 	e.tables.Store(&tables)
 	return nil

@@ -29,9 +29,6 @@
 //     names anything outside is refused with PermissionDenied.
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell. The start_time
 //     may be up to 15 minutes before or after the engine's clock; beyond that the mutation is refused with FailedPrecondition.
-//   - A schema bundle is stored and served, but nothing uses it, because there is no SQL. It is at most 4 MiB. Bigtable does not
-//     document what it refuses as not backward compatible: the engine refuses, with FailedPrecondition, that a message or field
-//     disappears, or that a field gets another name, type or cardinality.
 //   - There is one cluster, so consistency tokens are consistent at once.
 //   - Tiered storage and change streams are settings that a table keeps and shows. All cells stay in one tier, and the calls
 //     that read a change stream return Unimplemented.
@@ -43,7 +40,8 @@
 //     InstanceAdminClient_CreateAppProfile, InstanceAdminClient_UpdateAppProfile: there is no instance admin API. One folder
 //     is one instance, whatever its name.
 //   - AdminLogicalView, AdminMaterializedView, DataMaterializedView: views that are queries belong to that API, too.
-//   - Execute: there is no SQL. CreateTableWithRowKeySchema, UpdateRowKeySchemaInTable: row key schemas serve SQL only.
+//   - Execute: there is no SQL. CreateTableWithRowKeySchema, UpdateRowKeySchemaInTable, AdminSchemaBundle: row key schemas and
+//     schema bundles serve SQL only.
 //   - AdminBackup, AdminCopyBackup, BackupIAM, AutomatedBackups: to back up a folder, copy it.
 //   - TableIam, AuthorizedViewIAM: there are no users and so no policies.
 //   - AdminEncryptionInfo, ExportBuiltInMetrics: they need a key ring and Cloud Monitoring.

@@ -16,11 +16,11 @@ import (
 //	0x00 'i'                       the number of the next table (4)
 //	0x00 't' | table's full name   a tableRecord
 //	0x00 'v' | table (4) | name    an authorized view
-//	0x00 'b' | table (4) | name    a schema bundle
+//	0x00 'b' | table (4) | name    a schema bundle of an earlier version, which only the deletion of the table removes
 //	0x00 'c'                       the latest time that was trusted, in microseconds since 1970 (8)
 //	0x00 'd'                       the number of the first period whose tokens are not forgotten (8); see tokens.go
 //
-// Records of tables, views and schema bundles begin with a byte for their own version. Integers are big-endian.
+// Records of tables and views begin with a byte for their own version. Integers are big-endian.
 const recordVersion = 1
 
 func keyVersion() []byte          { return []byte{spaceMeta, 'f'} }
@@ -37,8 +37,6 @@ func keyView(table uint32, name string) []byte { return append(keyViews(table), 
 func keyBundles(table uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'b'}, table)
 }
-
-func keyBundle(table uint32, name string) []byte { return append(keyBundles(table), name...) }
 
 // tableRecord is the stored form of a table. It maps family names to records; the families' numbers are in order of
 // creation. Tiers and ChangeStream are encoded protobuf messages. An engine from before them drops both when it changes

@@ -25,9 +25,8 @@ type table struct {
 
 	garbage garbage // under Engine.collecting
 
-	schema  atomic.Pointer[schema]
-	views   atomic.Pointer[map[string]*view]
-	bundles atomic.Pointer[map[string]*bundle]
+	schema atomic.Pointer[schema]
+	views  atomic.Pointer[map[string]*view]
 }
 
 // schema is a table's definition at one moment. It never changes.

@@ -17,9 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	grpccodes "google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -28,7 +26,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/sqlschema"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -145,9 +142,6 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	},
 	telemetry.AdoptVerify: func(ctx context.Context, w *world) error {
 		return second(foreign(w).Verify(ctx, w.store, adopt.VerifyOptions{}))
-	},
-	telemetry.SQLSchemaEnsure: func(ctx context.Context, w *world) error {
-		return sqlschema.Ensure(ctx, w.store, "payloads", tsdb.MustDefine("messages", tsdb.Key("id"), codec.Proto[*emptypb.Empty](), tsdb.SchemaOptions{}))
 	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
 		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // reads erasure marks in the background
@@ -391,7 +385,7 @@ func TestEachOperationInFailure(t *testing.T) {
 			}
 			w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied))
 			err := examples[name](t.Context(), w)
-			if name == telemetry.EnsureView || name == telemetry.SQLSchemaEnsure { // calls only the admin API
+			if name == telemetry.EnsureView { // calls only the admin API
 				if err != nil {
 					t.Fatal(err)
 				}

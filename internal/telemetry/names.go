@@ -154,7 +154,6 @@ const (
 	RetentionForecast
 
 	AdviseSample
-	SQLSchemaEnsure
 
 	AdoptCheck
 	AdoptCopy
@@ -182,8 +181,8 @@ var operations = [Operations]struct {
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
-	AdviseSample: {"advise.TakeSample", false}, SQLSchemaEnsure: {"sqlschema.Ensure", false},
-	AdoptCheck: {"adopt.Check", false}, AdoptCopy: {"adopt.Copy", false}, AdoptVerify: {"adopt.Verify", false},
+	AdviseSample: {"advise.TakeSample", false},
+	AdoptCheck:   {"adopt.Check", false}, AdoptCopy: {"adopt.Copy", false}, AdoptVerify: {"adopt.Verify", false},
 	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
 	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true}, UnderEntities: {"under.Entities", true},

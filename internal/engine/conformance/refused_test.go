@@ -40,7 +40,7 @@ var offered = map[protoreflect.FullName]string{
 	"google.bigtable.v2.Bigtable": "ReadRows SampleRowKeys MutateRow MutateRows CheckAndMutateRow PingAndWarm ReadModifyWriteRow",
 	"google.bigtable.admin.v2.BigtableTableAdmin": "CreateTable ListTables GetTable UpdateTable DeleteTable ModifyColumnFamilies " +
 		"DropRowRange GenerateConsistencyToken CheckConsistency CreateAuthorizedView ListAuthorizedViews GetAuthorizedView " +
-		"UpdateAuthorizedView DeleteAuthorizedView CreateSchemaBundle UpdateSchemaBundle GetSchemaBundle ListSchemaBundles DeleteSchemaBundle",
+		"UpdateAuthorizedView DeleteAuthorizedView",
 }
 
 // eachMethod calls visit for every method of both services.

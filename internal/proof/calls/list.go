@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/sqlschema"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/under"
@@ -68,7 +67,6 @@ var List = []Call{
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
-	{Func: sqlschema.Ensure, Tenants: None, Operation: "sqlschema.Ensure"},
 	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections"},
 	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},

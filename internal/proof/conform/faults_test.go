@@ -110,11 +110,6 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			return err
 		}}, []string{"conditional/branches", "conditional/one winner"}},
-		"bundles are replaced without checks": {proxy{ask: func(req any) {
-			if r, ok := req.(*adminpb.UpdateSchemaBundleRequest); ok {
-				r.IgnoreWarnings, r.SchemaBundle.Etag = true, ""
-			}
-		}}, []string{"bundles/shrink", "bundles/etag"}},
 		"views are not applied": {proxy{ask: func(req any) {
 			table := func(view string) string { before, _, _ := strings.Cut(view, "/authorizedViews/"); return before }
 			switch r := req.(type) {

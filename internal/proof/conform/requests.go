@@ -21,7 +21,6 @@ const (
 	adminAPI    = "https://docs.cloud.google.com/bigtable/docs/reference/admin/rpc/google.bigtable.admin.v2"
 	quotas      = "https://docs.cloud.google.com/bigtable/quotas"
 	aggregation = "https://docs.cloud.google.com/bigtable/docs/aggregates"
-	bundlePage  = "https://docs.cloud.google.com/bigtable/docs/create-manage-protobuf-schemas"
 	viewPage    = "https://docs.cloud.google.com/bigtable/docs/authorized-views"
 	readPage    = "https://docs.cloud.google.com/bigtable/docs/reads"
 	writePage   = "https://docs.cloud.google.com/bigtable/docs/writes"

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
-	"github.com/tidemark-go/tidemark/tsdb/sqlschema"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -23,9 +20,6 @@ func datasets(n int) (out []tsdb.Dataset) {
 	}
 	return out
 }
-
-// messages is a schema with protobuf payloads.
-var messages = tsdb.MustDefine("messages", tsdb.Key("id"), codec.Proto[*durationpb.Duration](), tsdb.SchemaOptions{Retention: d90})
 
 var stores = group{title: "The store, and retention", calls: []call{
 	{
@@ -70,19 +64,6 @@ var stores = group{title: "The store, and retention", calls: []call{
 	{
 		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, if nothing is missing", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
-	},
-	{
-		covers: []string{"sqlschema.Ensure"}, name: "`sqlschema.Ensure`, of a new bundle", requests: map[string]shape{"admin": always(2)},
-		run: func(w *world, _ int) func() {
-			return func() { w.ok(sqlschema.Ensure(w.ctx, w.store, "payloads", messages)) }
-		},
-	},
-	{
-		covers: []string{"sqlschema.Ensure"}, name: "`sqlschema.Ensure`, if nothing is missing", requests: map[string]shape{"admin": always(1)},
-		run: func(w *world, _ int) func() {
-			w.ok(sqlschema.Ensure(w.ctx, w.store, "payloads", messages))
-			return func() { w.ok(sqlschema.Ensure(w.ctx, w.store, "payloads", messages)) }
-		},
 	},
 	{
 		covers: []string{"advise.TakeSample"}, name: "`advise.TakeSample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),

@@ -35,13 +35,12 @@ var from, to time.Time`,
 	"tsdb/follow":       "var repo *tsdb.Repository[Reading]; var saved string; func show(tsdb.Point[Reading]) {}",
 	"tsdb/lab":          "var file []byte",
 	"tsdb/retention":    "var readings, events tsdb.Dataset",
-	"tsdb/sqlschema":    "var readings, events tsdb.Dataset",
 	"tsdb/tsdbtest":     "var t *testing.T; var readings tsdb.Dataset",
 	"tsdb/window":       "var berlin *time.Location; var repo *tsdb.Repository[Reading]",
 }
 
 // otherText is how many indented texts of a package's comment are not Go code.
-var otherText = map[string]int{"codec": 1, "gc": 1, "tsdb/sqlschema": 1}
+var otherText = map[string]int{"codec": 1, "gc": 1}
 
 // TestPackageComments compiles the code in the comments of all public packages.
 func TestPackageComments(t *testing.T) {

@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,10 +11,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -24,7 +21,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/sqlschema"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -47,7 +43,6 @@ type weather struct {
 type sqlWorld struct {
 	weather *tsdb.Repository[weather]
 	rows    map[string][]string // by row key, its columns
-	admin   *bigtable.AdminClient
 }
 
 func openSQL(t *testing.T) sqlWorld {
@@ -63,17 +58,15 @@ func openSQL(t *testing.T) sqlWorld {
 	trips := tsdb.MustDefine("trips", tsdb.Key("truck"), codec.Proto[*durationpb.Duration](), tsdb.SchemaOptions{})
 	gauges := tsdb.MustDefine("gauges", tsdb.Key("device"), codec.Int64(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds})
 
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, weathers, trips, gauges)
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, weathers, trips, gauges)
 	ctx := t.Context()
 	w := sqlWorld{weather: weathers.For(store, acme), rows: map[string][]string{}}
-	_, w.admin = tsdbtest.Clients(t, conn)
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	check(sqlschema.Ensure(ctx, store, "payloads", trips))
 	roof := tsdb.NewEntity("berlin", "roof-7")
 	for _, at := range []time.Duration{11*time.Hour + 59*time.Minute + 59999*time.Millisecond, 12 * time.Hour, 12*time.Hour + 30*time.Minute, 13*time.Hour - time.Millisecond, 13 * time.Hour} {
 		check(w.weather.Put(ctx, roof, now.Truncate(24*time.Hour).Add(at), weather{20}))
@@ -132,7 +125,7 @@ func TestSQL(t *testing.T) {
 			w.checkRange(t, page, selected)
 		}
 		if c := sqlCast.FindStringSubmatch(query); c != nil {
-			w.checkCast(t, c[1], c[2])
+			checkCast(t, c[1], c[2])
 		}
 	}
 }
@@ -165,24 +158,12 @@ func (w sqlWorld) checkRange(t *testing.T, page string, selected []string) {
 	}
 }
 
-// checkCast checks that the bundle has the message and the field of a query.
-func (w sqlWorld) checkCast(t *testing.T, message, field string) {
+// checkCast checks that the message of a query has the field.
+func checkCast(t *testing.T, message, field string) {
 	t.Helper()
-	info, err := w.admin.GetSchemaBundle(context.Background(), tsdbtest.Table, "payloads")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := new(descriptorpb.FileDescriptorSet)
-	if err := proto.Unmarshal(info.SchemaBundle, set); err != nil {
-		t.Fatal(err)
-	}
-	files, err := protodesc.NewFiles(set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _ := files.FindDescriptorByName(protoreflect.FullName(message))
+	d, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(message))
 	if m, ok := d.(protoreflect.MessageDescriptor); !ok || m.Fields().ByName(protoreflect.Name(field)) == nil {
-		t.Errorf("the bundle has no field %s of %s", field, message)
+		t.Errorf("no field %s of %s", field, message)
 	}
 }
 

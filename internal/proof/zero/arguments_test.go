@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -81,7 +80,6 @@ var only = map[string][]any{
 	"Repository.PageEntities": {""},
 	"under.Page":              {""},
 	"under.Windows":           {0}, // key fields that entities of a group share: the key has only one
-	"sqlschema.Ensure":        {tsdb.MustDefine("empty", tsdb.Key("k"), codec.Proto[*emptypb.Empty](), tsdb.SchemaOptions{})},
 }
 
 func takesContext(f reflect.Type) bool {

@@ -8,8 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -37,9 +35,8 @@ type Dataset struct {
 	Immutable   string // with Merge: the prefix of the names of immutable fields
 	MaxLate     time.Duration
 	MaxFuture   time.Duration
-	KeyCheck    func(field, part string) error            // nil for none
-	Messages    map[string]protoreflect.MessageDescriptor // by tag, the types of payloads that are plain protobuf messages
-	ReadOnly    bool                                      // refuses deletions; the codec refuses writes
+	KeyCheck    func(field, part string) error // nil for none
+	ReadOnly    bool                           // refuses deletions; the codec refuses writes
 
 	Head        Head
 	HeadClasses []Class  // the families of heads, by class
