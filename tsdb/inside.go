@@ -51,13 +51,6 @@ func (s *Schema[T]) setRollups(of map[string]any) {
 }
 
 func init() {
-	inside.OfStore = func(store any) (inside.Store, error) { return store.(*Store).inside() }
-	inside.Watch = func(store any) *telemetry.Probe {
-		if s := store.(*Store); s != nil && s.core != nil {
-			return s.core.Watch
-		}
-		return nil
-	}
 	inside.OfRepository = func(repo any) (inside.Repository, error) { return repo.(insider).inside() }
 	inside.OfDataset = func(of any) (*dataset.Dataset, error) {
 		if d, _ := of.(Dataset); d != nil && d.shape() != nil {
@@ -91,11 +84,27 @@ func init() {
 	inside.SetUnlimited(func(repo any, route inside.Route) any { return repo.(insider).asUnlimited(route) })
 }
 
-func (s *Store) inside() (inside.Store, error) {
-	if err := s.admit(); err != nil {
+type (
+	storeGate = inside.Gate[storeCore]
+	storeCore struct{ *Store }
+)
+
+func (storeCore) Of(s *Store) storeCore { return storeCore{s} }
+
+// Internals returns the internals of the store. On a closed store the error is ErrClosed.
+func (c storeCore) Internals() (inside.Store, error) {
+	if err := c.admit(); err != nil {
 		return inside.Store{}, err
 	}
-	return inside.Store{Table: s.core, Admin: s.adminClient, Ensure: s.ensureDescribed}, nil
+	return inside.Store{Table: c.core, Admin: c.adminClient, Ensure: c.ensureDescribed}, nil
+}
+
+// Watch returns the probe of the store, or nil if it has none.
+func (c storeCore) Watch() *telemetry.Probe {
+	if c.Store == nil || c.core == nil {
+		return nil
+	}
+	return c.core.Watch
 }
 
 // adminClient returns an admin client and the function that closes it.

@@ -30,6 +30,8 @@ import (
 // Store is one open Bigtable table with the points of all tenants. Open, New and embedded.Open make one. It is safe for
 // concurrent use. Calls on the zero Store or nil fail with ErrInvalid, except Close.
 type Store struct {
+	storeGate
+
 	core    *points.Table
 	admin   func(context.Context) (*bigtable.AdminClient, error) // nil for none
 	keep    bool                                                 // the caller closes the admin client

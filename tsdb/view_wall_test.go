@@ -28,7 +28,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in := must[inside.Store](t)(inside.OfStore(store))
+	in := must[inside.Store](t)(inside.Of(store).Internals())
 	before := rows(t, table)
 	var foreign, own []string
 	for key := range before {

@@ -41,7 +41,7 @@ func rolledStore(b *testing.B, opts engine.Options, c *shifted, s tsdb.Dataset) 
 		return st
 	})
 	b.Cleanup(func() { _ = store.Close() })
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		b.Fatal(err)
 	}

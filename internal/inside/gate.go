@@ -15,10 +15,6 @@ import (
 // Package tsdb sets these functions when a program starts. Arguments of type any are values of tsdb, which imports this
 // package; the comments name their types.
 var (
-	// OfStore returns the internals of a *tsdb.Store. On a closed store its error is tsdb.ErrClosed.
-	OfStore func(store any) (Store, error)
-	// Watch returns the probe of a *tsdb.Store, or nil if it has none.
-	Watch func(store any) *telemetry.Probe
 	// OfRepository returns the internals of a *tsdb.Repository[T]. It does no I/O. Its error says why no call on the
 	// repository can work.
 	OfRepository func(repo any) (Repository, error)

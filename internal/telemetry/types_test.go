@@ -58,7 +58,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"disk.ErrQuota":             errtype.Foreign("transfer.File", budget{"disk.ErrQuota"}),
 		telemetry.Other:             errors.New("unknown"),
 	} {
-		_, op := inside.Watch(w.store).Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
+		_, op := inside.Of(w.store).Watch().Begin(t.Context(), telemetry.TenantErase, telemetry.Subject{})
 		op.End(fmt.Errorf("in one call: %w", err))
 		if n := w.counted("db.client.operation.duration", "error.type="+want); n != 1 {
 			t.Errorf("%s: got %d operations for the error %v", want, n, err)

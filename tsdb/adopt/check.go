@@ -78,7 +78,7 @@ const (
 // A sample does not prove that the whole table fits; a copy checks again. Check costs a request for every 1,000 rows. If it fails, it
 // returns the report of what it has read.
 func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions) (_ *Report, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptCheck, s.subject())
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdoptCheck, s.subject())
 	defer func() { op.End(err) }()
 	if err := s.check(); err != nil {
 		return nil, err

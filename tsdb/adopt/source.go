@@ -185,7 +185,7 @@ func (s *Source) open(ctx context.Context, store *tsdb.Store) (*target, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ const (
 // detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges
 // in memory, about 10 MiB, and the names of the tenants.
 func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (_ *Verified, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdoptVerify, s.subject())
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdoptVerify, s.subject())
 	defer func() { op.End(err) }()
 	if err := errors.Join(s.check(), required(store)); err != nil {
 		return nil, err

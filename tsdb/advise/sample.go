@@ -44,7 +44,7 @@ const (
 // Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
 // tenant, and tsdb.ErrErased if the tenant is erased.
 func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.ID, opts SampleOptions) (_ tsdb.Dataset, sample Sample, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.AdviseSample, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdviseSample, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	limit := opts.Entities
 	if limit == 0 {
@@ -53,7 +53,7 @@ func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.I
 	if limit < 1 || limit > maxEntities {
 		return nil, Sample{}, invalid.New(tsdb.ErrInvalid, "Entities", strconv.Itoa(limit), fmt.Sprintf("0 for %d, or 1 to %d", defaultEntities, maxEntities))
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, Sample{}, err
 	}

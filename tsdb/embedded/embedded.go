@@ -169,7 +169,7 @@ func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Sto
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}

@@ -61,7 +61,7 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	if id.IsZero() {
 		return nil, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ type ApplyOptions struct {
 // reads more if it lengthens a policy, and one admin call more for settings of the table, for which it waits. It retries calls within the timeout of scans, and checks the result of a call whose response
 // was lost. The service may take up to a week to delete what has expired; readers that declare the policy stop seeing it at once.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if p == nil || p.doc.Format == "" {
 		return Report{}, invalid.New(ErrInvalid, "plan", "the zero value", "a plan from NewPlan, NewPlanFor or ReadPlan")

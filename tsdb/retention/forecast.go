@@ -176,7 +176,7 @@ const day = 24 * time.Hour
 // tsdb.Config.BulkAppProfile. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, because it cannot see the sizes.
 func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if opts, err = opts.resolve(); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 	if have, ok := tenant.FromContext(ctx); ok {
 		return nil, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, err
 	}

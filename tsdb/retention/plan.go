@@ -84,7 +84,7 @@ func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Po
 }
 
 func newPlan(ctx context.Context, store *tsdb.Store, declare func(actual) ([]catalog.Dataset, error)) (p *Plan, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.RetentionPlan, telemetry.Subject{})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionPlan, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	r, end, err := enter(ctx, store)
 	if err != nil {

@@ -33,7 +33,7 @@ func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 	if have, ok := tenant.FromContext(ctx); ok {
 		return room{}, nil, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return room{}, nil, err
 	}

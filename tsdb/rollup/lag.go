@@ -62,6 +62,6 @@ func (l *lag) tell(watch *telemetry.Probe, now time.Time) {
 // leave ends the reports of this worker: the lag of its rollups is no longer known.
 func (w *Worker) leave() {
 	for _, j := range w.jobs {
-		inside.Watch(w.store).Left(j.Name())
+		inside.Of(w.store).Watch().Left(j.Name())
 	}
 }

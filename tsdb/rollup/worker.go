@@ -85,7 +85,7 @@ type Worker struct {
 
 // NewWorker returns a worker for the derived rollups of schemas. Call Run or Pass to start it.
 func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, error) {
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
 		return Pass{}, invalid.New(ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
 	}
-	watch := inside.Watch(w.store)
+	watch := inside.Of(w.store).Watch()
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	p := &pass{rows: make(chan struct{}, w.opts.Concurrency), onError: w.opts.OnError, lag: newLag(w.in.Clock()), busy: map[tenant.ID]bool{}}

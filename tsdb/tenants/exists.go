@@ -14,7 +14,7 @@ import (
 // write without a profile, so a tenant that does not exist may be misspelt or may not have written yet. Exists reads
 // up to three rows. It returns the errors of Load, except tsdb.ErrNotFound.
 func Exists(ctx context.Context, store *tsdb.Store, id tenant.ID) (exists bool, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -54,7 +54,7 @@ func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Te
 	return func(yield func(Tenant, error) bool) {
 		var err error
 		rows := 0
-		ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantList, telemetry.Subject{})
+		ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantList, telemetry.Subject{})
 		defer func() {
 			op.Returned(rows)
 			op.End(err)

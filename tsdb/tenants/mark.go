@@ -211,7 +211,7 @@ var mostMarks, mostOfTenant = catalog.MostMarks, catalog.MostOfTenant
 // Erasure returns the current report of a tenant's erasure. The error matches tsdb.ErrNotFound if there never was
 // one. It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -234,7 +234,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 // The error matches ErrErasing if the erasure has not ended, and tsdb.ErrNotFound if there is none. Readmit may be
 // repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -279,7 +279,7 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 // from all datasets with one call is also readmitted to all with one call. The error matches ErrErasing if an erasure
 // has not ended, and tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -72,7 +72,7 @@ type OnboardOptions struct {
 // conditional write for a change. A change that other stores must apply costs two more reads and two writes. Onboard
 // may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 
 // Load returns a tenant's profile. The error matches tsdb.ErrNotFound if there is none. It costs one read.
 func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

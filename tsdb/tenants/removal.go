@@ -155,7 +155,7 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 // holds one page in memory. To count a class or a tag, it reads the keys of the whole dataset. It needs conditional
 // writes, and for families the admin rights to change the table.
 func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOptions) (_ Removal, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	r, err := enterForAll(ctx, store)
 	if err != nil {
@@ -286,7 +286,7 @@ func (rm *removal) unretire(ctx context.Context) error {
 // enterForPart is enter for Retire and Release. It returns the operation's context and the function that ends the
 // operation.
 func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
 	r, err := enterForAll(ctx, store)
 	if err == nil {
 		err = part.check()

@@ -26,7 +26,7 @@ type room struct {
 
 // enter prepares a store for a call.
 func enter(store *tsdb.Store) (room, error) {
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	return room{Store: in, store: store}, err
 }
 

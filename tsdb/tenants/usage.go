@@ -99,7 +99,7 @@ type UsageOptions struct {
 // Usage is bounded by ctx, and each page by the scan timeout. If it ends early, it returns an incomplete report with
 // the error, and UsageOptions.Continue continues from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (_ UsageReport, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
 	r, err := enterFor(ctx, store, id)
 	if err != nil {

@@ -65,12 +65,12 @@ type Exported struct {
 // scan timeout, which includes the time that w takes. It reads the rows with the app profile tsdb.Config.BulkAppProfile.
 // The error matches ErrInvalid for a dataset that the catalogue does not have.
 func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
 	defer func() {
 		op.Returned(int(done.Points))
 		op.End(err)
 	}()
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return Exported{}, err
 	}

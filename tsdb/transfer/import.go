@@ -84,9 +84,9 @@ type Imported struct {
 // Import costs one bulk request for every block of up to 1,000 points, conditional requests if the dataset needs
 // them, and memory for a block. It is bounded by ctx, and each block by the scan timeout.
 func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, opts ImportOptions) (_ Imported, err error) {
-	ctx, op := inside.Watch(store).Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
+	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TransferImport, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return Imported{}, err
 	}

@@ -68,7 +68,7 @@ func Open(t testing.TB, opts Options, datasets ...tsdb.Dataset) (*tsdb.Store, *C
 	fatal(t, err)
 	store, err := tsdb.New(client, Table, tsdb.Options{StoreOptions: opts.StoreOptions, Admin: admin, OnClose: client.Close})
 	fatal(t, err)
-	in, err := inside.OfStore(store)
+	in, err := inside.Of(store).Internals()
 	fatal(t, err)
 	in.Service.Use(server.Watch())
 	t.Cleanup(func() {

@@ -1,7 +1,3 @@
-// Package inside gives the packages built on tsdb access to a store's table. Package tsdb sets the variables of this
-// package when a program starts, and exports none of them, so no program outside of this module can call them. Callers
-// keep tsdb's guarantees: they build keys and ranges with package rowkey and a validated tenant, and each returned row
-// is checked against the requested range.
 package inside
 
 import (

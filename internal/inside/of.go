@@ -1,0 +1,22 @@
+// Package inside opens the public types of this module to its other packages. A type T embeds Gate[C], under an
+// unexported alias, and Of returns its core, a C. The compiler checks every call. Nothing outside of this module can reach
+// a core: it cannot import this package, and a Gate has no exported method.
+//
+// Callers keep tsdb's guarantees: they build keys and ranges with package rowkey and a validated tenant, and each returned
+// row is checked against the requested range.
+package inside
+
+// Gate is embedded by a public type whose core is a C. It takes no memory if it is the first field, and holds nothing: nil
+// and the zero value have a core too.
+type Gate[C any] struct{}
+
+func (Gate[C]) core() (c C) { return c }
+
+// Face is embedded by a public interface whose core is a C. Types of other modules cannot implement it.
+type Face[C any] interface{ core() C }
+
+// Of returns the core of a value. The core's own method Of makes it: package inside only knows which type it has.
+func Of[P Face[C], C interface{ Of(P) C }](p P) C {
+	var c C
+	return c.Of(p)
+}
