@@ -14,7 +14,10 @@ import (
 // Parts become part of row keys, which appear in logs and in Key Visualizer, so they should hold no personal data.
 //
 // An Entity marshals as the text of String: in JSON as a string or an object key. flag.TextVar accepts it.
-type Entity struct{ path string }
+type Entity struct {
+	entityGate
+	path string
+}
 
 // NewEntity returns the entity with these parts in their stored form. Schema.Entity converts values of kinds other than text.
 // NewEntity cannot fail: the call that uses the entity refuses a wrong number of parts, an empty part, invalid UTF-8, or a
@@ -71,6 +74,7 @@ func (e Entity) Compare(o Entity) int { return strings.Compare(e.path, o.path) }
 // Prefix is the leading parts that a group of entities shares: fewer than the schema has key fields. The zero Prefix has no
 // parts and is refused; use AllEntities for all entities of a dataset. A Prefix marshals as the text of String.
 type Prefix struct {
+	prefixGate
 	path string
 	all  bool
 }

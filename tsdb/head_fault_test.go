@@ -18,10 +18,10 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-func headKey(e tsdb.Entity) string { return fmt.Sprintf("acme#readings!head#%s#", inside.PathOf(e)) }
+func headKey(e tsdb.Entity) string { return fmt.Sprintf("acme#readings!head#%s#", inside.Of(e).Path()) }
 
 func milliKey(e tsdb.Entity, at time.Time) string {
-	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixMilli())
+	return fmt.Sprintf("acme#readings#%s#%019d", inside.Of(e).Path(), (1<<63-1)-at.UnixMilli())
 }
 
 // inHead reports whether a head row holds a version with this time.

@@ -74,13 +74,6 @@ func init() {
 	inside.Tap = func(repo any, payload func(int, []byte), values bool) any {
 		return repo.(insider).tapped(payload, values)
 	}
-	inside.EntityAt = func(path string) any { return Entity{path: path} }
-	inside.PathOf = func(e any) string {
-		if p, ok := e.(Prefix); ok {
-			return p.path
-		}
-		return e.(Entity).path
-	}
 	inside.SetUnlimited(func(repo any, route inside.Route) any { return repo.(insider).asUnlimited(route) })
 }
 
@@ -106,6 +99,26 @@ func (c storeCore) Watch() *telemetry.Probe {
 	}
 	return c.core.Watch
 }
+
+type (
+	entityGate = inside.Gate[entityCore]
+	entityCore string
+	prefixGate = inside.Gate[prefixCore]
+	prefixCore string
+)
+
+func (entityCore) Of(e Entity) entityCore { return entityCore(e.path) }
+
+// At returns the entity at a path of package rowkey.
+func (entityCore) At(path string) Entity { return Entity{path: path} }
+
+// Path returns the entity's path of package rowkey.
+func (c entityCore) Path() string { return string(c) }
+
+func (prefixCore) Of(p Prefix) prefixCore { return prefixCore(p.path) }
+
+// Path returns the prefix's path of package rowkey.
+func (c prefixCore) Path() string { return string(c) }
 
 // adminClient returns an admin client and the function that closes it.
 func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {

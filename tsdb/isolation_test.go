@@ -351,7 +351,7 @@ func ownRows(id, dataset string, parts []string, group bool, salts int) func(key
 		if salts > 0 {
 			rest = rest[3:]
 		}
-		return strings.HasPrefix(rest, inside.PathOf(tsdb.NewEntity(parts...))+"#")
+		return strings.HasPrefix(rest, inside.Of(tsdb.NewEntity(parts...)).Path()+"#")
 	}
 }
 

@@ -179,10 +179,10 @@ func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Reposit
 			salt := ""
 			if salts > 0 {
 				h := fnv.New64a()
-				h.Write([]byte(inside.PathOf(e)))
+				h.Write([]byte(inside.Of(e).Path()))
 				salt = fmt.Sprintf("%02d#", h.Sum64()%uint64(salts))
 			}
-			prefix, family := "acme#readings#"+salt+inside.PathOf(e), classes[rnd.IntN(len(classes))].Name
+			prefix, family := "acme#readings#"+salt+inside.Of(e).Path(), classes[rnd.IntN(len(classes))].Name
 			when := at()
 			reverse := fmt.Sprintf("#%019d", (1<<63-1)-when.UnixNano())
 			switch rnd.IntN(7) {
@@ -201,9 +201,9 @@ func fillAtRandom(t *testing.T, rnd *rand.Rand, c *clock, one, two *tsdb.Reposit
 				foreign(prefix+reverse, family, "p:str", "another time", at())
 			case 5:
 				foreign("acme#readings#"+strings.TrimPrefix(prefix, "acme#readings#"+salt)+"a#"+reverse, family, "p:str", "foreign", when)
-				foreign("acme#readings#99#"+inside.PathOf(e)+reverse, family, "p:str", "foreign", when)
-				foreign("acme#readings!head#"+salt+inside.PathOf(e), family, "p:str", "foreign", when)
-				foreign("acme2#readings#"+salt+inside.PathOf(e)+reverse, family, "p:str", "foreign", when)
+				foreign("acme#readings#99#"+inside.Of(e).Path()+reverse, family, "p:str", "foreign", when)
+				foreign("acme#readings!head#"+salt+inside.Of(e).Path(), family, "p:str", "foreign", when)
+				foreign("acme2#readings#"+salt+inside.Of(e).Path()+reverse, family, "p:str", "foreign", when)
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			}
 		}
 		for point, err := range repo.LatestUnder(ctx, p) {
-			seen = append(seen, inside.PathOf(point.Entity)+" "+resultText(point, err))
+			seen = append(seen, inside.Of(point.Entity).Path()+" "+resultText(point, err))
 		}
 		if !slices.Equal(seen, newest) {
 			t.Errorf("%s: LatestUnder(%q)\n%q, want\n%q", what, prefix, seen, newest)
@@ -240,7 +240,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			if err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
-			entities = append(entities, inside.PathOf(e))
+			entities = append(entities, inside.Of(e).Path())
 		}
 		if !slices.Equal(entities, wantEntities) {
 			t.Errorf("%s: Entities(%q)\n%q, want\n%q", what, prefix, entities, wantEntities)
@@ -250,7 +250,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 	var asked []tsdb.Entity
 	for _, site := range sites {
 		p := tsdb.NewPrefix(site)
-		under(inside.PathOf(p)+"#", p)
+		under(inside.Of(p).Path()+"#", p)
 		for n := range 26 {
 			asked = append(asked, tsdb.NewEntity(site, fmt.Sprint("d", n)))
 		}
@@ -258,7 +258,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 	answers, _ := repo.LatestMany(ctx, asked)
 	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Concurrency(5))
 	for i, e := range asked {
-		all := want[inside.PathOf(e)]
+		all := want[inside.Of(e).Path()]
 		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && resultText(a.Point, a.Err) != all[0] {
 			t.Errorf("%s: LatestMany of %v: %+v, want %.1q", what, e, a, all)
 		}

@@ -21,7 +21,7 @@ import (
 
 // key returns the row key of a point of acme's readings, unsalted, in nanoseconds.
 func key(e tsdb.Entity, at time.Time) string {
-	return fmt.Sprintf("acme#readings#%s#%019d", inside.PathOf(e), (1<<63-1)-at.UnixNano())
+	return fmt.Sprintf("acme#readings#%s#%019d", inside.Of(e).Path(), (1<<63-1)-at.UnixNano())
 }
 
 // TestOneCorruptCell: a corrupt point is an error in its place, and the other points are returned.

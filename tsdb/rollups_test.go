@@ -301,10 +301,10 @@ func TestTheDoor(t *testing.T) {
 	if minute.Families.Sum != "keep.s" || minute.Bounded || !day.Bounded || day.Families.Control != "d90.c" || day.Age != 90*24*time.Hour {
 		t.Errorf("rollups are %+v and %+v", minute, day)
 	}
-	if got := string(day.Marks.AppendPoint(nil, inside.PathOf(roof), 0)); got != "acme#readings!mark.day#12#berlin#roof-7#9223372036854775807" {
+	if got := string(day.Marks.AppendPoint(nil, inside.Of(roof).Path(), 0)); got != "acme#readings!mark.day#12#berlin#roof-7#9223372036854775807" {
 		t.Errorf("marks are at %q", got)
 	}
-	if got := string(day.Rows.AppendPoint(nil, inside.PathOf(roof), 0)); got != "acme#readings!rollup.day#12#berlin#roof-7#9223372036854775807" {
+	if got := string(day.Rows.AppendPoint(nil, inside.Of(roof).Path(), 0)); got != "acme#readings!rollup.day#12#berlin#roof-7#9223372036854775807" {
 		t.Errorf("buckets are at %q", got)
 	}
 	d, err := inside.OfDataset(s)
@@ -314,7 +314,7 @@ func TestTheDoor(t *testing.T) {
 	if _, err := inside.OfDataset((*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("the dataset of no schema: %v, want ErrInvalid", err)
 	}
-	if inside.EntityAt(inside.PathOf(roof)) != any(roof) {
+	if inside.Of(tsdb.Entity{}).At(inside.Of(roof).Path()) != roof {
 		t.Error("an entity differs after a round trip through its path")
 	}
 	rollups := d.ToCatalog().Rollups

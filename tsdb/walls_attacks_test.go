@@ -160,7 +160,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 				}
 			}
 		}
-		mine := cursor.Scope{Kind: cursor.Points, Tenant: "acme2", Dataset: a.dataset, Path: inside.PathOf(a.entity), Newest: last(tsdb.Nanoseconds)}
+		mine := cursor.Scope{Kind: cursor.Points, Tenant: "acme2", Dataset: a.dataset, Path: inside.Of(a.entity).Path(), Newest: last(tsdb.Nanoseconds)}
 		if _, err := a.repo.Page(a.ctx, q.Entity, q.In, 5, cursor.Box{}.WriteTime(mine, start.UnixNano()), q.Order); err != nil && !errors.Is(err, tsdb.ErrCursor) {
 			return err
 		} else if err == nil && a.id.String() != "acme2" {

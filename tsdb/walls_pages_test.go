@@ -74,7 +74,7 @@ var pageAttacks = map[string]func(h *walls, a attack) error{
 func (h *walls) forgeUnder(a attack, page func(text string) error) error {
 	for _, kind := range []cursor.Kind{cursor.Newest, cursor.Entities} {
 		mine := cursor.Scope{Kind: kind, Tenant: "acme2", Dataset: a.dataset}
-		if err := page(cursor.Box{}.Write(mine, []byte(inside.PathOf(a.entity)))); err != nil && !errors.Is(err, tsdb.ErrCursor) {
+		if err := page(cursor.Box{}.Write(mine, []byte(inside.Of(a.entity).Path()))); err != nil && !errors.Is(err, tsdb.ErrCursor) {
 			return err
 		} else if err == nil && a.id.String() != "acme2" {
 			return errors.New("a forged cursor of acme2 is taken")

@@ -56,7 +56,7 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 			unit = rowkey.Milliseconds
 		}
 		mine := cursor.Scope{Kind: cursor.Below, Tenant: "acme2", Dataset: a.dataset, Precision: byte(unit), Newest: unit.Max()}
-		place := append([]byte{byte(len(inside.PathOf(a.entity)))}, inside.PathOf(a.entity)...)
+		place := append([]byte{byte(len(inside.Of(a.entity).Path()))}, inside.Of(a.entity).Path()...)
 		forged := cursor.Box{}.Write(mine, append(place, 0, 0, 0, 0, 0, 0, 0, 1))
 		switch _, err := under.Page(a.ctx, a.repo, tsdb.AllEntities(), tsdb.AllTime(), 5, forged); {
 		case err == nil && a.id.String() != "acme2":

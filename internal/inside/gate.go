@@ -35,10 +35,6 @@ var (
 	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With
 	// bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
 	Below func(ctx context.Context, repo, prefix, in, opts any, bare bool) (BelowRead, error)
-	// EntityAt returns the tsdb.Entity at a path of package rowkey.
-	EntityAt func(path string) any
-	// PathOf returns the path of a tsdb.Entity or a tsdb.Prefix.
-	PathOf func(entity any) string
 	// Tap returns a *tsdb.Repository[T] like another one. Before each point it calls payload with the point's payload and the index of
 	// its tag. Without values, it does not decode the payload, and the points have zero values.
 	Tap func(repo any, payload func(tag int, payload []byte), values bool) any

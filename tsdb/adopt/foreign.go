@@ -143,7 +143,7 @@ func (f *Foreign[T]) each(ctx context.Context, below tsdb.Prefix, read func(tsdb
 				}
 				continue
 			}
-			e := inside.EntityAt(at.path).(tsdb.Entity)
+			e := inside.Of(tsdb.Entity{}).At(at.path)
 			for p, err := range read(e) {
 				if !yield(p, err) {
 					return
@@ -288,7 +288,7 @@ func (r *reading[T]) row(row *bt.Row) error {
 	}
 	var list []item // by ascending time
 	err := r.s.m.points(row, r.s.m.precision, func(p point) error {
-		if t := r.s.m.precision.Time(p.units); r.in.Contains(t) && inside.EntityAt(p.path).(tsdb.Entity) == r.entity {
+		if t := r.s.m.precision.Time(p.units); r.in.Contains(t) && inside.Of(tsdb.Entity{}).At(p.path) == r.entity {
 			list = append(list, item{point: p})
 		}
 		return nil

@@ -149,7 +149,7 @@ func entityOf(d *dataset.Dataset, e SampledEntity) (entity, error) {
 	if err != nil {
 		return entity{}, err
 	}
-	path := inside.PathOf(e.Entity)
+	path := inside.Of(e.Entity).Path()
 	key := space.KeyLen(path)
 	if err := space.CheckPath(path); err != nil && key <= rowkey.MaxKey {
 		return entity{}, err

@@ -93,13 +93,13 @@ type Follower[T any] struct {
 //
 // Unless it continues or has a Since, it reads the points of the last Lateness first, which then count as delivered: one request.
 func Entity[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entity, opts Options) (*Follower[T], error) {
-	return open(ctx, repo, inside.PathOf(e), false, false, opts)
+	return open(ctx, repo, inside.Of(e).Path(), false, false, opts)
 }
 
 // Under follows all entities under a prefix, also those that appear later. It is Entity in all else, and finds the entities first, at the
 // cost of Repository.Entities. It refuses more than 10,000 entities with ErrInvalid, and so does Points when there are more later.
 func Under[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, opts Options) (*Follower[T], error) {
-	return open(ctx, repo, inside.PathOf(p), true, p == tsdb.AllEntities(), opts)
+	return open(ctx, repo, inside.Of(p).Path(), true, p == tsdb.AllEntities(), opts)
 }
 
 func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, prefix, all bool, opts Options) (_ *Follower[T], err error) {

@@ -51,7 +51,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	if err := in.Check(); err != nil {
 		return err
 	}
-	s := points.Selection{Entity: inside.PathOf(e), Newest: v.unit.Max()}
+	s := points.Selection{Entity: inside.Of(e).Path(), Newest: v.unit.Max()}
 	if from, ok := in.Start(); ok {
 		if s.Oldest, ok = v.unit.AtOrAfter(from); !ok {
 			return nil
@@ -98,7 +98,7 @@ func (v *View) Put(ctx context.Context, p Point) error {
 	if err != nil {
 		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}
 	}
-	out := v.points.Write(ctx, []points.RawPoint{{Path: inside.PathOf(p.Entity), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
+	out := v.points.Write(ctx, []points.RawPoint{{Path: inside.Of(p.Entity).Path(), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
 	if out.State == bt.Stored {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 
 // place checks an event against every limit and returns its row and bucket.
 func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
-	path := inside.PathOf(e)
+	path := inside.Of(e).Path()
 	if err := in.Space.CheckPath(path); err != nil {
 		return placed{}, err
 	}

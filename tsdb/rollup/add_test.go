@@ -89,7 +89,7 @@ func (a *ads) count(p tsdb.Point[view]) {
 	bucket := p.Time.Truncate(time.Hour).UnixMilli()
 	described, _ := inside.Describe(a.rollup)
 	span := described.Span
-	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", inside.PathOf(p.Entity), (1<<63-1)-bucket/span*span)
+	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", inside.Of(p.Entity).Path(), (1<<63-1)-bucket/span*span)
 	at := func(column string) string { return fmt.Sprintf("%s %s@%d", row, column, bucket) }
 	cents := int64(p.Value.Cents*100 + 0.5)
 	_, known := a.model[at("keep.n:cents")]

@@ -65,7 +65,7 @@ func (r *Reader[T]) below(ctx context.Context, p tsdb.Prefix) (*level[T], []rowk
 	if p == (tsdb.Prefix{}) {
 		return nil, nil, invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
 	}
-	path := inside.PathOf(p)
+	path := inside.Of(p).Path()
 	if err := l.in.Space.CheckPrefix(path); err != nil {
 		return nil, nil, err
 	}
@@ -94,13 +94,13 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 				if err == nil && after != "" && e.Compare(last) <= 0 {
 					continue
 				}
-				if !yield(Rebuilt{Entity: e, Resume: resumePoints + inside.PathOf(e)}, err) || err != nil {
+				if !yield(Rebuilt{Entity: e, Resume: resumePoints + inside.Of(e).Path()}, err) || err != nil {
 					return
 				}
 			}
 			after = ""
 		}
-		under := l.at.Rows.Under(inside.PathOf(p))
+		under := l.at.Rows.Under(inside.Of(p).Path())
 		for path, err := range l.paths(ctx, under, after, 0) {
 			e := entityAt(path)
 			if err == nil {

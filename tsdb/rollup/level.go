@@ -77,11 +77,11 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 
 // path returns the path of an entity of the dataset.
 func (l *level[T]) path(e tsdb.Entity) (string, error) {
-	path := inside.PathOf(e)
+	path := inside.Of(e).Path()
 	return path, l.in.Space.CheckPath(path)
 }
 
-func entityAt(path string) tsdb.Entity { return inside.EntityAt(path).(tsdb.Entity) }
+func entityAt(path string) tsdb.Entity { return inside.Of(tsdb.Entity{}).At(path) }
 
 // span is the times from from to to in milliseconds, without to.
 type span struct{ from, to int64 }

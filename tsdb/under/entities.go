@@ -27,7 +27,7 @@ func Entities[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefi
 		if err == nil && c.read.Oldest <= c.read.Newest {
 			err = c.read.Entities(ctx, func(path string) bool {
 				c.op.Returned(1)
-				stopped = !yield(inside.EntityAt(path).(tsdb.Entity), nil)
+				stopped = !yield(inside.Of(tsdb.Entity{}).At(path), nil)
 				return !stopped
 			})
 		}

@@ -73,7 +73,7 @@ func Silent[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix,
 	slices.SortFunc(found, compare)
 	silent = make([]Silence, len(found))
 	for i, h := range found {
-		silent[i] = Silence{Entity: inside.EntityAt(h.Path).(tsdb.Entity), Last: precision.Time(h.Units)}
+		silent[i] = Silence{Entity: inside.Of(tsdb.Entity{}).At(h.Path), Last: precision.Time(h.Units)}
 	}
 	return silent, nil
 }

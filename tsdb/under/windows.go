@@ -75,7 +75,7 @@ func Windows[T any](
 		c.read.Slots = make(chan struct{}, c.read.Options.Width)
 		carries := inside.CarriesStates(by)
 		err = c.read.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
-			return h.Units < c.read.Oldest && !carries || g.take(ctx, inside.EntityAt(h.Path).(tsdb.Entity))
+			return h.Units < c.read.Oldest && !carries || g.take(ctx, inside.Of(tsdb.Entity{}).At(h.Path))
 		})
 		if err == nil && g.err == nil && !g.stopped {
 			g.flush(ctx)

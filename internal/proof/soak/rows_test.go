@@ -21,11 +21,11 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 		known[name] = map[string]bool{}
 	}
 	for _, d := range w.devices {
-		known["plain"][d.tenant.id.String()+"#"+inside.PathOf(d.entity)] = true
-		known["short"][d.tenant.id.String()+"#"+inside.PathOf(d.entity)] = true
+		known["plain"][d.tenant.id.String()+"#"+inside.Of(d.entity).Path()] = true
+		known["short"][d.tenant.id.String()+"#"+inside.Of(d.entity).Path()] = true
 	}
 	for _, th := range w.added.things {
-		known["events"][th.tenant.id.String()+"#"+inside.PathOf(th.entity)] = true
+		known["events"][th.tenant.id.String()+"#"+inside.Of(th.entity).Path()] = true
 	}
 	err := w.table.ReadRows(ctx, bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
 		key := row.Key()
@@ -70,9 +70,9 @@ func (w *world) checkCells(row bigtable.Row, tenant, dataset, kind string) {
 			}
 			d := w.devices[v.Device]
 			at := d.time(w.base, v.Slot)
-			want := fmt.Sprintf("%s#%s#%s#%019d", d.tenant.id, dataset, inside.PathOf(d.entity), math.MaxInt64-at.UnixMilli())
+			want := fmt.Sprintf("%s#%s#%s#%019d", d.tenant.id, dataset, inside.Of(d.entity).Path(), math.MaxInt64-at.UnixMilli())
 			if kind == "head" {
-				want = fmt.Sprintf("%s#%s!head#%s#", d.tenant.id, dataset, inside.PathOf(d.entity))
+				want = fmt.Sprintf("%s#%s!head#%s#", d.tenant.id, dataset, inside.Of(d.entity).Path())
 			}
 			if v.Tenant != tenant || row.Key() != want || v != d.value(v.Slot, v.Version) || item.Timestamp.Time().UnixMilli() != at.UnixMilli() {
 				w.fail("crossing: row %q at %v holds %+v, which belongs in %q", row.Key(), item.Timestamp.Time().UTC(), v, want)
