@@ -67,7 +67,6 @@ func init() {
 	}
 	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
 	inside.SetRollups = func(schema any, rollups map[string]any) { schema.(described).setRollups(rollups) }
-	inside.ReadOptions = bucketOptions
 	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
 		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)
 	}
@@ -105,6 +104,9 @@ type (
 	entityCore string
 	prefixGate = inside.Gate[prefixCore]
 	prefixCore string
+
+	intervalGate = inside.Gate[intervalCore]
+	intervalCore struct{}
 )
 
 func (entityCore) Of(e Entity) entityCore { return entityCore(e.path) }
@@ -119,6 +121,14 @@ func (prefixCore) Of(p Prefix) prefixCore { return prefixCore(p.path) }
 
 // Path returns the prefix's path of package rowkey.
 func (c prefixCore) Path() string { return string(c) }
+
+func (intervalCore) Of(Interval) intervalCore { return intervalCore{} }
+
+// ReadOptions resolves the options of a call that reads the buckets of an interval. It refuses a Limit. Concurrency is 0 for the default.
+func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int, err error) {
+	o, err := readOptionsOf(orderOption, opts)
+	return o.order, o.Width, err
+}
 
 // adminClient returns an admin client and the function that closes it.
 func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {

@@ -12,6 +12,7 @@ import (
 // outside the range of a schema's precision. If both ends are equal, the interval is empty, or that instant if both are
 // included. Calls refuse an interval that ends before it starts, with ErrInvalid, before anything is sent.
 type Interval struct {
+	intervalGate
 	from, to         time.Time
 	hasFrom, hasTo   bool
 	openFrom, closed bool

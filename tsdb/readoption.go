@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
@@ -150,9 +149,4 @@ func wideOptionsOf(opts []ReadOption) (points.Options, error) {
 func hedged[T, R any](ctx context.Context, r *Repository[T], h points.Hedge, read func(context.Context) (R, error)) (R, error) {
 	r.rows.Hedges.Earn(h, 1)
 	return points.Once(ctx, r.rows.Table, h, read)
-}
-
-func bucketOptions(opts any) (inside.BucketOptions, error) {
-	o, err := readOptionsOf(orderOption, opts.([]ReadOption))
-	return inside.BucketOptions{Order: uint8(o.order), Concurrency: o.Width}, err
 }

@@ -30,8 +30,6 @@ var (
 	FromCatalog func(schema any, d *dataset.Dataset, of any)
 	// SetRollups gives a *tsdb.Schema[T] of FromCatalog values of its rollups, by name; those of others are not known.
 	SetRollups func(schema any, rollups map[string]any)
-	// ReadOptions resolves a []tsdb.ReadOption of a call that reads buckets. It refuses a tsdb.Limit.
-	ReadOptions func(opts any) (BucketOptions, error)
 	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With
 	// bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
 	Below func(ctx context.Context, repo, prefix, in, opts any, bare bool) (BelowRead, error)
@@ -41,12 +39,6 @@ var (
 
 	unlimited func(repo any, route Route) any
 )
-
-// BucketOptions are the options of a call that reads buckets.
-type BucketOptions struct {
-	Order       uint8 // a tsdb.Order
-	Concurrency int   // 0 for the default
-}
 
 // BelowRead is a read below a prefix that has begun.
 type BelowRead struct {

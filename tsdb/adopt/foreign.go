@@ -83,21 +83,21 @@ func (f *Foreign[T]) Latest(ctx context.Context, e tsdb.Entity) (tsdb.Point[T], 
 // does not decode is yielded with a *tsdb.PointError. Other options than an order have no effect, and a tsdb.Limit is refused. It
 // costs one request, and in a table with times in cells the memory of the entity's row in the interval.
 func (f *Foreign[T]) Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error] {
-	o, err := inside.ReadOptions(opts)
+	order, _, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return failed[T](err)
 	}
-	return f.points(ctx, e, in, tsdb.Order(o.Order) == tsdb.OldestFirst, false)
+	return f.points(ctx, e, in, order == tsdb.OldestFirst, false)
 }
 
 // Under is Range for all entities below a prefix, entity by entity in the order of the foreign keys. It costs two requests for each entity.
 func (f *Foreign[T]) Under(ctx context.Context, below tsdb.Prefix, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error] {
-	o, err := inside.ReadOptions(opts)
+	order, _, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return failed[T](err)
 	}
 	return f.each(ctx, below, func(e tsdb.Entity) iter.Seq2[tsdb.Point[T], error] {
-		return f.points(ctx, e, in, tsdb.Order(o.Order) == tsdb.OldestFirst, false)
+		return f.points(ctx, e, in, order == tsdb.OldestFirst, false)
 	})
 }
 

@@ -82,7 +82,7 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 			op.Returned(rows)
 			op.End(failed)
 		}()
-		o, err := inside.ReadOptions(opts)
+		order, _, err := inside.Of(in).ReadOptions(opts)
 		if err != nil {
 			failed = err
 			yield(window.Bucket{}, err)
@@ -96,7 +96,7 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
-		for b, err := range r.buckets(ctx, e, in, tsdb.Order(o.Order)) {
+		for b, err := range r.buckets(ctx, e, in, order) {
 			if failed = err; err == nil {
 				rows++
 			}
@@ -329,11 +329,11 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	o, err := inside.ReadOptions(opts)
+	_, width, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	width := cmp.Or(o.Concurrency, 16)
+	width = cmp.Or(width, 16)
 	ctx, cancel := l.table.Bound(ctx, true)
 	defer cancel()
 	answers = make([]EntityBuckets, len(entities))

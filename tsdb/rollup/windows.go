@@ -47,7 +47,7 @@ func ReadWindows[T any](
 	if by == nil {
 		return Windows{}, invalid.New(ErrInvalid, "aggregator", "nil", "an aggregator from window.New")
 	}
-	o, err := inside.ReadOptions(opts)
+	order, _, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return Windows{}, err
 	}
@@ -65,7 +65,7 @@ func ReadWindows[T any](
 		return Windows{Buckets: by.Read(ctx, repo, e, in, opts...)}, nil
 	}
 	w := newWindowing(def, &asked)
-	return Windows{Rollup: def.name, Buckets: w.sequence(ctx, For(def, repo), e, tsdb.Order(o.Order))}, nil
+	return Windows{Rollup: def.name, Buckets: w.sequence(ctx, For(def, repo), e, order)}, nil
 }
 
 // asked is what windows are asked for.

@@ -197,12 +197,11 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 			yield(Bucket{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository"))
 			return
 		}
-		o, err := inside.ReadOptions(opts)
+		order, _, err := inside.Of(in).ReadOptions(opts)
 		if err != nil {
 			yield(Bucket{}, err)
 			return
 		}
-		order := tsdb.Order(o.Order)
 		ends := func(before bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
 		for b, err := range a.over(from.Range(ctx, e, in, order), in, order, ends) {
 			if err == nil && ctx.Err() != nil {

@@ -75,15 +75,14 @@ func (a *Aggregator[T]) readGroup(ctx context.Context, from Ranger[T], entities 
 	if from == nil {
 		return nil, Frame{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository")
 	}
-	o, err := inside.ReadOptions(opts)
+	order, width, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return nil, Frame{}, err
 	}
-	width := o.Concurrency
 	if width == 0 {
 		width = groupConcurrency
 	}
-	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: tsdb.Order(o.Order)}
+	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
 	total, err := a.emptyGroup(f)
 	if err != nil || len(total) == 0 {
 		return nil, f, err

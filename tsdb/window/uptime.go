@@ -216,11 +216,10 @@ func newSilence[T any](from Ranger[T], in tsdb.Interval, longer time.Duration, o
 	if from == nil {
 		return s, invalid.New(ErrInvalid, "ranger", "nil", "a repository")
 	}
-	o, err := inside.ReadOptions(opts)
-	if err != nil {
+	var err error
+	if s.order, _, err = inside.Of(in).ReadOptions(opts); err != nil {
 		return s, err
 	}
-	s.order = tsdb.Order(o.Order)
 	if longer <= 0 {
 		return s, invalid.New(ErrInvalid, "longest silence", longer.String(), "more than 0")
 	}
