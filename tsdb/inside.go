@@ -17,15 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// insider is every *Repository[T], for packages of this module that are built on tsdb.
-type insider interface {
-	inside() (inside.Repository, error)
-	asUnlimited(route inside.Route) any
-	tapped(payload func(tag int, payload []byte), values bool) any
-	below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error)
-	beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
-}
-
 // described is every *Schema[T], for those that only the catalogue describes.
 type described interface {
 	describe(d *dataset.Dataset, of any)
@@ -51,29 +42,14 @@ func (s *Schema[T]) setRollups(of map[string]any) {
 }
 
 func init() {
-	inside.OfRepository = func(repo any) (inside.Repository, error) { return repo.(insider).inside() }
 	inside.OfDataset = func(of any) (*dataset.Dataset, error) {
 		if d, _ := of.(Dataset); d != nil && d.shape() != nil {
 			return d.shape(), nil
 		}
 		return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 	}
-	inside.Begin = func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-		return repo.(insider).beginMany(ctx, name, n, batched)
-	}
-	inside.Add = func(ctx context.Context, writer any, ev inside.Event, done any) error {
-		f, _ := done.(func(Outcome))
-		return writer.(*Writer).add(ctx, ev, f)
-	}
 	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
 	inside.SetRollups = func(schema any, rollups map[string]any) { schema.(described).setRollups(rollups) }
-	inside.Below = func(ctx context.Context, repo, prefix, in, opts any, bare bool) (inside.BelowRead, error) {
-		return repo.(insider).below(ctx, prefix.(Prefix), in.(Interval), opts.([]ReadOption), bare)
-	}
-	inside.Tap = func(repo any, payload func(int, []byte), values bool) any {
-		return repo.(insider).tapped(payload, values)
-	}
-	inside.SetUnlimited(func(repo any, route inside.Route) any { return repo.(insider).asUnlimited(route) })
 }
 
 type (
@@ -107,6 +83,12 @@ type (
 
 	intervalGate = inside.Gate[intervalCore]
 	intervalCore struct{}
+
+	writerGate = inside.Gate[writerCore]
+	writerCore struct{ *Writer }
+
+	repositoryGate[T any] = inside.Gate[repositoryCore[T]]
+	repositoryCore[T any] struct{ *Repository[T] }
 )
 
 func (entityCore) Of(e Entity) entityCore { return entityCore(e.path) }
@@ -130,24 +112,24 @@ func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int
 	return o.order, o.Width, err
 }
 
-// adminClient returns an admin client and the function that closes it.
-func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {
-	if s.admin == nil {
-		return nil, nil, ErrNoAdmin
-	}
-	admin, err := s.admin(ctx)
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("tsdb: admin client: %w", err)
-	case s.keep:
-		return admin, func() {}, nil
-	}
-	return admin, func() { _ = admin.Close() }, nil
+func (writerCore) Of(w *Writer) writerCore { return writerCore{w} }
+
+// Add puts an event into the writer's journal. If done is nil, it waits for the journal; otherwise it calls done with the outcome.
+func (c writerCore) Add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
+	return c.add(ctx, ev, done)
 }
 
-func (r *Repository[T]) inside() (inside.Repository, error) {
+func (repositoryCore[T]) Of(r *Repository[T]) repositoryCore[T] { return repositoryCore[T]{r} }
+
+// Begin begins an operation on the repository's rows, of n events if it is batched.
+func (r repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+	return r.beginMany(ctx, name, n, batched)
+}
+
+// Internals returns the internals of the repository. It does no I/O. Its error says why no call on the repository can work.
+func (r repositoryCore[T]) Internals() (inside.Repository, error) {
 	ctx := context.Background()
-	if r != nil {
+	if r.Repository != nil {
 		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Allow of the result checks each call's own context
 	}
 	if err := r.admit(ctx); err != nil {
@@ -165,9 +147,10 @@ func (r *Repository[T]) inside() (inside.Repository, error) {
 	return in, nil
 }
 
-// tapped implements inside.Tap.
-func (r *Repository[T]) tapped(payload func(tag int, payload []byte), values bool) any {
-	tapped, schema := *r, *r.schema
+// Tap returns a repository like this one. Before each point it calls payload with the point's payload and the index of its tag.
+// Without values, it does not decode the payload, and the points have zero values.
+func (r repositoryCore[T]) Tap(payload func(tag int, payload []byte), values bool) *Repository[T] {
+	tapped, schema := *r.Repository, *r.schema
 	schema.decoders = make([]func([]byte) (T, error), len(r.schema.decoders))
 	for tag, decode := range r.schema.decoders {
 		schema.decoders[tag] = func(src []byte) (v T, err error) {
@@ -182,16 +165,74 @@ func (r *Repository[T]) tapped(payload func(tag int, payload []byte), values boo
 	return &tapped
 }
 
-func (r *Repository[T]) asUnlimited(route inside.Route) any {
-	if r == nil {
-		return r // inside reports it
+// Unlimited returns the repository without its tenant's limits, for background reads of this module's packages.
+func (r repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
+	if r.Repository == nil {
+		return nil // each call reports it
 	}
-	free := *r
+	free := *r.Repository
 	free.rows.Unlimited = true
 	if route != nil && r.rows.View != nil {
 		free.rows.View = route(r.rows.View)
 	}
 	return &free
+}
+
+// Below begins a read below a prefix. With bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
+func (r repositoryCore[T]) Below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (read inside.BelowRead[Point[T]], err error) {
+	if err := r.admitPrefix(ctx, p); err != nil {
+		return read, err
+	}
+	takes := orderOption | limitOption
+	if bare {
+		takes = 0
+	}
+	o, err := readOptionsOf(takes, opts)
+	if err == nil {
+		err = in.Check()
+	}
+	if err != nil {
+		return read, err
+	}
+	if o.Width == 0 {
+		o.Width = defaultConcurrency
+	}
+	oldest, newest, ok := in.units(r.schema.d.Precision)
+	if !ok {
+		oldest, newest = 1, 0
+	}
+	if !bare {
+		if err := r.admitSpan(in); err != nil {
+			return read, err
+		}
+	}
+	if read.Done, err = r.rows.BeginWideRead(&o.Options); err != nil {
+		return read, err
+	}
+	read.Decode, read.Cursors = r.decode, r.rows.Cursors
+	read.Read = &below.Read{Rows: &r.rows, Prefix: p.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst, Options: o.Options}
+	read.Limit = -1
+	if o.limited {
+		read.Limit, read.Most = o.limit, o.limit
+	}
+	read.Scope = r.rows.Scope(0, p.path)
+	read.Scope.Oldest, read.Scope.Newest, read.Scope.Reverse = oldest, newest, read.Reverse
+	return read, nil
+}
+
+// adminClient returns an admin client and the function that closes it.
+func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {
+	if s.admin == nil {
+		return nil, nil, ErrNoAdmin
+	}
+	admin, err := s.admin(ctx)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("tsdb: admin client: %w", err)
+	case s.keep:
+		return admin, func() {}, nil
+	}
+	return admin, func() { _ = admin.Close() }, nil
 }
 
 // ensureDescribed is Ensure for catalogue entries.
@@ -205,46 +246,4 @@ func (s *Store) ensureDescribed(ctx context.Context, entries []catalog.Dataset) 
 		datasets[i] = &Schema[int]{d: *d}
 	}
 	return s.Ensure(ctx, datasets...)
-}
-
-// below implements inside.Below.
-func (r *Repository[T]) below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (inside.BelowRead, error) {
-	if err := r.admitPrefix(ctx, p); err != nil {
-		return inside.BelowRead{}, err
-	}
-	takes := orderOption | limitOption
-	if bare {
-		takes = 0
-	}
-	o, err := readOptionsOf(takes, opts)
-	if err == nil {
-		err = in.Check()
-	}
-	if err != nil {
-		return inside.BelowRead{}, err
-	}
-	if o.Width == 0 {
-		o.Width = defaultConcurrency
-	}
-	oldest, newest, ok := in.units(r.schema.d.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
-	if !bare {
-		if err := r.admitSpan(in); err != nil {
-			return inside.BelowRead{}, err
-		}
-	}
-	done, err := r.rows.BeginWideRead(&o.Options)
-	if err != nil {
-		return inside.BelowRead{}, err
-	}
-	read := &below.Read{Rows: &r.rows, Prefix: p.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst, Options: o.Options}
-	limit := -1
-	if o.limited {
-		limit, read.Most = o.limit, o.limit
-	}
-	scope := r.rows.Scope(0, p.path)
-	scope.Oldest, scope.Newest, scope.Reverse = oldest, newest, read.Reverse
-	return inside.BelowRead{Read: read, Limit: limit, Decode: r.decode, Done: done, Cursors: r.rows.Cursors, Scope: scope}, nil
 }

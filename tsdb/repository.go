@@ -17,6 +17,8 @@ import (
 //
 // To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their arguments and results.
 type Repository[T any] struct {
+	repositoryGate[T]
+
 	rows   points.Rows
 	schema *Schema[T]
 	store  *Store

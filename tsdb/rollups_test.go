@@ -290,7 +290,7 @@ func TestTheDoor(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, Salts: 16, Rollups: three[reading]()})
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
-	in, err := inside.OfRepository(s.For(store, acme))
+	in, err := inside.Of(s.For(store, acme)).Internals()
 	if err != nil || in.D.Name != "readings" || len(in.Rollups) != 3 {
 		t.Fatal(in, err)
 	}

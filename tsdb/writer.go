@@ -33,6 +33,8 @@ import (
 //
 // Memory is bounded: while the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
+	writerGate
+
 	store  *Store
 	opts   WriterOptions
 	buffer *buffer.Buffer

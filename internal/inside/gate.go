@@ -1,65 +1,42 @@
 package inside
 
 import (
-	"context"
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/store/below"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
 // Package tsdb sets these functions when a program starts. Arguments of type any are values of tsdb, which imports this
 // package; the comments name their types.
 var (
-	// OfRepository returns the internals of a *tsdb.Repository[T]. It does no I/O. Its error says why no call on the
-	// repository can work.
-	OfRepository func(repo any) (Repository, error)
 	// OfDataset returns the shape of a tsdb.Dataset.
 	OfDataset func(of any) (*dataset.Dataset, error)
-	// Begin begins an operation on the rows of a *tsdb.Repository[T], of n events if it is batched.
-	Begin func(ctx context.Context, repo any, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op)
-	// Add puts an event into the journal of a *tsdb.Writer. done is a func(tsdb.Outcome). If it is nil, Add waits for
-	// the journal; otherwise it calls done with the event's outcome.
-	Add func(ctx context.Context, writer any, ev Event, done any) error
 	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue, which refuses deletions. of is a codec.Codec[T]
 	// that reads the tags of the dataset in their order, and whose Append fails with codec.ErrReadOnly.
 	FromCatalog func(schema any, d *dataset.Dataset, of any)
 	// SetRollups gives a *tsdb.Schema[T] of FromCatalog values of its rollups, by name; those of others are not known.
 	SetRollups func(schema any, rollups map[string]any)
-	// Below begins a read below a prefix: of a *tsdb.Repository[T], a tsdb.Prefix, a tsdb.Interval and a []tsdb.ReadOption. With
-	// bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
-	Below func(ctx context.Context, repo, prefix, in, opts any, bare bool) (BelowRead, error)
-	// Tap returns a *tsdb.Repository[T] like another one. Before each point it calls payload with the point's payload and the index of
-	// its tag. Without values, it does not decode the payload, and the points have zero values.
-	Tap func(repo any, payload func(tag int, payload []byte), values bool) any
-
-	unlimited func(repo any, route Route) any
 )
 
-// BelowRead is a read below a prefix that has begun.
-type BelowRead struct {
-	Read   any          // a *below.Read
-	Limit  int          // how many points the caller asked for; -1 for all
-	Decode any          // a func(dataset.Hit) (tsdb.Point[T], error)
+// BelowRead is a read below a prefix that has begun. P is a tsdb.Point[T].
+type BelowRead[P any] struct {
+	*below.Read
+	Limit  int // how many points the caller asked for; -1 for all
+	Decode func(dataset.Hit) (P, error)
 	Scope  cursor.Scope // of a cursor, without its kind
 	// Cursors writes and reads cursors.
 	Cursors cursor.Box
 	Done    func() // ends the read
 }
 
-// SetUnlimited is for package tsdb, when a program starts.
-func SetUnlimited(f func(repo any, route Route) any) { unlimited = f }
-
 // Route selects the app profile of calls, as methods of *bt.Table do: (*bt.Table).SingleCluster for callers that write what follows from
 // their reads, (*bt.Table).BulkReads for long reads that decide nothing, or nil for that of the repository.
 type Route func(*bt.Table) *bt.Table
-
-// Unlimited returns a *tsdb.Repository[T] without its tenant's limits, for background reads of this module's packages.
-func Unlimited[R any](repo R, route Route) R { return unlimited(repo, route).(R) }
 
 // Package rollup sets these functions when a program starts. They are nil in a program without it, which has no
 // rollups.

@@ -67,7 +67,7 @@ func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.I
 	if err != nil {
 		return nil, Sample{}, err
 	}
-	r := inside.Unlimited(sampled.For(store, id), (*bt.Table).BulkReads)
+	r := inside.Of(sampled.For(store, id)).Unlimited((*bt.Table).BulkReads)
 	picked, all, err := pick(ctx, r, limit)
 	if err != nil {
 		return nil, Sample{}, err

@@ -113,7 +113,7 @@ func numbers[T any](m window.Measure[T]) func(T) (float64, bool) {
 
 // choose chooses the rollup to read.
 func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns, opts Options) error {
-	repo, err := inside.OfRepository(p.repo)
+	repo, err := inside.Of(p.repo).Internals()
 	if err == nil {
 		err = repo.Allow(ctx)
 	}

@@ -104,18 +104,18 @@ func Under[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, 
 
 func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, prefix, all bool, opts Options) (_ *Follower[T], err error) {
 	base := ctxerr.Given(ctx)
-	ctx, op := inside.Begin(ctx, repo, telemetry.FollowOpen, 0, false)
+	ctx, op := inside.Of(repo).Begin(ctx, telemetry.FollowOpen, 0, false)
 	defer func() { op.End(err) }()
 	opts, err = opts.resolve()
 	if err != nil {
 		return nil, err
 	}
-	admitted, err := inside.Below(ctx, repo, tsdb.AllEntities(), tsdb.AllTime(), []tsdb.ReadOption(nil), true)
+	admitted, err := inside.Of(repo).Below(ctx, tsdb.AllEntities(), tsdb.AllTime(), nil, true)
 	if err != nil {
 		return nil, err
 	}
 	admitted.Done() // each poll is a read of its own
-	in, err := inside.OfRepository(repo)
+	in, err := inside.Of(repo).Internals()
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 	core, err := follow.Open(ctx, follow.Options{
 		Rows: in.Rows, Path: path, Prefix: prefix, Lateness: opts.Lateness, Interval: opts.Interval, Since: opts.Since, Base: base, Allow: in.Allow,
 		Poll: func(ctx context.Context) (context.Context, func(int, error)) {
-			ctx, op := inside.Begin(ctx, repo, telemetry.FollowPoll, 0, false)
+			ctx, op := inside.Of(repo).Begin(ctx, telemetry.FollowPoll, 0, false)
 			return ctx, func(n int, err error) {
 				op.Returned(n)
 				op.End(err)
@@ -143,8 +143,7 @@ func open[T any](ctx context.Context, repo *tsdb.Repository[T], path string, pre
 	if err != nil {
 		return nil, err
 	}
-	decode := admitted.Decode.(func(dataset.Hit) (tsdb.Point[T], error))
-	return &Follower[T]{core: core, decode: decode, time: in.D.Precision.Time}, nil
+	return &Follower[T]{core: core, decode: admitted.Decode, time: in.D.Precision.Time}, nil
 }
 
 // Points waits for new points and yields them until ctx ends; the last pair is ctx's error. Leaving the loop loses

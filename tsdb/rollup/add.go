@@ -83,7 +83,7 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 	if a == nil {
 		return ctx, nil
 	}
-	return inside.Begin(ctx, a.repo, telemetry.RollupAdd, n, batched)
+	return inside.Of(a.repo).Begin(ctx, telemetry.RollupAdd, n, batched)
 }
 
 // open returns the repository and the rollup, or the error of a call that is invalid or not allowed.
@@ -94,7 +94,7 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 	case a.rollup.opts.Mode != a.mode:
 		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
 	}
-	in, err := inside.OfRepository(a.repo)
+	in, err := inside.Of(a.repo).Internals()
 	if err != nil {
 		return inside.Repository{}, nil, err
 	}

@@ -106,7 +106,7 @@ func (a *StreamAdder[T]) add(ctx context.Context, e tsdb.Entity, t time.Time, v 
 		return errorOf(out)
 	}
 	ev.Try = try
-	return inside.Add(ctx, a.writer, ev, done)
+	return inside.Of(a.writer).Add(ctx, ev, done)
 }
 
 func (a *StreamAdder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time, v T) (inside.Event, error) {

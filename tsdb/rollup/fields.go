@@ -44,7 +44,7 @@ func (l *level[T]) tapped(p *payload) *tsdb.Repository[T] {
 	if l.fields.of == nil {
 		return l.repo
 	}
-	return inside.Tap(l.repo, func(tag int, data []byte) { *p = payload{true, tag, data} }, l.fields.values).(*tsdb.Repository[T])
+	return inside.Of(l.repo).Tap(func(tag int, data []byte) { *p = payload{true, tag, data} }, l.fields.values)
 }
 
 // take sets the numbers of a point, one for each measure. It returns false if the point cannot be read. decoded says that v is its value.

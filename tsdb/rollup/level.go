@@ -38,8 +38,8 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 	if single {
 		route = (*bt.Table).SingleCluster
 	}
-	repo = inside.Unlimited(repo, route)
-	in, err := inside.OfRepository(repo)
+	repo = inside.Of(repo).Unlimited(route)
+	in, err := inside.Of(repo).Internals()
 	if err != nil {
 		return in, nil, err
 	}

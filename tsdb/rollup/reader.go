@@ -134,7 +134,7 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 	if r == nil {
 		return ctx, nil
 	}
-	return inside.Begin(ctx, r.repo, name, 0, false)
+	return inside.Of(r.repo).Begin(ctx, name, 0, false)
 }
 
 // each calls visit with the buckets of an entity that start in an interval, until visit returns false.

@@ -80,7 +80,7 @@ type asked struct {
 
 // choose returns the rollup to read; nil for the points.
 func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (chosen *Rollup[T], err error) {
-	in, err := inside.OfRepository(repo)
+	in, err := inside.Of(repo).Internals()
 	if err == nil {
 		err = in.Allow(ctx)
 	}

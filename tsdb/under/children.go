@@ -26,7 +26,7 @@ func Children[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefi
 		stopped := false
 		defer func() { c.end(err) }()
 		if err == nil {
-			err = c.read.Children(ctx, func(path string) bool {
+			err = c.Children(ctx, func(path string) bool {
 				c.op.Returned(1)
 				parts := rowkey.Parts(path)
 				stopped = !yield(parts[len(parts)-1], nil)

@@ -28,27 +28,19 @@ import (
 // ErrInvalid is tsdb.ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
 var ErrInvalid = tsdb.ErrInvalid
 
-// decoder turns what is stored into a point. An error is a *tsdb.PointError.
-type decoder[T any] = func(dataset.Hit) (tsdb.Point[T], error)
-
 // call is one call under a prefix.
 type call[T any] struct {
-	inside.BelowRead
-	read   *below.Read
-	decode decoder[T]
-	op     *telemetry.Op
+	inside.BelowRead[tsdb.Point[T]]
+	op *telemetry.Op
 }
 
 // begin begins a call. The caller defers end, whether it fails or not.
 func begin[T any](ctx context.Context, repo *tsdb.Repository[T], name telemetry.Name, p tsdb.Prefix, in tsdb.Interval, opts []tsdb.ReadOption, bare bool) (context.Context, *call[T], error) {
-	ctx, op := inside.Begin(ctx, repo, name, 0, false)
+	ctx, op := inside.Of(repo).Begin(ctx, name, 0, false)
 	c := &call[T]{op: op}
 	var err error
-	if c.BelowRead, err = inside.Below(ctx, repo, p, in, opts, bare); err != nil {
-		return ctx, c, err
-	}
-	c.read, c.decode = c.Read.(*below.Read), c.Decode.(decoder[T])
-	return ctx, c, nil
+	c.BelowRead, err = inside.Of(repo).Below(ctx, p, in, opts, bare)
+	return ctx, c, err
 }
 
 // end ends a call with its error.
@@ -71,14 +63,14 @@ func sequence[T any](
 			yield(tsdb.Point[T]{}, err)
 			return
 		}
-		if c.read.Oldest > c.read.Newest || c.Limit == 0 {
+		if c.Oldest > c.Newest || c.Limit == 0 {
 			return
 		}
 		left, stopped := c.Limit, false
-		err = scan(c.read, ctx, func(h dataset.Hit) bool {
+		err = scan(c.Read, ctx, func(h dataset.Hit) bool {
 			c.op.Returned(1)
 			left--
-			stopped = !yield(c.decode(h))
+			stopped = !yield(c.Decode(h))
 			return !stopped && left != 0
 		})
 		if err != nil && !stopped {

@@ -24,8 +24,8 @@ func Entities[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefi
 		ctx, c, err := begin(ctx, repo, telemetry.UnderEntities, p, in, opts, true)
 		stopped := false
 		defer func() { c.end(err) }()
-		if err == nil && c.read.Oldest <= c.read.Newest {
-			err = c.read.Entities(ctx, func(path string) bool {
+		if err == nil && c.Oldest <= c.Newest {
+			err = c.Entities(ctx, func(path string) bool {
 				c.op.Returned(1)
 				stopped = !yield(inside.Of(tsdb.Entity{}).At(path), nil)
 				return !stopped

@@ -43,9 +43,9 @@ func LatestN[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix
 			h, bad = tsdb.History[T]{}, nil
 			return !stopped
 		}
-		err = c.read.NewestOfEach(ctx, n, true, func(hit dataset.Hit) bool {
+		err = c.NewestOfEach(ctx, n, true, func(hit dataset.Hit) bool {
 			c.op.Returned(1)
-			point, wrong := c.decode(hit)
+			point, wrong := c.Decode(hit)
 			if len(h.Points) > 0 && h.Entity != point.Entity && !flush() {
 				return false
 			}

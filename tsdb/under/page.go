@@ -47,7 +47,7 @@ func Page[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, i
 	}
 	c.Scope.Kind = cursor.Below
 	if text != "" {
-		if c.read.After, err = c.place(text); err != nil {
+		if c.After, err = c.place(text); err != nil {
 			return page, err
 		}
 	}
@@ -55,14 +55,14 @@ func Page[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, i
 	var bad tsdb.PointErrors
 	var last dataset.Hit
 	bytes, more := 0, false
-	if c.read.Oldest <= c.read.Newest {
-		c.read.Most = size + 1
-		err = c.read.ByEntity(ctx, func(h dataset.Hit) bool {
+	if c.Oldest <= c.Newest {
+		c.Most = size + 1
+		err = c.ByEntity(ctx, func(h dataset.Hit) bool {
 			bytes += len(h.Payload)
 			if more = len(points) == size || len(points) > 0 && bytes > maxPageBytes; more {
 				return false
 			}
-			point, wrong := c.decode(h)
+			point, wrong := c.Decode(h)
 			points = append(points, point)
 			if wrong, ok := wrong.(*tsdb.PointError); ok {
 				bad = append(bad, wrong)
@@ -104,9 +104,9 @@ func (c *call[T]) place(text string) (*below.Place, error) {
 	}
 	path, rest := string(raw[width:width+int(n)]), raw[width+int(n):]
 	p := &below.Place{Path: path, Units: int64(binary.BigEndian.Uint64(rest)), ID: string(rest[8:])}
-	under := c.read.Prefix == "" || strings.HasPrefix(path, c.read.Prefix+"#")
-	switch rows := c.read.Rows; {
-	case !under || p.Units < c.read.Oldest || p.Units > c.read.Newest,
+	under := c.Prefix == "" || strings.HasPrefix(path, c.Prefix+"#")
+	switch rows := c.Rows; {
+	case !under || p.Units < c.Oldest || p.Units > c.Newest,
 		rows.Space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path,
 		rows.Space.CheckID(p.ID) != nil:
 		return nil, c.refused("outside of the query")

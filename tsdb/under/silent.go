@@ -52,9 +52,9 @@ func Silent[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix,
 	if err != nil {
 		return nil, err
 	}
-	precision := c.read.Rows.D.Precision
+	precision := c.Rows.D.Precision
 	var found longest
-	err = c.read.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
+	err = c.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
 		if !precision.Time(h.Units).Before(since) {
 			return true
 		}

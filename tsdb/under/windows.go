@@ -64,18 +64,18 @@ func Windows[T any](
 			yield(Group{}, err)
 			return
 		}
-		if c.read.Oldest > c.read.Newest {
+		if c.Oldest > c.Newest {
 			return
 		}
 		g := grouping[T]{
 			call: c, yield: yield, by: by, in: in, of: len(p.Parts()) + fields,
-			repo: inside.Unlimited(repo, nil), // this call has been counted
+			repo: inside.Of(repo).Unlimited(nil), // this call has been counted
 			opts: opts,
 		}
-		c.read.Slots = make(chan struct{}, c.read.Options.Width)
+		c.Slots = make(chan struct{}, c.Options.Width)
 		carries := inside.CarriesStates(by)
-		err = c.read.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
-			return h.Units < c.read.Oldest && !carries || g.take(ctx, inside.Of(tsdb.Entity{}).At(h.Path))
+		err = c.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
+			return h.Units < c.Oldest && !carries || g.take(ctx, inside.Of(tsdb.Entity{}).At(h.Path))
 		})
 		if err == nil && g.err == nil && !g.stopped {
 			g.flush(ctx)
@@ -101,7 +101,7 @@ func checkWindows[T any](c *call[T], by *window.Aggregator[T], p tsdb.Prefix, fi
 	if by == nil {
 		return invalid.New(ErrInvalid, "aggregator", "nil", "an aggregator from window.New")
 	}
-	if most := len(c.read.Rows.D.Fields) - len(p.Parts()) - 1; fields < 0 || fields > most {
+	if most := len(c.Rows.D.Fields) - len(p.Parts()) - 1; fields < 0 || fields > most {
 		return invalid.New(ErrInvalid, "fields of a group", strconv.Itoa(fields), fmt.Sprintf("0 to %d: below the prefix, one key field is left for the entities of a group", most))
 	}
 	return nil
@@ -165,18 +165,18 @@ func (g *grouping[T]) flush(ctx context.Context) bool {
 // enter waits until the group may have requests under way, which the scan reading ahead then cannot send. It returns how many they
 // are, up to one for each entity, and the function that gives them back. If the context ends first, the group's reads say so.
 func (g *grouping[T]) enter(ctx context.Context) (width int, leave func()) {
-	width = min(cap(g.read.Slots), len(g.members))
+	width = min(cap(g.Slots), len(g.members))
 	held := 0
 	for held < width && ctx.Err() == nil {
 		select {
-		case g.read.Slots <- struct{}{}:
+		case g.Slots <- struct{}{}:
 			held++
 		case <-ctx.Done():
 		}
 	}
 	return width, func() {
 		for ; held > 0; held-- {
-			<-g.read.Slots
+			<-g.Slots
 		}
 	}
 }

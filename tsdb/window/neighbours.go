@@ -52,7 +52,7 @@ func outside[T any](
 	}
 	// The tenant's limit of a range's length is for the interval, not for the history around it.
 	if repo, ok := from.(*tsdb.Repository[T]); ok {
-		from = inside.Unlimited(repo, nil)
+		from = inside.Of(repo).Unlimited(nil)
 	}
 	seen := 0
 	for p, err := range from.Range(ctx, e, beyond, order, tsdb.Limit(limit)) {

@@ -79,14 +79,13 @@ func TestSlicesOfTime(t *testing.T) {
 // read returns what a scan of all entities visits.
 func read(t *testing.T, repo *tsdb.Repository[int64], opts []tsdb.ReadOption, slice int64, scan func(*below.Read, context.Context, func(dataset.Hit) bool) error) (hits []dataset.Hit) {
 	t.Helper()
-	in, err := inside.Below(t.Context(), repo, tsdb.AllEntities(), tsdb.AllTime(), opts, false)
+	in, err := inside.Of(repo).Below(t.Context(), tsdb.AllEntities(), tsdb.AllTime(), opts, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Done()
-	r := in.Read.(*below.Read)
-	r.Slice = slice
-	if err := scan(r, t.Context(), func(h dataset.Hit) bool {
+	in.Slice = slice
+	if err := scan(in.Read, t.Context(), func(h dataset.Hit) bool {
 		hits = append(hits, h)
 		return true
 	}); err != nil {
