@@ -28,7 +28,7 @@ func describedSchemas(t testing.TB) []*dataset.Dataset {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := inside.OfDataset(s)
+		d, err := inside.Of(tsdb.Dataset(s)).Shape()
 		if err != nil {
 			t.Fatal(err)
 		}

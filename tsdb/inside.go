@@ -17,41 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// described is every *Schema[T], for those that only the catalogue describes.
-type described interface {
-	describe(d *dataset.Dataset, of any)
-	setRollups(of map[string]any)
-}
-
-// describe implements inside.FromCatalog.
-func (s *Schema[T]) describe(d *dataset.Dataset, of any) {
-	s.d, s.codec, s.d.ReadOnly = *d, of.(codec.Codec[T]), true
-	readers := codec.Readers(s.codec)
-	for _, r := range readers {
-		s.decoders = append(s.decoders, r.Decode)
-	}
-	s.numbers, _ = numbersOf(readers, &s.d)
-	s.listed = make([]Rollup, len(d.Rollups)) // their Go values are not known
-}
-
-// setRollups implements inside.SetRollups.
-func (s *Schema[T]) setRollups(of map[string]any) {
-	for i := range s.listed {
-		s.listed[i], _ = of[s.d.Rollups[i].Name].(Rollup)
-	}
-}
-
-func init() {
-	inside.OfDataset = func(of any) (*dataset.Dataset, error) {
-		if d, _ := of.(Dataset); d != nil && d.shape() != nil {
-			return d.shape(), nil
-		}
-		return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
-	}
-	inside.FromCatalog = func(schema any, d *dataset.Dataset, of any) { schema.(described).describe(d, of) }
-	inside.SetRollups = func(schema any, rollups map[string]any) { schema.(described).setRollups(rollups) }
-}
-
 type (
 	storeGate = inside.Gate[storeCore]
 	storeCore struct{ *Store }
@@ -84,6 +49,10 @@ type (
 	intervalGate = inside.Gate[intervalCore]
 	intervalCore struct{}
 
+	datasetGate = inside.Gate[datasetCore]
+	datasetFace = inside.Face[datasetCore]
+	datasetCore struct{ Dataset }
+
 	writerGate = inside.Gate[writerCore]
 	writerCore struct{ *Writer }
 
@@ -112,12 +81,17 @@ func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int
 	return o.order, o.Width, err
 }
 
-func (writerCore) Of(w *Writer) writerCore { return writerCore{w} }
+func (datasetCore) Of(d Dataset) datasetCore { return datasetCore{d} }
 
-// Add puts an event into the writer's journal. If done is nil, it waits for the journal; otherwise it calls done with the outcome.
-func (c writerCore) Add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
-	return c.add(ctx, ev, done)
+// Shape returns the shape of the dataset.
+func (c datasetCore) Shape() (*dataset.Dataset, error) {
+	if c.Dataset == nil || c.shape() == nil {
+		return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
+	}
+	return c.shape(), nil
 }
+
+func (writerCore) Of(w *Writer) writerCore { return writerCore{w} }
 
 func (repositoryCore[T]) Of(r *Repository[T]) repositoryCore[T] { return repositoryCore[T]{r} }
 
@@ -145,6 +119,22 @@ func (r repositoryCore[T]) Internals() (inside.Repository, error) {
 		}
 	}
 	return in, nil
+}
+
+// Schema returns the schema of a dataset of the catalogue, which refuses deletions. It needs no repository: nil is enough. The codec
+// reads the tags of the dataset in their order, and its Append fails with codec.ErrReadOnly. The rollups are by name; others are not known.
+func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups map[string]Rollup) *Schema[T] {
+	s := &Schema[T]{d: *d, codec: c, listed: make([]Rollup, len(d.Rollups))}
+	s.d.ReadOnly = true
+	readers := codec.Readers(c)
+	for _, r := range readers {
+		s.decoders = append(s.decoders, r.Decode)
+	}
+	s.numbers, _ = numbersOf(readers, &s.d)
+	for i := range s.listed {
+		s.listed[i] = rollups[d.Rollups[i].Name]
+	}
+	return s
 }
 
 // Tap returns a repository like this one. Before each point it calls payload with the point's payload and the index of its tag.

@@ -307,11 +307,11 @@ func TestTheDoor(t *testing.T) {
 	if got := string(day.Rows.AppendPoint(nil, inside.Of(roof).Path(), 0)); got != "acme#readings!rollup.day#12#berlin#roof-7#9223372036854775807" {
 		t.Errorf("buckets are at %q", got)
 	}
-	d, err := inside.OfDataset(s)
+	d, err := inside.Of(tsdb.Dataset(s)).Shape()
 	if err != nil || d.Name != "readings" || d.Salts != 16 || len(d.Rollups) != 3 || d.Rollups[1].From != "minute" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := inside.OfDataset((*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := inside.Of(tsdb.Dataset((*tsdb.Schema[reading])(nil))).Shape(); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("the dataset of no schema: %v, want ErrInvalid", err)
 	}
 	if inside.Of(tsdb.Entity{}).At(inside.Of(roof).Path()) != roof {

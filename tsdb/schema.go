@@ -137,6 +137,8 @@ type SchemaOptions struct {
 // Schema describes one kind of measurement: the dataset's name and format, and how values of type T are encoded. It belongs
 // to no store and no tenant; For binds it to both. Define makes one. It is immutable and safe for concurrent use.
 type Schema[T any] struct {
+	datasetGate
+
 	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
@@ -155,6 +157,7 @@ type Dataset interface {
 	Prefix(values ...any) (Prefix, error)
 	Scan(e Entity, into ...any) error
 
+	datasetFace
 	shape() *dataset.Dataset
 }
 

@@ -178,9 +178,9 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 	return p, nil
 }
 
-// add enqueues a rollup event in the writer's journal, for package rollup. If done is nil, it waits until the event is in the
-// journal; otherwise it calls done with the outcome.
-func (w *Writer) add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
+// Add enqueues a rollup event in the writer's journal. If done is nil, it waits until the event is in the journal; otherwise it calls
+// done with the outcome.
+func (w writerCore) Add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
 	p, err := w.prepareEvent(ctx, ev, done)
 	out := rejected(err)
 	if err == nil {

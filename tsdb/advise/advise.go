@@ -75,13 +75,13 @@ func Keys(d tsdb.Dataset, s Sample) ([]Advice, error) {
 }
 
 func inputOf(d tsdb.Dataset, s Sample) (input, error) {
-	shape, err := inside.OfDataset(d)
+	shape, err := inside.Of(d).Shape()
 	if err != nil {
 		return input{}, err
 	}
 	shapes := []*dataset.Dataset{shape}
 	for i, other := range s.OtherDatasets {
-		o, err := inside.OfDataset(other)
+		o, err := inside.Of(other).Shape()
 		if err != nil {
 			return input{}, fmt.Errorf("OtherDatasets %d: %w", i, err)
 		}

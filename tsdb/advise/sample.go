@@ -91,10 +91,9 @@ func datasets(ctx context.Context, in inside.Store, name string, sample *Sample)
 			}
 			return true
 		}
-		schema := new(tsdb.Schema[int])
-		inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(string) func([]byte) (int, error) {
+		schema := inside.Of[*tsdb.Repository[int]](nil).Schema(d, inside.ReadOnly(d.Tags, func(string) func([]byte) (int, error) {
 			return func(payload []byte) (int, error) { return len(payload), nil }
-		}))
+		}), nil)
 		if e.Name == name {
 			sampled = schema
 		} else {

@@ -99,7 +99,7 @@ type Measure struct {
 // Describe returns a dataset of tsdb.Store.Datasets, or any schema, as data. For nil and the zero Schema it returns the zero
 // Description. It does no I/O.
 func Describe(d tsdb.Dataset) Description {
-	of, err := inside.OfDataset(d)
+	of, err := inside.Of(d).Shape()
 	if err != nil {
 		return Description{}
 	}

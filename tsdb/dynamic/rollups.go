@@ -33,7 +33,7 @@ func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}],
 	if err != nil {
 		return nil, nil, err
 	}
-	of, err := inside.OfDataset(d)
+	of, err := inside.Of(d).Shape()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,9 +45,7 @@ func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}],
 		}
 		return func(name string) func([]byte) (codec.Value, error) { return t.number(tag, name) }
 	})
-	schema := new(tsdb.Schema[struct{}])
-	inside.FromCatalog(schema, of, numbers)
-	rollups, definitions := map[string]*rollup.Rollup[struct{}]{}, map[string]any{}
+	rollups, definitions := map[string]*rollup.Rollup[struct{}]{}, map[string]tsdb.Rollup{}
 	for i := range of.Rollups {
 		entry := &of.Rollups[i].Rollup
 		if entry.Kind == catalog.Derived && entry.From != "" && rollups[entry.From] == nil {
@@ -58,6 +56,5 @@ func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}],
 			rollups[entry.Name], definitions[entry.Name] = r, r
 		}
 	}
-	inside.SetRollups(schema, definitions)
-	return rollups, schema, nil
+	return rollups, inside.Of[*tsdb.Repository[struct{}]](nil).Schema(of, numbers, definitions), nil
 }

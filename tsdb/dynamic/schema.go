@@ -95,7 +95,7 @@ func unknownTag(quoted string) error {
 
 // schemaOf returns the schema of a dataset whose payloads are decoded by tag. decoder returns nil for an unknown tag.
 func schemaOf[T any](d tsdb.Dataset, decoder func(tag string) func(src []byte) (T, error)) (*tsdb.Schema[T], error) {
-	of, err := inside.OfDataset(d)
+	of, err := inside.Of(d).Shape()
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +111,7 @@ func schemaOf[T any](d tsdb.Dataset, decoder func(tag string) func(src []byte) (
 		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(of.Name),
 			unknownTag(strings.Join(unknown, ", ")))
 	}
-	schema := new(tsdb.Schema[T])
-	inside.FromCatalog(schema, of, c)
-	return schema, nil
+	return inside.Of[*tsdb.Repository[T]](nil).Schema(of, c, nil), nil
 }
 
 // decodeFunc decodes a payload into its fields.

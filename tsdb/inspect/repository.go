@@ -28,11 +28,10 @@ func (v *View) Repository() *tsdb.Repository[Payload] {
 	if err != nil {
 		return nil // Open has read the same entry
 	}
-	schema := new(tsdb.Schema[Payload])
-	inside.FromCatalog(schema, d, inside.ReadOnly(d.Tags, func(tag string) func([]byte) (Payload, error) {
+	schema := inside.Of[*tsdb.Repository[Payload]](nil).Schema(d, inside.ReadOnly(d.Tags, func(tag string) func([]byte) (Payload, error) {
 		return func(src []byte) (Payload, error) { return Payload{tag, bytes.Clone(src)}, nil }
-	}))
-	if of, err := inside.OfDataset(schema); err == nil {
+	}), nil)
+	if of, err := inside.Of(tsdb.Dataset(schema)).Shape(); err == nil {
 		of.ReadOnly = false // a deletion needs no value
 	}
 	return schema.For(v.store, v.tenant)

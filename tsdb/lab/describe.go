@@ -40,7 +40,7 @@ type sampled struct {
 //
 // It does no I/O. Errors match ErrInvalid: a dataset that is not from tsdb.Define or advise.TakeSample, no samples, or samples without entities.
 func Describe(dataset tsdb.Dataset, samples []advise.Sample) ([]byte, error) {
-	shape, err := inside.OfDataset(dataset)
+	shape, err := inside.Of(dataset).Shape()
 	if err != nil {
 		return nil, err
 	}

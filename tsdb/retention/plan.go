@@ -54,7 +54,7 @@ type document struct {
 func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (*Plan, error) {
 	declared := make([]catalog.Dataset, len(datasets))
 	for i, d := range datasets {
-		described, err := inside.OfDataset(d)
+		described, err := inside.Of(d).Shape()
 		if err != nil {
 			return nil, err
 		}

@@ -82,7 +82,7 @@ func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
 
 // ages reports whether a class of the schema sets an age for rollups.
 func (j job[T]) ages() bool {
-	d, err := inside.OfDataset(j.Schema)
+	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
 	return err == nil && d.ShortestRollupAge() > 0
 }
 

@@ -258,7 +258,7 @@ func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 }
 
 func (j job[T]) derived() (names []string) {
-	d, err := inside.OfDataset(j.Schema)
+	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
 	if err != nil {
 		return nil // NewWorker returns the error
 	}

@@ -11,18 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// Package tsdb sets these functions when a program starts. Arguments of type any are values of tsdb, which imports this
-// package; the comments name their types.
-var (
-	// OfDataset returns the shape of a tsdb.Dataset.
-	OfDataset func(of any) (*dataset.Dataset, error)
-	// FromCatalog makes a new *tsdb.Schema[T] that of a dataset of the catalogue, which refuses deletions. of is a codec.Codec[T]
-	// that reads the tags of the dataset in their order, and whose Append fails with codec.ErrReadOnly.
-	FromCatalog func(schema any, d *dataset.Dataset, of any)
-	// SetRollups gives a *tsdb.Schema[T] of FromCatalog values of its rollups, by name; those of others are not known.
-	SetRollups func(schema any, rollups map[string]any)
-)
-
 // BelowRead is a read below a prefix that has begun. P is a tsdb.Point[T].
 type BelowRead[P any] struct {
 	*below.Read
