@@ -39,7 +39,7 @@ func (r *Reader[T]) joined(
 ) iter.Seq2[window.Bucket, error] {
 	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
 	ends := func(before bool) ([]inside.JoinNumber, error) { return r.ends(ctx, e, in, before, opts.Gaps) }
-	return inside.JoinBuckets(buckets, frame, opts, r.rollup.rules(), ends).(iter.Seq2[window.Bucket, error])
+	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, frame, opts, r.rollup.rules(), ends)
 }
 
 // joinedTotal joins a total with the numbers before and after its interval.

@@ -51,12 +51,12 @@ func ReadWindows[T any](
 	if err != nil {
 		return Windows{}, err
 	}
-	asked := asked{Aggregation: inside.OfAggregator(by), in: in}
-	asked.grid, asked.opts = asked.Grid.(window.Grid), asked.Options.(window.Options)
+	asked := asked{in: in}
+	asked.grid, asked.opts, asked.names, asked.rules = inside.Of(by).Aggregation()
 	var ok bool
 	asked.start, ok = in.Start()
 	asked.end, asked.closed = in.End()
-	asked.closed = asked.closed && ok && in.Check() == nil && len(asked.Rules) > 0
+	asked.closed = asked.closed && ok && in.Check() == nil && len(asked.rules) > 0
 	def, err := choose(ctx, repo, &asked)
 	if err != nil {
 		return Windows{}, err
@@ -70,9 +70,10 @@ func ReadWindows[T any](
 
 // asked is what windows are asked for.
 type asked struct {
-	inside.Aggregation
 	grid       window.Grid
 	opts       window.Options
+	names      []string
+	rules      []inside.JoinRule // one for each measure
 	in         tsdb.Interval
 	start, end time.Time
 	closed     bool // it has both ends, and the aggregator has measures
@@ -107,14 +108,14 @@ func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (cho
 
 // keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one of them.
 func (r *Rollup[T]) keeping(a *asked) []int {
-	out := make([]int, len(a.Rules))
-	for i, rule := range a.Rules { // each measure keeps its count
+	out := make([]int, len(a.rules))
+	for i, rule := range a.rules { // each measure keeps its count
 		needed := window.Aggregates(rule.Aggregates)
 		if a.opts.Gaps == window.Previous || a.opts.Gaps == window.Linear {
 			needed |= window.Ends
 		}
 		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
-			return m.Name == a.Names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
+			return m.Name == a.names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
 				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap && (!rule.Hold || rule.MaxGap == 0))
 		})
 		if out[i] < 0 {
@@ -162,7 +163,7 @@ func newWindowing[T any](def *Rollup[T], a *asked) windowing[T] {
 	w.entry.Late = def.entry.Late
 	for i, k := range w.from {
 		m := def.measures[k]
-		m.Aggregates = window.Aggregates(a.Rules[i].Aggregates)
+		m.Aggregates = window.Aggregates(a.rules[i].Aggregates)
 		w.measures = append(w.measures, m)
 	}
 	return w
@@ -219,16 +220,15 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 				yield(window.Bucket{}, err)
 			}
 		}
-		frame := window.Frame{Grid: w.grid, Measures: w.asked.Names, Interval: w.asked.in, Order: order}
+		frame := window.Frame{Grid: w.grid, Measures: w.asked.names, Interval: w.asked.in, Order: order}
 		rules := w.rules()
 		for i := range rules {
-			rules[i].Hold = w.asked.Rules[i].Hold
+			rules[i].Hold = w.asked.rules[i].Hold
 		}
 		ends := func(before bool) ([]inside.JoinNumber, error) {
 			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
 		}
-		joined := inside.JoinBuckets(iter.Seq2[window.Bucket, error](alone), frame, w.asked.opts, rules, ends)
-		for b, failed := range joined.(iter.Seq2[window.Bucket, error]) {
+		for b, failed := range inside.Of[*window.Aggregator[T]](nil).Join(alone, frame, w.asked.opts, rules, ends) {
 			if err = failed; err == nil {
 				rows++
 			}

@@ -73,7 +73,7 @@ func Windows[T any](
 			opts: opts,
 		}
 		c.Slots = make(chan struct{}, c.Options.Width)
-		carries := inside.CarriesStates(by)
+		carries := inside.Of(by).CarriesStates()
 		err = c.NewestOfEach(ctx, 1, false, func(h dataset.Hit) bool {
 			return h.Units < c.Oldest && !carries || g.take(ctx, inside.Of(tsdb.Entity{}).At(h.Path))
 		})

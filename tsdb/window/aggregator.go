@@ -90,6 +90,8 @@ func (m *Measure[T]) rule() (rule, error) {
 // Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for
 // concurrent use: one Aggregator can serve all requests of a program.
 type Aggregator[T any] struct {
+	aggregatorGate[T]
+
 	grid     Grid
 	names    []string
 	measures []Measure[T]

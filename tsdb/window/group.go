@@ -14,15 +14,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-func init() {
-	inside.CarriesStates = func(aggregator any) bool { return aggregator.(interface{ carriesStates() bool }).carriesStates() }
-}
-
-// carriesStates reports whether an entity counts in an interval in which it has no points: its last state or number lasts.
-func (a *Aggregator[T]) carriesStates() bool {
-	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
-}
-
 // groupConcurrency is how many entities of a group are read at once.
 const groupConcurrency = 16
 

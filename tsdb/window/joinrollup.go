@@ -2,30 +2,36 @@ package window
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 )
 
-func init() {
-	inside.JoinBuckets = func(buckets, frame, opts any, rules []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) any {
-		return joinBuckets(buckets.(iter.Seq2[Bucket, error]), frame.(Frame), opts.(Options), rules, ends)
-	}
-	inside.OfAggregator = func(aggregator any) inside.Aggregation {
-		return aggregator.(interface{ aggregation() inside.Aggregation }).aggregation()
-	}
-}
+type (
+	aggregatorGate[T any] = inside.Gate[aggregatorCore[T]]
+	aggregatorCore[T any] struct{ *Aggregator[T] }
+)
 
-// aggregation implements inside.OfAggregator.
-func (a *Aggregator[T]) aggregation() inside.Aggregation {
-	out := inside.Aggregation{Grid: a.grid, Names: a.names, Options: a.opts}
+func (aggregatorCore[T]) Of(a *Aggregator[T]) aggregatorCore[T] { return aggregatorCore[T]{a} }
+
+// Aggregation returns what the aggregator computes: the names and the rules are one for each measure, without Decimals.
+func (a aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []string, rules []inside.JoinRule) {
 	for _, r := range a.rules {
-		out.Rules = append(out.Rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
+		rules = append(rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
 	}
-	return out
+	return a.grid, a.opts, a.names, rules
 }
 
-// joinBuckets joins the buckets of a rollup, and fills their gaps.
-func joinBuckets(buckets iter.Seq2[Bucket, error], f Frame, opts Options, given []inside.JoinRule, ends func(bool) ([]inside.JoinNumber, error)) iter.Seq2[Bucket, error] {
+// CarriesStates reports whether an entity counts in an interval in which it has no points: its last state or number lasts.
+func (a aggregatorCore[T]) CarriesStates() bool {
+	return a.Aggregator != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
+}
+
+// Join is Fill for buckets that are not yet joined: each knows only its own numbers. It needs no aggregator: nil is enough. ends
+// returns the nearest numbers before or after the frame's interval, one for each rule.
+func (aggregatorCore[T]) Join(
+	buckets iter.Seq2[Bucket, error], f Frame, opts Options, given []inside.JoinRule, ends func(before bool) ([]inside.JoinNumber, error),
+) iter.Seq2[Bucket, error] {
 	rules := make([]rule, len(given))
 	for i, g := range given {
 		rules[i] = rule{Kind(g.Kind), Aggregates(g.Aggregates), g.Linear, g.Hold, g.MaxGap, g.MaxDip}
