@@ -162,3 +162,23 @@ func TestHeatmapPage(t *testing.T) {
 		t.Errorf("the page requested %q, want %q; errors: %q", seen.requests, want, seen.errors)
 	}
 }
+
+// TestHeatmapOnAPhone: the picture fits the width of a phone, alone and in the frame of the console.
+func TestHeatmapOnAPhone(t *testing.T) {
+	ctx := browser(t)
+	page := timeFirst(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page)
+	}))
+	defer server.Close()
+	for _, width := range []int64{1280, 390, 330} {
+		var over, picture int
+		step(t, ctx, "the picture", chromedp.EmulateViewport(width, 800), chromedp.Navigate(server.URL+"#frame,utc,light"),
+			chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over), chromedp.Evaluate(`document.getElementById("cells").clientWidth`, &picture))
+		if over > 0 || picture < int(width)/3 {
+			t.Errorf("at %d pixels the page is %d too wide, and the picture has %d", width, over, picture)
+		}
+	}
+	step(t, ctx, "the end", chromedp.EmulateViewport(1280, 900))
+}
