@@ -284,3 +284,23 @@ func TestSharedIsReadOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstTenant: the operator's page names the first tenant of a table as soon as it has a point.
+func TestFirstTenant(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+	p := newPage(t, func(c *Config) {
+		c.Store = store
+		c.Operator = func(token string) bool { return token == "operator" }
+	})
+	p.login("operator")
+	var health struct{ Tenants []tenantLimits }
+	if p.read("/api/table/health", &health); len(health.Tenants) != 0 {
+		t.Fatalf("an empty table has the tenants %v", health.Tenants)
+	}
+	if err := schema.For(store, acme).Put(t.Context(), tsdb.NewEntity("s", "d"), time.Now(), map[string]any{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.read("/api/table/health", &health); len(health.Tenants) != 1 {
+		t.Errorf("after the first point the table has the tenants %v", health.Tenants)
+	}
+}

@@ -152,6 +152,9 @@ func (s *Console) tableHealth(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	if len(list.tenants) == 0 {
+		s.everyone.forget() // the first tenant is shown at once
+	}
 	return encode(w, struct {
 		Now     float64        `json:"now"`
 		Every   float64        `json:"every_ms"`

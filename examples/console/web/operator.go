@@ -46,6 +46,13 @@ func newShared[T any](keep time.Duration, read func(context.Context) (*T, error)
 	return &shared[T]{keep: keep, read: read, turn: make(chan struct{}, 1)}
 }
 
+// forget lets the next call of get read the value again.
+func (s *shared[T]) forget() {
+	s.turn <- struct{}{}
+	s.until = time.Time{}
+	<-s.turn
+}
+
 // get returns the value. If it fails, the next call tries again.
 func (s *shared[T]) get(ctx context.Context) (*T, error) {
 	select {

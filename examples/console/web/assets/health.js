@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { again, bytes, duration, estimate, facts, level, number, panel, table } from "./figures.js";
 import { get } from "./api.js";
+import { stamp } from "./time.js";
 
 export const title = "Health";
 
@@ -119,7 +120,7 @@ function planPanels(got) {
           i.declared || i.actual ? `: ${i.actual || "nothing"} → ${i.declared || "nothing"}` : "", i.destructive ? el("b", { class: "bad" }, " deletes data") : null,
           (i.notes || []).map((note) => el("small", null, note)))))
       : el("p", { class: "elsewhere" }, "The plan could not be made: " + got.why)),
-    panel("Forecast", f ? `Before compression, ${f.basis} from ${number(f.cost.rows)} rows. ${made}` : made, f
+    panel("Forecast", f ? `Before compression, ${f.basis} from ${number(f.cost.rows)} rows at ${stamp(Date.parse(f.at))}. ${made}` : made, f
       ? [table("Forecast by retention class", [["class"], ...heads], [...f.classes.map((c) => [c.class + (c.policy ? `, ${policy(c.policy)}` : ""), ...size(c)]), ["all", ...size(f.whole)]]),
         table("Storage by tenant", [["tenant"], ["now", "number"], ["a day adds", "number"]], byTenant(f.holdings))]
       : el("p", { class: "elsewhere" }, "The forecast could not be made: " + got.why)),
