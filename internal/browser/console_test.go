@@ -302,7 +302,7 @@ func TestConsoleTenants(t *testing.T) {
 	checkLooks(t, ctx, "empty")
 	c.put(tenant.MustParse("empty"), tsdb.Point[truck]{Entity: tsdb.NewEntity("a", "b"), Time: time.Now()})
 	step(t, ctx, "the first point", until(`document.querySelector(".grid .row")`))
-	step(t, ctx, "an unknown dataset", c.open("/fleet", "tenant", "acme", "dataset", "nothing"), until(`document.querySelector(".state.failed button")`))
+	step(t, ctx, "an unknown dataset", c.open("/fleet", "tenant", "acme", "dataset", "nothing"), until(`document.querySelector(".state.empty a.button")`))
 	c.clean()
 	step(t, ctx, "the log-out", chromedp.Submit(`form[action="/logout"]`), until(`location.pathname === "/login"`), c.open("/fleet", "tenant", "acme"), until(`location.pathname === "/login"`))
 	c.clean()

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // TestEmptyTimes: a page of an entity that is silent opens at its last points. A range without points says so, with the newest point and a way to
@@ -28,6 +31,11 @@ func TestEmptyTimes(t *testing.T) {
 	if !strings.Contains(address, "from=2026-01-01T01") {
 		t.Errorf("it opens at %s", address)
 	}
+	var over int
+	step(t, ctx, "a fixed time on a phone", chromedp.EmulateViewport(390, 900), chromedp.Evaluate(`document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`, &over), chromedp.EmulateViewport(1280, 900))
+	if over > 0 {
+		t.Errorf("at 390 pixels the page is %d too wide", over)
+	}
 	for _, at := range []struct{ query, want string }{
 		{"range=1h", "No points in this hour. Newest: 2026-01-01 02:00:00"},
 		{fixed(last.AddDate(0, 0, 3), last.AddDate(0, 0, 4)), "No points in this day. Newest: 2026-01-01 02:00:00"},
@@ -46,6 +54,33 @@ func TestEmptyTimes(t *testing.T) {
 		t.Errorf("of an unknown entity the page says %q", text)
 	}
 	c.quiet(t)
+}
+
+// TestDatasetWithoutPoints: a dataset without points of the tenant says so, on the fleet and on the page of an entity, and
+// shows the first point when it comes. It is no failure.
+func TestDatasetWithoutPoints(t *testing.T) {
+	ctx := browser(t)
+	var held atomic.Bool
+	c := serveEmpty(t, ctx, &held, nil, nil)
+	c.put(t, mine, "old", time.Now(), van{1, "parked"})
+	fresh := tsdb.MustDefine("boats", tsdb.Key("harbour", "boat"), codec.JSON[van](), tsdb.SchemaOptions{})
+	if err := c.store.Ensure(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	step(t, ctx, "the login", loginWith(c.url, "token-of-acme"))
+	for _, page := range []string{"/entity?tenant=acme&dataset=boats&entity=kiel%2Fb1", "/fleet?tenant=acme&dataset=boats"} {
+		var text string
+		var alerts int
+		step(t, ctx, page, chromedp.Navigate(c.url+page), until(`document.querySelector("main > .state:not(.loading)") !== null`), chromedp.Text("main", &text),
+			chromedp.Evaluate(`document.querySelectorAll("main [role=alert]").length`, &alerts))
+		if !strings.Contains(text, "No points yet") || !strings.Contains(text, "boats") || alerts > 0 {
+			t.Errorf("%s says %q, with %d alerts; want that there are no points yet", page, text, alerts)
+		}
+	}
+	if err := fresh.For(c.store, mine).Put(t.Context(), tsdb.NewEntity("kiel", "b1"), time.Now(), van{7, "sailing"}); err != nil {
+		t.Fatal(err)
+	}
+	step(t, ctx, "the first point", until(`[...document.querySelectorAll(".grid .row .value")].some((n) => n.textContent === "7")`))
 }
 
 // scrollers are the parts of a page that have a vertical scroll bar of their own.

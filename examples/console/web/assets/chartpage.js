@@ -1,6 +1,6 @@
 // What the pages entity and compare have in common: charts of fields of entities, live or of a fixed time, with an as-of cursor.
 import { follow, query } from "./api.js";
-import { eachFrame, el, failed, later, loading, state } from "./dom.js";
+import { absent, eachFrame, el, failed, later, loading, state } from "./dom.js";
 import { addPoint, addState, readBands, readLines } from "./lines.js";
 import { BandPanel, LinePanel } from "./panel.js";
 import { livePill } from "./pickers.js";
@@ -47,7 +47,7 @@ export class ChartPage {
       this.datasets = datasets;
       this.dataset = datasets.find((d) => d.name === name);
       if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.root.replaceChildren(this.nothingChosen()); return; }
-      if (!this.dataset) throw { status: 404, message: `There is no dataset ${name}, or it has no points of this tenant.` };
+      if (!this.dataset) throw { status: 404 };
       await Promise.all([this.readFields(signal), this.readNewest(signal)]);
       if (!this.newest) { this.root.replaceChildren(this.unknown()); return; }
       this.openAtNewest();
@@ -55,7 +55,13 @@ export class ChartPage {
       await this.load();
       this.watch(signal);
     } catch (problem) {
-      if (!signal.aborted) this.root.replaceChildren(failed(problem, () => this.start()));
+      if (signal.aborted) return;
+      if (problem.status === 404) {
+        this.root.replaceChildren(absent(this.frame));
+        this.clock = setTimeout(() => { this.frame.forget(); this.start(); }, 3000);
+        return;
+      }
+      this.root.replaceChildren(failed(problem, () => this.start()));
     }
   }
 

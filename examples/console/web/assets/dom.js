@@ -43,6 +43,11 @@ export function failed(problem, again) {
     again ? el("button", { type: "button", onclick: again }, "Try again") : null);
 }
 
+/** absent says that the dataset of the address has no points. Whether there is one of this name, the tenant does not learn. */
+export const absent = (frame) => state("empty", "No points yet",
+  `The tenant ${frame.tenant} has no points in a dataset ${frame.get("dataset")}. They appear here as soon as the first one is stored.`,
+  el("a", { class: "button", href: frame.address("fleet", { dataset: null }) }, "Open another dataset"));
+
 /** later returns a function that calls another one once, some time after the last call. */
 export function later(ms, call) {
   let timer = 0;

@@ -1,6 +1,6 @@
 // The page fleet: the entities below a prefix, live, the silent ones first.
 import { follow } from "./api.js";
-import { eachFrame, el, failed, later, loading, say, state } from "./dom.js";
+import { absent, eachFrame, el, failed, later, loading, say, state } from "./dom.js";
 import { datasetPicker, fieldMenu, livePill } from "./pickers.js";
 import { Sparks } from "./sparks.js";
 import { both, parseSpan, span } from "./time.js";
@@ -63,13 +63,12 @@ class Fleet {
       if (!datasets.length) {
         this.root.replaceChildren(state("empty", "No data yet",
           `The tenant ${this.frame.tenant} has no points. They appear here as soon as the first one is stored.`));
-        await new Promise((resolve) => setTimeout(resolve, 3000));
-        if (!signal.aborted) this.start();
+        this.startLater(signal);
         return;
       }
       const dataset = this.frame.get("dataset") || datasets[0].name;
       this.dataset = datasets.find((d) => d.name === dataset);
-      if (!this.dataset) throw { status: 404, message: `There is no dataset ${dataset}, or it has no points of this tenant.` };
+      if (!this.dataset) throw { status: 404 };
       this.frameOf(datasets);
       if (this.dataset.problem) {
         this.body.replaceChildren(state("empty", "Not readable", this.dataset.problem));
@@ -81,8 +80,19 @@ class Fleet {
       this.clock = setInterval(() => this.sort(), 5000);
     } catch (problem) {
       if (signal.aborted) return;
+      if (problem.status === 404) {
+        this.root.replaceChildren(absent(this.frame));
+        this.startLater(signal);
+        return;
+      }
       (this.body || this.root).replaceChildren(failed(problem, () => this.start()));
     }
+  }
+
+  /** startLater looks again for a dataset with points. */
+  startLater(signal) {
+    const timer = setTimeout(() => { this.frame.forget(); this.start(); }, 3000);
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
 
   /** listKey is what the list is read for; other parameters change only what is shown of it. */

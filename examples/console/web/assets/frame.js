@@ -70,6 +70,9 @@ export class Frame {
     return datasets;
   }
 
+  /** forget asks for the datasets again at the next call. */
+  forget() { this.datasetsOf.delete(this.tenant); }
+
   reopen() {
     this.shown = "";
     this.show();
