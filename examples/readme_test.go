@@ -24,6 +24,7 @@ import (
 var skipped = []struct{ has, why string }{
 	{"go test ", "this test is part of some of them, and others take minutes"},
 	{"gcloud ", "it needs Google Cloud"},
+	{"protoc ", "it needs the protobuf compiler"},
 	{"git clone ", "the copy is there"},
 	{"/examples/pubsub ", "it needs Google Cloud"},
 	{"-cloud", "it needs Google Cloud"},

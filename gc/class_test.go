@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestClassValidate(t *testing.T) {
@@ -25,37 +24,11 @@ func TestClassValidate(t *testing.T) {
 		{Class{Policy: MaxAge(day)}, "class is empty; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit"},
 		{Class{Name: "a#b"}, `class is "a#b"; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit`},
 		{Class{Name: "d90", Policy: Any()}, "class d90: any is empty; want at least one policy"},
-		{Class{Name: "d90", ColdAfter: 30*day - time.Second}, "class d90: ColdAfter is 719h59m59s; want 0 for never, or a whole number of seconds of at least 30 days"},
-		{Class{Name: "d90", ColdAfter: 30*day + 1}, "class d90: ColdAfter is 720h0m0.000000001s; want 0 for never, or a whole number of seconds of at least 30 days"},
-		{Class{Name: "d90", ColdAfter: -1}, "class d90: ColdAfter is -1ns; want 0 for never, or a whole number of seconds of at least 30 days"},
-		{Class{Name: "d90", Policy: MaxAge(90 * day), ColdAfter: 90 * day}, "class d90: ColdAfter is 2160h0m0s; want less than the age of 90d at which the policy removes the data"},
 	} {
 		err := test.class.Validate()
 		if err == nil || err.Error() != "gc: invalid retention: "+test.want || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%v.Validate() = %v; want %v", test.class, err, test.want)
 		}
-	}
-}
-
-func TestClassColdAfter(t *testing.T) {
-	for _, c := range []Class{
-		{Name: "keep", ColdAfter: 30 * day},
-		{Name: "d90", Policy: MaxAge(90 * day), ColdAfter: 90*day - time.Second},
-		{Name: "v", Policy: MaxVersions(1), ColdAfter: 1 << 62 / time.Second * time.Second},
-	} {
-		if err := c.Validate(); err != nil {
-			t.Errorf("%v: %v", c, err)
-		}
-	}
-	d90 := Class{Name: "d90", Policy: MaxAge(90 * day), ColdAfter: 30 * day}
-	if got := d90.String(); got != "d90 (maxage=90d, cold after 30d)" {
-		t.Errorf("String = %q", got)
-	}
-	if d90.Equal(Class{Name: "d90", Policy: MaxAge(90 * day)}) {
-		t.Error("a class whose data may be cold equals one whose data may not")
-	}
-	if (Class{ColdAfter: 30 * day}).IsZero() {
-		t.Error("a class with ColdAfter alone would silently be replaced by the default")
 	}
 }
 

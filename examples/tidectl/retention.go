@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -32,10 +31,6 @@ func setFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "set", Usage: "another policy for a `class`, as d90=maxage=30d; may be repeated"}
 }
 
-func streamFlag() cli.Flag {
-	return &cli.StringFlag{Name: "change-stream", Usage: "keep the changes of the table for a `duration` of 1d to 7d for readers of its change stream, or off"}
-}
-
 func detailedFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "detailed-exitcode", Usage: fmt.Sprintf("exit with %d if there are changes", exitChanges)}
 }
@@ -43,7 +38,7 @@ func detailedFlag() cli.Flag {
 func (a *app) retentionPlan() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "show what the policies of the catalogue, or of --set, would change; changes nothing", HideHelpCommand: true,
-		Flags:                     []cli.Flag{setFlag(), streamFlag(), detailedFlag(), &cli.StringFlag{Name: "out", Usage: "write the plan to a new `file`, for apply"}},
+		Flags:                     []cli.Flag{setFlag(), detailedFlag(), &cli.StringFlag{Name: "out", Usage: "write the plan to a new `file`, for apply"}},
 		DisableSliceFlagSeparator: true,
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
 			p, err := planned(ctx, c, store)
@@ -90,9 +85,9 @@ func (a *app) retentionApply() *cli.Command {
 	return &cli.Command{
 		Name: "apply", Usage: "apply a plan; without --plan it makes one, and asks first", HideHelpCommand: true,
 		Flags: []cli.Flag{
-			setFlag(), streamFlag(),
+			setFlag(),
 			&cli.StringFlag{Name: "plan", Usage: "the `file` of a plan"},
-			&cli.StringSliceFlag{Name: "allow", Usage: "a `class` whose data may be deleted, or \"change stream\" if unread changes may be lost; may be repeated"},
+			&cli.StringSliceFlag{Name: "allow", Usage: "a `class` whose data may be deleted; may be repeated"},
 			&cli.BoolFlag{Name: "ignore-warnings", Usage: "skip the service's own checks of replicated tables"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
 		},
@@ -120,8 +115,8 @@ func (a *app) retentionApply() *cli.Command {
 // approved returns the plan to apply: the one of --plan, or a new one that the user has confirmed.
 func (a *app) approved(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention.Plan, error) {
 	if name := c.String("plan"); name != "" {
-		if c.IsSet("set") || c.IsSet("change-stream") {
-			return nil, usageError{errors.New("--plan cannot be combined with --set and --change-stream: a plan already has its policies and settings")}
+		if c.IsSet("set") {
+			return nil, usageError{errors.New("--plan cannot be combined with --set: a plan already has its policies")}
 		}
 		return kept(name)
 	}
@@ -130,7 +125,7 @@ func (a *app) approved(ctx context.Context, c *cli.Command, store *tsdb.Store) (
 		return p, err
 	}
 	a.say("%v", p)
-	return p, a.confirm(ctx, c.Bool("yes"), "This changes how long the data of all tenants is kept, or settings of the table.", "apply")
+	return p, a.confirm(ctx, c.Bool("yes"), "This changes how long the data of all tenants is kept.", "apply")
 }
 
 // planned makes a plan by the catalogue, with the policies of --set.
@@ -139,34 +134,7 @@ func planned(ctx context.Context, c *cli.Command, store *tsdb.Store) (*retention
 	if err != nil {
 		return nil, err
 	}
-	keep, err := streamSet(c)
-	if err != nil {
-		return nil, err
-	}
-	p, err := retention.NewPlanFor(ctx, store, classes)
-	if err != nil || keep == nil {
-		return p, err
-	}
-	return p.WithChangeStream(*keep)
-}
-
-// streamSet returns the duration of --change-stream, 0 for off, and nil if there is none.
-func streamSet(c *cli.Command) (*time.Duration, error) {
-	if !c.IsSet("change-stream") {
-		return nil, nil
-	}
-	keep, text := time.Duration(0), c.String("change-stream")
-	if text == "off" {
-		return &keep, nil
-	}
-	p, err := gc.Parse("maxage=" + text)
-	if err == nil {
-		keep, _, err = p.PointAge()
-	}
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--change-stream %s: want 1d to 7d, or off", text)}
-	}
-	return &keep, nil
+	return retention.NewPlanFor(ctx, store, classes)
 }
 
 // classesSet returns the policies of --set by their classes.

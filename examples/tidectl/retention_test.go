@@ -90,32 +90,3 @@ func TestRetention(t *testing.T) {
 	cmd(0, "apply", "--set", "d90=never", "--yes")
 	cmd(exitFailed, "apply", "--plan", file, "--allow", "d90") // the plan is stale
 }
-
-func TestRetentionChangeStream(t *testing.T) {
-	dir := aged(t)
-	cmd := func(code int, args ...string) string {
-		t.Helper()
-		out, remarks, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "retention"}, args...)...)
-		want(t, code, err, strings.Join(args, " ")+"\n"+remarks)
-		return out
-	}
-	for _, bad := range []string{"on", "3", "", "0d", "1d || 2d", "-1d"} {
-		cmd(exitUsage, "plan", "--change-stream", bad)
-	}
-	cmd(exitFailed, "plan", "--change-stream", "8d")
-	cmd(exitUsage, "apply", "--plan", "none.json", "--change-stream", "2d")
-	cmd(0, "plan", "--change-stream", "off", "--detailed-exitcode")
-	if out := cmd(exitChanges, "plan", "--change-stream", "3d", "--detailed-exitcode"); !strings.Contains(out, "change stream kept for 3d") {
-		t.Error(out)
-	}
-	if out := cmd(0, "apply", "--change-stream", "3d", "--yes"); !strings.Contains(out, "create change stream: kept for 3d") {
-		t.Error(out)
-	}
-	if out := cmd(0, "plan"); !strings.Contains(out, "The table's change stream stays: kept for 3d.") {
-		t.Error(out)
-	}
-	cmd(exitRefused, "apply", "--change-stream", "off", "--yes")
-	if out := cmd(0, "apply", "--change-stream", "off", "--yes", "--allow", "change stream"); !strings.Contains(out, "change stream: kept for 3d -> none") {
-		t.Error(out)
-	}
-}

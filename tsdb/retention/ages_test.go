@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -87,5 +89,23 @@ func TestRollupAges(t *testing.T) {
 	f, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{})
 	if err != nil || !strings.Contains(f.String(), "readings, class d7: points maxage=7d, rollup hour maxage=60d, rollup day maxage=60d") {
 		t.Errorf("the forecast does not state how long rollups are kept: %v\n%v", err, f)
+	}
+}
+
+// TestPlansKeepColdAfter: a plan that ends the ages of rollups keeps the member cold_after, which earlier versions wrote.
+func TestPlansKeepColdAfter(t *testing.T) {
+	with := func(ages ...func(*tsdb.SchemaOptions)) tsdb.Dataset {
+		return define(t, "readings", days("d30", 30), append([]func(*tsdb.SchemaOptions){choice(days("d7", 7)), daily(class("keep", gc.Never()))}, ages...)...)
+	}
+	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, with(rollupAge(60)))
+	entry := func() string { return catalogue(t, table)["!dataset#readings _sys:json"] }
+	m := bigtable.NewMutation()
+	m.Set("_sys", "json", 0, []byte(`{"cold_after":{"d30":"60d"},`+entry()[1:]))
+	if err := table.Apply(t.Context(), "!dataset#readings", m); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, store, plan(t, store, with()))
+	if now := entry(); !strings.Contains(now, `"cold_after":{"d30":"60d"}`) || strings.Contains(now, "rollup_ages") {
+		t.Errorf("the entry is now %s", now)
 	}
 }

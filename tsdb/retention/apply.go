@@ -22,8 +22,8 @@ import (
 
 // ApplyOptions configure Plan.Apply. The zero value allows nothing to be deleted.
 type ApplyOptions struct {
-	// Allow names the retention classes, or single families, whose data may be deleted, and ChangeStream if unread changes may be lost. Read the plan, then pass what
-	// Plan.Destructive returns. ErrInvalid refuses a name of which the plan deletes nothing, unless that class or family already is
+	// Allow names the retention classes, or single families, whose data may be deleted. Read the plan, then pass
+	// what Plan.Destructive returns. ErrInvalid refuses a name of which the plan deletes nothing, unless that class or family already is
 	// as declared: so the same call can be repeated, and made by each replica. Nil allows none.
 	Allow []string
 	// IgnoreWarnings tells the service to skip its own safety checks. Without it, the service refuses a policy that keeps more
@@ -32,8 +32,8 @@ type ApplyOptions struct {
 }
 
 // Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and fails with ErrStale if a
-// family, a setting or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
-// together or not at all, and one all settings; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
+// family or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
+// together or not at all; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
 // family.
 //
 // If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing, and the
@@ -46,7 +46,7 @@ type ApplyOptions struct {
 // table: the next plan then shows drift.
 //
 // It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two
-// reads more if it lengthens a policy, and one admin call more for settings of the table, for which it waits. It retries calls within the timeout of scans, and checks the result of a call whose response
+// reads more if it lengthens a policy. It retries calls within the timeout of scans, and checks the result of a call whose response
 // was lost. The service may take up to a week to delete what has expired; readers that declare the policy stop seeing it at once.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
@@ -92,7 +92,7 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	items := compare(a.plan.Declared, a.want, have, a.plan.stream())
+	items := compare(a.plan.Declared, a.want, have)
 	a.settle(items)
 	if err := a.admit(have, items); err != nil {
 		return false, err
@@ -100,10 +100,6 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	if !have.exists {
 		if err := a.Ensure(ctx, a.plan.Declared); err != nil {
 			return false, err
-		}
-		if slices.ContainsFunc(items, func(i Item) bool { return i.Setting != "" && i.Kind.family() }) {
-			a.doubt = steps(items) // Ensure creates a table without a change stream, and somebody else may have created it
-			return false, nil
 		}
 		a.done = append(a.done, steps(items)...)
 		return true, nil
@@ -115,9 +111,6 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if again, err := a.modify(ctx, items); again || err != nil {
-		return false, err
-	}
-	if err := a.setSettings(ctx, items); err != nil {
 		return false, err
 	}
 	if all, err := a.record(ctx, have, items); !all || err != nil {
@@ -136,19 +129,13 @@ func (a *applier) verify(ctx context.Context, items []Item) error {
 	if err != nil {
 		return err
 	}
-	settings := settingsOf(now)
-	for _, i := range items {
-		if i.Setting != "" && i.Kind.family() && settings[i.Setting] != i.Declared {
-			return fmt.Errorf("%w: the %s was changed to %q, but the table has %q", ErrStale, i.Setting, i.Declared, settings[i.Setting])
-		}
-	}
 	return a.holds(familiesOf(now), items)
 }
 
 // holds fails with ErrStale if a family does not have the policy that an item gave it.
 func (a *applier) holds(now map[string]family, items []Item) error {
 	for _, i := range items {
-		if !i.Kind.family() || i.Setting != "" {
+		if !i.Kind.family() {
 			continue
 		}
 		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
@@ -220,9 +207,6 @@ func (a *applier) asDeclared(name string, items []Item) bool {
 			return !slices.ContainsFunc(items, func(i Item) bool { return of(i.Family, i.Class) })
 		}
 	}
-	if name == ChangeStream && a.plan.ChangeStream != nil {
-		return !slices.ContainsFunc(items, func(i Item) bool { return i.Setting == name })
-	}
 	for _, d := range a.plan.Declared {
 		if d.Name == name {
 			return !slices.ContainsFunc(items, func(i Item) bool { return i.Dataset == name })
@@ -254,17 +238,6 @@ func (a *applier) fresh(have actual) error {
 			stale = append(stale, "the catalogue's entry of dataset "+name+" has changed")
 		}
 	}
-	for name, was := range a.plan.Seen.Settings {
-		wanted := was
-		for _, i := range a.plan.Items {
-			if i.Setting == name && i.Kind.family() {
-				wanted = i.Declared
-			}
-		}
-		if is := have.setting(name); is != was && is != wanted {
-			stale = append(stale, fmt.Sprintf("the %s was %q and is %q", name, was, is))
-		}
-	}
 	if len(stale) == 0 {
 		return nil
 	}
@@ -293,7 +266,7 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 	req := &adminpb.ModifyColumnFamiliesRequest{Name: a.path, IgnoreWarnings: a.opts.IgnoreWarnings}
 	var asked []Item
 	for _, i := range items {
-		if !i.Kind.family() || i.Setting != "" {
+		if !i.Kind.family() {
 			continue
 		}
 		w := a.want[i.Family]
@@ -359,7 +332,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 		if !ok || !d.Same(next) {
 			ensure = true // which also tests what new rollups need
 		}
-		if !ok || same(next, old.Dataset) {
+		if !ok || next.Same(old.Dataset) {
 			continue
 		}
 		a.doubt = []Item{i}

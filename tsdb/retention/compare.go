@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -37,7 +36,7 @@ type record struct {
 }
 
 // compare returns the differences, in the order of a plan.
-func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual, stream *time.Duration) []Item {
+func compare(declared []catalog.Dataset, want map[string]dataset.Family, have actual) []Item {
 	c := comparison{
 		declared: declared, listed: map[string]bool{}, want: want, have: have,
 		recorded: map[string]*record{}, items: []Item{},
@@ -57,8 +56,6 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 	for _, d := range declared {
 		c.dataset(d)
 	}
-	c.tiers()
-	c.changeStream(stream)
 	c.format()
 	c.count()
 	sortItems(c.items)
@@ -66,14 +63,11 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 }
 
 func sortItems(items []Item) {
-	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Unmet, Impossible}
+	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Impossible}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
 }
-
-// same reports whether two entries are equal, including the ages from which data may be cold.
-func same(d, o catalog.Dataset) bool { return d.Same(o) && d.SameCold(&o) }
 
 // readCatalog records each family of the catalogue, and conflicts with datasets that are not declared.
 func (c *comparison) readCatalog() {
@@ -246,12 +240,12 @@ func (c *comparison) dataset(d catalog.Dataset) {
 		c.impossible(Item{Dataset: d.Name}, conflicts...)
 		return
 	}
-	if same(d, e.Dataset) {
+	if d.Same(e.Dataset) {
 		return
 	}
 	i := Item{Kind: Record, Dataset: d.Name, Notes: shortened(d, e.Dataset)}
 	i.Destructive = len(i.Notes) > 0
-	for _, text := range slices.Concat(d.Differences(e.Dataset), d.ColdDifferences(&e.Dataset)) {
+	for _, text := range d.Differences(e.Dataset) {
 		i.Notes = append(i.Notes, sentence(text))
 	}
 	if len(i.Notes) == 0 {
@@ -288,12 +282,7 @@ func withPolicies(stored, declared catalog.Dataset) catalog.Dataset {
 		}
 	}
 	stored.RollupAges = ages
-	shared := slices.DeleteFunc(stored.AllClasses(), func(c catalog.Class) bool { return !has(declared.AllClasses(), c.Name) })
-	return stored.WithCold(&declared, shared)
-}
-
-func has(classes []catalog.Class, name string) bool {
-	return slices.ContainsFunc(classes, func(c catalog.Class) bool { return c.Name == name })
+	return stored
 }
 
 // format rejects a format that a newer version of this module has written.

@@ -11,9 +11,6 @@
 // changes of the plan and no others: it reads the table again, and refuses if the table has changed since the plan was made. Steps
 // that delete data must be allowed by name. No family is ever deleted.
 //
-// A plan also has two settings of the table. Its tiered storage follows from the ages that retention classes state
-// (gc.Class.ColdAfter), and its change stream from Plan.WithChangeStream.
-//
 // A program that was not compiled with the schemas, such as an operator's tool, uses NewPlanFor: it plans from the catalogue, with
 // other policies for some classes.
 //

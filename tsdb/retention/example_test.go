@@ -35,51 +35,6 @@ func opened(ctx context.Context) *tsdb.Store {
 	return store
 }
 
-// Keep the changes of the table for three days, for a program that copies them.
-func ExamplePlan_WithChangeStream() {
-	ctx := context.Background()
-	store := opened(ctx)
-	defer store.Close()
-
-	plan, err := retention.NewPlan(ctx, store, readings(90))
-	if err != nil {
-		log.Fatal(err)
-	}
-	plan, err = plan.WithChangeStream(3 * 24 * time.Hour)
-	if err != nil {
-		log.Fatal(err)
-	}
-	report, err := plan.Apply(ctx, store, retention.ApplyOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(report)
-	// Output:
-	// Applied to projects/local/instances/local/tables/tidemark:
-	//   create change stream: kept for 3d
-}
-
-// Let Bigtable keep readings in its infrequent access tier after 60 days.
-func ExampleNewPlan_tieredStorage() {
-	ctx := context.Background()
-	store := opened(ctx)
-	defer store.Close()
-
-	cold := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{
-		Retention: gc.Class{Name: "default", Policy: gc.MaxAge(90 * 24 * time.Hour), ColdAfter: 60 * 24 * time.Hour},
-	})
-	plan, err := retention.NewPlan(ctx, store, cold)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, item := range plan.Items() {
-		fmt.Println(item)
-	}
-	// Output:
-	// create tiered storage: cold after 60d
-	// record dataset readings
-}
-
 // Change the retention of readings from 90 to 30 days.
 func Example() {
 	ctx := context.Background()

@@ -130,55 +130,6 @@ func TestPlans(t *testing.T) {
 			},
 			want: []tsdb.Dataset{define(t, "readings", d7, older(d30), hourly(keep))}, remain: true,
 		},
-		{
-			name: "tiers_create", stored: []tsdb.Dataset{define(t, "readings", d90, heads(5))},
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 30), heads(5))},
-		},
-		{name: "tiers_no_table", want: []tsdb.Dataset{define(t, "readings", cold(keep, 45), hourly(cold(class("hours", gc.Never()), 365))), define(t, "events", d7)}},
-		{
-			name: "tiers_change", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 30))},
-		},
-		{
-			name: "tiers_drift", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-			then: func(t *testing.T, a *bigtable.AdminClient) { setCold(t, a, 30*day+500*time.Millisecond) },
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-		},
-		{
-			name: "tiers_drift_and_change", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-			then: func(t *testing.T, a *bigtable.AdminClient) { setCold(t, a, 70*day) },
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 40))},
-		},
-		{
-			name: "tiers_remove", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-			want: []tsdb.Dataset{define(t, "readings", d90)},
-		},
-		{
-			name: "tiers_removed_elsewhere", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-			then: func(t *testing.T, a *bigtable.AdminClient) { setCold(t, a, 0) },
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 60))},
-		},
-		{
-			name: "tiers_impossible", stored: []tsdb.Dataset{define(t, "readings", keep)},
-			want: []tsdb.Dataset{define(t, "events", cold(d90, 60), hourly(cold(d90, 60)))}, remain: true,
-		},
-		{
-			name: "tiers_unmet", stored: []tsdb.Dataset{define(t, "readings", keep), define(t, "events", cold(d90, 60))},
-			want: []tsdb.Dataset{define(t, "readings", keep), define(t, "events", cold(d90, 60))},
-		},
-		{
-			name: "tiers_no_longer_met", stored: []tsdb.Dataset{define(t, "events", cold(d90, 60))},
-			want: []tsdb.Dataset{define(t, "readings", keep), define(t, "events", cold(d90, 60))},
-		},
-		{
-			name: "tiers_foreign", stored: []tsdb.Dataset{define(t, "readings", d90)},
-			then: func(t *testing.T, a *bigtable.AdminClient) { setCold(t, a, 40*day) },
-			want: []tsdb.Dataset{define(t, "readings", d90)},
-		},
-		{
-			name: "tiers_unlisted", stored: []tsdb.Dataset{define(t, "readings", cold(d90, 30)), define(t, "events", cold(keep, 80)), define(t, "others", d30)},
-			want: []tsdb.Dataset{define(t, "readings", cold(d90, 60), choice(cold(class("long", gc.Never()), 85)))},
-		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, tt.stored...)

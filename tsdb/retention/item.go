@@ -3,7 +3,6 @@ package retention
 import (
 	"cmp"
 	"strings"
-	"time"
 )
 
 // Kind is the kind of an Item of a plan.
@@ -11,7 +10,7 @@ type Kind string
 
 // The kinds, in the order in which a plan lists them. The zero Kind is invalid.
 const (
-	// Create: the table lacks the family or setting, and Apply creates it.
+	// Create: the table lacks the family, and Apply creates it.
 	Create Kind = "create"
 	// Change: the schemas declare another policy than the catalogue and the table have, and Apply changes the
 	// table's.
@@ -26,10 +25,8 @@ const (
 	// Unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy than
 	// recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
 	Unlisted Kind = "unlisted"
-	// Foreign: no dataset declares the family, or asks for tiered storage. Apply leaves it alone.
+	// Foreign: no dataset declares the family. Apply leaves it alone.
 	Foreign Kind = "foreign"
-	// Unmet: classes state ColdAfter, but the table cannot have tiered storage because of other classes. Apply leaves it alone.
-	Unmet Kind = "unmet"
 	// Impossible: the declared change cannot be made. Apply refuses a plan with such an item.
 	Impossible Kind = "impossible"
 )
@@ -37,7 +34,7 @@ const (
 // steps reports whether Apply acts on items of this kind.
 func (k Kind) steps() bool { return k.family() || k == Record }
 
-// family reports whether Apply acts on the family, or the setting, of items of this kind.
+// family reports whether Apply acts on the family of items of this kind.
 func (k Kind) family() bool { return k == Create || k == Change || k == Drift || k == ChangeAndDrift }
 
 // Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
@@ -48,9 +45,6 @@ type Item struct {
 	Family string `json:"family,omitempty"`
 	// Class is the retention class that the family belongs to; empty for the store's own families and for foreign ones.
 	Class string `json:"class,omitempty"`
-	// Setting is the setting of the table that the item concerns, TieredStorage or ChangeStream; empty for none. Declared,
-	// Recorded and Actual are then texts such as "cold after 60d", "kept for 3d" and "none".
-	Setting string `json:"setting,omitempty"`
 	// Dataset is the dataset of a Record, or of an Impossible that concerns a dataset.
 	Dataset string `json:"dataset,omitempty"`
 	// Declared is the policy that the schemas declare. Recorded is the catalogue's policy, or all policies if they
@@ -58,15 +52,12 @@ type Item struct {
 	Declared string `json:"declared,omitempty"`
 	Recorded string `json:"recorded,omitempty"`
 	Actual   string `json:"actual,omitempty"`
-	// Holds lists the contents of the family: "points of readings". For TieredStorage it lists the classes whose data become cold.
+	// Holds lists the contents of the family: "points of readings".
 	Holds []string `json:"holds,omitempty"`
 	// Destructive says that the new policy deletes data that the table's policy would keep.
-	// For ChangeStream it says that unread changes are lost.
 	Destructive bool `json:"destructive,omitempty"`
 	// Notes explain the item in whole sentences.
 	Notes []string `json:"notes,omitempty"`
-
-	age time.Duration // the declared value of a setting
 }
 
 // String returns the item in one line: "change d90: maxage=90d -> maxage=30d (destructive)".
@@ -82,11 +73,11 @@ func (i Item) String() string {
 	return b.String()
 }
 
-// is returns the same value for items about the same family, dataset or setting. No dataset has the name of a setting.
-func (i Item) is() [2]string { return [2]string{i.Family, cmp.Or(i.Dataset, i.Setting)} }
+// is returns the same value for items about the same family or dataset.
+func (i Item) is() [2]string { return [2]string{i.Family, i.Dataset} }
 
 // allowedBy returns the name that allows a destructive item.
-func (i Item) allowedBy() string { return cmp.Or(i.Class, i.Family, i.Dataset, i.Setting) }
+func (i Item) allowedBy() string { return cmp.Or(i.Class, i.Family, i.Dataset) }
 
 // subject returns what the item is about.
 func (i Item) subject() string {
@@ -95,8 +86,6 @@ func (i Item) subject() string {
 		return i.Family
 	case i.Dataset != "":
 		return "dataset " + i.Dataset
-	case i.Setting != "":
-		return i.Setting
 	}
 	return "table"
 }
@@ -112,7 +101,7 @@ func (i Item) policies() string {
 		return i.Recorded + ", missing"
 	case i.Kind == Unlisted:
 		return i.Recorded + ", the table has " + i.Actual
-	case i.Kind == Foreign || i.Kind == Unmet:
+	case i.Kind == Foreign:
 		return i.Actual
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -57,9 +56,6 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 		if _, ok := signs[i.Kind]; !ok {
 			return nil, invalid.New(ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(string(i.Kind)), "a kind that this version knows")
 		}
-	}
-	if s := p.doc.ChangeStream; s != nil && *s != 0 && (*s < int64(minStream/time.Second) || *s > int64(maxStream/time.Second)) {
-		return nil, invalid.New(ErrInvalid, "change_stream_s", strconv.FormatInt(*s, 10), "0 to disable the change stream, or 86400 to 604800 seconds")
 	}
 	return p, nil
 }

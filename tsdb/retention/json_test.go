@@ -149,3 +149,28 @@ func FuzzReadPlan(f *testing.F) {
 		}
 	})
 }
+
+// TestPlanOfEarlierVersion: a plan in a file of an earlier version is applied, also one that saw settings of the table. One that
+// would change a setting is refused.
+func TestPlanOfEarlierVersion(t *testing.T) {
+	doc, err := os.ReadFile("testdata/earlier_version.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(text string) []byte { return bytes.Replace(doc, []byte(`"seen": {`), []byte(text), 1) }
+	for _, plan := range [][]byte{doc, with(`"seen": {"settings": {"tiered storage": "none", "change stream": "kept for 3d"},`)} {
+		d90 := days("d90", 90)
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", d90, heads(5), hourly(d90)), define(t, "events", d90))
+		p, err := retention.ReadPlan(bytes.NewReader(plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, store, p, p.Destructive()...)
+		if got := policies(t, admin(t, conn))["d90"]; got != "age() > 30d" {
+			t.Errorf("the family has %s", got)
+		}
+	}
+	if _, err := retention.ReadPlan(bytes.NewReader(with(`"change_stream_s": 86400, "seen": {`))); !errors.Is(err, retention.ErrInvalid) {
+		t.Errorf("ReadPlan of a change stream: %v, want ErrInvalid", err)
+	}
+}

@@ -39,9 +39,7 @@ type document struct {
 	Table    string            `json:"table"`
 	Items    []Item            `json:"items"`
 	Declared []catalog.Dataset `json:"declared"`
-	// ChangeStream is how long the table is to keep its changes, in seconds, 0 to disable the change stream. Nil leaves it alone.
-	ChangeStream *int64 `json:"change_stream_s,omitempty"`
-	Seen         seen   `json:"seen"`
+	Seen     seen              `json:"seen"`
 }
 
 // NewPlan compares what the schemas declare with the table, including rollups and heads, and changes nothing. Pass
@@ -123,7 +121,7 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 	was := have.seen()
 	for _, d := range declared {
 		e, ok := have.catalog.Datasets[d.Name]
-		if next := withPolicies(e.Dataset, d); ok && !same(next, e.Dataset) && !same(next, d) {
+		if next := withPolicies(e.Dataset, d); ok && !next.Same(e.Dataset) && !next.Same(d) {
 			if was.Halfway == nil {
 				was.Halfway = map[string]string{}
 			}
@@ -132,7 +130,7 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 	}
 	return &Plan{document{
 		Format: planFormat, Version: planVersion, Table: r.path,
-		Items:    compare(declared, byName(families), have, nil),
+		Items:    compare(declared, byName(families), have),
 		Declared: declared,
 		Seen:     was,
 	}}, nil
@@ -178,8 +176,8 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 // Table returns the full name of the table: projects/p/instances/i/tables/t.
 func (p *Plan) Table() string { return p.document().Table }
 
-// Items returns the lines of the plan in this order: families and settings to create, to change and to restore; entries to
-// record; families and settings to leave alone; impossible changes.
+// Items returns the lines of the plan in this order: families to create, to change and to restore; entries to
+// record; families to leave alone; impossible changes.
 func (p *Plan) Items() []Item { return cloneItems(p.document().Items) }
 
 // Empty reports whether Apply would change nothing. The items may still contain families to leave alone and
@@ -189,16 +187,15 @@ func (p *Plan) Empty() bool {
 }
 
 // Drifted reports whether somebody changed a policy or removed a family elsewhere, such as in a console or with
-// another program. It includes the families of datasets that are not in the plan, and a table without the tiered storage that the
-// catalogue asks for, even if it never had it.
+// another program. It includes the families of datasets that are not in the plan.
 func (p *Plan) Drifted() bool {
 	return slices.ContainsFunc(p.document().Items, func(i Item) bool {
-		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != "" && i.Recorded != none
+		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != ""
 	})
 }
 
 // Destructive returns the names that ApplyOptions.Allow must contain: retention classes, families without a class,
-// datasets whose rollups SchemaOptions.RollupAges now keeps for a shorter time, and ChangeStream.
+// and datasets whose rollups SchemaOptions.RollupAges now keeps for a shorter time.
 func (p *Plan) Destructive() []string {
 	var names []string
 	for _, i := range p.document().Items {

@@ -45,12 +45,6 @@ func class(name string, p gc.Policy) gc.Class { return gc.Class{Name: name, Poli
 // days returns a class of n days.
 func days(name string, n int) gc.Class { return class(name, gc.MaxAge(time.Duration(n)*day)) }
 
-// cold returns the class with data that may be cold after n days.
-func cold(c gc.Class, n int) gc.Class {
-	c.ColdAfter = time.Duration(n) * day
-	return c
-}
-
 func define(t testing.TB, name string, c gc.Class, change ...func(*tsdb.SchemaOptions)) *tsdb.Schema[float64] {
 	t.Helper()
 	opts := tsdb.SchemaOptions{Retention: c, Precision: tsdb.Milliseconds}
@@ -96,18 +90,6 @@ func set(t testing.TB, a *bigtable.AdminClient, family string, p bigtable.GCPoli
 	}
 }
 
-// setCold changes the table's tiered storage outside the store; 0 removes it.
-func setCold(t testing.TB, a *bigtable.AdminClient, age time.Duration) {
-	t.Helper()
-	err := a.UpdateTableRemoveTieredStorageConfig(context.Background(), tsdbtest.Table)
-	if age > 0 {
-		err = a.UpdateTableWithTieredStorageConfig(context.Background(), tsdbtest.Table, &bigtable.TieredStorageConfig{InfrequentAccess: &bigtable.TieredStorageIncludeIfOlderThan{Duration: age}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func create(t testing.TB, a *bigtable.AdminClient, family string, f bigtable.Family) {
 	t.Helper()
 	if err := a.CreateColumnFamilyWithConfig(context.Background(), tsdbtest.Table, family, f); err != nil {
@@ -115,7 +97,7 @@ func create(t testing.TB, a *bigtable.AdminClient, family string, f bigtable.Fam
 	}
 }
 
-// policies returns the table's families and settings.
+// policies returns the table's families.
 func policies(t testing.TB, a *bigtable.AdminClient) map[string]string {
 	t.Helper()
 	info, err := a.TableInfo(context.Background(), tsdbtest.Table)
@@ -125,12 +107,6 @@ func policies(t testing.TB, a *bigtable.AdminClient) map[string]string {
 	out := map[string]string{}
 	for _, f := range info.FamilyInfos {
 		out[f.Name] = f.GCPolicy
-	}
-	if c := info.TieredStorageConfig; c != nil {
-		out[retention.TieredStorage] = fmt.Sprint(c.InfrequentAccess.(*bigtable.TieredStorageIncludeIfOlderThan).Duration)
-	}
-	if c := info.ChangeStreamRetention; c != nil {
-		out[retention.ChangeStream] = fmt.Sprint(c)
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -50,12 +49,8 @@ func enter(ctx context.Context, store *tsdb.Store) (room, func(), error) {
 type actual struct {
 	exists   bool
 	families map[string]family
-	settings map[string]string // as texts, by Item.Setting
 	catalog  catalog.State
 }
-
-// setting returns the text of a setting; a table that does not exist has none.
-func (a actual) setting(name string) string { return cmp.Or(a.settings[name], none) }
 
 // family is a column family of the table.
 type family struct {
@@ -74,7 +69,7 @@ func (r room) look(ctx context.Context) (actual, error) {
 	if err != nil {
 		return actual{}, err
 	}
-	a := actual{exists: true, families: familiesOf(t), settings: settingsOf(t)}
+	a := actual{exists: true, families: familiesOf(t)}
 	if _, ok := a.families[catalog.Family]; !ok {
 		return a, nil
 	}
@@ -111,21 +106,18 @@ func familiesOf(t *adminpb.Table) map[string]family {
 	return out
 }
 
-// seen is the table's state when the plan was made: each family, each dataset of the catalogue, and the settings.
+// seen is the table's state when the plan was made: each family, and each dataset of the catalogue.
 type seen struct {
 	Families map[string]string `json:"families"`
 	Datasets map[string]string `json:"datasets"`
 	// Halfway are the datasets that are recorded in two steps, as they are after the first step.
 	Halfway map[string]string `json:"halfway,omitempty"`
-	// Settings are the settings of the table. Plans of earlier versions have none, and do not change them.
+	// Settings are what plans of earlier versions saw of settings of the table, which plans no longer compare.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
 func (a actual) seen() seen {
-	s := seen{Families: map[string]string{}, Datasets: map[string]string{}, Settings: map[string]string{}}
-	for _, name := range []string{TieredStorage, ChangeStream} {
-		s.Settings[name] = a.setting(name)
-	}
+	s := seen{Families: map[string]string{}, Datasets: map[string]string{}}
 	for name, f := range a.families {
 		s.Families[name] = f.text + kindOf(f.kind)
 	}

@@ -2,13 +2,12 @@ package retention
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // signs are what the lines of a printed plan start with.
 var signs = map[Kind]string{
-	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Unmet: "?", Impossible: "x",
+	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Impossible: "x",
 }
 
 // mostShown is how many of a family's contents are printed. JSON has all of them.
@@ -29,7 +28,6 @@ func (p *Plan) String() string {
 	}
 	if p.Empty() && impossible(p.doc.Items) == nil {
 		b.WriteString("Nothing to do: the table and its catalogue are as declared.\n")
-		p.doc.writeSettings(&b)
 		writeAges(&b, agesOf(p.doc.Declared...))
 		return b.String()
 	}
@@ -45,19 +43,8 @@ func (p *Plan) String() string {
 	if names := p.Destructive(); len(names) > 0 {
 		fmt.Fprintf(&b, "Data is deleted. To apply the plan, allow: %s\n", strings.Join(names, ", "))
 	}
-	p.doc.writeSettings(&b)
 	writeAges(&b, agesOf(p.doc.Declared...))
 	return b.String()
-}
-
-// writeSettings writes the settings that the table has, and that the plan leaves alone.
-func (d *document) writeSettings(b *strings.Builder) {
-	for _, name := range []string{TieredStorage, ChangeStream} {
-		has := d.Seen.Settings[name]
-		if has != "" && has != none && !slices.ContainsFunc(d.Items, func(i Item) bool { return i.Setting == name && i.Kind.family() }) {
-			fmt.Fprintf(b, "The table's %s stays: %s.\n", name, has)
-		}
-	}
 }
 
 // write writes an item with its contents and notes.

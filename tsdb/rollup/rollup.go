@@ -191,7 +191,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		From:  opts.From,
 		Span:  r.opts.Span.Milliseconds(),
 		Late:  r.opts.Lateness.Milliseconds(),
-		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String(), ColdAfter: r.opts.Retention.ColdAfter},
+		Class: catalog.Class{Name: r.opts.Retention.Name, Policy: r.opts.Retention.Policy.String()},
 	}
 	switch opts.Mode {
 	case Derived:

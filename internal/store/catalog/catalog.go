@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"cloud.google.com/go/bigtable"
 
@@ -53,10 +52,7 @@ type Dataset struct {
 	// RollupAges holds, by class, how long rollups of tenants in the class are kept at most, as policies. For a missing
 	// class the rollups' own ages apply.
 	RollupAges map[string]string `json:"rollup_ages,omitempty"`
-	// ColdAfter holds, by class of points or rollups, from which age on data may be in the infrequent access tier, as "30d".
-	// It may never be for a missing class. Only plans compare it: programs work with any.
-	ColdAfter map[string]string `json:"cold_after,omitempty"`
-	Retired   *Retired          `json:"retired,omitempty"` // nil in a program's declaration
+	Retired    *Retired          `json:"retired,omitempty"` // nil in a program's declaration
 }
 
 // Head describes a dataset's head rows.
@@ -81,8 +77,6 @@ type Class struct {
 	Name   string `json:"name"`
 	Policy string `json:"policy"`
 	Choice bool   `json:"choice,omitempty"` // the profile of a tenant may choose it for its points
-	// ColdAfter is set only where a rollup is declared. Dataset.ColdAfter is stored.
-	ColdAfter time.Duration `json:"-"`
 }
 
 // Offers returns the classes in which the points of a tenant can be written, the default first.

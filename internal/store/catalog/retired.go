@@ -94,10 +94,6 @@ func (d *Dataset) Remove(p Part) {
 	if delete(d.RollupAges, p.Class); len(d.Rollups) == 0 {
 		d.RollupAges = nil
 	}
-	d.ColdAfter = maps.Clone(d.ColdAfter)
-	maps.DeleteFunc(d.ColdAfter, func(class, _ string) bool {
-		return !slices.ContainsFunc(d.AllClasses(), func(c Class) bool { return c.Name == class })
-	})
 }
 
 // withoutRetired returns d without the parts that are retired in it and missing in o.
@@ -117,7 +113,6 @@ func (d Dataset) WithRetired(stored Dataset) Dataset {
 	if stored.Retired == nil {
 		return d
 	}
-	declared := d.AllClasses()
 	d.Classes, d.Tags, d.Rollups = slices.Clone(d.Classes), slices.Clone(d.Tags), slices.Clone(d.Rollups)
 	for _, c := range stored.Classes {
 		if p := (Part{Class: c.Name}); stored.Retired.has(p) && !d.Has(p) {
@@ -141,10 +136,7 @@ func (d Dataset) WithRetired(stored Dataset) Dataset {
 			d.Rollups = append(d.Rollups, r)
 		}
 	}
-	kept := slices.DeleteFunc(d.AllClasses(), func(c Class) bool {
-		return slices.ContainsFunc(declared, func(o Class) bool { return o.Name == c.Name })
-	})
-	return d.WithCold(&stored, kept)
+	return d
 }
 
 // removed lists the parts that d has and that were removed from o.

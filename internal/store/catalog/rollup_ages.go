@@ -58,27 +58,21 @@ func (d *Dataset) rollupAges(o *Dataset) (diffs [][3]string) {
 	return diffs
 }
 
-// document returns the dataset as JSON that replaces a document, even if it drops all of the document's rollup ages or
-// ages of cold data.
+// document returns the dataset as JSON that replaces a document, even if it drops all of the document's rollup ages. It keeps
+// members that this version does not know, such as cold_after of earlier versions.
 func (d *Dataset) document(old []byte) ([]byte, error) {
 	doc, err := merged(old, d)
-	if err != nil || old == nil || len(d.RollupAges) > 0 && len(d.ColdAfter) > 0 {
+	if err != nil || old == nil || len(d.RollupAges) > 0 {
 		return doc, err
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &all); err != nil {
 		return nil, err
 	}
-	n := len(all)
-	if len(d.RollupAges) == 0 {
-		delete(all, "rollup_ages")
-	}
-	if len(d.ColdAfter) == 0 {
-		delete(all, "cold_after")
-	}
-	if len(all) == n {
+	if _, ok := all["rollup_ages"]; !ok {
 		return doc, nil
 	}
+	delete(all, "rollup_ages")
 	return json.Marshal(all)
 }
 

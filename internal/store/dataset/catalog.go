@@ -34,7 +34,6 @@ func (d *Dataset) ToCatalog() catalog.Dataset {
 		Rollups:   d.entryRollups(),
 
 		RollupAges: d.entryRollupAges(),
-		ColdAfter:  d.entryColdAfter(),
 	}
 }
 
@@ -82,16 +81,6 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	}
 	for i := range classes {
 		classes[i].Choice = i > 0 && e.Classes[i].Choice
-		if classes[i].ColdAfter, err = e.ColdAge(classes[i].Name); err != nil {
-			return nil, err
-		}
-	}
-	rollups := slices.Clone(e.Rollups)
-	for i := range rollups {
-		c := &rollups[i].Class
-		if c.ColdAfter, err = e.ColdAge(c.Name); err != nil {
-			return nil, err
-		}
 	}
 	d := &Dataset{
 		Name:      e.Name,
@@ -113,5 +102,5 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 	for class := range e.RollupAges {
 		ages[class] = e.RollupAge(class)
 	}
-	return d, d.Complete(rollups, ages)
+	return d, d.Complete(slices.Clone(e.Rollups), ages)
 }

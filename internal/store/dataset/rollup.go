@@ -62,17 +62,12 @@ func (d *Dataset) addRollup(e *catalog.Rollup) error {
 		return err
 	}
 	c := classes[0]
-	c.ColdAfter = e.Class.ColdAfter // a declaration has checked it
 	for _, other := range d.allClasses() {
-		if other.Name == c.Name && other.ColdAfter != c.ColdAfter {
-			return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), fmt.Sprintf("one ColdAfter, not both %v and %v", other.ColdAfter, c.ColdAfter))
-		}
 		if other.Name == c.Name && !other.Policy.Equal(c.Policy) {
 			return invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name), fmt.Sprintf("one policy, not both %q and %q", other.Policy, c.Policy))
 		}
 	}
 	u := Rollup{Rollup: *e, Class: c, Families: RollupFamilies{Sum: c.Name + catalog.SumEnding, Min: c.Name + catalog.MinEnding, Max: c.Name + catalog.MaxEnding, Control: c.Name + catalog.ControlEnding}}
-	u.Rollup.Class.ColdAfter = 0 // the dataset's entry has it
 	if e.Kind == catalog.Derived && e.From == "" {
 		u.Mark = rowkey.MarkKind + e.Name
 		d.Marked++

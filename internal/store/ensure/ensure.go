@@ -80,7 +80,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		return false, err
 	}
 	if !exists {
-		err := e.createTable(ctx, shapes, missing)
+		err := e.createTable(ctx, missing)
 		if status.Code(err) == codes.AlreadyExists {
 			return false, nil
 		}
@@ -97,24 +97,11 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	return e.stillExists(ctx, shapes)
 }
 
-// createTable creates the table, with the tiered storage that the classes ask for.
-func (e *Ensurer) createTable(ctx context.Context, shapes []*dataset.Dataset, families map[string]bigtable.Family) error {
-	entries := make([]catalog.Dataset, len(shapes))
-	for i, d := range shapes {
-		entries[i] = d.ToCatalog()
-	}
-	tier, err := dataset.TierOf(entries)
-	if err != nil {
-		return err
-	}
+// createTable creates the table.
+func (e *Ensurer) createTable(ctx context.Context, families map[string]bigtable.Family) error {
 	conf := &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: families}
-	what := "table " + e.Table.Name
-	if tier.After > 0 {
-		conf.TieredStorageConfig = &bigtable.TieredStorageConfig{InfrequentAccess: &bigtable.TieredStorageIncludeIfOlderThan{Duration: tier.After}}
-		what += ", with tiered storage after " + catalog.ColdText(tier.After) + " (" + catalog.NeedsTiers + ")"
-	}
 	if err := e.Admin.CreateTableFromConf(ctx, conf); err != nil {
-		return fmt.Errorf("tsdb: create %s: %w", what, err)
+		return fmt.Errorf("tsdb: create table %s: %w", e.Table.Name, err)
 	}
 	return nil
 }
@@ -175,7 +162,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 		}
 		var written bool
 		if ok {
-			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog().WithStoredCold(old.Dataset), old); err != nil {
+			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old); err != nil {
 				return false, false, catalogError(e.Table.Name, err)
 			}
 		} else if written, err = e.createEntry(ctx, d, st); err != nil {
