@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -174,6 +175,29 @@ func TestPNG(t *testing.T) {
 			if !is(pngLeft+pngWidth-20, last, strongest) || is(pngLeft+20, last, strongest) || is(pngLeft+pngWidth-20, pngTop+2, strongest) {
 				t.Errorf("dark %v: the hot entity has %v, before %v, another %v", dark, img.At(pngLeft+pngWidth-20, last), img.At(pngLeft+20, last), img.At(pngLeft+pngWidth-20, pngTop+2))
 			}
+		}
+	})
+}
+
+// TestPNGIsSmall: a picture of many different rates is still small, because it has a palette.
+func TestPNGIsSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRecorder(t, Options{Column: time.Second})
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 60 {
+			for i := range 60 {
+				for range 20 + random.IntN(200) {
+					r.note(writes, fmt.Sprintf("acme#readings#device-%02d#7443056836731319018", i), 10)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		var out bytes.Buffer
+		if err := r.Recording().WritePNG(&out, PictureOptions{Lines: 60}); err != nil {
+			t.Fatal(err)
+		}
+		if out.Len() > 18_000 {
+			t.Errorf("the picture of 60 lines and 60 columns has %d bytes; want at most 18,000, so that a page of twenty has 500 kB", out.Len())
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func (r *Recording) WritePNG(w io.Writer, o PictureOptions) error {
 		c.times(&r.columns)
 		c.names(g)
 	}
-	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(w, c.img)
+	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(w, c.paletted())
 }
 
 func (r *Recording) span() int64 {
@@ -135,9 +136,32 @@ func (c *canvas) outline(o outline) {
 	c.fill(x+w-line, y, line, h, tabletInk)
 }
 
+// levels is how many colours the cells have. With those of the rest they fit a palette, which makes the file half as long.
+const levels = 200
+
+// paletted returns the picture with a palette.
+func (c *canvas) paletted() image.Image {
+	out := image.NewPaletted(c.img.Bounds(), nil)
+	indexes := map[[4]uint8]uint8{}
+	for i := range out.Pix {
+		of := [4]uint8(c.img.Pix[4*i:])
+		index, known := indexes[of]
+		if !known {
+			if len(out.Palette) == 256 {
+				return c.img
+			}
+			index = uint8(len(out.Palette)) //nolint:gosec // below 256
+			indexes[of], out.Palette = index, append(out.Palette, color.RGBA{of[0], of[1], of[2], of[3]})
+		}
+		out.Pix[i] = index
+	}
+	return out
+}
+
 // colour returns the colour of a strength.
 func (c *canvas) colour(v float64) color.RGBA {
 	stops := palettes[c.o.Dark]
+	v = math.Round(v*(levels-1)) / (levels - 1)
 	x := v * float64(len(stops)-1)
 	i := min(int(x), len(stops)-2)
 	mix := func(n int) uint8 {
