@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/below"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -52,6 +53,8 @@ type (
 	datasetGate = inside.Gate[datasetCore]
 	datasetFace = inside.Face[datasetCore]
 	datasetCore struct{ Dataset }
+
+	rollupFace = inside.Face[*nest.Definition]
 
 	writerGate = inside.Gate[writerCore]
 	writerCore struct{ *Writer }

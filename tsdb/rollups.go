@@ -12,33 +12,30 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 )
 
-// Rollup is a *rollup.Rollup[T] of any T, for SchemaOptions.Rollups. Define refuses other types.
+// Rollup is a *rollup.Rollup[T] of any T, for SchemaOptions.Rollups. Other types cannot implement it.
 type Rollup interface {
 	// Name returns the rollup's name.
 	Name() string
+
+	rollupFace
 }
 
 // describedRollups returns the catalogue entries of a schema's rollups.
 func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 	var out []catalog.Rollup
 	for i, r := range rollups {
-		what, e := "nil", catalog.Rollup{}
-		if r != nil {
-			what = "zero"
-			ok := false
-			if inside.Describe != nil {
-				e, ok = inside.Describe(r)
+		of := inside.Held(r)
+		if of == nil {
+			what := "nil"
+			if r != nil {
+				what = "zero"
 			}
-			if !ok {
-				what = fmt.Sprintf("of type %T", r)
-			}
-		}
-		if e.Name == "" {
 			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "a rollup from rollup.Define")
 		}
-		out = append(out, e)
+		out = append(out, of.Entry)
 	}
 	return out, nil
 }
@@ -49,17 +46,18 @@ func checkSources(d *dataset.Dataset, listed []Rollup) error {
 		if d.Rollups[i].Kind != catalog.Derived {
 			continue
 		}
-		from, classes := Rollup(nil), d.Classes
+		classes := d.Classes
+		var from *nest.Definition // nil for the points
 		for j := range i {
 			if u := &d.Rollups[j]; u.Name == d.Rollups[i].From {
-				from, classes = listed[j], d.KeptRollups(u)
+				from, classes = inside.Held(listed[j]), d.KeptRollups(u)
 			}
 		}
 		kept := make([]gc.Policy, len(classes))
 		for i, c := range classes {
 			kept[i] = c.Policy
 		}
-		if err := inside.Follows(listed[i], from, kept); err != nil {
+		if err := inside.Held(listed[i]).Follows(from, kept); err != nil {
 			return fmt.Errorf("rollup %s: %w", invalid.Quote(d.Rollups[i].Name), err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -33,28 +34,14 @@ func hourly(t testing.TB, measures []rollup.Measure[reading], opts rollup.Option
 }
 
 // strange is a rollup with a catalogue entry that rollup.Define would refuse.
-type strange struct{ entry catalog.Rollup }
+type strange struct{ definition }
 
-func (s strange) Name() string { return s.entry.Name }
+type definition = inside.Handle[*nest.Definition]
 
-func init() {
-	describe, follows := inside.Describe, inside.Follows
-	inside.Describe = func(r any) (catalog.Rollup, bool) {
-		if s, ok := r.(strange); ok {
-			return s.entry, true
-		}
-		return describe(r)
-	}
-	inside.Follows = func(r, from any, kept []gc.Policy) error {
-		if _, ok := r.(strange); ok {
-			return nil
-		}
-		return follows(r, from, kept)
-	}
-}
+func (s strange) Name() string { return inside.Held(s).Entry.Name }
 
-// foreign is a Rollup type from outside this module.
-type foreign struct{}
+// foreign is a Rollup type from outside this module. It can only embed one of this module.
+type foreign struct{ tsdb.Rollup }
 
 func (foreign) Name() string { return "foreign" }
 
@@ -64,11 +51,11 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	from := func(name string, decimals int) tsdb.Rollup {
 		return must[*rollup.Rollup[reading]](t)(rollup.Define("day", window.Every(24*time.Hour), temp(decimals), rollup.Options{From: name}))
 	}
-	fine, _ := inside.Describe(hour)
+	fine := inside.Held(hour).Entry
 	changed := func(f func(*catalog.Rollup)) []tsdb.Rollup {
 		c := fine
 		f(&c)
-		return []tsdb.Rollup{strange{entry: c}}
+		return []tsdb.Rollup{strange{inside.Hold(&nest.Definition{Entry: c, Grid: window.Every(time.Hour)})}}
 	}
 	many := make([]tsdb.Rollup, 9)
 	for i := range many {
@@ -78,7 +65,9 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"nil":                      {Rollups: []tsdb.Rollup{nil}},
 		"a type of its own":        {Rollups: []tsdb.Rollup{foreign{}}},
+		"a type around nil":        {Rollups: []tsdb.Rollup{foreign{(*rollup.Rollup[reading])(nil)}}},
 		"a nil pointer":            {Rollups: []tsdb.Rollup{(*rollup.Rollup[reading])(nil)}},
+		"a zero one":               {Rollups: []tsdb.Rollup{new(rollup.Rollup[reading])}},
 		"twice":                    {Rollups: []tsdb.Rollup{hour, hour}},
 		"too many":                 {Rollups: many},
 		"from nothing":             {Rollups: []tsdb.Rollup{from("hour", 2)}},

@@ -15,6 +15,21 @@ func (Gate[C]) core() (c C) { return c }
 // Face is embedded by a public interface whose core is a C. Types of other modules cannot implement it.
 type Face[C any] interface{ core() C }
 
+// Handle is a Gate with a core that is data: what packages below that of the type need.
+type Handle[C any] struct{ held C }
+
+// Hold returns a handle of a core.
+func Hold[C any](core C) Handle[C] { return Handle[C]{core} }
+
+func (h Handle[C]) core() C { return h.held }
+
+// Held returns the core of a value of an interface, whose types embed a Handle. It is zero if there is none, as in nil pointers and in
+// types of other modules that embed nil.
+func Held[C any](f Face[C]) (core C) {
+	defer func() { _ = recover() }() // of a nil pointer, however deep it is embedded
+	return f.core()
+}
+
 // Of returns the core of a value. The core's own method Of makes it: package inside only knows which type it has.
 func Of[P Face[C], C interface{ Of(P) C }](p P) C {
 	var c C

@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -25,7 +26,7 @@ type Repository struct {
 // Rollup is a rollup of a dataset, and the spaces of its rows. Times in their keys are in milliseconds.
 type Rollup struct {
 	catalog.Rollup
-	Definition any // the value in the schema
+	Definition Face[*nest.Definition] // the value in the schema
 	Rows       rowkey.Space
 	Marks      rowkey.Space // for a derived rollup
 	Families   dataset.RollupFamilies

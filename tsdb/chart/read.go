@@ -133,7 +133,7 @@ func (p *plan[T]) choose(ctx context.Context, m *window.Measure[T], cols columns
 		if !ok || r.Kind != catalog.Derived {
 			continue
 		}
-		measure, width := line4(r.Measures, m), inside.WidestBucket(def)
+		measure, width := line4(r.Measures, m), inside.Held(r.Definition).Width()
 		if measure < 0 || width == 0 || uint64(width) > cols.width/uint64(cols.n)*cols.unit || opts.MaxGap > 0 && width > opts.MaxGap {
 			continue
 		}

@@ -51,8 +51,7 @@ func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}],
 		if entry.Kind == catalog.Derived && entry.From != "" && rollups[entry.From] == nil {
 			continue
 		}
-		r := new(rollup.Rollup[struct{}])
-		if inside.RollupFromCatalog(r, *entry, known) == nil {
+		if r, err := inside.Of[*rollup.Reader[struct{}]](nil).Rollup(*entry, known); err == nil {
 			rollups[entry.Name], definitions[entry.Name] = r, r
 		}
 	}

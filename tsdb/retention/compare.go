@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	_ "github.com/tidemark-go/tidemark/tsdb/rollup" // sets inside.CheckSource
+	"github.com/tidemark-go/tidemark/internal/store/nest"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // maxFamilies is how many column families the service advises a table to have at most.
@@ -217,12 +217,26 @@ func (c *comparison) sources(d catalog.Dataset) {
 			err = errors.Join(err, bad)
 		}
 		if err == nil {
-			err = inside.CheckSource(r, kept)
+			err = checkSource(&r, kept)
 		}
 		if err != nil {
 			c.impossible(Item{Dataset: d.Name}, fmt.Sprintf("No program can declare this for rollup %s: %v.", r.Name, err))
 		}
 	}
+}
+
+// checkSource checks the policies of a derived rollup's source, as a schema does.
+func checkSource(r *catalog.Rollup, kept []gc.Policy) error {
+	every, _, _ := strings.Cut(r.Every, " from ") // the first day of a week does not change its length
+	grid, err := window.Parse(every)
+	if err != nil {
+		return err
+	}
+	zone, err := time.LoadLocation(r.Zone)
+	if err != nil {
+		return err
+	}
+	return nest.CheckSource(r, grid.In(zone), kept)
 }
 
 // dataset compares a dataset's entry.

@@ -319,7 +319,7 @@ func TestSpansByStream(t *testing.T) {
 		{window.Weeks(1, time.Monday), 7 * day},
 	} {
 		r := rollup.MustDefine[view]("r", tc.grid, nil, rollup.Options{Mode: rollup.ByStream})
-		described, _ := inside.Describe(r)
+		described := inside.Held(r).Entry
 		if got := time.Duration(described.Span) * time.Millisecond; got != tc.want {
 			t.Errorf("a row of buckets of %v holds %v, want %v", tc.grid, got, tc.want)
 		}

@@ -87,7 +87,7 @@ func newAds(t testing.TB, opts rollup.Options, schema tsdb.SchemaOptions) *ads {
 // count adds an event to the model.
 func (a *ads) count(p tsdb.Point[view]) {
 	bucket := p.Time.Truncate(time.Hour).UnixMilli()
-	described, _ := inside.Describe(a.rollup)
+	described := inside.Held(a.rollup).Entry
 	span := described.Span
 	row := fmt.Sprintf("acme#views!rollup.hour#%s#%019d", inside.Of(p.Entity).Path(), (1<<63-1)-bucket/span*span)
 	at := func(column string) string { return fmt.Sprintf("%s %s@%d", row, column, bucket) }

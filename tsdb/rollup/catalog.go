@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -17,22 +18,29 @@ import (
 // A rollup that only the catalogue describes lacks the functions of its measures. Their numbers are unknown: in a bucket that changed
 // since a worker stored it they cannot be computed from points, so a read returns the bucket as incomplete. Nothing is written.
 
-// fromCatalog makes the zero r the rollup of an entry. fields says that the fields of payloads can be read. It fails if the definition
-// would not be the stored one.
-func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, fields bool) error {
+type (
+	readerGate[T any] = inside.Gate[readerCore[T]]
+	readerCore[T any] struct{ *Reader[T] }
+)
+
+func (readerCore[T]) Of(r *Reader[T]) readerCore[T] { return readerCore[T]{r} }
+
+// Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the fields of payloads can
+// be read. It fails if the definition would not be the stored one.
+func (readerCore[T]) Rollup(entry catalog.Rollup, fields bool) (*Rollup[T], error) {
 	grid, err := gridOf(entry)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	policy, err := gc.Parse(entry.Class.Policy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var measures []Measure[T]
 	for _, m := range entry.Measures {
 		measure, err := measureOf[T](m)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if measure.Field == "" {
 			measure.unknown = true
@@ -44,12 +52,12 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, fields bool) error {
 		Lateness: millis(entry.Late), Span: millis(entry.Span), Remember: millis(entry.Remember), MaxMessages: entry.MaxMessages,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !reflect.DeepEqual(made.entry, entry) {
-		return fmt.Errorf("rollup %s: its description in the catalogue is not one that this program would write", invalid.Quote(entry.Name))
+		return nil, fmt.Errorf("rollup %s: its description in the catalogue is not one that this program would write", invalid.Quote(entry.Name))
 	}
-	made.readOnly, made.blind = true, true // before the copy, which shares functions of made
+	made.readOnly, made.blind = true, true
 	for i := range made.measures {
 		m := &made.measures[i]
 		m.unknown = m.unknown || !fields
@@ -57,8 +65,7 @@ func (r *Rollup[T]) fromCatalog(entry catalog.Rollup, fields bool) error {
 		made.lacks = made.lacks || m.unknown
 	}
 	made.lacks = made.lacks || made.blind
-	*r = *made
-	return nil
+	return made, nil
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -109,7 +116,7 @@ func (r *Rollup[T]) computedWidth() time.Duration {
 	if r.lacks {
 		return 0
 	}
-	return r.widestBucket()
+	return r.widest()
 }
 
 // fresh returns a bucket to which points, or buckets of the finer rollup, are added. The measures that cannot be computed are missing.

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -72,7 +73,7 @@ func (r *Rollup[T]) resolve() error {
 // differ.
 func sameClock(a, b *time.Location) (at time.Time, ok bool) {
 	ok = true
-	samples(window.Days(1), func(day time.Time) bool {
+	nest.Samples(window.Days(1), func(day time.Time) bool {
 		_, offsetA := day.In(a).Zone()
 		_, offsetB := day.In(b).Zone()
 		at, ok = day, offsetA == offsetB

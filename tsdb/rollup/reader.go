@@ -26,6 +26,7 @@ import (
 // the bucket stays as it was stored. To know that, the store reads the catalogue's entry of the dataset at most once
 // a minute while its rollups are used.
 type Reader[T any] struct {
+	readerGate[T]
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
 	gaps   window.Options

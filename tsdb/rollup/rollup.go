@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -74,9 +76,13 @@ type Options struct {
 	MaxMessages int
 }
 
+// definition is what package tsdb knows of a rollup.
+type definition = inside.Handle[*nest.Definition]
+
 // Rollup defines a rollup of values of type T: its buckets and its measures. List it in the SchemaOptions.Rollups of
 // one schema. For returns a reader of it. It is immutable and safe for concurrent use.
 type Rollup[T any] struct {
+	definition
 	name     string
 	grid     window.Grid
 	measures []Measure[T]
@@ -127,13 +133,6 @@ func (r *Rollup[T]) Grid() window.Grid {
 	return r.grid
 }
 
-func (r *Rollup[T]) describe() catalog.Rollup {
-	if r == nil {
-		return catalog.Rollup{}
-	}
-	return r.entry
-}
-
 const (
 	defaultLateness = time.Minute
 	maxBuckets      = 2000 // in a row
@@ -155,7 +154,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		return nil, err
 	}
 	r := &Rollup[T]{name: name, grid: grid, measures: append([]Measure[T](nil), measures...), opts: opts}
-	r.widest = sync.OnceValue(func() time.Duration { return longest(grid) })
+	r.widest = sync.OnceValue(func() time.Duration { return nest.Longest(grid) })
 	for i := range r.measures {
 		m := &r.measures[i]
 		m.resolve()
@@ -203,6 +202,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
+	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth})
 	r.bare = sync.OnceValue(r.barely)
 	if opts.Mode != Derived {
 		var err error

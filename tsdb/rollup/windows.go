@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -95,7 +96,7 @@ func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (cho
 	now := in.Clock()
 	for _, r := range in.Rollups {
 		def, ok := r.Definition.(*Rollup[T])
-		if !ok || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widestBucket() <= chosen.widestBucket() {
+		if !ok || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widest() <= chosen.widest() {
 			continue
 		}
 		if r = r.Within(age); r.Bounded && a.start.Before(now.Add(-r.Age)) || !def.divides(a) {
@@ -147,7 +148,7 @@ func (r *Rollup[T]) divides(a *asked) bool {
 			return false
 		}
 	}
-	_, ok := nested(r.grid, a.grid)
+	_, ok := nest.Nested(r.grid, a.grid)
 	return ok
 }
 
