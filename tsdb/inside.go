@@ -20,63 +20,56 @@ import (
 
 type (
 	storeGate = inside.Gate[storeCore]
-	storeCore struct{ *Store }
+	storeCore struct{ inside.Core[*Store] }
 )
-
-func (storeCore) Of(s *Store) storeCore { return storeCore{s} }
 
 // Internals returns the internals of the store. On a closed store the error is ErrClosed.
 func (c storeCore) Internals() (inside.Store, error) {
-	if err := c.admit(); err != nil {
+	s := c.Value()
+	if err := s.admit(); err != nil {
 		return inside.Store{}, err
 	}
-	return inside.Store{Table: c.core, Admin: c.adminClient, Ensure: c.ensureDescribed}, nil
+	return inside.Store{Table: s.core, Admin: s.adminClient, Ensure: s.ensureDescribed}, nil
 }
 
 // Watch returns the probe of the store, or nil if it has none.
 func (c storeCore) Watch() *telemetry.Probe {
-	if c.Store == nil || c.core == nil {
-		return nil
+	if s := c.Value(); s != nil && s.core != nil {
+		return s.core.Watch
 	}
-	return c.core.Watch
+	return nil
 }
 
 type (
 	entityGate = inside.Gate[entityCore]
-	entityCore string
+	entityCore struct{ inside.Core[Entity] }
 	prefixGate = inside.Gate[prefixCore]
-	prefixCore string
+	prefixCore struct{ inside.Core[Prefix] }
 
 	intervalGate = inside.Gate[intervalCore]
-	intervalCore struct{}
+	intervalCore struct{ inside.Core[Interval] }
 
 	datasetGate = inside.Gate[datasetCore]
 	datasetFace = inside.Face[datasetCore]
-	datasetCore struct{ Dataset }
+	datasetCore struct{ inside.Core[Dataset] }
 
 	rollupFace = inside.Face[*nest.Definition]
 
 	writerGate = inside.Gate[writerCore]
-	writerCore struct{ *Writer }
+	writerCore struct{ inside.Core[*Writer] }
 
 	repositoryGate[T any] = inside.Gate[repositoryCore[T]]
-	repositoryCore[T any] struct{ *Repository[T] }
+	repositoryCore[T any] struct{ inside.Core[*Repository[T]] }
 )
-
-func (entityCore) Of(e Entity) entityCore { return entityCore(e.path) }
 
 // At returns the entity at a path of package rowkey.
 func (entityCore) At(path string) Entity { return Entity{path: path} }
 
 // Path returns the entity's path of package rowkey.
-func (c entityCore) Path() string { return string(c) }
-
-func (prefixCore) Of(p Prefix) prefixCore { return prefixCore(p.path) }
+func (c entityCore) Path() string { return c.Value().path }
 
 // Path returns the prefix's path of package rowkey.
-func (c prefixCore) Path() string { return string(c) }
-
-func (intervalCore) Of(Interval) intervalCore { return intervalCore{} }
+func (c prefixCore) Path() string { return c.Value().path }
 
 // ReadOptions resolves the options of a call that reads the buckets of an interval. It refuses a Limit. Concurrency is 0 for the default.
 func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int, err error) {
@@ -84,29 +77,23 @@ func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int
 	return o.order, o.Width, err
 }
 
-func (datasetCore) Of(d Dataset) datasetCore { return datasetCore{d} }
-
 // Shape returns the shape of the dataset.
 func (c datasetCore) Shape() (*dataset.Dataset, error) {
-	if c.Dataset == nil || c.shape() == nil {
-		return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
+	if d := c.Value(); d != nil && d.shape() != nil {
+		return d.shape(), nil
 	}
-	return c.shape(), nil
+	return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 }
 
-func (writerCore) Of(w *Writer) writerCore { return writerCore{w} }
-
-func (repositoryCore[T]) Of(r *Repository[T]) repositoryCore[T] { return repositoryCore[T]{r} }
-
 // Begin begins an operation on the repository's rows, of n events if it is batched.
-func (r repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	return r.beginMany(ctx, name, n, batched)
+func (c repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+	return c.Value().beginMany(ctx, name, n, batched)
 }
 
 // Internals returns the internals of the repository. It does no I/O. Its error says why no call on the repository can work.
-func (r repositoryCore[T]) Internals() (inside.Repository, error) {
-	ctx := context.Background()
-	if r.Repository != nil {
+func (c repositoryCore[T]) Internals() (inside.Repository, error) {
+	r, ctx := c.Value(), context.Background()
+	if r != nil {
 		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Allow of the result checks each call's own context
 	}
 	if err := r.admit(ctx); err != nil {
@@ -142,8 +129,9 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 
 // Tap returns a repository like this one. Before each point it calls payload with the point's payload and the index of its tag.
 // Without values, it does not decode the payload, and the points have zero values.
-func (r repositoryCore[T]) Tap(payload func(tag int, payload []byte), values bool) *Repository[T] {
-	tapped, schema := *r.Repository, *r.schema
+func (c repositoryCore[T]) Tap(payload func(tag int, payload []byte), values bool) *Repository[T] {
+	r := c.Value()
+	tapped, schema := *r, *r.schema
 	schema.decoders = make([]func([]byte) (T, error), len(r.schema.decoders))
 	for tag, decode := range r.schema.decoders {
 		schema.decoders[tag] = func(src []byte) (v T, err error) {
@@ -159,11 +147,12 @@ func (r repositoryCore[T]) Tap(payload func(tag int, payload []byte), values boo
 }
 
 // Unlimited returns the repository without its tenant's limits, for background reads of this module's packages.
-func (r repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
-	if r.Repository == nil {
+func (c repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
+	r := c.Value()
+	if r == nil {
 		return nil // each call reports it
 	}
-	free := *r.Repository
+	free := *r
 	free.rows.Unlimited = true
 	if route != nil && r.rows.View != nil {
 		free.rows.View = route(r.rows.View)
@@ -172,7 +161,8 @@ func (r repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
 }
 
 // Below begins a read below a prefix. With bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
-func (r repositoryCore[T]) Below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (read inside.BelowRead[Point[T]], err error) {
+func (c repositoryCore[T]) Below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (read inside.BelowRead[Point[T]], err error) {
+	r := c.Value()
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return read, err
 	}

@@ -15,6 +15,16 @@ func (Gate[C]) core() (c C) { return c }
 // Face is embedded by a public interface whose core is a C. Types of other modules cannot implement it.
 type Face[C any] interface{ core() C }
 
+// Core is all that a core consists of; its methods are what it is for. Only Of makes one with a value, so a core that reflection
+// makes has none.
+type Core[P any] struct{ value P }
+
+// Value returns the value whose core it is.
+func (c Core[P]) Value() P { return c.value }
+
+// Of returns the core of a value.
+func Of[P Face[C], C interface{ ~struct{ Core[P] } }](p P) C { return C{Core[P]{p}} }
+
 // Handle is a Gate with a core that is data: what packages below that of the type need.
 type Handle[C any] struct{ held C }
 
@@ -28,10 +38,4 @@ func (h Handle[C]) core() C { return h.held }
 func Held[C any](f Face[C]) (core C) {
 	defer func() { _ = recover() }() // of a nil pointer, however deep it is embedded
 	return f.core()
-}
-
-// Of returns the core of a value. The core's own method Of makes it: package inside only knows which type it has.
-func Of[P Face[C], C interface{ Of(P) C }](p P) C {
-	var c C
-	return c.Of(p)
 }

@@ -20,10 +20,8 @@ import (
 
 type (
 	readerGate[T any] = inside.Gate[readerCore[T]]
-	readerCore[T any] struct{ *Reader[T] }
+	readerCore[T any] struct{ inside.Core[*Reader[T]] }
 )
-
-func (readerCore[T]) Of(r *Reader[T]) readerCore[T] { return readerCore[T]{r} }
 
 // Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the fields of payloads can
 // be read. It fails if the definition would not be the stored one.

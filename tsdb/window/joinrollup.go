@@ -9,13 +9,12 @@ import (
 
 type (
 	aggregatorGate[T any] = inside.Gate[aggregatorCore[T]]
-	aggregatorCore[T any] struct{ *Aggregator[T] }
+	aggregatorCore[T any] struct{ inside.Core[*Aggregator[T]] }
 )
 
-func (aggregatorCore[T]) Of(a *Aggregator[T]) aggregatorCore[T] { return aggregatorCore[T]{a} }
-
 // Aggregation returns what the aggregator computes: the names and the rules are one for each measure, without Decimals.
-func (a aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []string, rules []inside.JoinRule) {
+func (c aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []string, rules []inside.JoinRule) {
+	a := c.Value()
 	for _, r := range a.rules {
 		rules = append(rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
 	}
@@ -23,8 +22,9 @@ func (a aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []strin
 }
 
 // CarriesStates reports whether an entity counts in an interval in which it has no points: its last state or number lasts.
-func (a aggregatorCore[T]) CarriesStates() bool {
-	return a.Aggregator != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
+func (c aggregatorCore[T]) CarriesStates() bool {
+	a := c.Value()
+	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
 }
 
 // Join is Fill for buckets that are not yet joined: each knows only its own numbers. It needs no aggregator: nil is enough. ends
