@@ -71,7 +71,8 @@ func (c entityCore) Path() string { return c.Value().path }
 // Path returns the prefix's path of package rowkey.
 func (c prefixCore) Path() string { return c.Value().path }
 
-// ReadOptions resolves the options of a call that reads the buckets of an interval. It refuses a Limit. Concurrency is 0 for the default.
+// ReadOptions resolves the options of a call that reads the buckets of an interval. It refuses a Limit. Concurrency is
+// 0 for the default.
 func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int, err error) {
 	o, err := readOptionsOf(orderOption, opts)
 	return o.order, o.Width, err
@@ -90,7 +91,8 @@ func (c repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int
 	return c.Value().beginMany(ctx, name, n, batched)
 }
 
-// Internals returns the internals of the repository. It does no I/O. Its error says why no call on the repository can work.
+// Internals returns the internals of the repository. It does no I/O. Its error says why no call on the repository can
+// work.
 func (c repositoryCore[T]) Internals() (inside.Repository, error) {
 	r, ctx := c.Value(), context.Background()
 	if r != nil {
@@ -111,8 +113,9 @@ func (c repositoryCore[T]) Internals() (inside.Repository, error) {
 	return in, nil
 }
 
-// Schema returns the schema of a dataset of the catalogue, which refuses deletions. It needs no repository: nil is enough. The codec
-// reads the tags of the dataset in their order, and its Append fails with codec.ErrReadOnly. The rollups are by name; others are not known.
+// Schema returns the schema of a dataset of the catalogue, which refuses deletions. It needs no repository: nil is
+// enough. The codec reads the tags of the dataset in their order, and its Append fails with codec.ErrReadOnly. The
+// rollups are by name; others are not known.
 func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups map[string]Rollup) *Schema[T] {
 	s := &Schema[T]{d: *d, codec: c, listed: make([]Rollup, len(d.Rollups))}
 	s.d.ReadOnly = true
@@ -127,8 +130,8 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 	return s
 }
 
-// Tap returns a repository like this one. Before each point it calls payload with the point's payload and the index of its tag.
-// Without values, it does not decode the payload, and the points have zero values.
+// Tap returns a repository like this one. Before each point it calls payload with the point's payload and the index of
+// its tag. Without values, it does not decode the payload, and the points have zero values.
 func (c repositoryCore[T]) Tap(payload func(tag int, payload []byte), values bool) *Repository[T] {
 	r := c.Value()
 	tapped, schema := *r, *r.schema
@@ -160,7 +163,8 @@ func (c repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
 	return &free
 }
 
-// Below begins a read below a prefix. With bare, it refuses an order and a limit, and the interval counts against no limit of the tenant.
+// Below begins a read below a prefix. With bare, it refuses an order and a limit, and the interval counts against no
+// limit of the tenant.
 func (c repositoryCore[T]) Below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (read inside.BelowRead[Point[T]], err error) {
 	r := c.Value()
 	if err := r.admitPrefix(ctx, p); err != nil {

@@ -178,8 +178,8 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 	return p, nil
 }
 
-// Add enqueues a rollup event in the writer's journal. If done is nil, it waits until the event is in the journal; otherwise it calls
-// done with the outcome.
+// Add enqueues a rollup event in the writer's journal. If done is nil, it waits until the event is in the journal;
+// otherwise it calls done with the outcome.
 func (c writerCore) Add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
 	w := c.Value()
 	p, err := w.prepareEvent(ctx, ev, done)

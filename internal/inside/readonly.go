@@ -6,8 +6,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// ReadOnly returns a codec that reads the tags of a dataset and refuses to write, for FromCatalog. decoder returns the function
-// that decodes payloads with a tag.
+// ReadOnly returns a codec that reads the tags of a dataset and refuses to write, for schemas of the catalogue. decoder
+// returns the function that decodes payloads with a tag.
 func ReadOnly[T any](tags []string, decoder func(tag string) func(src []byte) (T, error)) codec.Codec[T] {
 	c := make(readOnly[T], len(tags))
 	for i, tag := range tags {
@@ -16,7 +16,8 @@ func ReadOnly[T any](tags []string, decoder func(tag string) func(src []byte) (T
 	return c
 }
 
-// ReadNumbers is ReadOnly without values, for rollups of the catalogue. number returns codec.Reader.Number of a tag, or nil.
+// ReadNumbers is ReadOnly without values, for rollups of the catalogue. number returns codec.Reader.Number of a tag, or
+// nil.
 func ReadNumbers(tags []string, number func(tag string) func(name string) func([]byte) (codec.Value, error)) codec.Codec[struct{}] {
 	c := make(readOnly[struct{}], len(tags))
 	for i, tag := range tags {

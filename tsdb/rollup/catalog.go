@@ -15,16 +15,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A rollup that only the catalogue describes lacks the functions of its measures. Their numbers are unknown: in a bucket that changed
-// since a worker stored it they cannot be computed from points, so a read returns the bucket as incomplete. Nothing is written.
+// A rollup that only the catalogue describes lacks the functions of its measures. Their numbers are unknown: in a
+// bucket that changed since a worker stored it they cannot be computed from points, so a read returns the bucket as
+// incomplete. Nothing is written.
 
 type (
 	readerGate[T any] = inside.Gate[readerCore[T]]
 	readerCore[T any] struct{ inside.Core[*Reader[T]] }
 )
 
-// Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the fields of payloads can
-// be read. It fails if the definition would not be the stored one.
+// Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the
+// fields of payloads can be read. It fails if the definition would not be the stored one.
 func (readerCore[T]) Rollup(entry catalog.Rollup, fields bool) (*Rollup[T], error) {
 	grid, err := gridOf(entry)
 	if err != nil {
@@ -117,7 +118,8 @@ func (r *Rollup[T]) computedWidth() time.Duration {
 	return r.widest()
 }
 
-// fresh returns a bucket to which points, or buckets of the finer rollup, are added. The measures that cannot be computed are missing.
+// fresh returns a bucket to which points, or buckets of the finer rollup, are added. The measures that cannot be
+// computed are missing.
 func (l *level[T]) fresh(start int64) bucket {
 	b := bucket{start: start, values: make([]sums, len(l.measures))}
 	for i := range b.values {

@@ -21,14 +21,15 @@ func (c aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []strin
 	return a.grid, a.opts, a.names, rules
 }
 
-// CarriesStates reports whether an entity counts in an interval in which it has no points: its last state or number lasts.
+// CarriesStates reports whether an entity counts in an interval in which it has no points: its last state or number
+// lasts.
 func (c aggregatorCore[T]) CarriesStates() bool {
 	a := c.Value()
 	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
 }
 
-// Join is Fill for buckets that are not yet joined: each knows only its own numbers. It needs no aggregator: nil is enough. ends
-// returns the nearest numbers before or after the frame's interval, one for each rule.
+// Join is Fill for buckets that are not yet joined: each knows only its own numbers. It needs no aggregator: nil is
+// enough. ends returns the nearest numbers before or after the frame's interval, one for each rule.
 func (aggregatorCore[T]) Join(
 	buckets iter.Seq2[Bucket, error], f Frame, opts Options, given []inside.JoinRule, ends func(before bool) ([]inside.JoinNumber, error),
 ) iter.Seq2[Bucket, error] {

@@ -1,6 +1,7 @@
 package depcheck
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,18 +9,16 @@ import (
 	"testing"
 )
 
-// TestTheCoreIsOutOfReach compiles packages outside this module that try to reach a store's table without a tenant.
-// None of them compiles. A package that uses only the public API does.
+// TestTheCoreIsOutOfReach compiles and runs packages of another module that try to reach the core of public types: a store's table without
+// a tenant, or the rows of another one. The compiler refuses each line that is marked so, and no other, and the program reaches nothing.
 func TestTheCoreIsOutOfReach(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(dir, os.DirFS("testdata/outside")); err != nil {
+		t.Fatal(err)
 	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -30,37 +29,54 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, required, _ := strings.Cut(string(mod), "\n") // the same versions as in this module
-	write("go.mod", "module example.com/outside\n"+required+"\nrequire "+module+" v0.0.0\nreplace "+module+" => "+root+"\n")
-	write("go.sum", string(sum))
-	compile := func(imports, body string) (string, error) {
-		write("outside.go", "package outside\n\nimport (\n"+imports+")\n\nfunc use() {\n"+body+"\n}\n") // a package, not a program: linking takes seconds
-		cmd := exec.Command("go", "build", ".")
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/outside\n" + required + "\nrequire " + module + " v0.0.0\nreplace " + module + " => " + root + "\n",
+		"go.sum": string(sum),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
 		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	store := "\t\"" + module + "/tsdb\"\n"
-	if out, err := compile(store, "var s tsdb.Store\n_ = s.Table()"); err != nil {
-		t.Fatalf("the valid package outside the module does not compile, so the test proves nothing: %v\n%s", err, out)
-	}
-	for name, try := range map[string]struct{ imports, body, want string }{
-		"the store's methods":      {store, "var s *tsdb.Store\ns.Inside(struct{}{})\ns.Watch(struct{}{})\ns.inside()", "s.Inside undefined"},
-		"the repository's methods": {store, "var r *tsdb.Repository[int]\nr.Inside(struct{}{})\nr.Unlimited(struct{}{}, true)\nr.asUnlimited(true)", "r.Unlimited undefined"},
-		"functions":                {store, "tsdb.Described(struct{}{}, nil)\ntsdb.EntityAt(struct{}{}, \"x\")", "undefined: tsdb.EntityAt"},
-		"the gate":                 {"\t\"" + module + "/internal/inside\"\n", "inside.OfStore(nil)", "use of internal package"},
-		"the client of the core":   {"\t\"" + module + "/internal/bt\"\n", "var t bt.Table\n_ = t", "use of internal package"},
-	} {
-		out, err := compile(try.imports, try.body)
-		if err == nil || !strings.Contains(out, try.want) {
-			t.Errorf("%s: got %v, want an error with %q:\n%s", name, err, try.want, out)
+		if err == nil {
+			return ""
 		}
-		for line := range strings.Lines(try.body) {
-			call, _, _ := strings.Cut(strings.TrimSpace(line), "(")
-			if strings.Contains(line, "struct{}{}") && !strings.Contains(out, call+" undefined") && !strings.Contains(out, "undefined: "+call) {
-				t.Errorf("%s: line %q compiles, want an error:\n%s", name, line, out)
-			}
+		return err.Error() + "\n" + string(out)
+	}
+	if out := run("build", "./valid"); out != "" {
+		t.Fatalf("the valid package outside the module does not compile, so the test proves nothing: %s", out)
+	}
+	for _, internal := range []string{"inside", "bt", "store/points"} {
+		name := strings.ReplaceAll(internal, "/", "")
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
 		}
+		text := "package x\n\nimport _ \"" + module + "/internal/" + internal + "\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name, "x.go"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := run("build", "./"+name); !strings.Contains(out, "use of internal package") {
+			t.Errorf("an import of internal/%s: got %q, want an error", internal, out)
+		}
+	}
+	const file = "refused/refused.go" // a package, not a program: linking takes seconds
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := run("build", "-gcflags=-e", "./refused")
+	for i, line := range strings.Split(string(text), "\n") {
+		want, got := strings.Contains(line, "// refused"), strings.Contains(out, fmt.Sprintf("%s:%d:", file, i+1))
+		if want != got {
+			t.Errorf("%s:%d: refused is %v, want %v: %s\n%s", file, i+1, got, want, strings.TrimSpace(line), out)
+		}
+	}
+	if out := run("run", "./reflection"); out != "" {
+		t.Errorf("a program outside of the module reaches the core:\n%s", out)
 	}
 }
 

@@ -59,8 +59,8 @@ func CheckSource(r *catalog.Rollup, grid Grid, kept []gc.Policy) error {
 	return nil
 }
 
-// Samples calls look with starts of a grid's buckets until it returns false. It samples one start each month
-// from 1970 to 2049, when zones may have had another offset; four a day for two years, with all changes of clocks; and 3,000
+// Samples calls look with starts of a grid's buckets until it returns false. It samples one start each month from 1970
+// to 2049, when zones may have had another offset; four a day for two years, with all changes of clocks; and 3,000
 // consecutive ones.
 func Samples(g Grid, look func(start time.Time) bool) {
 	at := func(t time.Time) bool { return look(g.Next(t)) }

@@ -1,0 +1,9 @@
+// Package valid uses the public API only. It compiles.
+package valid
+
+import "github.com/tidemark-go/tidemark/tsdb"
+
+func use() string {
+	var s tsdb.Store
+	return s.Table()
+}
