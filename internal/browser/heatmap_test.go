@@ -182,3 +182,20 @@ func TestHeatmapOnAPhone(t *testing.T) {
 	}
 	step(t, ctx, "the end", chromedp.EmulateViewport(1280, 900))
 }
+
+// TestKeysInOneZone: the picture of keys has the zone and the theme of the console around it.
+func TestKeysInOneZone(t *testing.T) {
+	ctx := browser(t)
+	c := servePages(t, ctx)
+	step(t, ctx, "the login", loginWith(c.url, "operator"))
+	for zone, name := range map[string]string{"utc": "UTC", "local": "Asia/"} {
+		var address, about string
+		step(t, ctx, zone, emulation.SetTimezoneOverride("Asia/Kolkata"), chromedp.Evaluate(`localStorage.setItem("zone", "`+zone+`")`, nil), chromedp.Navigate(c.url+"/keys?tenant=acme"),
+			until(`document.querySelector("iframe") !== null`), chromedp.Evaluate(`document.querySelector("iframe").src`, &address))
+		step(t, ctx, address, chromedp.Navigate(address), chromedp.Text("#about", &about), chromedp.Navigate(c.url+"/fleet"))
+		if !strings.HasSuffix(address, "#frame,"+zone+",light") || !strings.Contains(about, " "+name) {
+			t.Errorf("with the zone %s the picture is at %s and says %q; want the times of %s", zone, address, about, name)
+		}
+	}
+	step(t, ctx, "the end", emulation.SetTimezoneOverride(""))
+}
