@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidemark-go/tidemark/tsdb/lab"
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 )
 
 // TestLab: a file is written, checked and run, and the exit codes say whether it has mistakes and whether all is as expected.

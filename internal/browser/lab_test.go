@@ -7,6 +7,9 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,14 +18,13 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 )
 
-// compared returns the page of two candidates that were simulated. The name of one is HTML.
+// compared returns the page of two candidates that tidectl simulated. The name of one is HTML.
 func compared(t *testing.T) []byte {
 	t.Helper()
-	plan, err := lab.Parse([]byte(`
+	load, page := filepath.Join(t.TempDir(), "load.yaml"), filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(load, []byte(`
 name: trucks
 duration: 10m
 heavy: 1m
@@ -32,19 +34,19 @@ datasets:
 candidates:
   - {name: "<img src=//example.com/x>", key: time#truck}
   - {name: truck first, key: tenant#truck#~time}
-`))
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tidectl := exec.CommandContext(t.Context(), "go", "run", "../../examples/tidectl", "lab", "simulate", "--html", page, load)
+	tidectl.Env = append(os.Environ(), "GOWORK=") // tidectl is in the workspace
+	if out, err := tidectl.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := plan.Simulate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var page bytes.Buffer
-	if err := report.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	return page.Bytes()
+	return text
 }
 
 // mostPlain is more colours than a frame has that draws no picture.

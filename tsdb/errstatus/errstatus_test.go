@@ -33,7 +33,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -73,7 +72,6 @@ var sentinels = map[string]want{
 	"heatmap.ErrDamaged":              {heatmap.ErrDamaged, 500, codes.Internal},
 	"heatmap.ErrInvalid":              {heatmap.ErrInvalid, 400, codes.InvalidArgument},
 	"heatmap.ErrVersion":              {heatmap.ErrVersion, 500, codes.Internal},
-	"lab.ErrInvalid":                  {lab.ErrInvalid, 400, codes.InvalidArgument},
 	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
 	"inspect.ErrInvalid":              {inspect.ErrInvalid, 400, codes.InvalidArgument},
 	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},

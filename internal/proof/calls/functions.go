@@ -18,7 +18,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -132,11 +131,6 @@ var Functions = []any{
 	adopt.NewForeign[int],
 	adopt.Open,
 	adopt.Parse,
-	lab.Describe,
-	lab.Parse,
-	lab.Template,
-	lab.Workload,
-	lab.Workloads,
 	privacy.Check,
 	privacy.NewHasher,
 	retention.ReadPlan,

@@ -8,7 +8,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -126,9 +125,6 @@ var List = []Call{
 	// Files.
 	{Func: transfer.Export, Tenants: One, Operation: "transfer.Export"},
 	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
-	{Func: (*lab.Plan).Compare, Free: "as Run; it also computes"},
-	{Func: (*lab.Plan).Simulate, Free: "computes"},
-	{Func: (*lab.Plan).Run, Free: "opens stores and tables of its own, whose calls have their own costs"},
 
 	// Tables of other programs, which are read in place and copied.
 	{Func: (*adopt.Source).Check, Operation: "adopt.Check"},

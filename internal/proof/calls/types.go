@@ -20,7 +20,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -245,16 +244,5 @@ var Types = []reflect.Type{
 	reflect.TypeFor[adopt.UnfitCount](),
 	reflect.TypeFor[adopt.Verified](),
 	reflect.TypeFor[adopt.VerifyOptions](),
-	reflect.TypeFor[lab.CandidateReport](),
-	reflect.TypeFor[lab.FileError](),
-	reflect.TypeFor[lab.Measured](),
-	reflect.TypeFor[lab.Mistake](),
-	reflect.TypeFor[lab.Plan](),
-	reflect.TypeFor[lab.Progress](),
-	reflect.TypeFor[lab.QueryReport](),
-	reflect.TypeFor[lab.Rank](),
-	reflect.TypeFor[lab.Report](),
-	reflect.TypeFor[lab.RunOptions](),
-	reflect.TypeFor[lab.Simulated](),
 	reflect.TypeFor[window.Uptime](),
 }

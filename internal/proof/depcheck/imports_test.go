@@ -46,7 +46,7 @@ var imports = []rule{
 	},
 	{
 		who:    "...",
-		except: []string{"internal/engine/...", "internal/local", "internal/proof/...", "tsdb/embedded", "tsdb/lab", "tsdb/tsdbtest"},
+		except: []string{"internal/engine/...", "internal/local", "internal/proof/...", "tsdb/embedded", "tsdb/tsdbtest"},
 		not:    []string{"internal/engine/...", "internal/local"},
 		why:    "programs on Cloud Bigtable link no storage engine",
 	},

@@ -21,7 +21,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -206,12 +205,10 @@ func validArguments(t *testing.T) argumentsByType {
 	check(err)
 	plan, err := retention.NewPlan(t.Context(), l.store, l.schema)
 	check(err)
-	load, err := lab.Parse(lab.Template())
-	check(err)
 	server, err := embedded.NewServer(embedded.Options{})
 	check(err)
 	t.Cleanup(func() { _ = server.Close() })
-	add(follower, view, plan, load, server, inspect.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0], Payload: []byte("1")})
+	add(follower, view, plan, server, inspect.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0], Payload: []byte("1")})
 
 	mapping, err := adopt.Parse([]byte(foreignMapping))
 	check(err)

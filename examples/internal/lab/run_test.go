@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 )
 
 // small has every kind of query and of candidate. Each entity writes every second for a minute, and twice a minute before.

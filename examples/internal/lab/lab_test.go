@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tidemark-go/tidemark/tsdb/lab"
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 )
 
 // With an emulator, the official client dials a connection that it never closes: see tsdb.Open.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // TestRefuses: what makes no sense is refused with the name of the field, its value and what is allowed.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 )
 
 // busy is more than one node can take at one place.

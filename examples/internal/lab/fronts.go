@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
 // fronts are a plan's load with the keys of a candidate, at full scale, as the model of tablets takes it.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 )
 
 // TestDescribe: the file has what the samples say, also where they are a part of the entities, and shows no names.

@@ -6,10 +6,10 @@ import (
 	"log"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/lab"
 )
 
 // Two row keys for the same load: how many rows the service looks at for the newest point of a truck.

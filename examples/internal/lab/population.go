@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // population is what the candidates' loads have in common, so that it is computed once and is in memory once: up to 8 bytes for each entity,

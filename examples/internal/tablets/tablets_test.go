@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // run simulates a load, or fails the test.

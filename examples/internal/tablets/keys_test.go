@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // TestKeys: the fronts of layouts of keys are in the order of the keys, and entities with the same prefix share one.

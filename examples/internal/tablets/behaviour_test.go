@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // TestMillionDevices: a million devices that write once a second, on 130 nodes, for 100 tenants of which one has two thirds of the devices.

@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/tablets"
 )
 
 // The limits of a file.

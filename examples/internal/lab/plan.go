@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // Plan is a lab file without mistakes. Parse makes one. It never changes, so it is safe for concurrent use. The zero Plan and nil

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tidemark-go/tidemark/internal/tablets"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // next says what to change in a candidate. It advises salts only where they are all that is missing: one place gets more than a node
