@@ -23,6 +23,7 @@ type Package struct {
 	Path, Dir string
 	Set       *token.FileSet
 	Files     []*ast.File
+	Types     *types.Package
 	Info      types.Info
 }
 
@@ -68,7 +69,7 @@ func Load(t *testing.T, dir, pattern string, env ...string) (out []Package) {
 			}
 			p.Files = append(p.Files, f)
 		}
-		if _, err := (&types.Config{Importer: imports}).Check(l.ImportPath, set, p.Files, &p.Info); err != nil {
+		if p.Types, err = (&types.Config{Importer: imports}).Check(l.ImportPath, set, p.Files, &p.Info); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", l.ImportPath, err))
 		}
 		out = append(out, p)
