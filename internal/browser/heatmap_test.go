@@ -174,7 +174,7 @@ func TestHeatmapOnAPhone(t *testing.T) {
 	defer server.Close()
 	for _, width := range []int64{1280, 390, 330} {
 		var over, picture int
-		step(t, ctx, "the picture", chromedp.EmulateViewport(width, 800), chromedp.Navigate(server.URL+"#frame,utc,light"),
+		step(t, ctx, "the picture", chromedp.EmulateViewport(width, 800), chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"#frame,utc,light"),
 			chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over), chromedp.Evaluate(`document.getElementById("cells").clientWidth`, &picture))
 		if over > 0 || picture < int(width)/3 {
 			t.Errorf("at %d pixels the page is %d too wide, and the picture has %d", width, over, picture)
