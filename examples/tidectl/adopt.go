@@ -16,9 +16,9 @@ import (
 	"cloud.google.com/go/bigtable"
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 )
 
 var (

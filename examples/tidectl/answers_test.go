@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 )
 
 // TestMisspeltMeasure: a measure that no point has is answered with the field that it looks like, with what a point has,

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 )
 
 // TestErrorsAreClean: an error shows a name from a file. A terminal must not obey what is in the name.

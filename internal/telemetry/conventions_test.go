@@ -16,12 +16,10 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/dbconv"
 	"go.opentelemetry.io/otel/trace"
 	grpccodes "google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -134,15 +132,6 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		_, _, err := advise.TakeSample(ctx, w.store, "readings", acme, advise.SampleOptions{})
 		return err
 	},
-	telemetry.AdoptCheck: func(ctx context.Context, w *world) error {
-		return second(foreign(w).Check(ctx, w.store, adopt.CheckOptions{}))
-	},
-	telemetry.AdoptCopy: func(ctx context.Context, w *world) error {
-		return second(foreign(w).Copy(ctx, w.store, adopt.CopyOptions{}))
-	},
-	telemetry.AdoptVerify: func(ctx context.Context, w *world) error {
-		return second(foreign(w).Verify(ctx, w.store, adopt.VerifyOptions{}))
-	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
 		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // reads erasure marks in the background
 		return nil
@@ -220,23 +209,6 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.RetentionForecast: func(ctx context.Context, w *world) error {
 		return second(retention.NewForecast(ctx, w.store, retention.ForecastOptions{}))
 	},
-}
-
-// foreign returns an empty table of another program, which a copy adds to the dataset.
-func foreign(w *world) *adopt.Source {
-	client, admin := tsdbtest.Clients(w, w.conn)
-	if err := admin.CreateTable(context.Background(), "foreign"); err != nil && status.Code(err) != grpccodes.AlreadyExists {
-		w.Fatal(err)
-	}
-	m, err := adopt.Parse([]byte("table: foreign\ntenant: acme\ndataset: {name: readings}\nkey: {separator: \"#\", parts: [site, device, time]}\ntime: {unit: ms, width: 13}\ncells: written\nvalue: {column: \"m:x\", as: json}\n"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	s, err := adopt.Open(client.OpenTable("foreign"), m)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -359,7 +331,7 @@ func TestEachOperationInSuccess(t *testing.T) {
 
 // ofDataset reports whether an operation belongs to one dataset.
 func ofDataset(name telemetry.Name) bool {
-	return name < telemetry.Ping || name >= telemetry.RollupAdd && name <= telemetry.RollupRebuild || name >= telemetry.AdoptCheck && name <= telemetry.AdoptVerify
+	return name < telemetry.Ping || name >= telemetry.RollupAdd && name <= telemetry.RollupRebuild
 }
 
 func same(t *testing.T, what string, got, want map[string]string) {

@@ -155,10 +155,6 @@ const (
 
 	AdviseSample
 
-	AdoptCheck
-	AdoptCopy
-	AdoptVerify
-
 	Operations // the number of operations
 )
 
@@ -182,8 +178,7 @@ var operations = [Operations]struct {
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
 	AdviseSample: {"advise.TakeSample", false},
-	AdoptCheck:   {"adopt.Check", false}, AdoptCopy: {"adopt.Copy", false}, AdoptVerify: {"adopt.Verify", false},
-	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
+	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
 	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true}, UnderEntities: {"under.Entities", true},
 	FollowOpen: {"follow.Open", false}, FollowPoll: {"follow.Poll", true},

@@ -26,7 +26,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
@@ -51,10 +50,6 @@ type want struct {
 
 // sentinels are all exported sentinels of this module.
 var sentinels = map[string]want{
-	"adopt.ErrInvalid":                {adopt.ErrInvalid, 400, codes.InvalidArgument},
-	"adopt.ErrKeyOrder":               {adopt.ErrKeyOrder, 500, codes.Internal},
-	"adopt.ErrState":                  {adopt.ErrState, 500, codes.Internal},
-	"adopt.ErrUnfit":                  {adopt.ErrUnfit, 500, codes.Internal},
 	"codec.ErrCorrupt":                {codec.ErrCorrupt, 500, codes.Internal},
 	"codec.ErrEncode":                 {codec.ErrEncode, 400, codes.InvalidArgument},
 	"codec.ErrInvalid":                {codec.ErrInvalid, 500, codes.Internal},

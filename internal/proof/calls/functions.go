@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -128,9 +127,6 @@ var Functions = []any{
 	heatmap.Merge,
 	heatmap.NewRecorder,
 	heatmap.Read,
-	adopt.NewForeign[int],
-	adopt.Open,
-	adopt.Parse,
 	privacy.Check,
 	privacy.NewHasher,
 	retention.ReadPlan,

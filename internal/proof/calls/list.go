@@ -2,7 +2,6 @@ package calls
 
 import (
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -127,14 +126,6 @@ var List = []Call{
 	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
 
 	// Tables of other programs, which are read in place and copied.
-	{Func: (*adopt.Source).Check, Operation: "adopt.Check"},
-	{Func: (*adopt.Source).Copy, Operation: "adopt.Copy"},
-	{Func: (*adopt.Source).Verify, Operation: "adopt.Verify"},
-	{Func: adopt.Describe, Free: "reads 1,000 rows of a table that is no store's"},
-	{Func: (*adopt.Foreign[int]).Latest, Free: "reads a row of a table that is no store's"},
-	{Func: (*adopt.Foreign[int]).Range, Free: "reads rows of a table that is no store's in one request"},
-	{Func: (*adopt.Foreign[int]).Under, Free: "sends two requests for each entity to a table that is no store's"},
-	{Func: (*adopt.Foreign[int]).LatestUnder, Free: "sends two requests for each entity to a table that is no store's"},
 	{Func: transfer.Check, Free: "reads a file"},
 	{Func: transfer.Recover, Free: "reads a file"},
 

@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -231,18 +230,5 @@ var Types = []reflect.Type{
 	reflect.TypeFor[heatmap.Tablet](),
 	reflect.TypeFor[heatmap.Totals](),
 	reflect.TypeFor[heatmap.View](),
-	reflect.TypeFor[adopt.CheckOptions](),
-	reflect.TypeFor[adopt.CopyOptions](),
-	reflect.TypeFor[adopt.Different](),
-	reflect.TypeFor[adopt.Foreign[int]](),
-	reflect.TypeFor[adopt.Mapping](),
-	reflect.TypeFor[adopt.Range](),
-	reflect.TypeFor[adopt.Report](),
-	reflect.TypeFor[adopt.Source](),
-	reflect.TypeFor[adopt.State](),
-	reflect.TypeFor[adopt.Unfit](),
-	reflect.TypeFor[adopt.UnfitCount](),
-	reflect.TypeFor[adopt.Verified](),
-	reflect.TypeFor[adopt.VerifyOptions](),
 	reflect.TypeFor[window.Uptime](),
 }

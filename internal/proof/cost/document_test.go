@@ -17,7 +17,7 @@ import (
 var text string
 
 // groupsOfCalls are the tables of the document, in their order.
-var groupsOfCalls = []group{writes, writers, reads, prefixes, histories, windows, live, deletions, rollups, stores, life, inspections, adoption}
+var groupsOfCalls = []group{writes, writers, reads, prefixes, histories, windows, live, deletions, rollups, stores, life, inspections}
 
 // document is the data of the template.
 type document struct {

@@ -23,15 +23,11 @@ var linkRules = []struct {
 	{"tsdb", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
-		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap", module + "/tsdb/adopt", "go.yaml.in/yaml/v3",
+		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap",
 	}},
-	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image", "go.yaml.in/yaml/v3"}},
-	{"tsdb/adopt", []string{
-		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
-		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
-	}},
+	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image"}},
 	{"tsdb/heatmap", []string{
-		"go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
+		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine", module + "/internal/bt",
 	}},
 	{"tsdb/chart", []string{
@@ -155,15 +151,15 @@ func TestNotice(t *testing.T) {
 	if !ok {
 		t.Fatal("NOTICE has no list for every program")
 	}
-	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd, by tsdb/heatmap or by tsdb/adopt:\n")
+	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd or by tsdb/heatmap:\n")
 	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
-	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/dynamic", "./tsdb/heatmap", "./tsdb/adopt")
+	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/dynamic", "./tsdb/heatmap")
 	for _, list := range []struct {
 		name, text string
 		want       func(module string) bool
 	}{
 		{"every program", every, func(m string) bool { return cloud[m] }},
-		{"the embedded engine, codec/zstd, tsdb/heatmap or tsdb/adopt", more, func(m string) bool { return engine[m] && !cloud[m] }},
+		{"the embedded engine, codec/zstd or tsdb/heatmap", more, func(m string) bool { return engine[m] && !cloud[m] }},
 	} {
 		listed := map[string]bool{}
 		for line := range strings.Lines(list.text) {

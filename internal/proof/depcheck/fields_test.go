@@ -21,7 +21,7 @@ var ownNumbers = map[string]string{
 	"tsdb/rollup/catalog.go":                "the same",
 	"tsdb/embedded/names.go":                "the names of tables in requests",
 	"tenant/limit/parse.go":                 "limits in a file of settings",
-	"tsdb/adopt/value.go":                   "the cells of a table with another layout, as its description says",
+	"examples/internal/adopt/value.go":      "the cells of a table with another layout, as its description says",
 	"examples/internal/lab/parse.go":        "a description of a workload",
 	"examples/internal/lab/units.go":        "a description of a workload",
 	"examples/internal/display/value.go":    "Go values of typed points, for JSON",

@@ -19,7 +19,7 @@ var imports = []string{
 	module + "/codec", module + "/codec/zstd", module + "/gc",
 	module + "/tenant", module + "/tenant/httptenant", module + "/tenant/grpctenant", module + "/tenant/limit",
 	module + "/tsdb", module + "/tsdb/embedded", module + "/tsdb/inspect", module + "/tsdb/privacy", module + "/tsdb/retention",
-	module + "/tsdb/adopt", module + "/tsdb/dynamic", module + "/tsdb/errstatus",
+	module + "/tsdb/dynamic", module + "/tsdb/errstatus",
 	module + "/tsdb/advise", module + "/tsdb/chart", module + "/tsdb/follow", module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/under", module + "/tsdb/window",
 }
 

@@ -12,11 +12,9 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/follow"
@@ -160,16 +158,6 @@ func (a argumentsByType) of(t reflect.Type) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-const foreignMapping = `
-table: foreign
-tenant: acme
-dataset: {name: pressure}
-key: {separator: "#", parts: [pump, time]}
-time: {unit: ms, width: 13}
-cells: written
-value: {column: "m:bar", as: json}
-`
-
 // validArguments returns an argument of each type that the calls of the list have, of a new store.
 func validArguments(t *testing.T) argumentsByType {
 	t.Helper()
@@ -209,14 +197,6 @@ func validArguments(t *testing.T) argumentsByType {
 	check(err)
 	t.Cleanup(func() { _ = server.Close() })
 	add(follower, view, plan, server, inspect.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0], Payload: []byte("1")})
-
-	mapping, err := adopt.Parse([]byte(foreignMapping))
-	check(err)
-	source, err := adopt.Open(l.table, mapping)
-	check(err)
-	pumps, err := adopt.NewForeign(source, acme, codec.JSON[int]())
-	check(err)
-	add(source, pumps)
 
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)

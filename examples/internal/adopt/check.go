@@ -6,10 +6,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -78,8 +76,6 @@ const (
 // A sample does not prove that the whole table fits; a copy checks again. Check costs a request for every 1,000 rows. If it fails, it
 // returns the report of what it has read.
 func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions) (_ *Report, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdoptCheck, s.subject())
-	defer func() { op.End(err) }()
 	if err := s.check(); err != nil {
 		return nil, err
 	}

@@ -10,11 +10,11 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 )
 
 // telemetry returns a table of another program and a store, in one instance. On Cloud Bigtable: bigtable.NewClientWithConfig with
@@ -115,7 +115,7 @@ func ExampleForeign() {
 
 // TestFileOfTheDocs checks that docs/adoption.md shows a mapping that is allowed.
 func TestFileOfTheDocs(t *testing.T) {
-	file := yamlBlock(t, "../../docs/adoption.md")
+	file := yamlBlock(t, "../../../docs/adoption.md")
 	if _, err := adopt.Parse(file); err != nil {
 		t.Errorf("docs/adoption.md shows a file with mistakes:\n%v", err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -47,14 +46,6 @@ func Open(table bigtable.TableAPI, m *Mapping) (*Source, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// subject is what telemetry says of a call.
-func (s *Source) subject() telemetry.Subject {
-	if s == nil || s.m == nil {
-		return telemetry.Subject{}
-	}
-	return telemetry.Subject{Dataset: s.m.dataset.Name, Tenant: s.m.tenant.String()}
 }
 
 func (s *Source) check() error {

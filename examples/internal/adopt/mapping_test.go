@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 )
 
 // TestMistakes checks that each mistake of a file is reported with its line and with what is allowed.

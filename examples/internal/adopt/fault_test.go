@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/adopt"
 )
 
 // TestClockSetBack: after the clock was days ahead in one pass, the next one does not leave out what was written since.

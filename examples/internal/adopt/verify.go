@@ -15,9 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/errtype"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/points"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -80,8 +78,6 @@ const (
 // detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges
 // in memory, about 10 MiB, and the names of the tenants.
 func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (_ *Verified, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdoptVerify, s.subject())
-	defer func() { op.End(err) }()
 	if err := errors.Join(s.check(), required(store)); err != nil {
 		return nil, err
 	}

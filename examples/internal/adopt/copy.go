@@ -12,9 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -80,8 +78,6 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 // matches tsdb.ErrRejected or tsdb.ErrUnknown. In any case the State says what is done. Copy is bounded by ctx. It costs a
 // request for every 1,000 rows or 4 MiB, the same for writing, and conditional requests if the dataset needs them.
 func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) (_ State, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.AdoptCopy, s.subject())
-	defer func() { op.End(err) }()
 	if err := s.check(); err != nil {
 		return opts.State, err
 	}
