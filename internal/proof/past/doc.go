@@ -7,7 +7,7 @@
 //     days, which was the default: a program has to name this Span
 //   - a2a6aaf5: identities, kinds of key fields, retired classes, journals with generations
 //   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; settings of the table:
-//     tiered storage (gc.Class.ColdAfter), a change stream and a schema bundle
+//     tiered storage (cold_after), a change stream and a schema bundle
 //
 // An archive has the folder as a crash leaves it, the journal, the exports of the tenants in use, all cells of the table (cells.txt),
 // and what that version itself read from the folder (answers.txt). There are points of several retention classes, heads, salts, views,
