@@ -161,9 +161,6 @@ func (a *app) checkForeign(ctx context.Context, c *cli.Command, source *adopt.So
 		if report.Points > 0 {
 			fmt.Fprintf(w, "Times\t%s to %s\nPayloads\t%d bytes on average, at most %d\n", aggregate.Instant(report.Oldest), aggregate.Instant(report.Newest), report.Bytes/report.Points, report.Largest)
 		}
-		if report.Reads != "" {
-			fmt.Fprintf(w, "In place\tit cannot be read: %s\n", report.Reads)
-		}
 		for _, u := range report.Unfit {
 			does := "a copy ends there"
 			if u.Skip {

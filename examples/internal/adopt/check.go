@@ -36,8 +36,6 @@ type Report struct {
 	Largest int   `json:"largest"`
 	// Unfit is what is no point, by reason, in a fixed order.
 	Unfit []UnfitCount `json:"unfit"`
-	// Reads says why the foreign table's row key does not allow the reads of a Foreign; empty if it does.
-	Reads string `json:"reads,omitempty"`
 }
 
 // UnfitCount counts what is unfit for a reason.
@@ -82,7 +80,7 @@ func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions
 	if opts.Rows == 0 {
 		opts.Rows = 100_000
 	}
-	c := &checking{Source: s, precision: s.m.precision, report: &Report{Whole: true, Reads: s.m.keyOrder()}, tenants: map[tenant.ID]bool{}, entities: map[string]bool{}, unfit: map[string]*UnfitCount{}}
+	c := &checking{Source: s, precision: s.m.precision, report: &Report{Whole: true}, tenants: map[tenant.ID]bool{}, entities: map[string]bool{}, unfit: map[string]*UnfitCount{}}
 	if store != nil {
 		if c.to, err = s.open(ctx, store); err != nil {
 			return nil, err

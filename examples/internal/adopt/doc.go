@@ -1,4 +1,4 @@
-// Package adopt reads existing Bigtable tables of other programs in place, and copies them into datasets of a store.
+// Package adopt reads existing Bigtable tables of other programs, and copies them into datasets of a store.
 //
 // A mapping file says what the rows of such a foreign table are: which parts of the row key name the tenant, the entity and the time,
 // and which columns hold the values. [Parse] reads it, [Describe] drafts one from a sample of the table.
@@ -8,9 +8,6 @@
 //	report, err := source.Check(ctx, store, adopt.CheckOptions{})          // what does not fit, and why
 //	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
 //	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
-//
-// A [Foreign] has the reads of a repository over the foreign table itself, so that a program can move to this module's types first
-// and to its format later. It returns what a repository of the dataset returns after the copy.
 //
 // Nothing is lost silently. Whatever of the table is no point of the mapping is unfit: Check counts it by reason, and Copy stops at it
 // unless the mapping lists the reason under skip. The command line is "tidectl adopt". See docs/adoption.md for the mapping file, and
@@ -32,9 +29,6 @@ var (
 	// ErrUnfit: something in the foreign table is no point of the mapping, and the mapping does not allow skipping it. The error
 	// is an *Unfit.
 	ErrUnfit = errtype.New("adopt.ErrUnfit", "adopt: not a point of the mapping")
-	// ErrKeyOrder: the foreign table's row key does not allow this read, because its rows are not stored by entity and then by time.
-	// The error says why.
-	ErrKeyOrder = errtype.New("adopt.ErrKeyOrder", "adopt: the row key does not allow this read")
 	// ErrState: the state belongs to another mapping, other tables, or a dataset that was deleted.
 	ErrState = errtype.New("adopt.ErrState", "adopt: the state is of another copy")
 )

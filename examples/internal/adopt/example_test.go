@@ -91,28 +91,6 @@ func Example() {
 	// pump-7 2026-06-01T00:02:00Z 6 <nil>
 }
 
-// The same table, read in place.
-func ExampleForeign() {
-	ctx := context.Background()
-	table, _, end := telemetry(ctx)
-	defer end()
-	source, err := adopt.Open(table, must(adopt.Parse([]byte(telemetryMapping))))
-	if err != nil {
-		log.Fatal(err)
-	}
-	f, err := adopt.NewForeign(source, tenant.MustParse("acme"), codec.Float64())
-	if err != nil {
-		log.Fatal(err)
-	}
-	for p, err := range f.Range(ctx, tsdb.NewEntity("pump-7"), tsdb.AllTime(), tsdb.OldestFirst) {
-		fmt.Println(p.Time.Format(time.TimeOnly), p.Value, err)
-	}
-	// Output:
-	// 00:00:00 4 <nil>
-	// 00:01:00 5 <nil>
-	// 00:02:00 6 <nil>
-}
-
 // TestFileOfTheDocs checks that docs/adoption.md shows a mapping that is allowed.
 func TestFileOfTheDocs(t *testing.T) {
 	file := yamlBlock(t, "../../../docs/adoption.md")

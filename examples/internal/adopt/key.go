@@ -161,9 +161,8 @@ func (p *part) title() string {
 	return p.name
 }
 
-// prefix returns the start of the keys of an entity, or of all entities with these first values, with the separator after it. ok is
-// false if no key of the table can be of them.
-func (m *Mapping) prefix(id tenant.ID, values []string) (prefix string, ok bool) {
+// prefix returns the start of the keys of a tenant, with the separator after it. ok is false if no key of the table can be of it.
+func (m *Mapping) prefix(id tenant.ID) (prefix string, ok bool) {
 	var b strings.Builder
 	for i := range m.parts {
 		p := &m.parts[i]
@@ -175,14 +174,6 @@ func (m *Mapping) prefix(id tenant.ID, values []string) (prefix string, ok bool)
 			if text = id.String(); p.width > 0 && len(text) != p.width {
 				return "", false
 			}
-		case fieldPart:
-			if len(values) == 0 {
-				return b.String(), true
-			}
-			if text, ok = p.foreign(values[0]); !ok || p.width == 0 && m.sep != "" && strings.Contains(text, m.sep) {
-				return "", false
-			}
-			values = values[1:]
 		default:
 			return b.String(), true
 		}
@@ -192,29 +183,6 @@ func (m *Mapping) prefix(id tenant.ID, values []string) (prefix string, ok bool)
 		}
 	}
 	return b.String(), true
-}
-
-// keyOrder returns why the table's rows are not stored by entity and then by time, or "".
-func (m *Mapping) keyOrder() string {
-	fields, timeAt := 0, -1
-	for i := range m.parts {
-		switch p := &m.parts[i]; {
-		case p.role == fieldPart && timeAt >= 0:
-			return "key field " + p.name + " comes after the time"
-		case p.role == fieldPart:
-			fields++
-		case p.role == ignoredPart && timeAt < 0 && fields < len(m.dataset.Key):
-			return "the ignored part " + p.name + " comes before key field " + m.dataset.Key[fields]
-		case p.role == ignoredPart:
-			return "an entity's points are in several rows, because the key has the ignored part " + p.name
-		case p.role == timePart:
-			timeAt = i
-		}
-	}
-	if m.inKey && !m.time.ordered() {
-		return "times do not sort as text; time.width says that all have the same number of characters"
-	}
-	return ""
 }
 
 // successor returns the first key after all keys with a prefix, or "" if there is none.

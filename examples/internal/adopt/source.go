@@ -140,7 +140,7 @@ func (s *Source) tenants(ctx context.Context, p rowkey.Precision, visit func(ten
 		if err := visit(found); err != nil {
 			return err
 		}
-		prefix, ok := s.m.prefix(found, nil)
+		prefix, ok := s.m.prefix(found)
 		if start = successor(prefix); start == "" || !ok {
 			return nil
 		}

@@ -115,27 +115,3 @@ func TestUnfit(t *testing.T) {
 		})
 	}
 }
-
-// TestKeyOrder asks tables for reads that their keys do not allow.
-func TestKeyOrder(t *testing.T) {
-	w := newWorld(t)
-	table := w.create("odd")
-	for parts, why := range map[string]string{
-		"[time, device]":        "comes after the time",
-		"[-hash, device, time]": "comes before key field",
-		"[device, -day, time]":  "in several rows",
-	} {
-		m, err := adopt.Parse([]byte("table: odd\ntenant: acme\ndataset: {name: odd}\nkey: {separator: '#', parts: " + parts + "}\ntime: {unit: ms, width: 13}\nvalue: {column: 'd:j', as: json}\n"))
-		w.ok(err)
-		s, err := adopt.Open(table, m)
-		w.ok(err)
-		f, err := adopt.NewForeign(s, acme, codec.JSON[any]())
-		w.ok(err)
-		if _, err := f.Latest(t.Context(), tsdb.NewEntity("d")); !errors.Is(err, adopt.ErrKeyOrder) || !strings.Contains(err.Error(), why) {
-			t.Errorf("Latest with the key %s = %v, want ErrKeyOrder: … %s", parts, err, why)
-		}
-		if r, err := s.Check(t.Context(), nil, adopt.CheckOptions{}); err != nil || !strings.Contains(r.Reads, why) {
-			t.Errorf("Check with the key %s = %+v, %v; want Reads: … %s", parts, r, err, why)
-		}
-	}
-}
