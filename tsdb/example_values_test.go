@@ -65,26 +65,6 @@ func ExamplePrecision() {
 	// Output: ns us ms
 }
 
-func ExamplePadUint() {
-	part, err := tsdb.PadUint(42, 6)
-	fmt.Println(part, err)
-	_, err = tsdb.PadUint(1_000_000, 6)
-	fmt.Println(err)
-	// Output:
-	// 000042 <nil>
-	// tsdb: invalid input: number is 1000000; want at most 6 digits
-}
-
-func ExampleReverseDigits() {
-	fmt.Println(tsdb.ReverseDigits(1001), tsdb.ReverseDigits(1002))
-	// Output: 10010000000000000000 20010000000000000000
-}
-
-func ExampleReverseLabels() {
-	fmt.Println(tsdb.ReverseLabels("maps.example.com"))
-	// Output: com.example.maps
-}
-
 func ExampleInterval() {
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	hour := tsdb.Between(noon, noon.Add(time.Hour))

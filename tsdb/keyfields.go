@@ -2,9 +2,7 @@ package tsdb
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -39,7 +37,7 @@ func (k KeyFields) Text(names ...string) KeyFields {
 }
 
 // Uint adds a field of unsigned whole numbers with at most digits digits, 1 to 20. Its Go types are the integers. Numbers are
-// stored with leading zeros, as PadUint writes them, so entities sort by number. Negative and longer numbers are refused.
+// stored with leading zeros, so entities sort by number. Negative and longer numbers are refused.
 func (k KeyFields) Uint(name string, digits int) KeyFields { return k.with(name, rowkey.Uint(digits)) }
 
 // Int adds a field of signed whole numbers with at most digits digits, 1 to 19. Its Go types are the integers. Entities sort
@@ -48,11 +46,11 @@ func (k KeyFields) Uint(name string, digits int) KeyFields { return k.with(name,
 func (k KeyFields) Int(name string, digits int) KeyFields { return k.with(name, rowkey.Int(digits)) }
 
 // ReversedID adds a field of sequential IDs from 0 to the largest uint64. Its Go types are the integers. IDs are stored as
-// ReverseDigits writes them, so new IDs, often the busiest, are spread over the table. Their order is lost.
+// their 20 digits in reverse, so new IDs, often the busiest, are spread over the table. Their order is lost.
 func (k KeyFields) ReversedID(name string) KeyFields { return k.with(name, rowkey.ReversedID) }
 
 // ReversedDomain adds a field of domain names: up to 253 bytes of a-z 0-9 - _ in labels of up to 63 bytes, separated by dots. Its Go type
-// is string. Labels are stored in reverse order, as ReverseLabels writes them, so the names of one domain are stored next to each other.
+// is string. Labels are stored in reverse order, so the names of one domain are stored next to each other.
 func (k KeyFields) ReversedDomain(name string) KeyFields { return k.with(name, rowkey.ReversedDomain) }
 
 // UUID adds a field of UUIDs of any version. Its Go types are arrays of 16 bytes. UUIDs are stored as lower-case text and sort by their bytes.
@@ -127,37 +125,3 @@ func (s *Schema[T]) Scan(e Entity, into ...any) error {
 func errNoSchema() error {
 	return invalid.New(ErrInvalid, "schema", "the zero value", "a schema from Define")
 }
-
-// PadUint returns n in decimal with leading zeros, width digits in all, so that text sorts by number. Width is 1 to 20. A
-// number with more digits is refused with ErrInvalid. Use it for text fields; KeyFields.Uint does it for its own.
-func PadUint(n uint64, width int) (string, error) {
-	kind := rowkey.Uint(width)
-	if err := rowkey.CheckKinds([]string{""}, []rowkey.FieldKind{kind}); err != nil {
-		return "", invalid.New(ErrInvalid, "width", strconv.Itoa(width), "1 to 20 digits")
-	}
-	s, err := kind.Part("", n)
-	if err != nil {
-		return "", invalid.New(ErrInvalid, "number", strconv.FormatUint(n, 10), fmt.Sprintf("at most %d digits", width))
-	}
-	return s, nil
-}
-
-// ReverseDigits returns the 20 decimal digits of a sequential ID in reverse, so that new IDs, often the busiest, are not all
-// on one server. The numerical order is lost. Use it for text fields; KeyFields.ReversedID does it for its own.
-func ReverseDigits(id uint64) string {
-	part, _ := rowkey.ReversedID.Part("", id) // every number fits
-	return part
-}
-
-// UnreverseDigits returns the ID whose ReverseDigits is part. Other text is refused with ErrInvalid.
-func UnreverseDigits(part string) (id uint64, err error) {
-	if rowkey.ReversedID.Scan("", part, &id) != nil {
-		return 0, invalid.New(ErrInvalid, "reversed id", invalid.Quote(part),
-			fmt.Sprintf("20 digits of a number up to %d, last first", uint64(math.MaxUint64)))
-	}
-	return id, nil
-}
-
-// ReverseLabels reverses the labels of a domain name: "maps.example.com" becomes "com.example.maps". Names of one domain are then stored next to each
-// other. It accepts any text; applied twice, it returns the original. Use it for text fields; KeyFields.ReversedDomain does it for its own.
-func ReverseLabels(domain string) string { return rowkey.ReverseLabels(domain) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -199,7 +200,7 @@ func TestKeyFieldsAreNotShared(t *testing.T) {
 	}
 }
 
-// TestKindsAreAddedWhereKeysFit: a schema with kinds reads text that PadUint and similar functions wrote, byte for byte, after
+// TestKindsAreAddedWhereKeysFit: a schema with kinds reads text with leading zeros, byte for byte, after
 // Ensure has checked that all keys fit.
 func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 	day := gc.Class{Name: "d1000", Policy: gc.MaxAge(1000 * 24 * time.Hour)}
@@ -216,7 +217,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		last := tenant.MustParse("zulu")
 		for _, id := range []string{"acme", "acme2", "b", "zulu"} {
 			for i := range 150 {
-				part := must[string](t)(tsdb.PadUint(uint64(i%50), 4))
+				part := fmt.Sprintf("%04d", i%50)
 				e := tsdb.NewEntity("site", part)
 				if err := text.For(store, tenant.MustParse(id)).Put(t.Context(), e, start.Add(time.Duration(i)*time.Second), "x"); err != nil {
 					t.Fatal(err)

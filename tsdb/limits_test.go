@@ -175,39 +175,6 @@ func TestDefineRefuses(t *testing.T) {
 	tsdb.MustDefine("", k, codec.JSON[reading](), tsdb.SchemaOptions{})
 }
 
-func TestKeyHelpers(t *testing.T) {
-	for _, tt := range []struct {
-		n     uint64
-		width int
-		want  string
-	}{{42, 6, "000042"}, {0, 1, "0"}, {math.MaxUint64, 20, "18446744073709551615"}} {
-		if got, err := tsdb.PadUint(tt.n, tt.width); got != tt.want || err != nil {
-			t.Errorf("PadUint(%d, %d) = %q, %v", tt.n, tt.width, got, err)
-		}
-	}
-	for _, tt := range []struct {
-		n     uint64
-		width int
-	}{{1000, 3}, {1, 0}, {1, 21}} {
-		if got, err := tsdb.PadUint(tt.n, tt.width); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("PadUint(%d, %d) = %q, %v, want ErrInvalid", tt.n, tt.width, got, err)
-		}
-	}
-	for _, id := range []uint64{0, 1, 1234567890, math.MaxUint64} {
-		if back, err := tsdb.UnreverseDigits(tsdb.ReverseDigits(id)); back != id || err != nil {
-			t.Errorf("UnreverseDigits(%q) = %d, %v", tsdb.ReverseDigits(id), back, err)
-		}
-	}
-	for _, part := range []string{"", "1", "99999999999999999999", "+0000000000000000000", strings.Repeat("é", 10)} {
-		if id, err := tsdb.UnreverseDigits(part); !errors.Is(err, tsdb.ErrInvalid) {
-			t.Errorf("UnreverseDigits(%q) = %d, %v", part, id, err)
-		}
-	}
-	if got := tsdb.ReverseLabels("maps.example.com"); got != "com.example.maps" || tsdb.ReverseLabels(got) != "maps.example.com" {
-		t.Errorf("ReverseLabels = %q", got)
-	}
-}
-
 func manyClasses(n int) (out []gc.Class) {
 	for i := range n {
 		out = append(out, gc.Class{Name: fmt.Sprintf("c%d", i), Policy: gc.Never()})

@@ -188,7 +188,7 @@ func (k FieldKind) encode(v reflect.Value) (string, bool) {
 		n, ok := unsignedOf(v)
 		return reversedDigits(n), ok
 	case reversedDomain:
-		return ReverseLabels(v.String()), isText && domain(v.String())
+		return reverseLabels(v.String()), isText && domain(v.String())
 	case uuid:
 		if isText {
 			b, ok := parseUUID(v.String())

@@ -96,7 +96,7 @@ func (k FieldKind) value(part string) (any, bool) {
 	case reversedID:
 		return unreversedDigits(part)
 	case reversedDomain:
-		return ReverseLabels(part), true
+		return reverseLabels(part), true
 	case uuid:
 		return parseUUID(part)
 	}
@@ -165,8 +165,8 @@ func unreversedDigits(part string) (any, bool) {
 	return id, err == nil
 }
 
-// ReverseLabels returns a domain name with its labels in reverse; it is its own inverse.
-func ReverseLabels(name string) string {
+// reverseLabels returns a domain name with its labels in reverse; it is its own inverse.
+func reverseLabels(name string) string {
 	labels := strings.Split(name, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".")
