@@ -62,6 +62,16 @@ type (
 	repositoryCore[T any] struct{ inside.Core[*Repository[T]] }
 )
 
+// The types and the cores that inside.Of returns.
+var (
+	_ inside.Face[storeCore]           = Store{}.storeGate
+	_ inside.Face[entityCore]          = Entity{}.entityGate
+	_ inside.Face[prefixCore]          = Prefix{}.prefixGate
+	_ inside.Face[intervalCore]        = Interval{}.intervalGate
+	_ inside.Face[writerCore]          = Writer{}.writerGate
+	_ inside.Face[repositoryCore[int]] = Repository[int]{}.repositoryGate
+)
+
 // At returns the entity at a path of package rowkey.
 func (entityCore) At(path string) Entity { return Entity{path: path} }
 

@@ -24,6 +24,8 @@ type (
 	readerCore[T any] struct{ inside.Core[*Reader[T]] }
 )
 
+var _ inside.Face[readerCore[int]] = Reader[int]{}.readerGate
+
 // Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the
 // fields of payloads can be read. It fails if the definition would not be the stored one.
 func (readerCore[T]) Rollup(entry catalog.Rollup, fields bool) (*Rollup[T], error) {

@@ -12,6 +12,8 @@ type (
 	aggregatorCore[T any] struct{ inside.Core[*Aggregator[T]] }
 )
 
+var _ inside.Face[aggregatorCore[int]] = Aggregator[int]{}.aggregatorGate
+
 // Aggregation returns what the aggregator computes: the names and the rules are one for each measure, without Decimals.
 func (c aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []string, rules []inside.JoinRule) {
 	a := c.Value()

@@ -26,7 +26,6 @@ type meter struct {
 	mu            sync.Mutex
 	calls, upkeep tally
 	marks         map[string]bool // the versions of dirty marks that were written
-	conn          *grpc.ClientConn
 }
 
 func (m *meter) reset() {
@@ -48,17 +47,7 @@ func (m *meter) dialOptions() []grpc.DialOption {
 // warms reports whether the official client makes the call to warm a connection.
 func warms(method string) bool { return strings.HasSuffix(method, "/PingAndWarm") }
 
-// connection returns the store's connection, which has had a request.
-func (m *meter) connection() *grpc.ClientConn {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.conn
-}
-
 func (m *meter) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	m.mu.Lock()
-	m.conn = cc
-	m.mu.Unlock()
 	if warms(method) {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
