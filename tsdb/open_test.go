@@ -28,7 +28,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/version"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
+	"github.com/tidemark-go/tidemark/tsdb/advise"
 )
 
 func status(err error) codes.Code { return grpcstatus.Code(err) }
@@ -263,14 +263,14 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 		if err := store.Ensure(t.Context(), readings(t, tsdb.SchemaOptions{})); err != nil {
 			t.Fatal(err)
 		}
+		if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		if features.DirectAccessRequested == disabled {
 			t.Errorf("DisableDirectAccess %v: the client requests direct access: %v", disabled, features.DirectAccessRequested)
 		}
 		if got := profiles["ReadRows"]; got != "general" {
 			t.Errorf("Ensure read with the profile %q, want general", got)
-		}
-		if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
-			t.Error(err)
 		}
 		for _, method := range []string{"CreateTable", "CheckAndMutateRow"} {
 			if agent, _ := agents.Load(method); !strings.HasPrefix(fmt.Sprint(agent), "tidemark/"+version.Version+" ") {
@@ -278,7 +278,7 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 			}
 		}
 		if got := profiles["SampleRowKeys"]; got != "bulk" {
-			t.Errorf("a forecast took samples with the profile %q, want bulk", got)
+			t.Errorf("the advisor took samples with the profile %q, want bulk", got)
 		}
 	}
 }

@@ -9,15 +9,15 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
-// forecast is what the command prints as JSON.
-type forecast struct {
-	*retention.Forecast
-	Drops []retention.Drop `json:"drops,omitempty"`
+// forecastAnswer is what the command prints as JSON.
+type forecastAnswer struct {
+	*forecast.Forecast
+	Drops []forecast.Drop `json:"drops,omitempty"`
 }
 
 func (a *app) retentionForecast() *cli.Command {
@@ -43,14 +43,14 @@ func (a *app) retentionForecast() *cli.Command {
 					return usageError{fmt.Errorf("--set %s: %w", class, err)}
 				}
 			}
-			f, err := retention.NewForecast(ctx, store, retention.ForecastOptions{
+			f, err := forecast.New(ctx, store, forecast.Options{
 				Rows: c.Int("rows"), Requests: c.Int("requests"), Bytes: c.Int64("bytes"), Weeks: c.Int("weeks"),
 				Window: c.Duration("window"), Seed: c.Uint64("seed"),
 			})
 			if err != nil {
 				return err
 			}
-			out := forecast{Forecast: f}
+			out := forecastAnswer{Forecast: f}
 			for _, class := range slices.Sorted(maps.Keys(classes)) {
 				drop, err := f.Drops(class, classes[class])
 				if err != nil {

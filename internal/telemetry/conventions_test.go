@@ -206,9 +206,6 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		}
 		return second(plan.Apply(ctx, w.store, retention.ApplyOptions{}))
 	},
-	telemetry.RetentionForecast: func(ctx context.Context, w *world) error {
-		return second(retention.NewForecast(ctx, w.store, retention.ForecastOptions{}))
-	},
 }
 
 func second[T any](_ T, err error) error { return err }

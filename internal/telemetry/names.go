@@ -151,7 +151,6 @@ const (
 
 	RetentionPlan
 	RetentionApply
-	RetentionForecast
 
 	AdviseSample
 
@@ -176,7 +175,7 @@ var operations = [Operations]struct {
 	TenantOnboard: {"tenants.Onboard", false}, TenantList: {"tenants.List", true}, TenantProfile: {"tenants.Profile", false},
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
-	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false}, RetentionForecast: {"retention.Forecast", false},
+	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false},
 	AdviseSample: {"advise.TakeSample", false},
 	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},

@@ -9,29 +9,16 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
-// agesOf returns one line for each class of datasets with rollups: how long points and rollups are kept.
-func agesOf(datasets ...catalog.Dataset) (lines []string) {
+// writeAges writes how long the points and rollups of datasets are kept.
+func writeAges(b *strings.Builder, datasets []catalog.Dataset) {
+	var lines []string
 	for i := range datasets {
-		d := &datasets[i]
-		if len(d.Rollups) == 0 {
-			continue
-		}
-		for _, class := range d.Offers() {
-			lines = append(lines, fmt.Sprintf("%s, class %s: %v", d.Name, class, d.Keeping(class)))
-		}
+		lines = append(lines, datasets[i].Kept()...)
 	}
-	return lines
-}
-
-// writeAges writes the lines of agesOf.
-func writeAges(b *strings.Builder, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	b.WriteString("\nHow long tenants' points and rollups are kept:\n")
-	for _, line := range lines {
-		b.WriteString("  " + line + "\n")
-	}
+	b.WriteString("\nHow long tenants' points and rollups are kept:\n  " + strings.Join(lines, "\n  ") + "\n")
 }
 
 // shortened returns notes on the classes whose tenants' rollups are now kept for a shorter time.

@@ -28,7 +28,7 @@ func (p *Plan) String() string {
 	}
 	if p.Empty() && impossible(p.doc.Items) == nil {
 		b.WriteString("Nothing to do: the table and its catalogue are as declared.\n")
-		writeAges(&b, agesOf(p.doc.Declared...))
+		writeAges(&b, p.doc.Declared)
 		return b.String()
 	}
 	n := map[Kind]int{}
@@ -43,7 +43,7 @@ func (p *Plan) String() string {
 	if names := p.Destructive(); len(names) > 0 {
 		fmt.Fprintf(&b, "Data is deleted. To apply the plan, allow: %s\n", strings.Join(names, ", "))
 	}
-	writeAges(&b, agesOf(p.doc.Declared...))
+	writeAges(&b, p.doc.Declared)
 	return b.String()
 }
 

@@ -60,9 +60,6 @@ func TestManyDatasets(t *testing.T) {
 	if p, err := retention.NewPlanFor(t.Context(), store, nil); err != nil || !p.Empty() {
 		t.Errorf("NewPlanFor: %v", err)
 	}
-	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); err != nil {
-		t.Errorf("NewForecast: %v", err)
-	}
 	if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); err != nil {
 		t.Errorf("Sample: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -101,11 +102,11 @@ func (s *Console) storage(w http.ResponseWriter, r request) error {
 		return err
 	}
 	out := struct {
-		At       float64             `json:"at"`
-		Every    float64             `json:"every_ms"`
-		Holdings []retention.Holding `json:"holdings"`
-		Failed   bool                `json:"failed,omitempty"`
-	}{At: millis(table.at), Every: storageFor.Seconds() * 1000, Holdings: []retention.Holding{}, Failed: table.forecast == nil}
+		At       float64            `json:"at"`
+		Every    float64            `json:"every_ms"`
+		Holdings []forecast.Holding `json:"holdings"`
+		Failed   bool               `json:"failed,omitempty"`
+	}{At: millis(table.at), Every: storageFor.Seconds() * 1000, Holdings: []forecast.Holding{}, Failed: table.forecast == nil}
 	if table.forecast != nil {
 		for _, h := range table.forecast.Holdings {
 			if h.Tenant == r.tenant {
@@ -119,9 +120,9 @@ func (s *Console) storage(w http.ResponseWriter, r request) error {
 // tableState is what the operator sees of the whole table.
 type tableState struct {
 	at       time.Time
-	forecast *retention.Forecast // nil if it failed
-	plan     *retention.Plan     // nil if it failed
-	why      error               // why one of them failed
+	forecast *forecast.Forecast // nil if it failed
+	plan     *retention.Plan    // nil if it failed
+	why      error              // why one of them failed
 }
 
 func (s *Console) readTable(ctx context.Context) (*tableState, error) {
@@ -129,7 +130,7 @@ func (s *Console) readTable(ctx context.Context) (*tableState, error) {
 	t := &tableState{at: time.Now()}
 	var planErr, forecastErr error
 	t.plan, planErr = retention.NewPlanFor(ctx, s.Store, nil)
-	t.forecast, forecastErr = retention.NewForecast(ctx, s.Store, retention.ForecastOptions{
+	t.forecast, forecastErr = forecast.New(ctx, s.Store, forecast.Options{
 		Rows: forecastRows, Bytes: forecastBytes, Requests: forecastRequests,
 	})
 	t.why = errors.Join(planErr, forecastErr)
@@ -207,12 +208,12 @@ func (s *Console) tableStorage(w http.ResponseWriter, r request) error {
 		return err
 	}
 	out := struct {
-		At       float64             `json:"at"`
-		Every    float64             `json:"every_ms"`
-		Drifted  bool                `json:"drifted"`
-		Items    []retention.Item    `json:"items"`    // nil if there is no plan
-		Forecast *retention.Forecast `json:"forecast"` // nil if there is none
-		Why      string              `json:"why,omitempty"`
+		At       float64            `json:"at"`
+		Every    float64            `json:"every_ms"`
+		Drifted  bool               `json:"drifted"`
+		Items    []retention.Item   `json:"items"`    // nil if there is no plan
+		Forecast *forecast.Forecast `json:"forecast"` // nil if there is none
+		Why      string             `json:"why,omitempty"`
 	}{At: millis(table.at), Every: storageFor.Seconds() * 1000, Forecast: table.forecast}
 	if table.plan != nil {
 		out.Drifted, out.Items = table.plan.Drifted(), append([]retention.Item{}, table.plan.Items()...)

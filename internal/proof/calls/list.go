@@ -133,7 +133,6 @@ var List = []Call{
 	{Func: retention.NewPlan, Operation: "retention.Plan"},
 	{Func: retention.NewPlanFor, Operation: "retention.Plan"},
 	{Func: (*retention.Plan).Apply, Operation: "retention.Apply"},
-	{Func: retention.NewForecast, Operation: "retention.Forecast"},
 
 	// Reads of a table without the program's Go types.
 	{Func: inspect.Open, Tenants: One},

@@ -106,14 +106,4 @@ var stores = group{title: "The store, and retention", calls: []call{
 			}
 		},
 	},
-	{
-		covers: []string{"retention.NewForecast"}, name: "`retention.NewForecast`, of a table that is read whole", of: "rows", sizes: []int{100, 1_000, 5_000}, requests: map[string]shape{"read": groups(2500, 2).atMost(), "sample": always(1)}, seen: each(1, 1),
-		run: func(w *world, n int) func() {
-			w.history(n/10, 10)
-			return func() {
-				_, err := retention.NewForecast(w.ctx, w.store, retention.ForecastOptions{})
-				w.ok(err)
-			}
-		},
-	},
 }}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -114,4 +115,15 @@ func (k Keeping) String() string {
 		text += ", rollup " + r.Name + " " + r.Policy
 	}
 	return text
+}
+
+// Kept says how long points and rollups are kept: one line for each class, and none for a dataset without rollups.
+func (d *Dataset) Kept() (lines []string) {
+	if len(d.Rollups) == 0 {
+		return nil
+	}
+	for _, class := range d.Offers() {
+		lines = append(lines, fmt.Sprintf("%s, class %s: %v", d.Name, class, d.Keeping(class)))
+	}
+	return lines
 }

@@ -1,4 +1,4 @@
-package retention
+package forecast
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // sample is the data read of a table.
 type sample struct {
 	store inside.Store
-	opts  ForecastOptions
+	opts  Options
 	kept  kept
 	now   time.Time
 

@@ -1,4 +1,4 @@
-package retention
+package forecast
 
 import (
 	"fmt"
@@ -103,7 +103,9 @@ func (f *Forecast) String() string {
 	if f.Unmet.Value > 0 {
 		fmt.Fprintf(&b, "Besides, %s of tenants that the sample did not meet, or of which it cannot tell.\n", f.Unmet.text(size))
 	}
-	writeAges(&b, f.Kept)
+	if len(f.Kept) > 0 {
+		b.WriteString("\nHow long tenants' points and rollups are kept:\n  " + strings.Join(f.Kept, "\n  ") + "\n")
+	}
 	return trimmed(b.String())
 }
 

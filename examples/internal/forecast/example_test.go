@@ -1,4 +1,4 @@
-package retention_test
+package forecast_test
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
 )
 
 // forecastOfAMonth returns the forecast for a table with one point an hour over a month, which are kept for three months.
-func forecastOfAMonth(opts retention.ForecastOptions) *retention.Forecast {
+func forecastOfAMonth(opts forecast.Options) *forecast.Forecast {
 	ctx := context.Background()
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}})
@@ -36,15 +36,15 @@ func forecastOfAMonth(opts retention.ForecastOptions) *retention.Forecast {
 	if _, err := temps.For(store, tenant.MustParse("acme")).PutMany(ctx, points); err != nil {
 		panic(err)
 	}
-	f, err := retention.NewForecast(ctx, store, opts)
+	f, err := forecast.New(ctx, store, opts)
 	if err != nil {
 		panic(err)
 	}
 	return f
 }
 
-func ExampleNewForecast() {
-	fmt.Print(forecastOfAMonth(retention.ForecastOptions{}))
+func ExampleNew() {
+	fmt.Print(forecastOfAMonth(forecast.Options{}))
 	// Output:
 	// Forecast of table tidemark at 2026-06-01T00:00:00Z
 	// Read: 720 rows, 36 KB, in 2 requests: 1 of 1 parts of the table, 1 of them to the end
@@ -59,7 +59,7 @@ func ExampleNewForecast() {
 }
 
 func ExampleForecast_Drops() {
-	f := forecastOfAMonth(retention.ForecastOptions{})
+	f := forecastOfAMonth(forecast.Options{})
 	drop, err := f.Drops("d90", gc.MaxAge(20*24*time.Hour))
 	fmt.Print(drop, err)
 	// Output:
@@ -69,46 +69,46 @@ func ExampleForecast_Drops() {
 }
 
 func ExampleForecast() {
-	f := forecastOfAMonth(retention.ForecastOptions{})
+	f := forecastOfAMonth(forecast.Options{})
 	text, err := json.Marshal(f.Whole.Bytes)
 	fmt.Println(f.Basis, string(text), err)
 	// Output: counted {"value":36000,"error":0} <nil>
 }
 
-func ExampleForecastOptions() {
-	f := forecastOfAMonth(retention.ForecastOptions{Weeks: 2, Window: 24 * time.Hour})
+func ExampleOptions() {
+	f := forecastOfAMonth(forecast.Options{Weeks: 2, Window: 24 * time.Hour})
 	fmt.Println(len(f.Whole.Weeks), f.Whole.DayCells)
 	// Output: 2 24
 }
 
 func ExampleEstimate() {
-	e := retention.Estimate{Value: 1200, Error: 35}
+	e := forecast.Estimate{Value: 1200, Error: 35}
 	low, high := e.Range()
 	fmt.Println(e, low, high)
 	// Output: 1200 ±35 1130 1270
 }
 
 func ExampleBasis() {
-	if f := forecastOfAMonth(retention.ForecastOptions{}); f.Basis == retention.Counted {
+	if f := forecastOfAMonth(forecast.Options{}); f.Basis == forecast.Counted {
 		fmt.Println("all rows were read")
 	}
 	// Output: all rows were read
 }
 
 func ExampleCost() {
-	f := forecastOfAMonth(retention.ForecastOptions{})
+	f := forecastOfAMonth(forecast.Options{})
 	fmt.Printf("%+v\n", f.Cost)
 	// Output: {Requests:2 Rows:720 Bytes:36000 Parts:1 Read:1 Finished:1}
 }
 
 func ExampleFigures() {
-	f := forecastOfAMonth(retention.ForecastOptions{})
+	f := forecastOfAMonth(forecast.Options{})
 	fmt.Println("in 12 weeks:", f.Whole.Weeks[11], "bytes, and in the end:", f.Whole.Steady)
 	// Output: in 12 weeks: 108050 bytes, and in the end: 108000
 }
 
 func ExampleBand() {
-	for _, b := range forecastOfAMonth(retention.ForecastOptions{}).Whole.Ages {
+	for _, b := range forecastOfAMonth(forecast.Options{}).Whole.Ages {
 		if b.Cells.Value > 0 {
 			fmt.Println(b.From, b.To, b.Cells)
 		}
@@ -125,27 +125,27 @@ func ExampleBand() {
 }
 
 func ExampleClassFigures() {
-	for _, c := range forecastOfAMonth(retention.ForecastOptions{}).Classes {
+	for _, c := range forecastOfAMonth(forecast.Options{}).Classes {
 		fmt.Println(c.Class, c.Policy, c.Cells)
 	}
 	// Output: d90 maxage=90d 720
 }
 
 func ExampleHolding() {
-	for _, h := range forecastOfAMonth(retention.ForecastOptions{}).Holdings {
+	for _, h := range forecastOfAMonth(forecast.Options{}).Holdings {
 		fmt.Println(h.Tenant, h.Dataset, h.Class, h.Cells)
 	}
 	// Output: acme temps d90 720
 }
 
 func ExampleDrop() {
-	drop, err := forecastOfAMonth(retention.ForecastOptions{}).Drops("d90", gc.MaxAge(24*time.Hour))
+	drop, err := forecastOfAMonth(forecast.Options{}).Drops("d90", gc.MaxAge(24*time.Hour))
 	fmt.Println(drop.Class, drop.Policy, drop.Cells, err)
 	// Output: d90 maxage=1d 695 <nil>
 }
 
 func ExampleDropFrom() {
-	drop, err := forecastOfAMonth(retention.ForecastOptions{}).Drops("d90", gc.MaxAge(24*time.Hour))
+	drop, err := forecastOfAMonth(forecast.Options{}).Drops("d90", gc.MaxAge(24*time.Hour))
 	for _, h := range drop.From {
 		fmt.Println(h.Tenant, h.Dataset, h.Cells, err)
 	}

@@ -1,4 +1,4 @@
-package retention_test
+package forecast_test
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -67,7 +67,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 	if err := table.Apply(t.Context(), "acme#temps!head#b#", head); err != nil {
 		t.Fatal(err)
 	}
-	f, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{})
+	f, err := forecast.New(t.Context(), store, forecast.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +127,9 @@ How long tenants' points and rollups are kept:
 func TestForecastOfWhatLiesInTheFuture(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 4, uniform(3700, -7*aDay, 30*aDay))
-	f := w.forecast(t, retention.ForecastOptions{})
+	f := w.forecast(t, forecast.Options{})
 	within(t, "what a day adds", f.Whole.DayCells, 100, 0.2)
-	if f.Basis != retention.Counted || f.Whole.DayCells.Value < 95 || f.Whole.DayCells.Value > 105 {
+	if f.Basis != forecast.Counted || f.Whole.DayCells.Value < 95 || f.Whole.DayCells.Value > 105 {
 		t.Errorf("%v: a day adds %v, want 100", f.Basis, f.Whole.DayCells)
 	}
 }

@@ -1,4 +1,4 @@
-package retention_test
+package forecast_test
 
 import (
 	"context"
@@ -20,11 +20,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -174,10 +174,10 @@ func (w *world) cut(t testing.TB, rows int) {
 	w.samples = append(w.samples, &btpb.SampleRowKeysResponse{OffsetBytes: int64(offset)})
 }
 
-func (w *world) forecast(t testing.TB, opts retention.ForecastOptions) *retention.Forecast {
+func (w *world) forecast(t testing.TB, opts forecast.Options) *forecast.Forecast {
 	t.Helper()
 	w.conn.Reset()
-	f, err := retention.NewForecast(t.Context(), w.store, opts)
+	f, err := forecast.New(t.Context(), w.store, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func uniform(n int, from, to time.Duration) (ages []time.Duration) {
 }
 
 // within checks an estimate against the truth: it must be within some standard errors, and these within a share of it.
-func within(t testing.TB, what string, e retention.Estimate, want, most float64) {
+func within(t testing.TB, what string, e forecast.Estimate, want, most float64) {
 	t.Helper()
 	if off := math.Abs(e.Value - want); off > 4*e.Error+want/1e6 || e.Error > most*want+1e-9 {
 		t.Errorf("%s is %v, want %.0f within 4 standard errors of at most %.0f%% each", what, e, want, most*100)
@@ -217,7 +217,7 @@ func sizeOf(ages []time.Duration, some func(time.Duration) bool) (n float64) {
 }
 
 // check compares a forecast with the truth. The standard error of each figure may be at most this share of it.
-func (w *world) check(t testing.TB, f *retention.Forecast, age time.Duration, most float64) {
+func (w *world) check(t testing.TB, f *forecast.Forecast, age time.Duration, most float64) {
 	t.Helper()
 	var all truth
 	a, gone := float64(age), 0.0
@@ -246,8 +246,8 @@ func TestForecastOfAShortTable(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
 	w.fill(t, "ac", 10, uniform(60, 0, 20*aDay))
-	f := w.forecast(t, retention.ForecastOptions{})
-	if f.Basis != retention.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
+	f := w.forecast(t, forecast.Options{})
+	if f.Basis != forecast.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
 		t.Fatalf("forecast %+v", f)
 	}
 	w.check(t, f, 30*aDay, 0)
@@ -274,7 +274,7 @@ func TestForecastOfAShortTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back retention.Forecast
+	var back forecast.Forecast
 	if err := json.Unmarshal(text, &back); err != nil || back.String() != f.String() {
 		t.Errorf("error %v, and forecast %s", err, back.String())
 	}
@@ -315,9 +315,9 @@ func TestForecastBySample(t *testing.T) {
 			fill(w)
 			w.cut(t, 700)
 			for seed := range uint64(5) {
-				opts := retention.ForecastOptions{Rows: 20_000, Seed: seed}
+				opts := forecast.Options{Rows: 20_000, Seed: seed}
 				f := w.forecast(t, opts)
-				if f.Basis != retention.Sampled || f.Cost.Parts < 20 {
+				if f.Basis != forecast.Sampled || f.Cost.Parts < 20 {
 					t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 				}
 				w.check(t, f, 30*aDay, 0.25)
@@ -332,7 +332,7 @@ func TestForecastBySample(t *testing.T) {
 	}
 }
 
-func figures(f *retention.Forecast) string {
+func figures(f *forecast.Forecast) string {
 	text, err := json.Marshal(f)
 	if err != nil {
 		panic(err)
@@ -343,8 +343,8 @@ func figures(f *retention.Forecast) string {
 func TestForecastOfNothing(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.set(noon)
-	f := w.forecast(t, retention.ForecastOptions{})
-	if f.Basis != retention.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
+	f := w.forecast(t, forecast.Options{})
+	if f.Basis != forecast.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
 		t.Errorf("forecast %+v", f)
 	}
 }
@@ -369,7 +369,7 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 		const seeds = 25
 		near, off, far, wide := 0, 0.0, 0.0, 0.0
 		for seed := range uint64(seeds) {
-			e := w.forecast(t, retention.ForecastOptions{Rows: rows, Seed: seed}).Whole.ExpiredBytes
+			e := w.forecast(t, forecast.Options{Rows: rows, Seed: seed}).Whole.ExpiredBytes
 			if math.Abs(e.Value-want) <= 2*e.Error {
 				near++
 			}
@@ -399,8 +399,8 @@ func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 	share, big, met := 0.0, 0.0, 0
 	const seeds = 10
 	for seed := range uint64(seeds) {
-		f := w.forecast(t, retention.ForecastOptions{Rows: 4000, Seed: seed})
-		if f.Basis != retention.Assumed || f.Cost.Parts > 8 {
+		f := w.forecast(t, forecast.Options{Rows: 4000, Seed: seed})
+		if f.Basis != forecast.Assumed || f.Cost.Parts > 8 {
 			t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 		}
 		share += f.Whole.ExpiredBytes.Value / f.Whole.Bytes.Value / seeds

@@ -1,4 +1,4 @@
-package retention
+package forecast
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -50,7 +49,7 @@ const (
 	// Sampled: some rows were read, and the service's sizes of the table's parts gave them their weight.
 	Sampled Basis = "sampled"
 	// Assumed: as Sampled, but no part was small enough to be read to its end. The forecast then assumes that the service's sizes
-	// are the bytes of keys, columns and values. If the service compresses, there is more: increase ForecastOptions.Rows.
+	// are the bytes of keys, columns and values. If the service compresses, there is more: increase Options.Rows.
 	Assumed Basis = "assumed"
 )
 
@@ -82,7 +81,7 @@ type Figures struct {
 	ExpiredBytes Estimate `json:"expired_bytes"`
 	ExpiredCells Estimate `json:"expired_cells"`
 	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within
-	// ForecastOptions.Window and not in the future. They are 0 for heads and marks, whose cells are replaced.
+	// Options.Window and not in the future. They are 0 for heads and marks, whose cells are replaced.
 	DayBytes Estimate `json:"day_bytes"`
 	DayCells Estimate `json:"day_cells"`
 	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the catalogue's
@@ -120,10 +119,10 @@ type Holding struct {
 	Figures
 }
 
-// ForecastOptions bound what a forecast reads. The zero value has the documented defaults.
-type ForecastOptions struct {
-	// Rows, Bytes and Requests bound what NewForecast reads; a request may exceed Bytes by one row. 0 is 200,000
-	// rows, 256 MiB and 2,000 requests. Rows is at least 100. NewForecast uses about 50 bytes of memory for each cell
+// Options bound what a forecast reads. The zero value has the documented defaults.
+type Options struct {
+	// Rows, Bytes and Requests bound what New reads; a request may exceed Bytes by one row. 0 is 200,000
+	// rows, 256 MiB and 2,000 requests. Rows is at least 100. New uses about 50 bytes of memory for each cell
 	// read, and reads at most 10 cells a row on average.
 	Rows     int
 	Bytes    int64
@@ -137,7 +136,7 @@ type ForecastOptions struct {
 	Seed uint64
 }
 
-func (o ForecastOptions) resolve() (_ ForecastOptions, err error) {
+func (o Options) resolve() (_ Options, err error) {
 	within := func(name string, value, zero, least, greatest int64, want string) int64 {
 		value = cmp.Or(value, zero)
 		if err == nil && (value < least || value > greatest) {
@@ -158,11 +157,11 @@ func (o ForecastOptions) resolve() (_ ForecastOptions, err error) {
 
 const day = 24 * time.Hour
 
-// NewForecast reads a sample of a table's rows and estimates what its retention classes hold, how much of that has expired, and
+// New reads a sample of a table's rows and estimates what its retention classes hold, how much of that has expired, and
 // how it grows. It uses the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled with.
 //
-// The service divides the table into parts and reports the size of each, to within 5%. NewForecast reads up to
-// ForecastOptions.Rows rows from randomly chosen parts; it reads a smaller table whole, and the figures are then exact. It reads
+// The service divides the table into parts and reports the size of each, to within 5%. New reads up to
+// Options.Rows rows from randomly chosen parts; it reads a smaller table whole, and the figures are then exact. It reads
 // small parts to their end, and larger ones at random entities and times. The size of a class or of a large tenant is accurate
 // to a few percent. Ages are less accurate, and the size of a small tenant may be far off: see each figure's Error. What
 // was written within the last minutes may be missing in the sizes, while the service has it in memory only.
@@ -175,9 +174,7 @@ const day = 24 * time.Hour
 // It is bounded by ctx, and each of its requests by the timeout of scans. It takes samples with the app profile
 // tsdb.Config.BulkAppProfile. On a store over a client without the store's
 // interceptors it fails with tsdb.ErrUnguardedClient, because it cannot see the sizes.
-func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (_ *Forecast, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionForecast, telemetry.Subject{})
-	defer func() { op.End(err) }()
+func New(ctx context.Context, store *tsdb.Store, opts Options) (_ *Forecast, err error) {
 	if opts, err = opts.resolve(); err != nil {
 		return nil, err
 	}
@@ -199,7 +196,7 @@ func NewForecast(ctx context.Context, store *tsdb.Store, opts ForecastOptions) (
 		if _, with, err := rowkey.ParseTimeName(d.Precision); err == nil && with {
 			identity[d.Name] = true
 		}
-		ages = append(ages, agesOf(d.Dataset)...)
+		ages = append(ages, d.Kept()...)
 	}
 	s := &sample{store: in, opts: opts, kept: kept, identity: identity, now: in.Clock().UTC().Truncate(time.Millisecond)}
 	if err := s.read(ctx); err != nil {
@@ -239,7 +236,7 @@ func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 		return Drop{}, err
 	}
 	if f == nil || f.sample == nil {
-		return Drop{}, invalid.New(tsdb.ErrInvalid, "forecast", "without its sample", "a forecast from NewForecast")
+		return Drop{}, invalid.New(tsdb.ErrInvalid, "forecast", "without its sample", "a forecast from New")
 	}
 	if !f.sample.kept.has(class) {
 		return Drop{}, invalid.New(tsdb.ErrInvalid, "class", invalid.Quote(class), "a retention class in the catalogue")

@@ -1,4 +1,4 @@
-package retention_test
+package forecast_test
 
 import (
 	"bytes"
@@ -12,37 +12,37 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
 func TestForecastRefusals(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
-	for _, o := range []retention.ForecastOptions{
+	for _, o := range []forecast.Options{
 		{Rows: 99}, {Rows: -1}, {Bytes: -1}, {Bytes: 1 << 41}, {Requests: -1}, {Weeks: -1}, {Weeks: 521}, {Window: time.Minute}, {Window: -1},
 	} {
-		if _, err := retention.NewForecast(t.Context(), w.store, o); !errors.Is(err, tsdb.ErrInvalid) {
+		if _, err := forecast.New(t.Context(), w.store, o); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("options %+v: %v, want ErrInvalid", o, err)
 		}
 	}
-	if _, err := retention.NewForecast(tenant.NewContext(t.Context(), tenant.MustParse("acme")), w.store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
+	if _, err := forecast.New(tenant.NewContext(t.Context(), tenant.MustParse("acme")), w.store, forecast.Options{}); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("forecast with a tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := retention.NewForecast(over, w.store, retention.ForecastOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := forecast.New(over, w.store, forecast.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("an ended context: %v", err)
 	}
-	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up") {
+	if _, err := forecast.New(t.Context(), w.store, forecast.Options{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up") {
 		t.Errorf("a table without sizes and with too few requests: %v, want ErrInvalid", err)
 	}
 	w.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On("SampleRowKeys"))
-	if _, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{}); err == nil || !strings.Contains(err.Error(), "PermissionDenied") {
+	if _, err := forecast.New(t.Context(), w.store, forecast.Options{}); err == nil || !strings.Contains(err.Error(), "PermissionDenied") {
 		t.Errorf("without the right to sample: %v, want PermissionDenied", err)
 	}
 	w.conn.Clear()
@@ -51,14 +51,14 @@ func TestForecastRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+	if _, err := forecast.New(t.Context(), unguarded, forecast.Options{}); !errors.Is(err, tsdb.ErrUnguardedClient) {
 		t.Errorf("with an unguarded client: %v", err)
 	}
 	_ = unguarded.Close()
-	if _, err := retention.NewForecast(t.Context(), unguarded, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrClosed) {
+	if _, err := forecast.New(t.Context(), unguarded, forecast.Options{}); !errors.Is(err, tsdb.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
-	if _, err := retention.NewForecast(t.Context(), nil, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := forecast.New(t.Context(), nil, forecast.Options{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("without a store: %v", err)
 	}
 }
@@ -67,12 +67,12 @@ func TestForecastRefusals(t *testing.T) {
 func TestForecastOutlivesFaults(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(20_000, 0, 40*aDay))
-	opts := retention.ForecastOptions{Rows: 6000}
+	opts := forecast.Options{Rows: 6000}
 	want := figures(w.forecast(t, opts))
 	w.breaks = 2
 	w.conn.Inject(tsdbtest.CutStream(50, codes.Unavailable).On(tsdbtest.ReadRows).Skip(1).Times(3))
 	w.conn.Inject(tsdbtest.Fail(codes.Unavailable).On("SampleRowKeys").Times(2))
-	f, err := retention.NewForecast(t.Context(), w.store, opts)
+	f, err := forecast.New(t.Context(), w.store, opts)
 	if err != nil || figures(f) != want || w.breaks != 0 {
 		t.Errorf("forecast %v, error %v; want %s", f, err, want)
 	}
@@ -105,7 +105,7 @@ func TestForecastOfRowsThatWereNotAskedFor(t *testing.T) {
 	if err := w.schema.For(store, tenant.MustParse("acme")).Put(t.Context(), tsdb.NewEntity("a", "b"), time.Now(), "x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := retention.NewForecast(t.Context(), store, retention.ForecastOptions{}); !errors.Is(err, tsdb.ErrForeignRow) {
+	if _, err := forecast.New(t.Context(), store, forecast.Options{}); !errors.Is(err, tsdb.ErrForeignRow) {
 		t.Errorf("error %v, want ErrForeignRow", err)
 	}
 }
@@ -115,10 +115,10 @@ func TestForecastOfNothingRead(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
 	w.cut(t, 700)
-	if f, err := retention.NewForecast(t.Context(), w.store, retention.ForecastOptions{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up after 1 requests") {
+	if f, err := forecast.New(t.Context(), w.store, forecast.Options{Requests: 1}); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "used up after 1 requests") {
 		t.Errorf("forecast %v, error %v", f, err)
 	}
-	f := w.forecast(t, retention.ForecastOptions{Rows: 3000})
+	f := w.forecast(t, forecast.Options{Rows: 3000})
 	d, err := f.Drops(w.schema.Retention().Name, gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
 	if err != nil || d.Cells.Value > 0 || d.Cells.Error == 0 || !strings.Contains(d.String(), "nothing that the sample met: 0 B ±") {
 		t.Errorf("drop %v, error %v", d, err)
@@ -130,11 +130,11 @@ func TestForecastWithinItsBounds(t *testing.T) {
 	testkit.Plain(t)
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 100, uniform(40_000, 0, 40*aDay))
-	for _, o := range []retention.ForecastOptions{
+	for _, o := range []forecast.Options{
 		{Rows: 100}, {Rows: 3000}, {Bytes: 100_000}, {Requests: 5}, {Requests: 30, Rows: 4000}, {Bytes: 1 << 10},
 	} {
 		f := w.forecast(t, o)
-		if o.Bytes > 0 && f.Cost.Bytes > o.Bytes+200 || f.Basis == retention.Counted {
+		if o.Bytes > 0 && f.Cost.Bytes > o.Bytes+200 || f.Basis == forecast.Counted {
 			t.Errorf("options %+v: cost %+v", o, f.Cost)
 		}
 		if low, high := f.Whole.Bytes.Range(); w.of["acme"].bytes < low/2 || w.of["acme"].bytes > high*2 {
