@@ -45,6 +45,7 @@ type Buffer struct {
 
 	held      int
 	heldBytes int64
+	sharing   Sharing
 	blocked   []*lane // lanes in which callers wait for room
 	turn      int     // index in blocked of the lane whose turn is next
 
@@ -108,8 +109,8 @@ func New(sender Sender, opts Options) *Buffer {
 
 // Enqueue adds an item, and waits for room until ctx ends. Its error is ErrClosed or ctx's; the item is then not added.
 func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
-	held, err := q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
-	if held > floodsFrom*q.opts.BatchEntries && held%YieldEvery == 0 {
+	floods, err := q.put(it, func(l *lane) error { return q.wait(ctx, l, int64(it.Bytes)) })
+	if floods {
 		runtime.Gosched()
 	}
 	return err
@@ -118,9 +119,31 @@ func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
 // floodsFrom is how many batches of a tenant make a flood.
 const floodsFrom = 2
 
-// YieldEvery is after how many items a caller of a tenant that floods yields the processor. Callers that do not yield run for 10 ms at a
-// time, and each step of a quiet tenant's item waits for several of them.
+// YieldEvery is after how many items a caller of a tenant that floods yields the processor, if other tenants write too. Callers that do
+// not yield run for 10 ms at a time, and each step of a quiet tenant's item waits for several of them.
 const YieldEvery = 16
+
+// Sharing counts items, and knows when the tenant changed last. The zero value has seen no item.
+type Sharing struct {
+	tenant  string // of the newest item
+	items   uint64
+	changed uint64 // items before the last change
+}
+
+// sharedFor is for how many items after a change several tenants count as writing: some seconds of a flood.
+const sharedFor = 1 << 20
+
+// Add counts an item of a tenant, and reports whether several tenants write.
+func (s *Sharing) Add(tenant string) bool {
+	if tenant != s.tenant {
+		if s.items > 0 {
+			s.changed = s.items
+		}
+		s.tenant = tenant
+	}
+	s.items++
+	return s.changed > 0 && s.items-s.changed < sharedFor
+}
 
 // TryEnqueue is Enqueue without the wait: it returns ErrFull instead.
 func (q *Buffer) TryEnqueue(it *Item) error {
@@ -128,15 +151,16 @@ func (q *Buffer) TryEnqueue(it *Item) error {
 	return err
 }
 
-// put adds an item, and returns how many items of its lane the buffer holds.
-func (q *Buffer) put(it *Item, full func(*lane) error) (held int, err error) {
+// put adds an item, and reports whether its caller is to yield the processor.
+func (q *Buffer) put(it *Item, full func(*lane) error) (floods bool, err error) {
 	it.hash = maphash.String(q.seed, it.Key)
 	it.arrived = time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return 0, ErrClosed
+		return false, ErrClosed
 	}
+	shared := q.sharing.Add(it.Tenant)
 	id := laneID{it.Tenant, it.Alone}
 	l := q.lanes[id]
 	if l == nil {
@@ -147,7 +171,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) (held int, err error) {
 		q.take(l, int64(it.Bytes))
 	} else if err := full(l); err != nil {
 		q.drop(l)
-		return 0, err
+		return false, err
 	} else {
 		it.arrived = time.Now() // under the lock, so that the lane's items are in time order
 	}
@@ -160,7 +184,7 @@ func (q *Buffer) put(it *Item, full func(*lane) error) (held int, err error) {
 	if q.needsWake(l, it) {
 		q.poke()
 	}
-	return l.held, nil
+	return shared && l.held > floodsFrom*q.opts.BatchEntries && l.held%YieldEvery == 0, nil
 }
 
 // needsWake reports whether a new item of the lane must wake the dispatcher. The end of a batch wakes it anyway.

@@ -151,3 +151,22 @@ func TestRoomIsGivenInTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestSharing: several tenants write as long as their items are near each other. A single tenant's callers never yield.
+func TestSharing(t *testing.T) {
+	var s Sharing
+	add := func(tenant string, n int, want bool) {
+		t.Helper()
+		for range n {
+			if got := s.Add(tenant); got != want {
+				t.Fatalf("item %d, of %s: several tenants write: %v, want %v", s.items, tenant, got, want)
+			}
+		}
+	}
+	add("loud", 1000, false)
+	add("quiet", 1, true)
+	add("loud", sharedFor-1, true)
+	add("loud", 1000, false)
+	add("quiet", 1, true)
+	add("loud", 1, true)
+}

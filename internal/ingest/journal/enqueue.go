@@ -36,7 +36,7 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 			continue
 		case j.queue.hasRoom(e.Item.Tenant, len(record)):
 			j.push(e)
-			floods := j.enqueued%buffer.YieldEvery == 0 && j.queue.floods(e.Item.Tenant)
+			floods := j.sharing.Add(e.Item.Tenant) && j.enqueued%buffer.YieldEvery == 0 && j.queue.floods(e.Item.Tenant)
 			j.mu.Unlock()
 			wake(j.wakeSync)
 			if floods {
