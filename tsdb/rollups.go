@@ -28,9 +28,12 @@ func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 	var out []catalog.Rollup
 	for i, r := range rollups {
 		of := inside.Held(r)
-		if of == nil {
+		if of == nil || !of.Is(r) {
 			what := "nil"
-			if r != nil {
+			switch {
+			case of != nil:
+				what = "of another type"
+			case r != nil:
 				what = "zero"
 			}
 			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "a rollup from rollup.Define")

@@ -55,7 +55,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 	changed := func(f func(*catalog.Rollup)) []tsdb.Rollup {
 		c := fine
 		f(&c)
-		return []tsdb.Rollup{strange{inside.Hold(&nest.Definition{Entry: c, Grid: window.Every(time.Hour)})}}
+		return []tsdb.Rollup{strange{inside.Hold(&nest.Definition{Entry: c, Grid: window.Every(time.Hour), Is: func(any) bool { return true }})}}
 	}
 	many := make([]tsdb.Rollup, 9)
 	for i := range many {
@@ -66,6 +66,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 		"nil":                      {Rollups: []tsdb.Rollup{nil}},
 		"a type of its own":        {Rollups: []tsdb.Rollup{foreign{}}},
 		"a type around nil":        {Rollups: []tsdb.Rollup{foreign{(*rollup.Rollup[reading])(nil)}}},
+		"a type around one":        {Rollups: []tsdb.Rollup{foreign{hour}}},
 		"a nil pointer":            {Rollups: []tsdb.Rollup{(*rollup.Rollup[reading])(nil)}},
 		"a zero one":               {Rollups: []tsdb.Rollup{new(rollup.Rollup[reading])}},
 		"twice":                    {Rollups: []tsdb.Rollup{hour, hour}},

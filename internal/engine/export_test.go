@@ -108,3 +108,14 @@ func (e *Engine) Iterators() (n int) {
 
 // ZombieMemtables returns how many memtables were flushed and are still in memory: those that iterators keep, and one for reuse.
 func (e *Engine) ZombieMemtables() int64 { return e.db.Metrics().MemTable.ZombieCount }
+
+// SetOldBundle stores a schema bundle of a table as earlier versions did.
+func (e *Engine) SetOldBundle(table string) error {
+	return e.db.Set(append(keyBundles((*e.tables.Load())[table].id), "payloads"...), []byte{recordVersion}, pebble.Sync)
+}
+
+// OldBundles counts the schema bundles that earlier versions stored.
+func (e *Engine) OldBundles() (n int, err error) {
+	err = e.eachRecord([]byte{spaceMeta, 'b'}, func(string, []byte) error { n++; return nil })
+	return n, err
+}

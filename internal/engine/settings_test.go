@@ -132,3 +132,26 @@ func TestRefusedTableSettings(t *testing.T) {
 		t.Errorf("a table with a refused setting was created: %v", err)
 	}
 }
+
+// TestOldBundlesGoWithTheTable: the deletion of a table removes the schema bundles that an earlier version stored.
+func TestOldBundlesGoWithTheTable(t *testing.T) {
+	e, err := engine.Open(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := dial(t, e)
+	defer func() { r.disconnect(t); _ = e.Close() }()
+	r.create(t)
+	if err := e.SetOldBundle(fullName); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.OldBundles(); n != 1 || err != nil {
+		t.Fatalf("%d bundles are stored, %v; want 1", n, err)
+	}
+	if err := r.admin.DeleteTable(r.ctx, tableID); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.OldBundles(); n != 0 || err != nil {
+		t.Errorf("%d bundles are left, %v", n, err)
+	}
+}

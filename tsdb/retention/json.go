@@ -50,7 +50,7 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields() // a plan with unknown fields must not be applied
 	if err := dec.Decode(&p.doc); err != nil {
-		return nil, invalid.New(ErrInvalid, "plan", "not a plan of this version", err.Error())
+		return nil, invalid.New(ErrInvalid, "plan", "not a plan of this version", "a plan that this version made: "+err.Error())
 	}
 	for n, i := range p.doc.Items {
 		if _, ok := signs[i.Kind]; !ok {

@@ -202,7 +202,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
-	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth})
+	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth, Is: isRollup[T]})
 	r.bare = sync.OnceValue(r.barely)
 	if opts.Mode != Derived {
 		var err error
@@ -212,3 +212,5 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	}
 	return r, nil
 }
+
+func isRollup[T any](r any) bool { _, ok := r.(*Rollup[T]); return ok }

@@ -1,3 +1,4 @@
+// Package forecast estimates what the retention classes of a table hold now and will hold.
 package forecast
 
 import (

@@ -54,11 +54,11 @@ func (k kept) addDataset(d catalog.Dataset) error {
 func (k kept) add(dataset string, c catalog.Class, name string, versions int) error {
 	policy, err := gc.Parse(c.Policy)
 	if err != nil {
-		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
+		return fmt.Errorf("forecast: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
 	}
 	f := &keeping{class: c.Name, versions: versions, declared: true}
 	if f.age, f.bounded, err = policy.PointAge(); err != nil {
-		return fmt.Errorf("retention: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
+		return fmt.Errorf("forecast: class %s of dataset %s in the catalogue: %w", c.Name, dataset, err)
 	}
 	f.policy = f.under(policy)
 	k[dataset][name] = f

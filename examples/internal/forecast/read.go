@@ -53,7 +53,7 @@ const (
 )
 
 // errSpent ends the reading when a limit is reached.
-var errSpent = errors.New("retention: the limit of rows, bytes or requests is reached")
+var errSpent = errors.New("forecast: the limit of rows, bytes or requests is reached")
 
 // read reads rows of random parts, until all are read or a limit is reached.
 func (s *sample) read(ctx context.Context) error {

@@ -19,6 +19,7 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 	}
 	e.record, e.noWait, e.bytes = record, noWait, int64(len(record))
 	j.mu.Lock()
+	shared := j.sharing.Add(e.Item.Tenant)
 	for {
 		switch {
 		case j.closed:
@@ -36,7 +37,7 @@ func (j *Journal) Enqueue(ctx context.Context, e *Entry, noWait bool) error {
 			continue
 		case j.queue.hasRoom(e.Item.Tenant, len(record)):
 			j.push(e)
-			floods := j.sharing.Add(e.Item.Tenant) && j.enqueued%buffer.YieldEvery == 0 && j.queue.floods(e.Item.Tenant)
+			floods := shared && j.enqueued%buffer.YieldEvery == 0 && j.queue.floods(e.Item.Tenant)
 			j.mu.Unlock()
 			wake(j.wakeSync)
 			if floods {

@@ -75,7 +75,7 @@ type Journal struct {
 	mu       sync.Mutex
 	queue    queue
 	enqueued uint64             // number of entries ever put into the queue
-	sharing  buffer.Sharing     // of these entries
+	sharing  buffer.Sharing     // of all entries, also of those that wait for room
 	syncing  uint64             // lowest number in the group that is being synced and passed on; 0 means none
 	full     bool               // the journal has reached its limit
 	oversize *Entry             // the entry that finds no room; the others wait behind it

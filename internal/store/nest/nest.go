@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Grid is a window.Grid.
+// Grid is what is needed of a window.Grid.
 type Grid interface {
 	Start(t time.Time) time.Time
 	Next(t time.Time) time.Time
@@ -24,6 +24,8 @@ type Definition struct {
 	Grid  Grid
 	// Width returns how long the longest bucket is; 0 if only the stored buckets can be read.
 	Width func() time.Duration
+	// Is reports whether a value is a rollup of the package that makes definitions. Types that embed one have its definition too.
+	Is func(rollup any) bool
 }
 
 // Follows rejects a finer rollup whose buckets are not each inside one bucket of d, and a source whose policies
