@@ -3,7 +3,7 @@ package codec
 import "google.golang.org/protobuf/reflect/protoreflect"
 
 // Messages returns, by tag, the types of the payloads of c that are plain protobuf messages, such as those of [Proto]. Package
-// tsdb/dynamic reads the fields of such payloads. Tags with other payloads, also compressed messages, are missing; the map is nil
+// tsdb/dynamic reads the fields of such payloads (dynamic.Fields). Tags with other payloads, also compressed messages, are missing; the map is nil
 // if no payload is a plain message. Messages allocates; the caller may change the map.
 //
 // If a codec has a method Messages() map[string]protoreflect.MessageDescriptor, Messages returns its result. Codecs of this

@@ -61,7 +61,8 @@ func (a *app) latest() *cli.Command {
 		Flags: []cli.Flag{&cli.IntFlag{Name: "entities", Usage: "of how `many` entities at most; without fields they are picked at random where there are more", Value: 100}},
 		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
 			p, whole, err := prefixOf(c, v)
-			switch most := c.Int("entities"); {
+			most := c.Int("entities")
+			switch {
 			case err != nil:
 				return err
 			case most < 1:
@@ -71,7 +72,7 @@ func (a *app) latest() *cli.Command {
 			case c.Args().Len() > 2:
 				return a.latestUnder(ctx, v, p, most)
 			}
-			_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: c.Int("entities")})
+			_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: most})
 			if err != nil {
 				return err
 			}

@@ -157,10 +157,10 @@ func (a *app) silent() *cli.Command {
 // silences returns those of the entities that the arguments name which have sent nothing since a time.
 func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, since time.Time, most int) ([]under.Silence, error) {
 	p, whole, err := prefixOf(c, v)
-	if err != nil || !whole {
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
+	}
+	if !whole {
 		return under.Silent(ctx, v.Repository(), p, since, most)
 	}
 	e, err := a.knownEntity(ctx, c, v)

@@ -246,7 +246,7 @@ func TestTrafficIsARate(t *testing.T) {
 func TestSharedIsReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads, fail := 0, true
-		s := newShared(time.Minute, func(context.Context) (*int, error) {
+		s := newShared(keepFor[int](time.Minute), func(context.Context) (*int, error) {
 			time.Sleep(time.Second)
 			if reads++; fail {
 				return nil, errors.New("no")
@@ -285,8 +285,8 @@ func TestSharedIsReadOnce(t *testing.T) {
 	})
 }
 
-// TestFirstTenant: the operator's page names the first tenant of a table as soon as it has a point.
-func TestFirstTenant(t *testing.T) {
+// TestFirstRows: the operator's page has the first tenant of a table, and its forecast the first rows, as soon as there is a point.
+func TestFirstRows(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
 	p := newPage(t, func(c *Config) {
 		c.Store = store
@@ -294,13 +294,20 @@ func TestFirstTenant(t *testing.T) {
 	})
 	p.login("operator")
 	var health struct{ Tenants []tenantLimits }
+	var storage struct {
+		Forecast struct{ Cost struct{ Rows int } }
+	}
 	if p.read("/api/table/health", &health); len(health.Tenants) != 0 {
 		t.Fatalf("an empty table has the tenants %v", health.Tenants)
 	}
+	p.read("/api/table/storage", &storage)
 	if err := schema.For(store, acme).Put(t.Context(), tsdb.NewEntity("s", "d"), time.Now(), map[string]any{}); err != nil {
 		t.Fatal(err)
 	}
 	if p.read("/api/table/health", &health); len(health.Tenants) != 1 {
 		t.Errorf("after the first point the table has the tenants %v", health.Tenants)
+	}
+	if p.read("/api/table/storage", &storage); storage.Forecast.Cost.Rows == 0 {
+		t.Error("after the first point the forecast has no rows")
 	}
 }

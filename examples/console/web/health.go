@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ const (
 	// storageFor is how long the forecast and the plan of the whole table are shown before they are made again. Both are shared by
 	// all users.
 	storageFor = 5 * time.Minute
+	// emptyEvery is how often pages ask for the storage of a table without rows, which is read each time.
+	emptyEvery = 5 * time.Second
 	// forecastRows, forecastBytes and forecastRequests bound what the forecast reads.
 	forecastRows     = 20_000
 	forecastBytes    = 32 << 20
@@ -106,7 +109,7 @@ func (s *Console) storage(w http.ResponseWriter, r request) error {
 		Every    float64            `json:"every_ms"`
 		Holdings []forecast.Holding `json:"holdings"`
 		Failed   bool               `json:"failed,omitempty"`
-	}{At: millis(table.at), Every: storageFor.Seconds() * 1000, Holdings: []forecast.Holding{}, Failed: table.forecast == nil}
+	}{At: millis(table.at), Every: table.every(), Holdings: []forecast.Holding{}, Failed: table.forecast == nil}
 	if table.forecast != nil {
 		for _, h := range table.forecast.Holdings {
 			if h.Tenant == r.tenant {
@@ -124,6 +127,17 @@ type tableState struct {
 	plan     *retention.Plan    // nil if it failed
 	why      error              // why one of them failed
 }
+
+// keep says how long the state is shown: that of a table without rows is read again, so that the first rows are shown at once.
+func (t *tableState) keep() time.Duration {
+	if t.forecast != nil && t.forecast.Cost.Rows == 0 {
+		return 0
+	}
+	return storageFor
+}
+
+// every is how often pages ask for the state.
+func (t *tableState) every() float64 { return cmp.Or(t.keep(), emptyEvery).Seconds() * 1000 }
 
 func (s *Console) readTable(ctx context.Context) (*tableState, error) {
 	ctx = operatorContext(ctx)
@@ -153,9 +167,6 @@ func (s *Console) tableHealth(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	if len(list.tenants) == 0 {
-		s.everyone.forget() // the first tenant is shown at once
-	}
 	return encode(w, struct {
 		Now     float64        `json:"now"`
 		Every   float64        `json:"every_ms"`
@@ -176,6 +187,14 @@ type tenantLimits struct {
 type everyone struct {
 	tenants []tenantLimits
 	more    bool
+}
+
+// keep says how long the list is shown: an empty one is read again, so that the first tenant is shown at once.
+func (e *everyone) keep() time.Duration {
+	if len(e.tenants) == 0 {
+		return 0
+	}
+	return listFor
 }
 
 func (s *Console) readEveryone(ctx context.Context) (*everyone, error) {
@@ -214,7 +233,7 @@ func (s *Console) tableStorage(w http.ResponseWriter, r request) error {
 		Items    []retention.Item   `json:"items"`    // nil if there is no plan
 		Forecast *forecast.Forecast `json:"forecast"` // nil if there is none
 		Why      string             `json:"why,omitempty"`
-	}{At: millis(table.at), Every: storageFor.Seconds() * 1000, Forecast: table.forecast}
+	}{At: millis(table.at), Every: table.every(), Forecast: table.forecast}
 	if table.plan != nil {
 		out.Drifted, out.Items = table.plan.Drifted(), append([]retention.Item{}, table.plan.Items()...)
 	}

@@ -178,7 +178,7 @@ func (a *advices) of(key tenantDataset, read func(context.Context) (*advice, err
 		if a.all == nil || len(a.all) >= maxAdvice {
 			a.all = map[tenantDataset]*shared[advice]{}
 		}
-		a.all[key] = newShared(adviceFor, read)
+		a.all[key] = newShared(keepFor[advice](adviceFor), read)
 	}
 	return a.all[key]
 }

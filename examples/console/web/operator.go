@@ -34,7 +34,7 @@ var errOperator = problem{Status: http.StatusForbidden, Detail: "Only the operat
 
 // shared is a value that all users see, and that is read again when it is too old and a user asks. Only one of them reads it.
 type shared[T any] struct {
-	keep time.Duration
+	keep func(*T) time.Duration
 	read func(context.Context) (*T, error)
 
 	turn  chan struct{} // holds one value while it is read
@@ -42,15 +42,13 @@ type shared[T any] struct {
 	until time.Time
 }
 
-func newShared[T any](keep time.Duration, read func(context.Context) (*T, error)) *shared[T] {
+func newShared[T any](keep func(*T) time.Duration, read func(context.Context) (*T, error)) *shared[T] {
 	return &shared[T]{keep: keep, read: read, turn: make(chan struct{}, 1)}
 }
 
-// forget lets the next call of get read the value again.
-func (s *shared[T]) forget() {
-	s.turn <- struct{}{}
-	s.until = time.Time{}
-	<-s.turn
+// keepFor keeps any value for a time.
+func keepFor[T any](t time.Duration) func(*T) time.Duration {
+	return func(*T) time.Duration { return t }
 }
 
 // get returns the value. If it fails, the next call tries again.
@@ -68,6 +66,6 @@ func (s *shared[T]) get(ctx context.Context) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.value, s.until = value, time.Now().Add(s.keep)
+	s.value, s.until = value, time.Now().Add(s.keep(value))
 	return value, nil
 }

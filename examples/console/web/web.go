@@ -115,9 +115,9 @@ func New(c Config) (*Console, error) {
 		c.Log.Warn("sessions of the last start are over", "error", err) // users log in again
 	}
 	s.meter = &meter{source: c.Metrics}
-	s.table = newShared(storageFor, s.readTable)
-	s.everyone = newShared(listFor, s.readEveryone)
-	s.recorded = newShared(keysFor-time.Second, s.readKeys)
+	s.table = newShared((*tableState).keep, s.readTable)
+	s.everyone = newShared((*everyone).keep, s.readEveryone)
+	s.recorded = newShared(keepFor[seen](keysFor-time.Second), s.readKeys)
 	guard, err := httptenant.New(ownTenant{}, httptenant.Options{Answer: s.fail})
 	if err != nil {
 		return nil, err

@@ -31,8 +31,6 @@ func methods(s *tsdb.Store, r *tsdb.Repository[int], w *tsdb.Writer, e tsdb.Enti
 	d.shape()                              // refused
 	u.core()                               // refused
 	_ = u.definition                       // refused
-	tsdb.Described(struct{}{}, nil)        // refused
-	tsdb.EntityAt(struct{}{}, "x")         // refused
 	_ = tsdb.Entity{path: "other#dataset"} // refused
 	_ = (*tsdb.Store).core                 // refused
 	_ = tsdb.storeCore{}                   // refused
