@@ -51,7 +51,7 @@ type (
 
 	datasetGate = inside.Gate[datasetCore]
 	datasetFace = inside.Face[datasetCore]
-	datasetCore struct{ inside.Core[Dataset] }
+	datasetCore struct{ inside.Core[Dataset] } // of the interface: a *Schema[T] is converted to it first
 
 	rollupFace = inside.Face[*nest.Definition]
 

@@ -23,9 +23,9 @@ type Rollup interface {
 	rollupFace
 }
 
-// describedRollups returns the catalogue entries of a schema's rollups.
-func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
-	var out []catalog.Rollup
+// definitionsOf returns the definitions of a schema's rollups.
+func definitionsOf(rollups []Rollup) ([]*nest.Definition, error) {
+	var out []*nest.Definition
 	for i, r := range rollups {
 		of := inside.Held(r)
 		if of == nil || !of.Is(r) {
@@ -38,13 +38,13 @@ func describedRollups(rollups []Rollup) ([]catalog.Rollup, error) {
 			}
 			return nil, invalid.New(ErrInvalid, "rollup "+strconv.Itoa(i), what, "a rollup from rollup.Define")
 		}
-		out = append(out, of.Entry)
+		out = append(out, of)
 	}
 	return out, nil
 }
 
 // checkSources refuses derived rollups that cannot be computed from their source.
-func checkSources(d *dataset.Dataset, listed []Rollup) error {
+func checkSources(d *dataset.Dataset, listed []*nest.Definition) error {
 	for i := range d.Rollups {
 		if d.Rollups[i].Kind != catalog.Derived {
 			continue
@@ -53,14 +53,14 @@ func checkSources(d *dataset.Dataset, listed []Rollup) error {
 		var from *nest.Definition // nil for the points
 		for j := range i {
 			if u := &d.Rollups[j]; u.Name == d.Rollups[i].From {
-				from, classes = inside.Held(listed[j]), d.KeptRollups(u)
+				from, classes = listed[j], d.KeptRollups(u)
 			}
 		}
 		kept := make([]gc.Policy, len(classes))
 		for i, c := range classes {
 			kept[i] = c.Policy
 		}
-		if err := inside.Held(listed[i]).Follows(from, kept); err != nil {
+		if err := listed[i].Follows(from, kept); err != nil {
 			return fmt.Errorf("rollup %s: %w", invalid.Quote(d.Rollups[i].Name), err)
 		}
 	}

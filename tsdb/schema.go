@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -222,15 +223,19 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	rollups, err := describedRollups(opts.Rollups)
+	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {
 		return nil, err
+	}
+	rollups := make([]catalog.Rollup, len(definitions))
+	for i, of := range definitions {
+		rollups[i] = of.Entry
 	}
 	s.listed = slices.Clone(opts.Rollups)
 	if err := s.d.Complete(rollups, opts.RollupAges); err != nil {
 		return nil, err
 	}
-	if err := checkSources(&s.d, s.listed); err != nil {
+	if err := checkSources(&s.d, definitions); err != nil {
 		return nil, err
 	}
 	if s.numbers, err = numbersOf(readers, &s.d); err != nil {

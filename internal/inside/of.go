@@ -22,7 +22,7 @@ type Core[P any] struct{ value P }
 // Value returns the value whose core it is.
 func (c Core[P]) Value() P { return c.value }
 
-// Of returns the core of a value.
+// Of returns the core of a value. A core's methods that make or convert a value use none: nil is enough for them.
 func Of[P Face[C], C interface{ ~struct{ Core[P] } }](p P) C { return C{Core[P]{p}} }
 
 // Handle is a Gate with a core that is data: what packages below that of the type need.

@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -88,8 +89,8 @@ func TestRollupAges(t *testing.T) {
 	apply(t, store, plan(t, store, with(rollupAge(60))), "readings")
 }
 
-// TestPlansKeepColdAfter: a plan that ends the ages of rollups keeps the member cold_after, which earlier versions wrote.
-func TestPlansKeepColdAfter(t *testing.T) {
+// TestEntriesKeepColdAfter: whatever rewrites an entry keeps the member cold_after, which earlier versions wrote.
+func TestEntriesKeepColdAfter(t *testing.T) {
 	with := func(ages ...func(*tsdb.SchemaOptions)) tsdb.Dataset {
 		return define(t, "readings", days("d30", 30), append([]func(*tsdb.SchemaOptions){choice(days("d7", 7)), daily(class("keep", gc.Never()))}, ages...)...)
 	}
@@ -100,8 +101,22 @@ func TestPlansKeepColdAfter(t *testing.T) {
 	if err := table.Apply(t.Context(), "!dataset#readings", m); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, store, plan(t, store, with()))
-	if now := entry(); !strings.Contains(now, `"cold_after":{"d30":"60d"}`) || strings.Contains(now, "rollup_ages") {
-		t.Errorf("the entry is now %s", now)
+	for what, rewrite := range []func() error{
+		func() error {
+			_, err := plan(t, store, with()).Apply(t.Context(), store, retention.ApplyOptions{})
+			return err
+		},
+		func() error { return store.Ensure(t.Context(), with(older(days("d90", 90)))) },
+		func() error {
+			return tenants.Retire(t.Context(), store, tenants.Part{Dataset: "readings", Class: "d90"})
+		},
+	} {
+		before := entry()
+		if err := rewrite(); err != nil {
+			t.Fatal(err)
+		}
+		if now := entry(); now == before || !strings.Contains(now, `"cold_after":{"d30":"60d"}`) || strings.Contains(now, "rollup_ages") {
+			t.Errorf("%d: the entry is now %s", what, now)
+		}
 	}
 }
