@@ -13,9 +13,9 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )

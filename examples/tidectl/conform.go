@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 )
 
 // conform tests whether a service does what the SDK relies on.

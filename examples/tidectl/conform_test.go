@@ -15,10 +15,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
 )
 
 // TestConform: the engine passes, the report says what was tested and what it cost, and mistakes on the command line are explained.

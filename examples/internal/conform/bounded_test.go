@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )

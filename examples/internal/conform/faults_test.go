@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/internal/local"
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
-	"github.com/tidemark-go/tidemark/internal/proof/conform"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
