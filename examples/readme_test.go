@@ -26,7 +26,7 @@ var skipped = []struct{ has, why string }{
 	{"gcloud ", "it needs Google Cloud"},
 	{"protoc ", "it needs the protobuf compiler"},
 	{"git clone ", "the copy is there"},
-	{"/examples/pubsub ", "it needs Google Cloud"},
+	{"/examples/apps/pubsub ", "it needs Google Cloud"},
 	{"-cloud", "it needs Google Cloud"},
 	{"-vehicles 10000", "it stores half a million points"},
 	{"--project ", "it needs Google Cloud"},
@@ -51,10 +51,7 @@ func TestReadmes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readmes, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readmes := inExamples(t, root, "README.md")
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -159,21 +156,17 @@ func writeShims(t *testing.T, root string) string {
 			t.Fatal(err)
 		}
 	}
-	mains, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
-	if err != nil || len(mains) == 0 {
-		t.Fatalf("no examples in %s: %v", root, err)
-	}
 	var building sync.WaitGroup
-	for _, main := range mains {
+	for _, main := range inExamples(t, root, "main.go") {
 		if ownModule(filepath.Dir(main)) {
 			continue
 		}
 		building.Go(func() {
 			name := filepath.Base(filepath.Dir(main))
-			cmd := exec.CommandContext(t.Context(), real, "run", "-exec", filepath.Join(dir, "keep"), "./examples/"+name) // keep keeps the binary
-			cmd.Dir, cmd.Env = root, append(environment(), "KEEP="+filepath.Join(dir, name+".program"))
+			cmd := exec.CommandContext(t.Context(), real, "run", "-exec", filepath.Join(dir, "keep"), ".") // keep keeps the binary
+			cmd.Dir, cmd.Env = filepath.Dir(main), append(environment(), "KEEP="+filepath.Join(dir, name+".program"))
 			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("go run ./examples/%s does not build: %v\n%s", name, err, out)
+				t.Errorf("%s does not build: %v\n%s", main, err, out)
 			}
 		})
 	}
@@ -181,6 +174,19 @@ func writeShims(t *testing.T, root string) string {
 		t.FailNow()
 	}
 	return dir
+}
+
+// inExamples returns the paths of the files with a name in the folders of the examples and of the apps.
+func inExamples(t *testing.T, root, name string) (paths []string) {
+	t.Helper()
+	for _, folder := range []string{"examples/*", "examples/apps/*"} {
+		found, err := filepath.Glob(filepath.Join(root, folder, name))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no %s in %s of %s: %v", name, folder, root, err)
+		}
+		paths = append(paths, found...)
+	}
+	return paths
 }
 
 // environment returns this process's environment without variables that the programs read.
@@ -254,7 +260,7 @@ func clone(t *testing.T, root, to string) {
 
 var (
 	definition = regexp.MustCompile(`^(export )?[A-Za-z_]+=`)
-	serves     = regexp.MustCompile(`^go run \./examples/(console|emulator|fleet|ingest|latestapi)\b`)
+	serves     = regexp.MustCompile(`^go run \./examples/(?:apps/)?(console|emulator|fleet|ingest|latestapi)\b`)
 	ends       = regexp.MustCompile(` -(file|help)\b`) // with these flags a server only prints or loads, and ends
 	address    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	mistake    = regexp.MustCompile(`HTTP/1\.1 [45]|"title":`)

@@ -37,7 +37,7 @@ candidates:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tidectl := exec.CommandContext(t.Context(), "go", "run", "../../examples/tidectl", "lab", "simulate", "--html", page, load)
+	tidectl := exec.CommandContext(t.Context(), "go", "run", "../../examples/apps/tidectl", "lab", "simulate", "--html", page, load)
 	tidectl.Env = append(os.Environ(), "GOWORK=") // tidectl is in the workspace
 	if out, err := tidectl.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/examples/console/web"
+	"github.com/tidemark-go/tidemark/examples/apps/console/web"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"

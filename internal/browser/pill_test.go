@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/tidemark-go/tidemark/examples/console/web"
+	"github.com/tidemark-go/tidemark/examples/apps/console/web"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )

@@ -21,10 +21,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/examples/console/web"
+	"github.com/tidemark-go/tidemark/examples/apps/console/web"
+	"github.com/tidemark-go/tidemark/examples/apps/mqtt/bridge"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/mqtt/bridge"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"

@@ -70,7 +70,7 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 // or if the table lists a metric that the program does not export.
 func Listed(t *testing.T, s *Scrapes) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	text, err := os.ReadFile(filepath.Join(folder(), "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,13 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// folder is the path of the dashboard, relative to the folder of an example.
-const folder = "../dashboards"
+// folder returns the path of the dashboard, relative to the folder of an example or of an app.
+func folder() string {
+	if _, err := os.Stat("../dashboards"); err == nil {
+		return "../dashboards"
+	}
+	return "../apps/dashboards"
+}
 
 // query is a query of the dashboard or of the rules.
 type query struct {
@@ -72,7 +77,7 @@ const chosen = "${datasource}"
 // panels reads the queries of the dashboard, and fails if a panel lacks what every panel must have.
 func panels(t *testing.T) (all []query) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "tidemark.json"))
+	text, err := os.ReadFile(filepath.Join(folder(), "tidemark.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +150,7 @@ type rules struct {
 // alerts reads the alert rules.
 func alerts(t *testing.T) (all []query) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "alerts.yml"))
+	text, err := os.ReadFile(filepath.Join(folder(), "alerts.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (s *Scrapes) value(t *testing.T, all []query, name string) (v float64, ok b
 
 // TestShareOfFailed: the panel is correct for a program that never succeeded, and for one that never failed.
 func TestShareOfFailed(t *testing.T) {
-	t.Chdir("../../ingest") // where an example finds the dashboard
+	t.Chdir("../../apps/ingest") // where an example finds the dashboard
 	for errorType, want := range map[string]float64{"UNAVAILABLE": 1, "": 0} {
 		if got, ok := failing(errorType).value(t, panels(t), "Failed operations"); !ok || got != want {
 			t.Errorf("operations that end with %q: %v, %v; want %v", errorType, got, ok, want)
@@ -66,7 +66,7 @@ func TestShareOfFailed(t *testing.T) {
 // TestNobodyIsWokenForACaller: cancelled calls, calls over a limit and invalid calls are no failures of the store; callers'
 // mistakes raise a warning. A fault that no caller can cause, such as a row of another tenant, pages somebody.
 func TestNobodyIsWokenForACaller(t *testing.T) {
-	t.Chdir("../../ingest")
+	t.Chdir("../../apps/ingest")
 	for want, errorTypes := range map[string][]string{
 		"wakes": {
 			"UNAVAILABLE", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "PERMISSION_DENIED", "_OTHER", "tsdb.ErrForeignRow",
@@ -92,7 +92,7 @@ func TestNobodyIsWokenForACaller(t *testing.T) {
 
 // TestCallersHideNothing: many refused calls do not make the share of failed calls look small.
 func TestCallersHideNothing(t *testing.T) {
-	t.Chdir("../../ingest")
+	t.Chdir("../../apps/ingest")
 	refused := "tsdb.ErrInvalid"
 	s := failing("", "UNAVAILABLE", refused, "limit.ErrExceeded", "CANCELLED")
 	if got, ok := s.value(t, alerts(t), "TidemarkOperationsFail"); !ok || got != 0.5 {
@@ -106,7 +106,7 @@ func TestCallersHideNothing(t *testing.T) {
 // TestWhatIsGone: a job or rollup worker that has stopped fires an alert for an hour. A job whose instances have changed does
 // not.
 func TestWhatIsGone(t *testing.T) {
-	t.Chdir("../../ingest")
+	t.Chdir("../../apps/ingest")
 	for _, tt := range []struct {
 		alert, metric string
 	}{

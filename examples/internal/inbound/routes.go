@@ -65,7 +65,7 @@ const maxRoutes = 100
 //	telegraf/+tenant/#               format=line key=host,* time=ns
 //
 // The levels +tenant and +dataset name these. Other captured levels are tags: key fields if key= names them, and otherwise fields
-// that begin with "tag:". A field of the payload that key= names is a key field, too. The README of examples/mqtt lists the words.
+// that begin with "tag:". A field of the payload that key= names is a key field, too. The README of examples/apps/mqtt lists the words.
 func ParseRoutes(r io.Reader) (*Routes, error) {
 	rs := &Routes{}
 	var faults []error

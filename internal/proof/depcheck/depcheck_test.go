@@ -103,17 +103,17 @@ func rerunOnChange(root, pkg string) {
 // TestModulesAgree checks that the modules select the same versions. Where they differ, go compiles every package that depends on
 // the difference again for the examples: plainly, under the race detector and for go vet.
 func TestModulesAgree(t *testing.T) {
-	root, examples, promapi := versions(t, "go.mod"), versions(t, "examples/go.mod"), versions(t, "examples/promapi/go.mod")
+	root, examples, promapi := versions(t, "go.mod"), versions(t, "examples/go.mod"), versions(t, "examples/apps/promapi/go.mod")
 	for path, version := range root {
 		if have := examples[path]; have != version {
 			t.Errorf("go.mod selects %s %s and examples/go.mod %s: go get the newer one in the other module, then go mod tidy", path, version, cmp.Or(have, "none"))
 		}
 		if have := promapi[path]; have != version && have != "" {
-			t.Errorf("go.mod selects %s %s and examples/promapi/go.mod %s: change its last replace", path, version, have)
+			t.Errorf("go.mod selects %s %s and examples/apps/promapi/go.mod %s: change its last replace", path, version, have)
 		}
 	}
 	if len(root) < 10 || len(examples) < 10 || len(promapi) < 10 {
-		t.Errorf("go.mod lists %d modules, examples/go.mod %d and examples/promapi/go.mod %d", len(root), len(examples), len(promapi))
+		t.Errorf("go.mod lists %d modules, examples/go.mod %d and examples/apps/promapi/go.mod %d", len(root), len(examples), len(promapi))
 	}
 }
 

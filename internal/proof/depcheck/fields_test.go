@@ -28,12 +28,12 @@ var ownNumbers = map[string]string{
 	"examples/internal/aggregate/tables.go": "results of package window, as text",
 	"examples/internal/fieldtable/same.go":  "what programs print, in a test",
 	"examples/internal/inbound/payload.go":  "JSON from devices, before it is a record; its numbers go through codec.ParseNumber",
-	"examples/console/web/api.go":           "a quality of Accept-Encoding",
-	"examples/console/web/csv.go":           "whether a spreadsheet would take a text for a formula",
-	"examples/latestapi/server.go":          "a quality of Accept",
-	"examples/promapi/params.go":            "parameters of a query",
-	"examples/tidectl/output.go":            "numbers of tables, with fewer digits",
-	"examples/tidectl/advise.go":            "a rate in a file of keys",
+	"examples/apps/console/web/api.go":      "a quality of Accept-Encoding",
+	"examples/apps/console/web/csv.go":      "whether a spreadsheet would take a text for a formula",
+	"examples/apps/latestapi/server.go":     "a quality of Accept",
+	"examples/apps/promapi/params.go":       "parameters of a query",
+	"examples/apps/tidectl/output.go":       "numbers of tables, with fewer digits",
+	"examples/apps/tidectl/advise.go":       "a rate in a file of keys",
 }
 
 // TestOneReaderOfFields checks that no other package turns what a payload holds into a number, a text or a bool. It looks at
@@ -51,9 +51,9 @@ func TestOneReaderOfFields(t *testing.T) {
 	for file := range ownNumbers {
 		unused[file] = true
 	}
-	for _, dir := range []string{".", "examples", "examples/promapi"} {
+	for _, dir := range []string{".", "examples", "examples/apps/promapi"} {
 		var env []string
-		if dir == "examples/promapi" {
+		if dir == "examples/apps/promapi" {
 			env = []string{"GOWORK=off"} // it is not in the workspace
 		}
 		for _, p := range typed.Load(t, filepath.Join(root, dir), "./...", env...) {
