@@ -36,6 +36,7 @@ type group struct {
 type counted struct {
 	call
 	figures []figure
+	every   bool // whether the cells list the figures of every size, not only of the first and the last
 }
 
 // at returns the sizes. Under the race detector, which is ten times as slow, it leaves out large ones.

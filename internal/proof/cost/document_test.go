@@ -54,7 +54,21 @@ func TestDocument(t *testing.T) {
 	if testkit.Raced {
 		return // some sizes were left out
 	}
+	testkit.Golden(t, "testdata/counted.txt", d.counts(), "calls would cost something else")
 	testkit.Golden(t, "../../../docs/cost.md", got, "the document would show outdated costs")
+}
+
+// counts returns the figures of all calls at all sizes.
+func (d document) counts() string {
+	var b strings.Builder
+	for _, g := range d.groups {
+		b.WriteString(g.title + "\n")
+		for _, c := range g.calls {
+			c.every = true
+			b.WriteString(c.row())
+		}
+	}
+	return b.String()
 }
 
 func (d document) render(t *testing.T) string {
@@ -108,32 +122,45 @@ func (d document) table(title string) (string, error) {
 		var b strings.Builder
 		b.WriteString("| Call | n | Requests | Rows seen | Rows written | Bytes sent | Bytes received |\n|---|---|---|---|---|---|---|\n")
 		for _, c := range g.calls {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", c, c.sizesCell(), c.requestsCell(),
-				c.rowsCell(c.seen, func(f figure) int { return f.seen }), c.rowsCell(c.written, func(f figure) int { return f.written }),
-				c.bytesCell(func(f figure) int { return f.sent }), c.bytesCell(func(f figure) int { return f.received }))
+			b.WriteString(c.row())
 		}
 		return b.String(), nil
 	}
 	return "", fmt.Errorf("unknown group %q", title)
 }
 
-func list(figures []figure, of func(figure) int) string {
+// row renders a call.
+func (c counted) row() string {
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", c, c.sizesCell(), c.requestsCell(),
+		c.rowsCell(c.seen, func(f figure) int { return f.seen }), c.rowsCell(c.written, func(f figure) int { return f.written }),
+		c.bytesCell(func(f figure) int { return f.sent }), c.bytesCell(func(f figure) int { return f.received }))
+}
+
+// list renders the numbers of all sizes: each of them, or the first and the last one.
+func (c counted) list(numbers []int) string {
+	if first, last := numbers[0], numbers[len(numbers)-1]; !c.every {
+		return span(first, last)
+	}
 	var out []string
-	for _, f := range figures {
-		out = append(out, thousands(of(f)))
+	for _, n := range numbers {
+		out = append(out, thousands(n))
 	}
 	return strings.Join(out, " · ")
+}
+
+func (c counted) figuresOf(of func(figure) int) []int {
+	var out []int
+	for _, f := range c.figures {
+		out = append(out, of(f))
+	}
+	return out
 }
 
 func (c counted) sizesCell() string {
 	if c.of == "" {
 		return "–"
 	}
-	var sizes []string
-	for _, n := range c.at() {
-		sizes = append(sizes, thousands(n))
-	}
-	return c.of + ": " + strings.Join(sizes, " · ")
+	return c.of + ": " + c.list(c.at())
 }
 
 func (c counted) requestsCell() string {
@@ -144,8 +171,8 @@ func (c counted) requestsCell() string {
 			continue
 		}
 		cell := s.String() + " " + m
-		if (s.grows() || s.loose) && !c.varies {
-			cell += ": " + list(c.figures, func(f figure) int { return f.calls[m] })
+		if (s.grows() && c.every || s.loose) && !c.varies {
+			cell += ": " + c.list(c.figuresOf(func(f figure) int { return f.calls[m] }))
 		}
 		out = append(out, cell)
 	}
@@ -160,7 +187,7 @@ func (c counted) rowsCell(s shape, of func(figure) int) string {
 	case !s.grows() && s.plus == 0:
 		return "–"
 	case s.loose && !c.varies:
-		return s.String() + ": " + list(c.figures, of)
+		return s.String() + ": " + c.list(c.figuresOf(of))
 	}
 	return s.String()
 }
@@ -176,11 +203,15 @@ func (c counted) bytesCell(of func(figure) int) string {
 	case first == last:
 		return thousands(last)
 	}
-	cell := list(c.figures, of)
-	if per := math.Round(c.perUnit(of)); per >= 2 {
-		cell += fmt.Sprintf("; %s each", thousands(int(per)))
+	per := math.Round(c.perUnit(of))
+	each := fmt.Sprintf("; %s each", thousands(int(per)))
+	switch {
+	case per < 2:
+		return c.list(c.figuresOf(of))
+	case c.every:
+		return c.list(c.figuresOf(of)) + each
 	}
-	return cell
+	return thousands(first) + each
 }
 
 // freeCalls lists the calls that make no request, grouped by reason.
