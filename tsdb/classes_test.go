@@ -132,8 +132,8 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e}, n)
 		same(fmt.Sprint("LatestManyN of ", n), histories[0].Points, want[:min(n, len(want))], errors.Join(err, histories[0].Err))
 	}
-	points, err = collect(r.LatestUnder(ctx, tsdb.NewPrefix(e.Parts()[0])))
-	same("LatestUnder", points, newest, err)
+	points, err = collect(r.Under(tsdb.NewPrefix(e.Parts()[0])).Latest(ctx))
+	same("Under.Latest", points, newest, err)
 	points, err = collect(r.Range(ctx, e, tsdb.AllTime()))
 	same("Range", points, want, err)
 	page, err := r.Page(ctx, e, tsdb.AllTime(), 100, "")
@@ -269,7 +269,7 @@ func TestHeadsThatLostWhatOutlives(t *testing.T) {
 			if n := conn.Counts().Calls[tsdbtest.ReadRows]; n != reads {
 				t.Errorf("%d reads, want %d", n, reads)
 			}
-			under, err := collect(repo.LatestUnder(t.Context(), tsdb.NewPrefix("x")))
+			under, err := collect(repo.Under(tsdb.NewPrefix("x")).Latest(t.Context()))
 			if err != nil || len(under) != 3 {
 				t.Fatal(under, err)
 			}

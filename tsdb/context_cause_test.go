@@ -80,8 +80,8 @@ func TestContextsThatEndForAReason(t *testing.T) {
 			}
 			return nil
 		},
-		"LatestUnder": func(ctx context.Context, w world) error {
-			for _, err := range w.repo.LatestUnder(ctx, tsdb.AllEntities()) {
+		"Under.Latest": func(ctx context.Context, w world) error {
+			for _, err := range w.repo.Under(tsdb.AllEntities()).Latest(ctx) {
 				return err
 			}
 			return nil

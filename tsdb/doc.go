@@ -36,13 +36,13 @@
 //
 //   - One point: [Repository.Latest], [Repository.AsOf], and [Repository.Get] for an exact time.
 //   - Several points of one entity: [Repository.LatestN], [Repository.Range] for an [Interval], [Repository.Page] for one page by page.
-//   - The newest point of many entities: [Repository.LatestMany] for a list of entities, [Repository.LatestUnder] for all
-//     entities below a [Prefix], [Repository.PageUnder] for the latter page by page. [Repository.Entities] and
-//     [Repository.PageEntities] return only the entities.
-//   - All points of many entities between two times: package tsdb/under, which also finds silent entities.
-//   - New points as they arrive: package tsdb/follow.
+//   - The newest point of many entities: [Repository.LatestMany] for a list of entities, [PrefixReader.Latest] for all
+//     entities under a [Prefix].
+//   - Everything else of all entities under a prefix: [Repository.Under] returns a [PrefixReader], which reads ranges, lists entities, and
+//     finds those that are silent.
+//   - New points as they arrive: [Repository.Follow], and [PrefixReader.Follow].
 //
-// Each of these takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and Range a [Limit].
+// Each of these, but Follow, takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also take [OldestFirst], and Range a [Limit].
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //

@@ -77,6 +77,9 @@ var (
 	// that deletes by age stops: rollup workers and the removal of old erasure marks. It continues when the clock is right
 	// again, or, if the service's time is not known, when the clock has kept step for 10 minutes.
 	ErrClock = clock.ErrAhead
+	// ErrTooManyFollowers means that the store has 1,000 followers. Try again when one has been closed. A tenant that has 100 of them
+	// gets a *limit.Error with limit.Followers instead.
+	ErrTooManyFollowers = points.ErrTooManyFollowers
 	// ErrClosed means that the store is closed.
 	ErrClosed = bt.ErrClosed
 )

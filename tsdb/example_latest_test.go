@@ -189,13 +189,13 @@ func ExampleHedge() {
 }
 
 // The newest position of each bus of one company on one route. The program need not know the buses.
-func ExampleRepository_LatestUnder() {
+func ExamplePrefixReader_Latest() {
 	store := open(positions)
 	defer store.Close()
 	repo := positions.For(store, tenant.MustParse("acme"))
 	drive(repo)
 
-	for p, err := range repo.LatestUnder(context.Background(), tsdb.NewPrefix("bvg", "M41")) {
+	for p, err := range repo.Under(tsdb.NewPrefix("bvg", "M41")).Latest(context.Background()) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -207,13 +207,13 @@ func ExampleRepository_LatestUnder() {
 }
 
 // Which buses does a company have?
-func ExampleRepository_Entities() {
+func ExamplePrefixReader_Entities() {
 	store := open(positions)
 	defer store.Close()
 	repo := positions.For(store, tenant.MustParse("acme"))
 	drive(repo)
 
-	for e, err := range repo.Entities(context.Background(), tsdb.NewPrefix("bvg")) {
+	for e, err := range repo.Under(tsdb.NewPrefix("bvg")).Entities(context.Background(), tsdb.AllTime()) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func ExampleRepository_Page_oldestFirst() {
 }
 
 // The entities of a site, page by page, for a list with a "more" button.
-func ExampleRepository_PageUnder() {
+func ExamplePrefixReader_PageLatest() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)
 	if err != nil {
@@ -146,11 +146,11 @@ func ExampleRepository_PageUnder() {
 		}
 	}
 	berlin := tsdb.NewPrefix("berlin")
-	page, err := repo.PageUnder(ctx, berlin, 2, "")
+	page, err := repo.Under(berlin).PageLatest(ctx, 2, "")
 	for _, p := range page.Points {
 		fmt.Println(p.Entity, p.Value.TempC)
 	}
-	page, err = repo.PageUnder(ctx, berlin, 2, page.Next)
+	page, err = repo.Under(berlin).PageLatest(ctx, 2, page.Next)
 	fmt.Printf("%v %q %v\n", page.Points[0].Entity, page.Next, err)
 	// Output:
 	// berlin/cellar-1 20
@@ -173,7 +173,7 @@ func ExampleEntityPage() {
 	if err := repo.Put(ctx, tsdb.NewEntity("berlin", "roof-7"), time.Now(), Reading{TempC: 20}); err != nil {
 		log.Fatal(err)
 	}
-	page, err := repo.PageEntities(ctx, tsdb.AllEntities(), 100, "")
+	page, err := repo.Under(tsdb.AllEntities()).PageEntities(ctx, 100, "")
 	fmt.Println(page.Entities, page.Next == "", err)
 	// Output: [berlin/roof-7] true <nil>
 }

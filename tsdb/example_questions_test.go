@@ -14,7 +14,7 @@ import (
 
 // The questions that schemas for time series are designed by. Two more are answered beside the calls that answer them: the
 // most recent location of a mobile device (Repository.Latest), and all buses of one company on one route
-// (Repository.LatestUnder).
+// (PrefixReader.Latest).
 
 // A month of temperature readings of one device. They are stored next to each other, so this is one scan over the month's rows,
 // whatever else the device and others have sent.
@@ -87,7 +87,7 @@ func ExampleRepository_Range_eventsPerDay() {
 }
 
 // All application events of a day by user, for a small number of users. Entities reads the users from the table.
-func ExampleRepository_Entities_eventsPerUser() {
+func ExamplePrefixReader_Entities_eventsPerUser() {
 	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{})
 	store := open(events)
 	defer store.Close()
@@ -102,7 +102,7 @@ func ExampleRepository_Entities_eventsPerUser() {
 	}
 
 	today := tsdb.Between(noon.Truncate(24*time.Hour), noon.Truncate(24*time.Hour).AddDate(0, 0, 1))
-	for user, err := range repo.Entities(ctx, tsdb.AllEntities()) {
+	for user, err := range repo.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -120,10 +120,10 @@ func TestStoredPointsAfterTheYear9999(t *testing.T) {
 			want("Page", page.Points, err, 58803, 2400)
 			page, err = repo.Page(t.Context(), roof, tsdb.AllTime(), 2, page.Next)
 			want("Page", page.Points, err, 2026)
-			under, err := repo.PageUnder(t.Context(), tsdb.NewPrefix("berlin"), 5, "")
-			want("PageUnder", under.Points, err, 58803)
-			for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
-				one("LatestUnder", p, err, 58803)
+			under, err := repo.Under(tsdb.NewPrefix("berlin")).PageLatest(t.Context(), 5, "")
+			want("Under.PageLatest", under.Points, err, 58803)
+			for p, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(t.Context()) {
+				one("Under.Latest", p, err, 58803)
 			}
 			var found []tsdb.Point[reading]
 			for p, err := range repo.Range(t.Context(), roof, tsdb.Since(year2400), tsdb.OldestFirst) {

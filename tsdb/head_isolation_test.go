@@ -156,17 +156,17 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 				}
 			}
 			if !strings.Contains(key, "acme#readings!") {
-				calls["LatestUnder"] = func() error {
-					for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+				calls["Under.Latest"] = func() error {
+					for p, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(t.Context()) {
 						if err != nil {
 							return err
 						}
-						t.Errorf("LatestUnder yields %v", p)
+						t.Errorf("Under.Latest yields %v", p)
 					}
 					return nil
 				}
 				calls["Entities"] = func() error {
-					for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+					for e, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime()) {
 						if err != nil {
 							return err
 						}

@@ -55,14 +55,14 @@ func TestHeadsAreOneRead(t *testing.T) {
 			}
 			conn.Reset()
 			seen := 0
-			for _, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+			for _, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
 				}
 				seen++
 			}
 			if n := conn.Counts(); seen != 450 || n.Calls[tsdbtest.ReadRows] != max(1, salts) || n.RowsSeen > 500 {
-				t.Errorf("only %v, %d salts: LatestUnder of %d entities takes %v", only, salts, seen, n)
+				t.Errorf("only %v, %d salts: Under.Latest of %d entities takes %v", only, salts, seen, n)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func TestManyHeads(t *testing.T) {
 	slices.SortFunc(all, tsdb.Entity.Compare)
 	conn.Reset()
 	n := 0
-	for p, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+	for p, err := range repo.Under(tsdb.AllEntities()).Latest(t.Context()) {
 		if err != nil || p.Entity != all[n] {
 			t.Fatalf("point %v, error %v; want %v", p, err, all[n])
 		}
@@ -98,7 +98,7 @@ func TestManyHeads(t *testing.T) {
 	if n, err := repo.DeletePrefix(t.Context(), tsdb.AllEntities()); err != nil || n != many {
 		t.Errorf("DeletePrefix = %d, %v", n, err)
 	}
-	for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+	for e, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime()) {
 		t.Fatalf("%v is left after DeletePrefix (error %v)", e, err)
 	}
 }
@@ -185,12 +185,12 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 		check("an outage", context.DeadlineExceeded, 0)
 		end()
 		bad := 0
-		for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("berlin")) {
+		for p, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(t.Context()) {
 			var pe *tsdb.PointError
 			if errors.As(err, &pe) {
 				bad++
 			} else if err != nil || p.Time != start {
-				t.Errorf("LatestUnder yields %v, %v", p, err)
+				t.Errorf("Under.Latest yields %v, %v", p, err)
 			}
 		}
 		if bad != 1 {

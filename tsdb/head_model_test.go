@@ -271,14 +271,14 @@ func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entiti
 			}
 		}
 		slices.SortFunc(want, func(a, b tsdb.Point[string]) int { return a.Entity.Compare(b.Entity) })
-		for p, err := range repo.LatestUnder(t.Context(), prefix) {
+		for p, err := range repo.Under(prefix).Latest(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, p)
 		}
 		var names []tsdb.Entity
-		for e, err := range repo.Entities(t.Context(), prefix) {
+		for e, err := range repo.Under(prefix).Entities(t.Context(), tsdb.AllTime()) {
 			if err != nil {
 				t.Fatal(err)
 			}

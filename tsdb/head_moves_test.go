@@ -47,16 +47,16 @@ func collectHeads(t *testing.T, conn *tsdbtest.Conn) {
 	}
 }
 
-// newestByHeads compares LatestMany and LatestUnder with the wanted point of the only entity.
+// newestByHeads compares LatestMany and Under.Latest with the wanted point of the only entity.
 func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) {
 	t.Helper()
 	answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof})
 	if err != nil || answers[0].Err != nil || !answers[0].Point.Time.Equal(want) {
 		t.Errorf("LatestMany = %v, %v, want %v", answers, err, want)
 	}
-	under, err := collect(repo.LatestUnder(t.Context(), tsdb.AllEntities()))
+	under, err := collect(repo.Under(tsdb.AllEntities()).Latest(t.Context()))
 	if err != nil || len(under) != 1 || !under[0].Time.Equal(want) {
-		t.Errorf("LatestUnder = %v, %v, want %v", under, err, want)
+		t.Errorf("Under.Latest = %v, %v, want %v", under, err, want)
 	}
 }
 

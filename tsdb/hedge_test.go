@@ -162,13 +162,13 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 	repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
 	e, all := devices[0], tsdb.AllEntities()
 	under := func(opts []tsdb.ReadOption) error {
-		for _, err := range repo.LatestUnder(t.Context(), all, opts...) {
+		for _, err := range repo.Under(all).Latest(t.Context(), opts...) {
 			return err
 		}
 		return nil
 	}
 	entities := func(opts []tsdb.ReadOption) error {
-		for _, err := range repo.Entities(t.Context(), all, opts...) {
+		for _, err := range repo.Under(all).Entities(t.Context(), tsdb.AllTime(), opts...) {
 			return err
 		}
 		return nil
@@ -184,18 +184,18 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 		read         func([]tsdb.ReadOption) error
 		order, limit bool
 	}{
-		"Get":          {func(o []tsdb.ReadOption) error { return second(repo.Get(ctx, e, start, o...)) }, false, false},
-		"Latest":       {func(o []tsdb.ReadOption) error { return second(repo.Latest(ctx, e, o...)) }, false, false},
-		"AsOf":         {func(o []tsdb.ReadOption) error { return second(repo.AsOf(ctx, e, start, o...)) }, false, false},
-		"LatestN":      {func(o []tsdb.ReadOption) error { return second(repo.LatestN(ctx, e, 1, o...)) }, false, false},
-		"LatestMany":   {func(o []tsdb.ReadOption) error { return second(repo.LatestMany(ctx, devices, o...)) }, false, false},
-		"LatestManyN":  {func(o []tsdb.ReadOption) error { return second(repo.LatestManyN(ctx, devices, 2, o...)) }, false, false},
-		"LatestUnder":  {under, false, false},
-		"Entities":     {entities, false, false},
-		"PageUnder":    {func(o []tsdb.ReadOption) error { return second(repo.PageUnder(ctx, all, 1, "", o...)) }, false, false},
-		"PageEntities": {func(o []tsdb.ReadOption) error { return second(repo.PageEntities(ctx, all, 1, "", o...)) }, false, false},
-		"Range":        {ranged, true, true},
-		"Page":         {func(o []tsdb.ReadOption) error { return second(repo.Page(ctx, e, tsdb.AllTime(), 1, "", o...)) }, true, false},
+		"Get":                {func(o []tsdb.ReadOption) error { return second(repo.Get(ctx, e, start, o...)) }, false, false},
+		"Latest":             {func(o []tsdb.ReadOption) error { return second(repo.Latest(ctx, e, o...)) }, false, false},
+		"AsOf":               {func(o []tsdb.ReadOption) error { return second(repo.AsOf(ctx, e, start, o...)) }, false, false},
+		"LatestN":            {func(o []tsdb.ReadOption) error { return second(repo.LatestN(ctx, e, 1, o...)) }, false, false},
+		"LatestMany":         {func(o []tsdb.ReadOption) error { return second(repo.LatestMany(ctx, devices, o...)) }, false, false},
+		"LatestManyN":        {func(o []tsdb.ReadOption) error { return second(repo.LatestManyN(ctx, devices, 2, o...)) }, false, false},
+		"Under.Latest":       {under, false, false},
+		"Entities":           {entities, false, false},
+		"Under.PageLatest":   {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageLatest(ctx, 1, "", o...)) }, false, false},
+		"Under.PageEntities": {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageEntities(ctx, 1, "", o...)) }, false, false},
+		"Range":              {ranged, true, true},
+		"Page":               {func(o []tsdb.ReadOption) error { return second(repo.Page(ctx, e, tsdb.AllTime(), 1, "", o...)) }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.read([]tsdb.ReadOption{tsdb.Concurrency(2), tsdb.Hedge{After: time.Hour, MaxRatio: 1}, tsdb.MaxStale(time.Second)}); err != nil {

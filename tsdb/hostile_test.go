@@ -103,17 +103,17 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				}
 				return err
 			},
-			"LatestUnder": func() error {
-				for p, err := range repo.LatestUnder(t.Context(), tsdb.NewPrefix("hamburg")) {
+			"Under.Latest": func() error {
+				for p, err := range repo.Under(tsdb.NewPrefix("hamburg")).Latest(t.Context()) {
 					if err != nil {
 						return err
 					}
-					t.Errorf("LatestUnder yields %v", p)
+					t.Errorf("Under.Latest yields %v", p)
 				}
 				return nil
 			},
 			"Entities": func() error {
-				for e, err := range repo.Entities(t.Context(), tsdb.NewPrefix("hamburg")) {
+				for e, err := range repo.Under(tsdb.NewPrefix("hamburg")).Entities(t.Context(), tsdb.AllTime()) {
 					if err != nil {
 						return err
 					}

@@ -101,9 +101,9 @@ func TestEventsOfOneInstant(t *testing.T) {
 				t.Errorf("Latest = %+v, LatestMany = %+v, %v", p, answers, err)
 			}
 		}
-		for p, err := range repo.LatestUnder(ctx, tsdb.AllEntities()) {
+		for p, err := range repo.Under(tsdb.AllEntities()).Latest(ctx) {
 			if err != nil || p.ID != "a" || p.Value != "later" {
-				t.Errorf("LatestUnder: %+v, %v", p, err)
+				t.Errorf("Under.Latest: %+v, %v", p, err)
 			}
 		}
 		if p, err := repo.AsOf(ctx, ada, start); err != nil || p.ID != "a" || p.Value != "put" {

@@ -9,7 +9,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/below"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
@@ -60,6 +59,9 @@ type (
 
 	repositoryGate[T any] = inside.Gate[repositoryCore[T]]
 	repositoryCore[T any] struct{ inside.Core[*Repository[T]] }
+
+	prefixReaderGate[T any] = inside.Gate[prefixReaderCore[T]]
+	prefixReaderCore[T any] struct{ inside.Core[PrefixReader[T]] }
 )
 
 // The types and the cores that inside.Of returns.
@@ -70,6 +72,8 @@ var (
 	_ inside.Face[intervalCore]        = Interval{}.intervalGate
 	_ inside.Face[writerCore]          = Writer{}.writerGate
 	_ inside.Face[repositoryCore[int]] = Repository[int]{}.repositoryGate
+
+	_ inside.Face[prefixReaderCore[int]] = PrefixReader[int]{}.prefixReaderGate
 )
 
 // At returns the entity at a path of package rowkey.
@@ -173,48 +177,15 @@ func (c repositoryCore[T]) Unlimited(route inside.Route) *Repository[T] {
 	return &free
 }
 
-// Below begins a read below a prefix. With bare, it refuses an order and a limit, and the interval counts against no
-// limit of the tenant.
-func (c repositoryCore[T]) Below(ctx context.Context, p Prefix, in Interval, opts []ReadOption, bare bool) (read inside.BelowRead[Point[T]], err error) {
-	r := c.Value()
-	if err := r.admitPrefix(ctx, p); err != nil {
-		return read, err
-	}
-	takes := orderOption | limitOption
-	if bare {
-		takes = 0
-	}
-	o, err := readOptionsOf(takes, opts)
-	if err == nil {
-		err = in.Check()
-	}
-	if err != nil {
-		return read, err
-	}
-	if o.Width == 0 {
-		o.Width = defaultConcurrency
-	}
-	oldest, newest, ok := in.units(r.schema.d.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
-	if !bare {
-		if err := r.admitSpan(in); err != nil {
-			return read, err
-		}
-	}
-	if read.Done, err = r.rows.BeginWideRead(&o.Options); err != nil {
-		return read, err
-	}
-	read.Decode, read.Cursors = r.decode, r.rows.Cursors
-	read.Read = &below.Read{Rows: &r.rows, Prefix: p.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst, Options: o.Options}
-	read.Limit = -1
-	if o.limited {
-		read.Limit, read.Most = o.limit, o.limit
-	}
-	read.Scope = r.rows.Scope(0, p.path)
-	read.Scope.Oldest, read.Scope.Newest, read.Scope.Reverse = oldest, newest, read.Reverse
-	return read, nil
+// Scope returns the repository and the prefix that the reader reads.
+func (c prefixReaderCore[T]) Scope() (*Repository[T], Prefix) {
+	u := c.Value()
+	return u.repo, u.prefix
+}
+
+// Begin begins a read of the points of an interval, which takes an order.
+func (c prefixReaderCore[T]) Begin(ctx context.Context, name telemetry.Name, in Interval, opts []ReadOption) (context.Context, inside.PrefixRead[Point[T]], error) {
+	return c.Value().begin(ctx, name, in, orderOption, opts)
 }
 
 // adminClient returns an admin client and the function that closes it.

@@ -105,9 +105,9 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, err
 	},
-	"LatestUnder": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+	"Under.Latest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {
-			for p, err := range r.LatestUnder(ctx, prefix) {
+			for p, err := range r.Under(prefix).Latest(ctx) {
 				if err != nil {
 					return seen, err
 				}
@@ -123,15 +123,29 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, nil
 	},
-	"Entities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+	"Follow": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		f, err := r.Follow(ctx, e, tsdb.FollowOptions{Since: start})
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		for p, err := range f.Points(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			return []string{p.Value}, nil
+		}
+		return nil, nil
+	},
+	"Under.Entities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
 		var all, below []tsdb.Entity
-		for e, err := range r.Entities(ctx, tsdb.AllEntities()) {
+		for e, err := range r.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()) {
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, e)
 		}
-		for found, err := range r.Entities(ctx, tsdb.NewPrefix(e.Parts()[0])) {
+		for found, err := range r.Under(tsdb.NewPrefix(e.Parts()[0])).Entities(ctx, tsdb.AllTime()) {
 			if err != nil {
 				return nil, err
 			}
@@ -145,10 +159,10 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return nil, nil
 	},
-	"PageUnder": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+	"Under.PageLatest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {
 			for page, next := (tsdb.Page[string]{}), "-"; next != ""; next = page.Next {
-				if page, err = r.PageUnder(ctx, prefix, 1, strings.TrimPrefix(next, "-")); err != nil {
+				if page, err = r.Under(prefix).PageLatest(ctx, 1, strings.TrimPrefix(next, "-")); err != nil {
 					return seen, err
 				}
 				for _, p := range page.Points {
@@ -165,12 +179,12 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, nil
 	},
-	"PageEntities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
-		all, err := r.PageEntities(ctx, tsdb.AllEntities(), 1000, "")
+	"Under.PageEntities": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		all, err := r.Under(tsdb.AllEntities()).PageEntities(ctx, 1000, "")
 		if err != nil {
 			return nil, err
 		}
-		below, err := r.PageEntities(ctx, tsdb.NewPrefix(e.Parts()[0]), 1000, "")
+		below, err := r.Under(tsdb.NewPrefix(e.Parts()[0])).PageEntities(ctx, 1000, "")
 		if err != nil {
 			return nil, err
 		}

@@ -59,10 +59,10 @@ func TestKeyFieldsOfKinds(t *testing.T) {
 		slices.Sort(levels)
 		prefix := must[tsdb.Prefix](t)(s.Prefix("U8", "42"))
 		var listed, newest []int
-		for e, err := range repo.Entities(t.Context(), prefix) {
+		for e, err := range repo.Under(prefix).Entities(t.Context(), tsdb.AllTime()) {
 			listed = append(listed, levelOf(t, s, e, err))
 		}
-		for p, err := range repo.LatestUnder(t.Context(), prefix) {
+		for p, err := range repo.Under(prefix).Latest(t.Context()) {
 			newest = append(newest, levelOf(t, s, p.Entity, err))
 		}
 		if !slices.Equal(listed, levels) || !slices.Equal(newest, levels) {
@@ -141,13 +141,13 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 			}
 			return
 		}(),
-		"LatestUnder": func() (err error) {
-			for _, err = range repo.LatestUnder(ctx, p) {
+		"Under.Latest": func() (err error) {
+			for _, err = range repo.Under(p).Latest(ctx) {
 			}
 			return
 		}(),
 		"Entities": func() (err error) {
-			for _, err = range repo.Entities(ctx, p) {
+			for _, err = range repo.Under(p).Entities(ctx, tsdb.AllTime()) {
 			}
 			return
 		}(),

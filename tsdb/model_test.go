@@ -230,13 +230,13 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 				wantEntities = append(wantEntities, path)
 			}
 		}
-		for point, err := range repo.LatestUnder(ctx, p) {
+		for point, err := range repo.Under(p).Latest(ctx) {
 			seen = append(seen, inside.Of(point.Entity).Path()+" "+resultText(point, err))
 		}
 		if !slices.Equal(seen, newest) {
-			t.Errorf("%s: LatestUnder(%q)\n%q, want\n%q", what, prefix, seen, newest)
+			t.Errorf("%s: Under.Latest(%q)\n%q, want\n%q", what, prefix, seen, newest)
 		}
-		for e, err := range repo.Entities(ctx, p) {
+		for e, err := range repo.Under(p).Entities(ctx, tsdb.AllTime()) {
 			if err != nil {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -167,13 +167,13 @@ func (b *policyModel) askUnder(prefix tsdb.Prefix) {
 			want, wantEntities = append(want, shown[0]), append(wantEntities, e)
 		}
 	}
-	for p, err := range b.repo.LatestUnder(b.Context(), prefix) {
+	for p, err := range b.repo.Under(prefix).Latest(b.Context()) {
 		if err != nil {
-			b.fail("LatestUnder: %v", err)
+			b.fail("Under.Latest: %v", err)
 		}
 		got = append(got, p)
 	}
-	for e, err := range b.repo.Entities(b.Context(), prefix) {
+	for e, err := range b.repo.Under(prefix).Entities(b.Context(), tsdb.AllTime()) {
 		if err != nil {
 			b.fail("Entities: %v", err)
 		}

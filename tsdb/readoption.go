@@ -16,7 +16,7 @@ import (
 // the result; MaxStale only allows an older one. A call without an order or a limit refuses an Order or a Limit with ErrInvalid.
 type ReadOption interface{ readOption() }
 
-// Order is a ReadOption of Range and Page (also those of package under), under.Merged, and the buckets of rollups and windows: the direction in time.
+// Order is a ReadOption of Range, Page, Merged and the buckets of rollups and windows: the direction in time.
 type Order uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	OldestFirst
 )
 
-// Limit is a ReadOption of Repository.Range, under.Range and under.Merged: the maximum number of points. Limit(0) reads nothing. A negative limit is refused with
+// Limit is a ReadOption of Range and Merged: the maximum number of points. Limit(0) reads nothing. A negative limit is refused with
 // ErrInvalid.
 type Limit int
 

@@ -40,7 +40,7 @@ func (p Precision) String() string { return rowkey.Precision(p).String() }
 var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 
 // Head configures head rows: one extra row per entity, which holds its newest points. With heads, LatestMany costs one
-// request for many entities, and LatestUnder and Entities read one row per entity. Reads of one entity use its points and
+// request for many entities, and PrefixReader.Latest and Entities read one row per entity. Reads of one entity use its points and
 // cost the same. Head is part of the stored format and cannot change. The zero Head means no heads.
 //
 // Writes pay for it:
@@ -52,7 +52,7 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 //   - Deletions repair the head, at the cost of a few requests per entity.
 //
 // If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head. LatestMany then also reads the points
-// of entities whose head holds too few points that are too young to have expired in any class, and LatestUnder and Entities use only the points.
+// of entities whose head holds too few points that are too young to have expired in any class, and PrefixReader.Latest and Entities use only the points.
 //
 // A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed deletion, repairs
 // the difference. The two rows are not written atomically: if two writers write different values of one point at the same time, or one

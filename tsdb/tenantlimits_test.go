@@ -48,8 +48,8 @@ var (
 var limitsOf = map[string][]limit.ID{
 	"Put": writeLimits, "PutIfAbsent": writeLimits, "PutMany": writeLimits, "Via": writeLimits,
 	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestManyN": readLimits,
-	"LatestUnder": readLimits, "Entities": readLimits, "PageUnder": readLimits, "PageEntities": readLimits,
-	"Range": rangeLimits, "Page": rangeLimits,
+	"Under.Latest": readLimits, "Under.Entities": readLimits, "Under.PageLatest": readLimits, "Under.PageEntities": readLimits,
+	"Range": rangeLimits, "Page": rangeLimits, "Follow": readLimits,
 	"Delete": noLimits, "DeleteRange": noLimits, "DeleteEntity": noLimits, "DeletePrefix": noLimits,
 }
 
@@ -279,7 +279,7 @@ func TestReadsUnderWay(t *testing.T) {
 		}
 	}
 	all := repo.Range(t.Context(), roof, tsdb.AllTime())
-	under := repo.LatestUnder(t.Context(), tsdb.AllEntities())
+	under := repo.Under(tsdb.AllEntities()).Latest(t.Context())
 	free("making sequences")
 	for range all {
 		if _, err := repo.Latest(t.Context(), roof); !errors.Is(err, limit.ErrExceeded) {
@@ -292,14 +292,14 @@ func TestReadsUnderWay(t *testing.T) {
 		if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}); !errors.Is(err, limit.ErrExceeded) {
 			t.Errorf("a second read within the loop: %v, want ErrExceeded", err)
 		}
-		for _, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+		for _, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime()) {
 			if !errors.Is(err, limit.ErrExceeded) {
 				t.Errorf("a second sequence within the loop: %v, want ErrExceeded", err)
 			}
 		}
 		break
 	}
-	free("leaving LatestUnder")
+	free("leaving Under.Latest")
 	for range all {
 	}
 	free("a range that was run again, to its end")
@@ -412,8 +412,8 @@ func TestFanOutIsCut(t *testing.T) {
 					histories, err := repo.LatestManyN(t.Context(), entities, 2, tt.opts...)
 					return len(histories), err
 				},
-				"LatestUnder": func() (n int, err error) {
-					for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities(), tt.opts...) {
+				"Under.Latest": func() (n int, err error) {
+					for _, err := range repo.Under(tsdb.AllEntities()).Latest(t.Context(), tt.opts...) {
 						if err != nil {
 							return n, err
 						}
@@ -422,7 +422,7 @@ func TestFanOutIsCut(t *testing.T) {
 					return n, nil
 				},
 				"Entities": func() (n int, err error) {
-					for _, err := range repo.Entities(t.Context(), tsdb.AllEntities(), tt.opts...) {
+					for _, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime(), tt.opts...) {
 						if err != nil {
 							return n, err
 						}

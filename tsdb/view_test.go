@@ -191,7 +191,7 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 // Whatever is new uses Rows, or is listed here because it reads rows of no tenant.
 func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 	var files []string
-	for _, dir := range []string{".", "../internal/store/points", "../internal/store/skipscan", "../internal/store/below", "../internal/store/follow"} {
+	for _, dir := range []string{".", "../internal/store/points", "../internal/store/skipscan", "../internal/store/prefix", "../internal/store/follow"} {
 		files = append(files, must[[]string](t)(filepath.Glob(dir+"/*.go"))...)
 	}
 	uses := map[string]int{}
@@ -229,7 +229,7 @@ func TestLongCallsGoThroughTheirView(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range plain.For(store, acme).LatestUnder(t.Context(), tsdb.AllEntities()) {
+	for _, err := range plain.For(store, acme).Under(tsdb.AllEntities()).Latest(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

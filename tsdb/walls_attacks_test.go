@@ -96,10 +96,10 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		return nil
 	},
-	"Repository.LatestUnder": func(h *walls, a attack) error {
+	"PrefixReader.Latest": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		var got, want []string
-		for p, err := range a.repo.LatestUnder(a.ctx, prefix) {
+		for p, err := range a.repo.Under(prefix).Latest(a.ctx) {
 			if err != nil {
 				return err
 			}
@@ -110,24 +110,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("LatestUnder", got, want)
-		return nil
-	},
-	"Repository.Entities": func(h *walls, a attack) error {
-		prefix, part := a.prefix(h)
-		var got, want []string
-		for e, err := range a.repo.Entities(a.ctx, prefix) {
-			if err != nil {
-				return err
-			}
-			got = append(got, e.String())
-		}
-		for _, p := range h.of(a.id, a.dataset, part) {
-			want = append(want, p.entity.String())
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		h.same("Entities", got, want)
+		h.same("PrefixReader.Latest", got, want)
 		return nil
 	},
 	"Repository.Range": func(h *walls, a attack) error {

@@ -15,14 +15,14 @@ func init() { maps.Copy(attacks, pageAttacks) }
 
 // pageAttacks are the attacks on pages of entities, and on the existence of tenants.
 var pageAttacks = map[string]func(h *walls, a attack) error{
-	"Repository.PageUnder": func(h *walls, a attack) error {
+	"PrefixReader.PageLatest": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		if err := h.forgeUnder(a, func(text string) error { _, err := a.repo.PageUnder(a.ctx, prefix, 5, text); return err }); err != nil {
+		if err := h.forgeUnder(a, func(text string) error { _, err := a.repo.Under(prefix).PageLatest(a.ctx, 5, text); return err }); err != nil {
 			return err
 		}
 		var got, want []string
 		for next, more := "", true; more; more = next != "" {
-			page, err := a.repo.PageUnder(a.ctx, prefix, 1+h.IntN(3), next)
+			page, err := a.repo.Under(prefix).PageLatest(a.ctx, 1+h.IntN(3), next)
 			if err != nil {
 				return err
 			}
@@ -35,21 +35,21 @@ var pageAttacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("PageUnder", got, want)
+		h.same("PrefixReader.PageLatest", got, want)
 		return nil
 	},
 	"tenants.Exists": func(h *walls, a attack) error {
 		_, err := tenants.Exists(a.ctx, h.store, a.id)
 		return err
 	},
-	"Repository.PageEntities": func(h *walls, a attack) error {
+	"PrefixReader.PageEntities": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		if err := h.forgeUnder(a, func(text string) error { _, err := a.repo.PageEntities(a.ctx, prefix, 5, text); return err }); err != nil {
+		if err := h.forgeUnder(a, func(text string) error { _, err := a.repo.Under(prefix).PageEntities(a.ctx, 5, text); return err }); err != nil {
 			return err
 		}
 		var got, want []string
 		for next, more := "", true; more; more = next != "" {
-			page, err := a.repo.PageEntities(a.ctx, prefix, 1+h.IntN(3), next)
+			page, err := a.repo.Under(prefix).PageEntities(a.ctx, 1+h.IntN(3), next)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ var pageAttacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("PageEntities", got, want)
+		h.same("PrefixReader.PageEntities", got, want)
 		return nil
 	},
 }

@@ -290,7 +290,7 @@ func (h *walls) same(what string, got, want []string) {
 // unexercised fails the test for each call without an attack: a new call must be shown to respect the tenant's boundary.
 func unexercised(t *testing.T) {
 	t.Helper()
-	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "advise.", "tenants.", "transfer.", "under.", "follow.") {
+	for _, c := range calls.Of("Repository.", "Sink.", "Store.", "advise.", "tenants.", "transfer.", "PrefixReader.", "Follower.", "window.Aggregator.ReadGroups") {
 		if c.Tenants != calls.None && attacks[c.Name()] == nil {
 			t.Errorf("%s is not tested: add it to attacks", c.Name())
 		}

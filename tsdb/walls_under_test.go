@@ -13,8 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -23,20 +21,20 @@ func init() {
 	maps.Copy(attacks, followAttacks)
 }
 
-// underAttacks are the attacks on package under.
+// underAttacks are the attacks on reads of all entities under a prefix.
 var underAttacks = map[string]func(h *walls, a attack) error{
-	"under.Range": func(h *walls, a attack) error {
+	"PrefixReader.Range": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		return h.histories("under.Range", a, part, under.Range(a.ctx, a.repo, prefix, tsdb.AllTime()))
+		return h.histories("PrefixReader.Range", a, part, a.repo.Under(prefix).Range(a.ctx, tsdb.AllTime()))
 	},
-	"under.Merged": func(h *walls, a attack) error {
+	"PrefixReader.Merged": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		return h.histories("under.Merged", a, part, under.Merged(a.ctx, a.repo, prefix, tsdb.AllTime(), tsdb.OldestFirst))
+		return h.histories("PrefixReader.Merged", a, part, a.repo.Under(prefix).Merged(a.ctx, tsdb.AllTime(), tsdb.OldestFirst))
 	},
-	"under.LatestN": func(h *walls, a attack) error {
+	"PrefixReader.LatestN": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		return h.histories("under.LatestN", a, part, func(yield func(tsdb.Point[string], error) bool) {
-			for history, err := range under.LatestN(a.ctx, a.repo, prefix, 1000) {
+		return h.histories("PrefixReader.LatestN", a, part, func(yield func(tsdb.Point[string], error) bool) {
+			for history, err := range a.repo.Under(prefix).LatestN(a.ctx, 1000) {
 				if err != nil {
 					yield(tsdb.Point[string]{}, err)
 					return
@@ -49,16 +47,16 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 			}
 		})
 	},
-	"under.Page": func(h *walls, a attack) error {
+	"PrefixReader.Page": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		unit := rowkey.Nanoseconds
 		if a.dataset == "acme" {
 			unit = rowkey.Milliseconds
 		}
-		mine := cursor.Scope{Kind: cursor.Below, Tenant: "acme2", Dataset: a.dataset, Precision: byte(unit), Newest: unit.Max()}
+		mine := cursor.Scope{Kind: cursor.UnderPrefix, Tenant: "acme2", Dataset: a.dataset, Precision: byte(unit), Newest: unit.Max()}
 		place := append([]byte{byte(len(inside.Of(a.entity).Path()))}, inside.Of(a.entity).Path()...)
 		forged := cursor.Box{}.Write(mine, append(place, 0, 0, 0, 0, 0, 0, 0, 1))
-		switch _, err := under.Page(a.ctx, a.repo, tsdb.AllEntities(), tsdb.AllTime(), 5, forged); {
+		switch _, err := a.repo.Under(tsdb.AllEntities()).Page(a.ctx, tsdb.AllTime(), 5, forged); {
 		case err == nil && a.id.String() != "acme2":
 			return errors.New("a forged cursor of acme2 is taken")
 		case errors.Is(err, tsdb.ErrCursor) && a.id.String() == "acme2" && !h.views: // with keys, none can be forged
@@ -66,9 +64,9 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		case err != nil && !errors.Is(err, tsdb.ErrCursor):
 			return err
 		}
-		return h.histories("under.Page", a, part, func(yield func(tsdb.Point[string], error) bool) {
+		return h.histories("PrefixReader.Page", a, part, func(yield func(tsdb.Point[string], error) bool) {
 			for next, more := "", true; more; more = next != "" {
-				page, err := under.Page(a.ctx, a.repo, prefix, tsdb.AllTime(), 1+h.IntN(3), next)
+				page, err := a.repo.Under(prefix).Page(a.ctx, tsdb.AllTime(), 1+h.IntN(3), next)
 				if err != nil {
 					yield(tsdb.Point[string]{}, err)
 					return
@@ -82,30 +80,34 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 			}
 		})
 	},
-	"under.Windows": (*walls).windowsAttack,
-	"under.Entities": func(h *walls, a attack) error {
+	"window.Aggregator.ReadGroups": (*walls).windowsAttack,
+	"PrefixReader.Entities": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
+		in, until := tsdb.Until(a.at.Add(1)), a.at
+		if h.IntN(2) == 0 {
+			in, until = tsdb.AllTime(), far
+		}
 		var got, want []string
-		for e, err := range under.Entities(a.ctx, a.repo, prefix, tsdb.Until(a.at.Add(1))) {
+		for e, err := range a.repo.Under(prefix).Entities(a.ctx, in) {
 			if err != nil {
 				return err
 			}
 			got = append(got, e.String())
 		}
 		for _, p := range h.of(a.id, a.dataset, part) {
-			if len(h.want(p, a.at)) > 0 {
+			if len(h.want(p, until)) > 0 {
 				want = append(want, p.entity.String())
 			}
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("under.Entities", got, want)
+		h.same("PrefixReader.Entities", got, want)
 		return nil
 	},
-	"under.Children": func(h *walls, a attack) error {
+	"PrefixReader.Children": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		var got, want []string
-		for child, err := range under.Children(a.ctx, a.repo, prefix) {
+		for child, err := range a.repo.Under(prefix).Children(a.ctx) {
 			if err != nil {
 				return err
 			}
@@ -116,12 +118,12 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("under.Children", got, slices.Compact(want))
+		h.same("PrefixReader.Children", got, slices.Compact(want))
 		return nil
 	},
-	"under.Silent": func(h *walls, a attack) error {
+	"PrefixReader.Silent": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
-		silent, err := under.Silent(a.ctx, a.repo, prefix, far.AddDate(1, 0, 0), 1000)
+		silent, err := a.repo.Under(prefix).Silent(a.ctx, far.AddDate(1, 0, 0), 1000)
 		if err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ var underAttacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("under.Silent", got, want)
+		h.same("PrefixReader.Silent", got, want)
 		return nil
 	},
 }
@@ -150,7 +152,7 @@ func (h *walls) windowsAttack(a attack) error {
 	var got, want []string
 	points, wantPoints := int64(0), int64(0)
 	all := tsdb.Between(time.Unix(0, 0), far)
-	for g, err := range under.Windows(a.ctx, a.repo, century, prefix, 0, all) {
+	for g, err := range century.ReadGroups(a.ctx, a.repo.Under(prefix), 0, all) {
 		if err != nil {
 			return err
 		}
@@ -168,17 +170,17 @@ func (h *walls) windowsAttack(a attack) error {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	h.same("under.Windows", slices.Compact(got), slices.Compact(want))
+	h.same("window.Aggregator.ReadGroups", slices.Compact(got), slices.Compact(want))
 	if points != wantPoints {
-		return fmt.Errorf("under.Windows counts %d points, want %d", points, wantPoints)
+		return fmt.Errorf("window.Aggregator.ReadGroups counts %d points, want %d", points, wantPoints)
 	}
 	return nil
 }
 
-// followAttacks are the attacks on package follow.
+// followAttacks are the attacks on followers.
 var followAttacks = map[string]func(h *walls, a attack) error{
-	"follow.Entity": func(h *walls, a attack) error {
-		f, err := follow.Entity(a.ctx, a.repo, a.entity, follow.Options{Since: time.Unix(0, 0)})
+	"Repository.Follow": func(h *walls, a attack) error {
+		f, err := a.repo.Follow(a.ctx, a.entity, tsdb.FollowOptions{Since: time.Unix(0, 0)})
 		if err != nil {
 			return err
 		}
@@ -190,11 +192,11 @@ var followAttacks = map[string]func(h *walls, a attack) error{
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		h.same("follow.Entity", got, want)
+		h.same("Repository.Follow", got, want)
 		return nil
 	},
-	"follow.Under": func(h *walls, a attack) error { return h.followed(a.ctx, a) },
-	"follow.Follower.Points": func(h *walls, a attack) error {
+	"PrefixReader.Follow": func(h *walls, a attack) error { return h.followed(a.ctx, a) },
+	"Follower.Points": func(h *walls, a attack) error {
 		return h.followed(h.t.Context(), a)
 	},
 }
@@ -202,9 +204,9 @@ var followAttacks = map[string]func(h *walls, a attack) error{
 // followed compares all that a follower delivers, opened in one context and read in another, with what the tenant has stored.
 func (h *walls) followed(ctx context.Context, a attack) error {
 	prefix, part := a.prefix(h)
-	f, err := follow.Under(ctx, a.repo, prefix, follow.Options{Since: time.Unix(0, 0)})
+	f, err := a.repo.Under(prefix).Follow(ctx, tsdb.FollowOptions{Since: time.Unix(0, 0)})
 	if err != nil { // erased: there is no loop, so the other context must be refused here
-		f, err = follow.Under(a.ctx, a.repo, prefix, follow.Options{Since: time.Unix(0, 0)})
+		f, err = a.repo.Under(prefix).Follow(a.ctx, tsdb.FollowOptions{Since: time.Unix(0, 0)})
 	}
 	if err != nil {
 		return err
@@ -218,7 +220,7 @@ func (h *walls) followed(ctx context.Context, a attack) error {
 	if err != nil {
 		return err
 	}
-	return h.histories("follow.Under", a, part, func(yield func(tsdb.Point[string], error) bool) {
+	return h.histories("PrefixReader.Follow", a, part, func(yield func(tsdb.Point[string], error) bool) {
 		for _, v := range got {
 			if !yield(tsdb.Point[string]{Value: v}, nil) {
 				return
@@ -228,7 +230,7 @@ func (h *walls) followed(ctx context.Context, a attack) error {
 }
 
 // arrivals returns the values of the next n points. With n = 0 it looks only whether the loop is refused.
-func arrivals(f *follow.Follower[string], ctx context.Context, n int) (got []string, err error) {
+func arrivals(f *tsdb.Follower[string], ctx context.Context, n int) (got []string, err error) {
 	if n == 0 {
 		over, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -15,7 +15,7 @@ func (d *data) whereIs(ctx context.Context, truck tsdb.Entity) (tsdb.Point[Locat
 // whereAre returns the last location of each truck of a fleet. The caller need not know the trucks, and their older points
 // cost nothing.
 func (d *data) whereAre(ctx context.Context, fleet string) (found []tsdb.Point[Location], err error) {
-	for p, err := range d.locations.LatestUnder(ctx, tsdb.NewPrefix(fleet)) {
+	for p, err := range d.locations.Under(tsdb.NewPrefix(fleet)).Latest(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +26,7 @@ func (d *data) whereAre(ctx context.Context, fleet string) (found []tsdb.Point[L
 
 // lowOnFuel returns the trucks whose newest level is below a share of the tank.
 func (d *data) lowOnFuel(ctx context.Context, below float64) (found []tsdb.Point[float64], err error) {
-	for p, err := range d.fuel.LatestUnder(ctx, tsdb.AllEntities()) {
+	for p, err := range d.fuel.Under(tsdb.AllEntities()).Latest(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ type mean struct {
 // each truck.
 func (d *data) stoodStill(ctx context.Context, now time.Time, span time.Duration, below float64) (found []mean, err error) {
 	recent := tsdb.Between(now.Add(-span), now).OpenStart().ClosedEnd()
-	for truck, err := range d.velocities.Entities(ctx, tsdb.AllEntities()) {
+	for truck, err := range d.velocities.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()) {
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ type fleetLoad struct {
 
 // averageLoads returns the mean of all loads of the trucks of each fleet.
 func (d *data) averageLoads(ctx context.Context, in tsdb.Interval) (fleets []fleetLoad, err error) {
-	for truck, err := range d.loads.Entities(ctx, tsdb.AllEntities()) {
+	for truck, err := range d.loads.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()) {
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func BenchmarkLatestAfterDelete(b *testing.B) {
 			return err
 		}},
 		{"under/", points, func(repo *tsdb.Repository[reading]) error {
-			for _, err := range repo.LatestUnder(ctx, tsdb.NewPrefix("berlin")) {
+			for _, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(ctx) {
 				if err != nil {
 					return err
 				}

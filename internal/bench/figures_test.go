@@ -40,7 +40,7 @@ var figures = []struct {
 		"|---|---|---|",
 		"| points written, `ApplyBulk` of 1,000 in a tight loop, 5 ms | {IngestRTT/applybulk points/s} a second | {IngestRTT/writer points/s} through a writer |",
 		"| the same without delay | {Ingest/applybulk points/s} a second | {Ingest/writer points/s}; with a journal {Ingest/journal points/s} |",
-		"| the newest point of 100 devices | {Latest100/first}, `LatestUnder` at the first call | {Latest100/scan}, at later calls; {Latest100/head}, from heads |",
+		"| the newest point of 100 devices | {Latest100/first}, `Under(prefix).Latest` at the first call | {Latest100/scan}, at later calls; {Latest100/head}, from heads |",
 		"| the latest of a device from the last-value cache | {CachedLatest/table}, from the table | {CachedLatest/memory} |",
 	}},
 }

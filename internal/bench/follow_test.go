@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -20,8 +19,8 @@ func BenchmarkFollow(b *testing.B) {
 			store, _ := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 			repo := readings.For(store, acme)
 			ctx, device := context.Background(), tsdb.NewEntity("berlin", "d1")
-			open := func() *follow.Follower[reading] {
-				f, err := follow.Entity(ctx, repo, device, follow.Options{Interval: time.Hour})
+			open := func() *tsdb.Follower[reading] {
+				f, err := repo.Follow(ctx, device, tsdb.FollowOptions{Interval: time.Hour})
 				if err != nil {
 					b.Fatal(err)
 				}

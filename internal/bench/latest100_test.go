@@ -29,7 +29,7 @@ func latestOfEach(b *testing.B, repo *tsdb.Repository[reading], devices []tsdb.E
 }
 
 // BenchmarkLatest100 measures reads of the newest point of each of 100 devices, without network delay: with one request
-// for each device (each), with LatestUnder over histories of 100 and of 10,000 points, by a store that has met none of them
+// for each device (each), with PrefixReader.Latest over histories of 100 and of 10,000 points, by a store that has met none of them
 // (first) and by one that has (scan), with Entities (entities), with one request for a short range of each device (window),
 // and from heads (head).
 func BenchmarkLatest100(b *testing.B) {
@@ -67,7 +67,7 @@ func BenchmarkLatest100(b *testing.B) {
 	}
 	under := func(b *testing.B, repo *tsdb.Repository[reading], site string) {
 		found := 0
-		for _, err := range repo.LatestUnder(ctx, tsdb.NewPrefix(site)) {
+		for _, err := range repo.Under(tsdb.NewPrefix(site)).Latest(ctx) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func BenchmarkLatest100(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			found := 0
-			for _, err := range repo.Entities(ctx, tsdb.NewPrefix("berlin")) {
+			for _, err := range repo.Under(tsdb.NewPrefix("berlin")).Entities(ctx, tsdb.AllTime()) {
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -124,7 +124,7 @@ func BenchmarkLatestUnder(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n := 0
-				for _, err := range repo.LatestUnder(context.Background(), tsdb.NewPrefix("berlin")) {
+				for _, err := range repo.Under(tsdb.NewPrefix("berlin")).Latest(context.Background()) {
 					if err != nil {
 						b.Fatal(err)
 					}

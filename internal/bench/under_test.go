@@ -7,11 +7,10 @@ import (
 
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // BenchmarkSilent finds the devices without a point for a minute among 1,000 with 100 points each: latest reads the newest point
-// of each with LatestUnder, and sdk calls Silent.
+// of each with PrefixReader.Latest, and sdk calls Silent.
 func BenchmarkSilent(b *testing.B) {
 	store, _ := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	repo := readings.For(store, acme)
@@ -20,13 +19,13 @@ func BenchmarkSilent(b *testing.B) {
 	b.Run("latest", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			drained(b, repo.LatestUnder(ctx, tsdb.AllEntities()), 1000)
+			drained(b, repo.Under(tsdb.AllEntities()).Latest(ctx), 1000)
 		}
 	})
 	b.Run("sdk", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if silent, err := under.Silent(ctx, repo, tsdb.AllEntities(), soon, 100); err != nil || len(silent) != 100 {
+			if silent, err := repo.Under(tsdb.AllEntities()).Silent(ctx, soon, 100); err != nil || len(silent) != 100 {
 				b.Fatal(len(silent), err)
 			}
 		}
@@ -34,7 +33,7 @@ func BenchmarkSilent(b *testing.B) {
 }
 
 // BenchmarkRangeUnder reads 60 of the 600 points of each of 200 devices with 5 ms on each call: loop calls Range for each of
-// them, entities and merged read them with package under.
+// them, entities and merged read them with PrefixReader.
 func BenchmarkRangeUnder(b *testing.B) {
 	const devices, points = 200, 60
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)
@@ -58,13 +57,13 @@ func BenchmarkRangeUnder(b *testing.B) {
 	b.Run("entities", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			drained(b, under.Range(ctx, repo, tsdb.AllEntities(), in), devices*points)
+			drained(b, repo.Under(tsdb.AllEntities()).Range(ctx, in), devices*points)
 		}
 	})
 	b.Run("merged", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			drained(b, under.Merged(ctx, repo, tsdb.AllEntities(), in), devices*points)
+			drained(b, repo.Under(tsdb.AllEntities()).Merged(ctx, in), devices*points)
 		}
 	})
 }

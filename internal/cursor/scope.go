@@ -8,14 +8,14 @@ type Kind byte
 const (
 	// Points are the points of one entity. The place of a point is its time.
 	Points Kind = 1
-	// Newest are the newest points of the entities below a prefix, Entities only their names. The place is the path of
+	// Newest are the newest points of the entities under a prefix, Entities only their names. The place is the path of
 	// an entity.
 	Newest   Kind = 2
 	Entities Kind = 3
 	// Events are the points of one entity that have an identity. The place is a time and an ID.
 	Events Kind = 4
-	// Below are the points of the entities below a prefix. The place is a path, a time and an ID.
-	Below Kind = 5
+	// UnderPrefix are the points of the entities under a prefix. The place is a path, a time and an ID.
+	UnderPrefix Kind = 5
 	// Followed are the points that a follower of an entity or of a prefix delivers. The place is described by package follow.
 	Followed Kind = 6
 )

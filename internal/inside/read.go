@@ -2,20 +2,26 @@ package inside
 
 import (
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/cursor"
-	"github.com/tidemark-go/tidemark/internal/store/below"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/prefix"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// BelowRead is a read below a prefix that has begun. P is a tsdb.Point[T].
-type BelowRead[P any] struct {
-	*below.Read
+// PrefixRead is a read under a prefix that has begun. P is a tsdb.Point[T].
+type PrefixRead[P any] struct {
+	*prefix.Read
+	Op     *telemetry.Op
 	Limit  int // how many points the caller asked for; -1 for all
 	Decode func(dataset.Hit) (P, error)
-	Scope  cursor.Scope // of a cursor, without its kind
-	// Cursors writes and reads cursors.
-	Cursors cursor.Box
-	Done    func() // ends the read
+	Done   func() // returns the read's share of the tenant's limits; nil if it has none
+}
+
+// End ends the read with its error. The caller defers it, also if the read did not begin.
+func (r *PrefixRead[P]) End(err error) {
+	if r.Done != nil {
+		r.Done()
+	}
+	r.Op.End(err)
 }
 
 // Route selects the app profile of calls, as methods of *bt.Table do: (*bt.Table).SingleCluster for callers that write what follows from

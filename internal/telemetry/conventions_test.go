@@ -21,13 +21,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -54,52 +52,49 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.LatestManyN: func(ctx context.Context, w *world) error {
 		return second(w.repo.LatestManyN(ctx, []tsdb.Entity{roof}, 4))
 	},
-	telemetry.LatestUnder: func(ctx context.Context, w *world) error {
-		return last(w.repo.LatestUnder(ctx, tsdb.AllEntities()))
+	telemetry.UnderLatest: func(ctx context.Context, w *world) error {
+		return last(w.repo.Under(tsdb.AllEntities()).Latest(ctx))
 	},
-	telemetry.Entities: func(ctx context.Context, w *world) error {
-		return last(w.repo.Entities(ctx, tsdb.AllEntities()))
+	telemetry.UnderPageLatest: func(ctx context.Context, w *world) error {
+		return second(w.repo.Under(tsdb.AllEntities()).PageLatest(ctx, 2, ""))
 	},
-	telemetry.PageUnder: func(ctx context.Context, w *world) error {
-		return second(w.repo.PageUnder(ctx, tsdb.AllEntities(), 2, ""))
-	},
-	telemetry.PageEntities: func(ctx context.Context, w *world) error {
-		return second(w.repo.PageEntities(ctx, tsdb.AllEntities(), 2, ""))
+	telemetry.UnderPageEntities: func(ctx context.Context, w *world) error {
+		return second(w.repo.Under(tsdb.AllEntities()).PageEntities(ctx, 2, ""))
 	},
 	telemetry.UnderRange: func(ctx context.Context, w *world) error {
-		return last(under.Range(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+		return last(w.repo.Under(tsdb.AllEntities()).Range(ctx, tsdb.AllTime()))
 	},
 	telemetry.UnderMerged: func(ctx context.Context, w *world) error {
-		return last(under.Merged(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+		return last(w.repo.Under(tsdb.AllEntities()).Merged(ctx, tsdb.AllTime()))
 	},
 	telemetry.UnderPage: func(ctx context.Context, w *world) error {
-		return second(under.Page(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime(), 2, ""))
+		return second(w.repo.Under(tsdb.AllEntities()).Page(ctx, tsdb.AllTime(), 2, ""))
 	},
 	telemetry.UnderLatestN: func(ctx context.Context, w *world) error {
-		return last(under.LatestN(ctx, w.repo, tsdb.AllEntities(), 3))
+		return last(w.repo.Under(tsdb.AllEntities()).LatestN(ctx, 3))
 	},
 	telemetry.UnderSilent: func(ctx context.Context, w *world) error {
-		return second(under.Silent(ctx, w.repo, tsdb.AllEntities(), w.base.Add(time.Hour), 3))
+		return second(w.repo.Under(tsdb.AllEntities()).Silent(ctx, w.base.Add(time.Hour), 3))
 	},
-	telemetry.UnderWindows: func(ctx context.Context, w *world) error {
+	telemetry.WindowGroups: func(ctx context.Context, w *world) error {
 		byHour, err := window.New(window.Every(time.Hour), []window.Measure[float64]{{Name: "v", Of: func(v float64) (float64, bool) { return v, true }}}, window.Options{})
 		if err != nil {
 			return err
 		}
-		return last(under.Windows(ctx, w.repo, byHour, tsdb.AllEntities(), 0, tsdb.Between(w.base, w.base.Add(time.Hour))))
+		return last(byHour.ReadGroups(ctx, w.repo.Under(tsdb.AllEntities()), 0, tsdb.Between(w.base, w.base.Add(time.Hour))))
 	},
 	telemetry.FollowOpen: func(ctx context.Context, w *world) error {
-		f, err := follow.Under(ctx, w.repo, tsdb.AllEntities(), follow.Options{})
+		f, err := w.repo.Under(tsdb.AllEntities()).Follow(ctx, tsdb.FollowOptions{})
 		return errors.Join(err, f.Close())
 	},
 	telemetry.UnderChildren: func(ctx context.Context, w *world) error {
-		return last(under.Children(ctx, w.repo, tsdb.AllEntities()))
+		return last(w.repo.Under(tsdb.AllEntities()).Children(ctx))
 	},
 	telemetry.UnderEntities: func(ctx context.Context, w *world) error {
-		return last(under.Entities(ctx, w.repo, tsdb.AllEntities(), tsdb.AllTime()))
+		return last(w.repo.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()))
 	},
 	telemetry.FollowPoll: func(ctx context.Context, w *world) error {
-		f, err := follow.Entity(ctx, w.repo, roof, follow.Options{Since: w.base})
+		f, err := w.repo.Follow(ctx, roof, tsdb.FollowOptions{Since: w.base})
 		if err != nil {
 			return err
 		}
@@ -226,8 +221,8 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 // rows is how many rows the reads above return. Nothing is stored of the rollups, so rollup.Entities returns none.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
-	telemetry.LatestManyN: 4, telemetry.LatestUnder: 1, telemetry.Entities: 1, telemetry.PageUnder: 1, telemetry.PageEntities: 1,
-	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.UnderWindows: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
+	telemetry.LatestManyN: 4, telemetry.UnderLatest: 1, telemetry.UnderPageLatest: 1, telemetry.UnderPageEntities: 1,
+	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.WindowGroups: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.Datasets: 1, telemetry.TransferExport: 10,
 }
 

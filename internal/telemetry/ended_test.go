@@ -38,17 +38,17 @@ func TestSaltsThatAreLeftEarly(t *testing.T) {
 		}
 		w.forget()
 		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(4))
-		for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+		for _, err := range repo.Under(tsdb.AllEntities()).Latest(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			break
 		}
-		s := w.span("LatestUnder tidemark")
+		s := w.span("under.Latest tidemark")
 		if len(s.Events) > 0 || s.Status.Code != codes.Unset {
 			t.Errorf("got status %v and events %v, want none", s.Status, s.Events)
 		}
-		all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder"), w.counted("tidemark.attempt.duration", "db.operation.name=LatestUnder", "error.type=CANCELLED")
+		all, bad := w.counted("tidemark.attempt.duration", "db.operation.name=under.Latest"), w.counted("tidemark.attempt.duration", "db.operation.name=under.Latest", "error.type=CANCELLED")
 		if all < 5 || bad != 0 {
 			t.Errorf("got %d requests, %d failed; want at least 5, none failed", all, bad)
 		}

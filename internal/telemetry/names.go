@@ -101,23 +101,22 @@ const (
 	Page
 	LatestMany
 	LatestManyN
-	LatestUnder
-	Entities
-	PageUnder
-	PageEntities
 	Delete
 	DeleteEntity
 	DeleteRange
 	DeletePrefix
 
+	UnderLatest
+	UnderLatestN
+	UnderPageLatest
 	UnderRange
 	UnderMerged
 	UnderPage
-	UnderLatestN
-	UnderSilent
-	UnderWindows
-	UnderChildren
 	UnderEntities
+	UnderPageEntities
+	UnderChildren
+	UnderSilent
+	WindowGroups
 
 	FollowOpen
 	FollowPoll
@@ -165,8 +164,6 @@ var operations = [Operations]struct {
 	Put: {"Put", false}, PutIfAbsent: {"PutIfAbsent", false}, Deliver: {"Deliver", false},
 	Get: {"Get", true}, Latest: {"Latest", true}, LatestN: {"LatestN", true}, AsOf: {"AsOf", true},
 	Range: {"Range", true}, Page: {"Page", true}, LatestMany: {"LatestMany", true}, LatestManyN: {"LatestManyN", true},
-	LatestUnder: {"LatestUnder", true}, Entities: {"Entities", true},
-	PageUnder: {"PageUnder", true}, PageEntities: {"PageEntities", true},
 	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false}, Datasets: {"Datasets", true},
 	Upkeep:    {"Upkeep", false},
@@ -177,9 +174,10 @@ var operations = [Operations]struct {
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false},
 	AdviseSample: {"advise.TakeSample", false},
-	UnderRange:   {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
-	UnderLatestN: {"under.LatestN", true}, UnderSilent: {"under.Silent", true},
-	UnderWindows: {"under.Windows", true}, UnderChildren: {"under.Children", true}, UnderEntities: {"under.Entities", true},
+	UnderLatest:  {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderPageLatest: {"under.PageLatest", true},
+	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
+	UnderEntities: {"under.Entities", true}, UnderPageEntities: {"under.PageEntities", true}, UnderChildren: {"under.Children", true},
+	UnderSilent: {"under.Silent", true}, WindowGroups: {"window.Groups", true},
 	FollowOpen: {"follow.Open", false}, FollowPoll: {"follow.Poll", true},
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -132,7 +131,7 @@ func TestPollsReturnWhatTheyRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f, err := follow.Entity(t.Context(), w.repo, roof, follow.Options{})
+		f, err := w.repo.Follow(t.Context(), roof, tsdb.FollowOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,11 +304,11 @@ func TestLoopThatIsLeftLate(t *testing.T) {
 			return false
 		}
 		w.repo.Range(t.Context(), roof, tsdb.AllTime())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
-		w.repo.LatestUnder(t.Context(), tsdb.AllEntities())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
-		w.repo.Entities(t.Context(), tsdb.AllEntities())(func(_ tsdb.Entity, err error) bool { return leave(err) })
+		w.repo.Under(tsdb.AllEntities()).Latest(t.Context())(func(_ tsdb.Point[float64], err error) bool { return leave(err) })
+		w.repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime())(func(_ tsdb.Entity, err error) bool { return leave(err) })
 		rollup.For(hour, w.repo).Buckets(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst)(func(_ window.Bucket, err error) bool { return leave(err) })
 		tenants.List(t.Context(), w.store, tenants.ListOptions{})(func(_ tenants.Tenant, err error) bool { return leave(err) })
-		for _, name := range []string{"Range", "LatestUnder", "Entities", "rollup.Buckets", "tenants.List"} {
+		for _, name := range []string{"Range", "under.Latest", "under.Entities", "rollup.Buckets", "tenants.List"} {
 			s := w.span(name + " tidemark")
 			if s.Status.Code != codes.Unset || plain(s.Attributes)["db.response.returned_rows"] != "1" || s.EndTime.Sub(s.StartTime) != time.Minute {
 				t.Errorf("%s: got status %v and attributes %v", name, s.Status, plain(s.Attributes))

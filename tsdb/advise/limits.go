@@ -82,7 +82,7 @@ const (
 	manyFamilies = 50
 )
 
-// widePrefix entities below the longest prefix take LatestUnder seconds: it reads a row for each.
+// widePrefix entities below the longest prefix take Under(prefix).Latest seconds: it reads a row for each.
 const widePrefix = 10_000
 
 const (

@@ -40,7 +40,7 @@ func (a *analysis) hotEntities() {
 			shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate), percent(busiest.Rate, a.real(a.total))),
 		Why: fmt.Sprintf("The newest points of an entity are stored next to each other, so one server takes all its writes: at most about %d a second, for rows of 1 KB. Neither splits nor salts divide an entity.",
 			serverWrites),
-		Remedy: "Divide it: add a key field, such as a channel or a shard, write to its values in turn, and read them with LatestUnder. Or write less: put several readings into one point.",
+		Remedy: "Divide it: add a key field, such as a channel or a shard, write to its values in turn, and read them with Under(prefix).Latest. Or write less: put several readings into one point.",
 	})
 }
 

@@ -33,7 +33,7 @@ func (a *analysis) unpadded(f *field) {
 	a.add(Advice{
 		Cause: UnpaddedNumber, Severity: Info, Field: f.name,
 		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
-		Why:   "Keys are sorted by their bytes, so 10 comes before 9. Entities and LatestUnder return results in that order.",
+		Why:   "Keys are sorted by their bytes, so 10 comes before 9. Under(prefix).Entities and Latest return results in that order.",
 		Remedy: fmt.Sprintf("If their order matters, declare the field as a number, with the most digits that it will ever have: tsdb.Key().Uint(%q, %d).",
 			f.name, len(long)+2),
 	})
@@ -62,7 +62,7 @@ func (a *analysis) hashed(f *field) {
 		a.add(Advice{
 			Cause: HashedPart, Severity: Warning, Field: f.name,
 			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, before %s, which has %d values.", f.name, f.what, len(f.values), len(a.Entities), a.Fields[i], len(distinct)),
-			Why: fmt.Sprintf("Each entity has its own value, so no prefix selects related entities: LatestUnder cannot read one %s, and all entities must be read instead.",
+			Why: fmt.Sprintf("Each entity has its own value, so no prefix selects related entities: Under(prefix).Latest cannot read one %s, and all entities must be read instead.",
 				a.Fields[i]),
 			Remedy: fmt.Sprintf("Put %s before %s. To spread load, give the schema Salts: prefixes stay readable.", a.Fields[i], f.name),
 		})

@@ -114,7 +114,7 @@ func datasets(ctx context.Context, in inside.Store, name string, sample *Sample)
 // entities. For the same entities it returns the same selection.
 func pick(ctx context.Context, r *tsdb.Repository[int], limit int) (picked []tsdb.Entity, all int, err error) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for e, err := range r.Entities(ctx, tsdb.AllEntities()) {
+	for e, err := range r.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime()) {
 		if err != nil {
 			return nil, 0, err
 		}

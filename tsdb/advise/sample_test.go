@@ -131,7 +131,7 @@ func TestSampleRefuses(t *testing.T) {
 		if err := repo.Put(inside, tsdb.NewEntity("roof"), time.Now(), 1); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range repo.Entities(inside, tsdb.AllEntities()) {
+		for _, err := range repo.Under(tsdb.AllEntities()).Entities(inside, tsdb.AllTime()) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -147,8 +147,8 @@ func (a *analysis) widePrefixes() {
 	a.add(Advice{
 		Cause: WidePrefix, Severity: Info, Field: a.Fields[len(a.Fields)-2],
 		Found: fmt.Sprintf("One value of key field %s of tenant %s has about %.0f entities, and no prefix is narrower.", a.Fields[len(a.Fields)-2], tenant, n),
-		Why:   "LatestUnder finds the newest point of each entity below a prefix. It reads once per entity, which takes seconds for ten thousand.",
-		Remedy: fmt.Sprintf("If you need such reads, add a field before %s that divides the entities, or give the schema a Head, so that LatestUnder reads one row per entity.",
+		Why:   "Under(prefix).Latest finds the newest point of each entity below a prefix. It reads once per entity, which takes seconds for ten thousand.",
+		Remedy: fmt.Sprintf("If you need such reads, add a field before %s that divides the entities, or give the schema a Head, so that Under(prefix).Latest reads one row per entity.",
 			a.Fields[len(a.Fields)-1]),
 	})
 }

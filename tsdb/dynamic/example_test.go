@@ -69,7 +69,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err) // it has payloads of a tag that nothing decodes
 		}
-		for p, err := range values.For(store, acme).LatestUnder(ctx, tsdb.AllEntities()) {
+		for p, err := range values.For(store, acme).Under(tsdb.AllEntities()).Latest(ctx) {
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -241,7 +240,7 @@ func TestSchemaKeepsTheWalls(t *testing.T) {
 		t.Errorf("in the context of another tenant: %v, want ErrTenantMismatch", err)
 	}
 	n := 0
-	for p, err := range under.Range(t.Context(), schema.For(store, acme), tsdb.AllEntities(), tsdb.AllTime()) {
+	for p, err := range schema.For(store, acme).Under(tsdb.AllEntities()).Range(t.Context(), tsdb.AllTime()) {
 		if n++; err != nil || p.Value != codec.Float(1) {
 			t.Errorf("acme reads %v, %v", p, err)
 		}

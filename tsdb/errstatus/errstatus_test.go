@@ -29,7 +29,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
@@ -37,7 +36,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -59,8 +57,7 @@ var sentinels = map[string]want{
 	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
 	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
 	"dynamic.ErrInvalid":              {dynamic.ErrInvalid, 400, codes.InvalidArgument},
-	"follow.ErrInvalid":               {follow.ErrInvalid, 400, codes.InvalidArgument},
-	"follow.ErrTooMany":               {follow.ErrTooMany, 503, codes.Unavailable},
+	"tsdb.ErrTooManyFollowers":        {tsdb.ErrTooManyFollowers, 503, codes.Unavailable},
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
 	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
 	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
@@ -131,7 +128,6 @@ var sentinels = map[string]want{
 	"tsdb.ErrUnguardedClient":         {tsdb.ErrUnguardedClient, 500, codes.Internal},
 	"tsdb.ErrUnknown":                 {tsdb.ErrUnknown, 503, codes.Unavailable},
 	"tsdb.ErrWriterClosed":            {tsdb.ErrWriterClosed, 503, codes.Unavailable},
-	"under.ErrInvalid":                {under.ErrInvalid, 400, codes.InvalidArgument},
 	"window.ErrInvalid":               {window.ErrInvalid, 400, codes.InvalidArgument},
 	"window.ErrOrder":                 {window.ErrOrder, 500, codes.Internal},
 	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},

@@ -287,7 +287,7 @@ func TestManyAtOnce(t *testing.T) {
 				if _, err := repo.PutMany(t.Context(), points); err != nil {
 					t.Error(err)
 				}
-				for _, err := range repo.LatestUnder(t.Context(), tsdb.AllEntities()) {
+				for _, err := range repo.Under(tsdb.AllEntities()).Latest(t.Context()) {
 					if err != nil {
 						t.Error(err)
 					}

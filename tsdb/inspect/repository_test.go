@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -44,7 +43,7 @@ func TestRepository(t *testing.T) {
 			repo := v.Repository()
 			typed := codec.JSON[reading]()
 			n := 0
-			for p, err := range under.Range(t.Context(), repo, tsdb.NewPrefix("berlin"), tsdb.AllTime(), tsdb.OldestFirst) {
+			for p, err := range repo.Under(tsdb.NewPrefix("berlin")).Range(t.Context(), tsdb.AllTime(), tsdb.OldestFirst) {
 				if err != nil || p.Value.Tag != "json" {
 					t.Fatalf("%+v, %v", p, err)
 				}
@@ -57,7 +56,7 @@ func TestRepository(t *testing.T) {
 			if n != len(points) {
 				t.Errorf("%d points, want %d", n, len(points))
 			}
-			silent, err := under.Silent(t.Context(), repo, tsdb.AllEntities(), start.Add(time.Minute), 10)
+			silent, err := repo.Under(tsdb.AllEntities()).Silent(t.Context(), start.Add(time.Minute), 10)
 			if err != nil || len(silent) != 2 {
 				t.Errorf("silent: %v, %v", silent, err)
 			}

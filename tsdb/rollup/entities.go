@@ -90,7 +90,7 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 				return
 			}
 			last := entityAt(after)
-			for e, err := range l.repo.Entities(ctx, p) {
+			for e, err := range l.repo.Under(p).Entities(ctx, tsdb.AllTime()) {
 				if err == nil && after != "" && e.Compare(last) <= 0 {
 					continue
 				}

@@ -40,7 +40,7 @@
 //
 // # Other questions
 //
-//   - [Aggregator.ReadGroup] adds up the buckets of several entities; under.Windows does so for all groups below a prefix.
+//   - [Aggregator.ReadGroup] adds up the buckets of several entities; [Aggregator.ReadGroups] does so for all groups under a prefix.
 //   - [Outages] are the times in which an entity sent nothing for too long, and [ReadUptime] is the rest, by buckets.
 //   - [AlignToGrid] and [AlignToPoints] put the values of several entities, also of different datasets, into rows of one time.
 //

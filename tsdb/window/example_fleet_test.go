@@ -10,7 +10,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -81,7 +80,7 @@ func ExampleAggregator_ReadGroup() {
 		}
 		fmt.Println(b.Start.Format("15:04"), b.Entities, "vehicles,", b.Values[0].Exact.Increase, "km, on for", b.Values[1].States.Time("true"))
 	}
-	for depot, err := range under.Windows(ctx, trackers, hourly, tsdb.AllEntities(), 1, in, tsdb.OldestFirst) {
+	for depot, err := range hourly.ReadGroups(ctx, trackers.Under(tsdb.AllEntities()), 1, in, tsdb.OldestFirst) {
 		if err != nil {
 			log.Fatal(err)
 		}

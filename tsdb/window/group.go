@@ -19,7 +19,7 @@ const groupConcurrency = 16
 
 // ReadGroup returns the buckets of several entities as one: each entity is aggregated on its own, as [Aggregator.Read] does, and then
 // their buckets are added up. So counters are joined with their own earlier numbers only, and the increase of a site is the sum of the
-// increases of its meters. For groups below a prefix see under.Windows.
+// increases of its meters. For all groups under a prefix see [Aggregator.ReadGroups].
 //
 // Of the group, in each bucket:
 //

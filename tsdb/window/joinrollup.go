@@ -2,7 +2,6 @@ package window
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 )
@@ -21,13 +20,6 @@ func (c aggregatorCore[T]) Aggregation() (grid Grid, opts Options, names []strin
 		rules = append(rules, inside.JoinRule{Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
 	}
 	return a.grid, a.opts, a.names, rules
-}
-
-// CarriesStates reports whether an entity counts in an interval in which it has no points: its last state or number
-// lasts.
-func (c aggregatorCore[T]) CarriesStates() bool {
-	a := c.Value()
-	return a != nil && slices.ContainsFunc(a.rules, func(r rule) bool { return r.lasts() })
 }
 
 // Join is Fill for buckets that are not yet joined: each knows only its own numbers. It needs no aggregator: nil is

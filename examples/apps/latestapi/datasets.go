@@ -18,7 +18,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -131,7 +130,7 @@ type dataset interface {
 	columns() []string
 	row(p point) []string
 	// follow follows an entity if there are parts for all fields, and else a group.
-	follow(ctx context.Context, id tenant.ID, parts []string, opts follow.Options) (stream, error)
+	follow(ctx context.Context, id tenant.ID, parts []string, opts tsdb.FollowOptions) (stream, error)
 }
 
 // key is the key fields with the text of their values. As JSON it is an object with the fields in their order.
@@ -262,7 +261,7 @@ func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb
 }
 
 func (s served[T]) latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error] {
-	return s.points(s.schema.For(s.store, id).LatestUnder(ctx, p))
+	return s.points(s.schema.For(s.store, id).Under(p).Latest(ctx))
 }
 
 func (s served[T]) page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error) {
@@ -270,11 +269,11 @@ func (s served[T]) page(ctx context.Context, id tenant.ID, q selection, size int
 }
 
 func (s served[T]) pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error) {
-	return s.shown(s.schema.For(s.store, id).PageUnder(ctx, p, size, cursor))
+	return s.shown(s.schema.For(s.store, id).Under(p).PageLatest(ctx, size, cursor))
 }
 
 func (s served[T]) pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) ([]key, string, error) {
-	got, err := s.schema.For(s.store, id).PageEntities(ctx, p, size, cursor)
+	got, err := s.schema.For(s.store, id).Under(p).PageEntities(ctx, size, cursor)
 	keys := make([]key, len(got.Entities))
 	for i, e := range got.Entities {
 		keys[i] = s.keyOf(e)

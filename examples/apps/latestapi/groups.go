@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -104,7 +103,7 @@ func (s served[T]) groups(ctx context.Context, id tenant.ID, prefix tsdb.Prefix,
 	}
 	repo := s.schema.For(s.store, id)
 	return func(yield func(groupWindows, error) bool) {
-		for g, err := range under.Windows(ctx, repo, by, prefix, fields, q.In, q.Order) {
+		for g, err := range by.ReadGroups(ctx, repo.Under(prefix), fields, q.In, q.Order) {
 			out := groupWindows{Key: s.keyOfPrefix(g.Prefix), Entities: g.Entities, Buckets: []aggregate.Bucket{}, rows: g.Buckets}
 			for i := range g.Buckets {
 				out.Buckets = append(out.Buckets, columns.Bucket(&g.Buckets[i]))

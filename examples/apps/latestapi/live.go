@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 )
 
 const (
@@ -49,7 +48,7 @@ func (s *server) live(w http.ResponseWriter, r request) error {
 	if _, err := accepted(r.Request, asEvents); err != nil {
 		return err
 	}
-	opts := follow.Options{After: r.Header.Get("Last-Event-ID"), Since: since}
+	opts := tsdb.FollowOptions{After: r.Header.Get("Last-Event-ID"), Since: since}
 	if opts.After != "" {
 		opts.Since = time.Time{} // a browser reconnects with the address of the first request
 	}
@@ -91,7 +90,7 @@ func (s *server) live(w http.ResponseWriter, r request) error {
 
 // event sends a point, or what stands in its place.
 func (s *server) event(out *events, r *http.Request, p point, position string, err error) error {
-	if missed, ok := errors.AsType[*follow.MissedError](err); ok {
+	if missed, ok := errors.AsType[*tsdb.MissedError](err); ok {
 		return out.data("missed", position, struct {
 			Points int          `json:"points"`
 			Oldest instant.Time `json:"oldest"`
@@ -161,14 +160,14 @@ func (s *server) streamed(h handler) http.Handler {
 }
 
 // follow follows an entity if there are parts for all fields, and else a group.
-func (s served[T]) follow(ctx context.Context, id tenant.ID, parts []string, opts follow.Options) (stream, error) {
+func (s served[T]) follow(ctx context.Context, id tenant.ID, parts []string, opts tsdb.FollowOptions) (stream, error) {
 	repo := s.schema.For(s.store, id)
 	if len(parts) == len(s.names) {
 		e, err := s.entity(parts)
 		if err != nil {
 			return nil, err
 		}
-		f, err := follow.Entity(ctx, repo, e, opts)
+		f, err := repo.Follow(ctx, e, opts)
 		return followed[T]{s, f}, err
 	}
 	p := tsdb.AllEntities()
@@ -178,13 +177,13 @@ func (s served[T]) follow(ctx context.Context, id tenant.ID, parts []string, opt
 			return nil, err
 		}
 	}
-	f, err := follow.Under(ctx, repo, p, opts)
+	f, err := repo.Under(p).Follow(ctx, opts)
 	return followed[T]{s, f}, err
 }
 
 type followed[T any] struct {
 	served[T]
-	f *follow.Follower[T]
+	f *tsdb.Follower[T]
 }
 
 func (f followed[T]) next(ctx context.Context, visit func(p point, position string, err error) error) error {

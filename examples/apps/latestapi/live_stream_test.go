@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -113,7 +112,7 @@ func TestLiveEvents(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/weather/live", nil)
 	w := httptest.NewRecorder()
 	out := events{w: w, control: http.NewResponseController(w)}
-	if err := a.server.event(&out, r, point{}, "here", &follow.MissedError{Points: 3, Oldest: noon.Add(-time.Hour), Newest: noon}); err != nil {
+	if err := a.server.event(&out, r, point{}, "here", &tsdb.MissedError{Points: 3, Oldest: noon.Add(-time.Hour), Newest: noon}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Body.String(); got != "event: missed\nid: here\ndata: {\"points\":3,\"oldest\":\"2026-06-01T11:00:00Z\",\"newest\":\"2026-06-01T12:00:00Z\"}\n\n" {

@@ -14,7 +14,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -107,7 +106,7 @@ func problemOf(err error) *problem {
 		p.Field, p.Limit = "body", fmt.Sprintf("at most %d bytes", large.Limit)
 		return p
 	}
-	if errors.Is(err, edge.ErrNoRoom) || errors.Is(err, follow.ErrTooMany) {
+	if errors.Is(err, edge.ErrNoRoom) || errors.Is(err, tsdb.ErrTooManyFollowers) {
 		return busy.problem()
 	}
 	switch errstatus.HTTP(err).Status {

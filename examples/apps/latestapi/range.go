@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // maxStreamed is the largest number of points that a client can name for an answer that is streamed.
@@ -62,15 +61,16 @@ type belowQuery struct {
 }
 
 func (s served[T]) pageRange(ctx context.Context, id tenant.ID, q belowQuery, size int, cursor string) (page, error) {
-	return s.shown(under.Page(ctx, s.schema.For(s.store, id), q.Prefix, q.In, size, cursor, q.Order))
+	return s.shown(s.schema.For(s.store, id).Under(q.Prefix).Page(ctx, q.In, size, cursor, q.Order))
 }
 
 func (s served[T]) rangeUnder(ctx context.Context, id tenant.ID, q belowQuery, size int) iter.Seq2[point, error] {
-	seq := under.Range[T]
+	all := s.schema.For(s.store, id).Under(q.Prefix)
+	seq := all.Range
 	if q.ByTime {
-		seq = under.Merged[T]
+		seq = all.Merged
 	}
-	return s.points(seq(ctx, s.schema.For(s.store, id), q.Prefix, q.In, upTo(size, q.Order)...))
+	return s.points(seq(ctx, q.In, upTo(size, q.Order)...))
 }
 
 func (s served[T]) history(ctx context.Context, id tenant.ID, q selection, size int) iter.Seq2[point, error] {

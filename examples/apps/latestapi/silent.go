@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // silence is an entity without points since a time, as clients see it.
@@ -54,7 +53,7 @@ func (s *server) silent(w http.ResponseWriter, r request) error {
 }
 
 func (s served[T]) silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error) {
-	found, err := under.Silent(ctx, s.schema.For(s.store, id), p, since, n)
+	found, err := s.schema.For(s.store, id).Under(p).Silent(ctx, since, n)
 	out := make([]silence, len(found))
 	for i, f := range found {
 		out[i] = silence{s.keyOf(f.Entity), instant.Time{Time: f.Last}}

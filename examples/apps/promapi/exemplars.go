@@ -131,7 +131,7 @@ func (s *server) metadataOf(ctx context.Context, r request) (answer, error) {
 		}
 		return answer{data: append(data, '}')}, nil
 	}
-	for p, err := range repo.LatestUnder(ctx, tsdb.NewPrefix(metadataKind)) {
+	for p, err := range repo.Under(tsdb.NewPrefix(metadataKind)).Latest(ctx) {
 		if err != nil {
 			return answer{}, stored(err)
 		}

@@ -46,7 +46,7 @@ func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) 
 		return m.metricsOf(found)
 	}
 	seen := 0
-	for p, err := range m.whole.For(store, id).LatestUnder(ctx, tsdb.AllEntities()) {
+	for p, err := range m.whole.For(store, id).Under(tsdb.AllEntities()).Latest(ctx) {
 		if _, bad := asPointError(err); err != nil && !bad {
 			return nil, err
 		}

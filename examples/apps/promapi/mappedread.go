@@ -15,7 +15,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) (all []*selected, err error) {
@@ -150,7 +149,7 @@ func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T
 	var err error
 	if most && len(r.of) >= togetherFrom {
 		parts := r.metric.parts(r.of)
-		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, under.Range(ctx, repo, parts[i], r.in)) })
+		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, repo.Under(parts[i]).Range(ctx, r.in)) })
 	} else {
 		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, r.of[i].entity, r.in)) })
 	}

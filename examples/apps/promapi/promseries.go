@@ -13,7 +13,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // promSource is the series that remote write stores. It implements source.
@@ -39,7 +38,7 @@ const atOnce = 16
 func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
 	return p.metric.get(ctx, id, "", func(ctx context.Context) ([]string, int, error) {
 		var names []string
-		for name, err := range under.Children(ctx, p.schema.For(p.store, id), tsdb.NewPrefix(samplesKind)) {
+		for name, err := range p.schema.For(p.store, id).Under(tsdb.NewPrefix(samplesKind)).Children(ctx) {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -54,7 +53,7 @@ func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) 
 func (p *promSource) list(ctx context.Context, id tenant.ID, metric string, _ []*labels.Matcher, when span) ([]*series, error) {
 	all, err := p.series.get(ctx, id, metric, func(ctx context.Context) (map[string]*series, int, error) {
 		all := map[string]*series{}
-		for e, err := range p.schema.For(p.store, id).Entities(ctx, tsdb.NewPrefix(samplesKind, metric)) {
+		for e, err := range p.schema.For(p.store, id).Under(tsdb.NewPrefix(samplesKind, metric)).Entities(ctx, tsdb.AllTime()) {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -157,7 +156,7 @@ func (p *promSource) readTogether(ctx context.Context, repo *tsdb.Repository[sam
 		byEntity[s.entity] = all[i]
 	}
 	prefix := tsdb.NewPrefix(of[0].entity.Parts()[:2]...)
-	for pt, err := range under.Range(ctx, repo, prefix, in) {
+	for pt, err := range repo.Under(prefix).Range(ctx, in) {
 		if err != nil {
 			return nil, err
 		}

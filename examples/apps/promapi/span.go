@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // span is the time for which series are listed: those that have a sample in it. It is in ms since 1970, from and to included. The zero
@@ -61,11 +60,11 @@ func (w span) of(n int) span {
 func entitiesIn[T any](ctx context.Context, repo *tsdb.Repository[T], p tsdb.Prefix, w span) iter.Seq2[tsdb.Entity, error] {
 	switch {
 	case w == (span{}):
-		return repo.Entities(ctx, p)
+		return repo.Under(p).Entities(ctx, tsdb.AllTime())
 	case !w.ends():
-		return under.Entities(ctx, repo, p, tsdb.Since(time.UnixMilli(w.from)))
+		return repo.Under(p).Entities(ctx, tsdb.Since(time.UnixMilli(w.from)))
 	}
-	return under.Entities(ctx, repo, p, tsdb.Between(time.UnixMilli(w.from), time.UnixMilli(w.to+1)))
+	return repo.Under(p).Entities(ctx, tsdb.Between(time.UnixMilli(w.from), time.UnixMilli(w.to+1)))
 }
 
 // inSpan returns those of the series of a metric that have samples in a span.

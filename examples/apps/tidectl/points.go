@@ -113,7 +113,7 @@ func (a *app) latestUnder(ctx context.Context, v *inspect.View, below tsdb.Prefi
 	if err != nil {
 		return err
 	}
-	for p, err := range v.Repository().LatestUnder(ctx, below) {
+	for p, err := range v.Repository().Under(below).Latest(ctx) {
 		point, err := pointOf(p, err)
 		if err != nil {
 			return out.end(err)

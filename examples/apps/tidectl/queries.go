@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 const prefixArgs = "DATASET TENANT [FIELD=VALUE...]"
@@ -57,9 +56,9 @@ func (a *app) rangeUnder() *cli.Command {
 			if limit > 0 {
 				opts = append(opts, tsdb.Limit(limit+1))
 			}
-			seq := under.Range[inspect.Payload]
+			seq := tsdb.PrefixReader[inspect.Payload].Range
 			if by == "time" {
-				seq = under.Merged[inspect.Payload]
+				seq = tsdb.PrefixReader[inspect.Payload].Merged
 			}
 			out, err := a.points(v, measures...)
 			if err != nil {
@@ -89,9 +88,9 @@ func (a *app) rangeUnder() *cli.Command {
 	}
 }
 
-type rangeFunc = func(context.Context, *tsdb.Repository[inspect.Payload], tsdb.Prefix, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[inspect.Payload], error]
+type rangeFunc = func(tsdb.PrefixReader[inspect.Payload], context.Context, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[inspect.Payload], error]
 
-// pointsOf returns the points of one entity if all key fields are given, and else of those below a prefix.
+// pointsOf returns the points of one entity if all key fields are given, and else of those under a prefix.
 func pointsOf(ctx context.Context, c *cli.Command, v *inspect.View, parts []any, below rangeFunc, opts []tsdb.ReadOption) (iter.Seq2[tsdb.Point[inspect.Payload], error], error) {
 	repo := v.Repository()
 	if len(parts) == len(v.Describe().Key) {
@@ -99,7 +98,7 @@ func pointsOf(ctx context.Context, c *cli.Command, v *inspect.View, parts []any,
 		return repo.Range(ctx, e, interval(c), opts...), err
 	}
 	p, err := repo.Schema().Prefix(parts...)
-	return below(ctx, repo, p, interval(c), opts...), err
+	return below(repo.Under(p), ctx, interval(c), opts...), err
 }
 
 // silent prints the entities below a prefix that have sent nothing since a time.
@@ -155,13 +154,13 @@ func (a *app) silent() *cli.Command {
 }
 
 // silences returns those of the entities that the arguments name which have sent nothing since a time.
-func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, since time.Time, most int) ([]under.Silence, error) {
+func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, since time.Time, most int) ([]tsdb.Silence, error) {
 	p, whole, err := prefixOf(c, v)
 	if err != nil {
 		return nil, err
 	}
 	if !whole {
-		return under.Silent(ctx, v.Repository(), p, since, most)
+		return v.Repository().Under(p).Silent(ctx, since, most)
 	}
 	e, err := a.knownEntity(ctx, c, v)
 	if err != nil {
@@ -174,7 +173,7 @@ func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, sin
 	case err != nil:
 		return nil, err
 	case newest.Time.Before(since):
-		return []under.Silence{{Entity: e, Last: newest.Time}}, nil
+		return []tsdb.Silence{{Entity: e, Last: newest.Time}}, nil
 	}
 	a.say("%s is not silent: it sent its newest point at %s", e, aggregate.Instant(newest.Time))
 	return nil, nil

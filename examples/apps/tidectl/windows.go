@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -143,7 +142,7 @@ func (a *app) groups() *cli.Command {
 			if err != nil {
 				return err
 			}
-			all := under.Windows(ctx, v.Repository(), q.windows, p, share-given, interval(c), tsdb.OldestFirst)
+			all := q.windows.ReadGroups(ctx, v.Repository().Under(p), share-given, interval(c), tsdb.OldestFirst)
 			if whole {
 				all = q.ofOne(ctx, c, v, p)
 			}
@@ -180,9 +179,9 @@ func (a *app) groups() *cli.Command {
 }
 
 // ofOne returns the windows of one entity as a group.
-func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *inspect.View, p tsdb.Prefix) iter.Seq2[under.Group, error] {
-	return func(yield func(under.Group, error) bool) {
-		g := under.Group{Prefix: p, Entities: 1}
+func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *inspect.View, p tsdb.Prefix) iter.Seq2[window.Group, error] {
+	return func(yield func(window.Group, error) bool) {
+		g := window.Group{Prefix: p, Entities: 1}
 		for b, err := range q.windows.Read(ctx, v.Repository(), tsdb.NewEntity(p.Parts()...), interval(c), tsdb.OldestFirst) {
 			if _, one := errors.AsType[*tsdb.PointError](err); one {
 				continue // it is counted in its window

@@ -58,7 +58,7 @@ func backfill(ctx context.Context, store *tsdb.Store, f *fleet, seed uint64, len
 // newestPoint returns the time of the newest point of all vehicles, or the zero time. It reads one row for each vehicle.
 func newestPoint(ctx context.Context, store *tsdb.Store) (newest time.Time, err error) {
 	for _, c := range companies {
-		for p, err := range telemetry.For(store, c.id).LatestUnder(ctx, tsdb.AllEntities()) {
+		for p, err := range telemetry.For(store, c.id).Under(tsdb.AllEntities()).Latest(ctx) {
 			if err != nil {
 				return newest, fmt.Errorf("find the newest point: %w", err)
 			}

@@ -20,7 +20,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 var tablesFlag = flag.Int("adopt.tables", 40, "random tables of TestCopyOracle")
@@ -242,7 +241,7 @@ func (r *random) got(t *testing.T, store *tsdb.Store, id string) []string {
 		t.Fatal(err)
 	}
 	out := []string{}
-	for p, err := range under.Range(t.Context(), view.Repository(), tsdb.AllEntities(), tsdb.AllTime()) {
+	for p, err := range view.Repository().Under(tsdb.AllEntities()).Range(t.Context(), tsdb.AllTime()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -144,7 +144,7 @@ func (d *sdkDriver) query(ctx context.Context, o op) error {
 		if n := o.query.fields; n > 0 {
 			prefix = tsdb.NewPrefix(of.parts(o.entity)[:n]...)
 		}
-		return drain(repo.LatestUnder(ctx, prefix))
+		return drain(repo.Under(prefix).Latest(ctx))
 	}
 	from := o.time.Add(-o.query.last).Truncate(o.query.every)
 	if d.rollup != nil {

@@ -5,13 +5,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/advise"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -29,10 +27,6 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).Page, Tenants: One, Operation: "Page"},
 	{Func: (*tsdb.Repository[int]).LatestMany, Tenants: One, Operation: "LatestMany"},
 	{Func: (*tsdb.Repository[int]).LatestManyN, Tenants: One, Operation: "LatestManyN"},
-	{Func: (*tsdb.Repository[int]).LatestUnder, Tenants: One, Operation: "LatestUnder"},
-	{Func: (*tsdb.Repository[int]).Entities, Tenants: One, Operation: "Entities"},
-	{Func: (*tsdb.Repository[int]).PageUnder, Tenants: One, Operation: "PageUnder"},
-	{Func: (*tsdb.Repository[int]).PageEntities, Tenants: One, Operation: "PageEntities"},
 	{Func: (*tsdb.Repository[int]).Delete, Tenants: One, Operation: "Delete"},
 	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
 	{Func: (*tsdb.Repository[int]).DeleteEntity, Tenants: One, Operation: "DeleteEntity"},
@@ -43,6 +37,22 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).WithID, Free: "binds an ID"},
 	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer, whose calls have their own costs"},
 	{Func: (*tsdb.Schema[int]).FromContext, Free: "binds a schema to a store and the context's tenant"},
+
+	// All entities under a prefix.
+	{Func: (*tsdb.Repository[int]).Under, Free: "binds a prefix"},
+	{Func: tsdb.PrefixReader[int].Latest, Tenants: One, Operation: "under.Latest"},
+	{Func: tsdb.PrefixReader[int].LatestN, Tenants: One, Operation: "under.LatestN"},
+	{Func: tsdb.PrefixReader[int].PageLatest, Tenants: One, Operation: "under.PageLatest"},
+	{Func: tsdb.PrefixReader[int].Range, Tenants: One, Operation: "under.Range"},
+	{Func: tsdb.PrefixReader[int].Merged, Tenants: One, Operation: "under.Merged"},
+	{Func: tsdb.PrefixReader[int].Page, Tenants: One, Operation: "under.Page"},
+	{Func: tsdb.PrefixReader[int].Entities, Tenants: One, Operation: "under.Entities"},
+	{Func: tsdb.PrefixReader[int].PageEntities, Tenants: One, Operation: "under.PageEntities"},
+	{Func: tsdb.PrefixReader[int].Children, Tenants: One, Operation: "under.Children"},
+	{Func: tsdb.PrefixReader[int].Silent, Tenants: One, Operation: "under.Silent"},
+	{Func: tsdb.PrefixReader[int].Follow, Tenants: One, Operation: "follow.Open"},
+	{Func: (*tsdb.Repository[int]).Follow, Tenants: One, Operation: "follow.Open"},
+	{Func: (*tsdb.Follower[int]).Points, Tenants: One, Operation: "follow.Poll"},
 
 	// The writer delivers the points that a sink takes.
 	{Func: (*tsdb.Sink[int]).Enqueue, Tenants: One, Operation: "Deliver"},
@@ -94,17 +104,6 @@ var List = []Call{
 	{Func: (*rollup.StreamAdder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
-	{Func: under.Range[int], Tenants: One, Operation: "under.Range"},
-	{Func: under.Merged[int], Tenants: One, Operation: "under.Merged"},
-	{Func: under.Page[int], Tenants: One, Operation: "under.Page"},
-	{Func: under.LatestN[int], Tenants: One, Operation: "under.LatestN"},
-	{Func: under.Silent[int], Tenants: One, Operation: "under.Silent"},
-	{Func: under.Children[int], Tenants: One, Operation: "under.Children"},
-	{Func: under.Entities[int], Tenants: One, Operation: "under.Entities"},
-	{Func: under.Windows[int], Tenants: One, Operation: "under.Windows"},
-	{Func: follow.Entity[int], Tenants: One, Operation: "follow.Open"},
-	{Func: follow.Under[int], Tenants: One, Operation: "follow.Open"},
-	{Func: (*follow.Follower[int]).Points, Tenants: One, Operation: "follow.Poll"},
 	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
@@ -140,6 +139,7 @@ var List = []Call{
 	{Func: (*inspect.View).Latest, Tenants: One},
 	{Func: (*inspect.View).Put, Tenants: One},
 	{Func: (*window.Aggregator[int]).Read, Tenants: One},
+	{Func: (*window.Aggregator[int]).ReadGroups, Tenants: One, Operation: "window.Groups"},
 	{Func: (*window.Aggregator[int]).ReadGroup, Tenants: One},
 	{Func: window.Outages[int], Tenants: One},
 	{Func: window.ReadUptime[int], Tenants: One},

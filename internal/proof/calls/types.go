@@ -16,7 +16,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/privacy"
@@ -25,7 +24,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -88,6 +86,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.PointErrors](),
 	reflect.TypeFor[tsdb.Precision](),
 	reflect.TypeFor[tsdb.Prefix](),
+	reflect.TypeFor[tsdb.PrefixReader[int]](),
 	reflect.TypeFor[tsdb.ReadError](),
 	reflect.TypeFor[tsdb.ReadFailure](),
 	reflect.TypeFor[tsdb.Repository[int]](),
@@ -115,9 +114,9 @@ var Types = []reflect.Type{
 	reflect.TypeFor[chart.Options](),
 	reflect.TypeFor[chart.Sample](),
 	reflect.TypeFor[chart.Source](),
-	reflect.TypeFor[follow.Follower[int]](),
-	reflect.TypeFor[follow.MissedError](),
-	reflect.TypeFor[follow.Options](),
+	reflect.TypeFor[tsdb.Follower[int]](),
+	reflect.TypeFor[tsdb.MissedError](),
+	reflect.TypeFor[tsdb.FollowOptions](),
 	reflect.TypeFor[dynamic.Class](),
 	reflect.TypeFor[dynamic.Decoder](),
 	reflect.TypeFor[dynamic.Description](),
@@ -184,8 +183,8 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdbtest.Latency](),
 	reflect.TypeFor[tsdbtest.Method](),
 	reflect.TypeFor[tsdbtest.Options](),
-	reflect.TypeFor[under.Group](),
-	reflect.TypeFor[under.Silence](),
+	reflect.TypeFor[window.Group](),
+	reflect.TypeFor[tsdb.Silence](),
 	reflect.TypeFor[window.Aggregates](),
 	reflect.TypeFor[window.Aggregator[int]](),
 	reflect.TypeFor[window.AlignOptions](),

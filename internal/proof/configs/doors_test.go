@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -164,29 +163,29 @@ var doors = []door{
 	many("LatestManyN", 1),
 	many("LatestManyN from the cache", 1, cached),
 	below("LatestUnder", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
-		return collect(r.LatestUnder(ctx, p, o))
+		return collect(r.Under(p).Latest(ctx, o))
 	}),
 	below("PageUnder", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) (all []tsdb.Point[int64], err error) {
 		for next := ""; ; {
-			page, err := r.PageUnder(ctx, p, 2, next, o)
+			page, err := r.Under(p).PageLatest(ctx, 2, next, o)
 			if all = append(all, page.Points...); err != nil || page.Next == "" {
 				return all, err
 			}
 			next = page.Next
 		}
 	}),
-	below("under.LatestN", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) (all []tsdb.Point[int64], err error) {
-		histories, err := collect(under.LatestN(ctx, r, p, 2, o))
+	below("PrefixReader.LatestN", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) (all []tsdb.Point[int64], err error) {
+		histories, err := collect(r.Under(p).LatestN(ctx, 2, o))
 		for _, h := range histories {
 			all = append(all, h.Points...)
 		}
 		return all, err
 	}),
-	below("under.Range", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
-		return collect(under.Range(ctx, r, p, tsdb.AllTime(), o))
+	below("PrefixReader.Range", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
+		return collect(r.Under(p).Range(ctx, tsdb.AllTime(), o))
 	}),
-	below("under.Merged", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
-		return collect(under.Merged(ctx, r, p, tsdb.AllTime(), o))
+	below("PrefixReader.Merged", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
+		return collect(r.Under(p).Merged(ctx, tsdb.AllTime(), o))
 	}),
 	{"window", func(ctx context.Context, w *world, r *tsdb.Repository[int64], i int) (answer, error) {
 		return last(collect(w.by.Read(ctx, r, w.keys.entity(i), tsdb.Between(start, late), tsdb.NewestFirst)))
@@ -259,8 +258,8 @@ func (w *world) entities() (all []tsdb.Entity) {
 // newest compares the n newest points of each entity, by name and below a prefix, and the list of the entities.
 func (w *world) newest(ctx context.Context, repo *tsdb.Repository[int64], n int, want [numEntities]entity) error {
 	named, err := repo.LatestManyN(ctx, w.entities(), n, w.parallel)
-	below, err2 := collect(under.LatestN(ctx, repo, tsdb.AllEntities(), n, w.parallel))
-	listed, err3 := collect(repo.Entities(ctx, tsdb.AllEntities(), w.parallel))
+	below, err2 := collect(repo.Under(tsdb.AllEntities()).LatestN(ctx, n, w.parallel))
+	listed, err3 := collect(repo.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime(), w.parallel))
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
@@ -282,12 +281,12 @@ func (w *world) newest(ctx context.Context, repo *tsdb.Repository[int64], n int,
 			continue
 		}
 		if w.answers++; len(below) == 0 || len(listed) == 0 || listed[0] != w.keys.entity(i) || !slices.EqualFunc(below[0].Points, points, same) {
-			return fmt.Errorf("under.LatestN and Entities go on with %v and %v; want %v", below, listed, points)
+			return fmt.Errorf("PrefixReader.LatestN and Entities go on with %v and %v; want %v", below, listed, points)
 		}
 		below, listed = below[1:], listed[1:]
 	}
 	if len(below)+len(listed) > 0 {
-		return fmt.Errorf("under.LatestN and Entities end with %v and %v; want no more", below, listed)
+		return fmt.Errorf("PrefixReader.LatestN and Entities end with %v and %v; want no more", below, listed)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // lastHour returns the interval of the newest 60 points of each device.
@@ -13,74 +12,74 @@ func lastHour(w *world) tsdb.Interval { return tsdb.Since(w.clock().Add(-time.Ho
 
 func merged(w *world, devices, each, points int, in tsdb.Interval) func() {
 	w.history(devices, each)
-	return func() { w.wantN(drain(w, under.Merged(w.ctx, w.repo, tsdb.NewPrefix("berlin"), in)), points) }
+	return func() { w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Merged(w.ctx, in)), points) }
 }
 
 func ranged(w *world, devices, each, points int, in tsdb.Interval) func() {
 	w.history(devices, each)
-	return func() { w.wantN(drain(w, under.Range(w.ctx, w.repo, tsdb.NewPrefix("berlin"), in)), points) }
+	return func() { w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Range(w.ctx, in)), points) }
 }
 
 func newestN(w *world, devices, each int) func() {
 	w.history(devices, each)
-	return func() { w.wantN(drain(w, under.LatestN(w.ctx, w.repo, tsdb.NewPrefix("berlin"), 5)), devices) }
+	return func() { w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).LatestN(w.ctx, 5)), devices) }
 }
 
 var histories = group{title: "Reading histories under a prefix", calls: []call{
 	{
-		covers: []string{"under.Range"}, name: "`under.Range` of all time, histories of 2 points", of: "entities", sizes: []int{1, 16, 266, 1_000},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of all time, histories of 2 points", of: "entities", sizes: []int{1, 16, 266, 1_000},
 		requests: only("read", groups(100, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 2, 2*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"under.Range"}, name: "`under.Range` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 4).atMost()), seen: each(76, 32).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 1000, 60*n, lastHour(w)) },
 	},
 	{
-		covers: []string{"under.Range"}, name: "`under.Range` of all time, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of all time, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(2, 3).atMost()), seen: each(1016, 32+4096).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 1000, 1000*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"under.Merged"}, name: "`under.Merged` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 2)), seen: each(76, 32).atMost(),
 		run: func(w *world, n int) func() { return merged(w, n, 1000, 60*n, lastHour(w)) },
 	},
 	{
-		covers: []string{"under.Merged"}, name: "`under.Merged` of all time, histories of 2 points", of: "entities", sizes: []int{1, 250, 1_000},
+		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of all time, histories of 2 points", of: "entities", sizes: []int{1, 250, 1_000},
 		requests: only("read", groups(250, 0).and(groups(100, 4)).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return merged(w, n, 2, 2*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"under.Merged"}, name: "`under.Merged` of all time, of 40 entities", of: "points of each", sizes: []int{10, 1_000, 2_000},
+		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of all time, of 40 entities", of: "points of each", sizes: []int{10, 1_000, 2_000},
 		requests: only("read", groups(200, 60).atMost()), seen: each(40, 40*16+32_768+32).atMost(),
 		run: func(w *world, n int) func() { return merged(w, 40, n, 40*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"under.Page"}, name: "`under.Page` of all time, histories of 10 points", of: "points of a page, of 3,000", sizes: []int{10, 100, 1_000},
+		covers: []string{"PrefixReader.Page"}, name: "`PrefixReader.Page` of all time, histories of 10 points", of: "points of a page, of 3,000", sizes: []int{10, 100, 1_000},
 		requests: only("read", groups(100, 5).atMost()), seen: each(6, 600).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(300, 10)
 			return func() {
-				page, err := under.Page(w.ctx, w.repo, tsdb.NewPrefix("berlin"), tsdb.AllTime(), n, "")
+				page, err := w.repo.Under(tsdb.NewPrefix("berlin")).Page(w.ctx, tsdb.AllTime(), n, "")
 				w.ok(err)
 				w.wantN(len(page.Points), n)
 			}
 		},
 	},
 	{
-		covers: []string{"under.LatestN"}, name: "`under.LatestN`, 5 points each, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, 5 points each, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(2, 1).atMost()), seen: each(20, 32).atMost(),
 		run: func(w *world, n int) func() { return newestN(w, n, 1000) },
 	},
 	{
-		covers: []string{"under.LatestN"}, name: "`under.LatestN`, 5 points each, histories of 2 points", of: "entities", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, 5 points each, histories of 2 points", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", groups(50, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return newestN(w, n, 2) },
 	},
 	{
-		covers: []string{"under.Children"}, name: "`under.Children`, of 20 entities each with 50 points", of: "children", sizes: []int{1, 10, 30},
+		covers: []string{"PrefixReader.Children"}, name: "`PrefixReader.Children`, of 20 entities each with 50 points", of: "children", sizes: []int{1, 10, 30},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
 			for site := range n {
@@ -90,36 +89,36 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 				}
 				w.put(batch)
 			}
-			return func() { w.wantN(drain(w, under.Children(w.ctx, w.repo, tsdb.AllEntities())), n) }
+			return func() { w.wantN(drain(w, w.repo.Under(tsdb.AllEntities()).Children(w.ctx)), n) }
 		},
 	},
 	{
-		covers: []string{"under.Entities"}, name: "`under.Entities` since an hour, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` since an hour, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)
 			return func() {
-				w.wantN(drain(w, under.Entities(w.ctx, w.repo, tsdb.NewPrefix("berlin"), tsdb.Since(w.clock().Add(-time.Hour)))), n)
+				w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Entities(w.ctx, tsdb.Since(w.clock().Add(-time.Hour)))), n)
 			}
 		},
 	},
 	{
-		covers: []string{"under.Entities"}, name: "`under.Entities` of the hour before, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` of the hour before, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(2, 1)), seen: each(17, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)
 			return func() {
-				w.wantN(drain(w, under.Entities(w.ctx, w.repo, tsdb.NewPrefix("berlin"), tsdb.Between(w.clock().Add(-2*time.Hour), w.clock().Add(-time.Hour)))), n)
+				w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Entities(w.ctx, tsdb.Between(w.clock().Add(-2*time.Hour), w.clock().Add(-time.Hour)))), n)
 			}
 		},
 	},
 	{
-		covers: []string{"under.Silent"}, name: "`under.Silent`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Silent"}, name: "`PrefixReader.Silent`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)
 			return func() {
-				silent, err := under.Silent(w.ctx, w.repo, tsdb.NewPrefix("berlin"), w.clock(), 10_000)
+				silent, err := w.repo.Under(tsdb.NewPrefix("berlin")).Silent(w.ctx, w.clock(), 10_000)
 				w.ok(err)
 				w.wantN(len(silent), n)
 			}

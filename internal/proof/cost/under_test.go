@@ -9,32 +9,34 @@ import (
 // latestUnder returns a read of the newest points of devices, whose histories have `each` points.
 func latestUnder(w *world, devices, each int, opts ...tsdb.ReadOption) func() {
 	w.history(devices, each)
-	return func() { w.wantN(drain(w, w.repo.LatestUnder(w.ctx, tsdb.NewPrefix("berlin"), opts...)), devices) }
+	return func() { w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Latest(w.ctx, opts...)), devices) }
 }
 
 func entities(w *world, devices, each int) func() {
 	w.history(devices, each)
-	return func() { w.wantN(drain(w, w.repo.Entities(w.ctx, tsdb.NewPrefix("berlin"))), devices) }
+	return func() {
+		w.wantN(drain(w, w.repo.Under(tsdb.NewPrefix("berlin")).Entities(w.ctx, tsdb.AllTime())), devices)
+	}
 }
 
 var prefixes = group{title: "Reading entities that are not known", calls: []call{
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", each(1, 1).atMost()), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1000) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
 		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 100) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1,000 points that the store has met before", of: "entities", sizes: []int{1, 10, 300},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1,000 points that the store has met before", of: "entities", sizes: []int{1, 10, 300},
 		requests: only("read", groups(250, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			read := latestUnder(w, n, 1000)
@@ -43,56 +45,56 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		},
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 2) },
 	},
 	{
-		covers: []string{"Repository.LatestUnder"}, name: "`Repository.LatestUnder`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
 		requests: only("read", always(16)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
-		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return entities(w, n, 100) },
 	},
 	{
-		covers: []string{"Repository.Entities"}, name: "`Repository.Entities`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities`, with heads", of: "entities with 2 points each", schema: headed, sizes: []int{1, 10, 1_001},
 		requests: only("read", groups(1000, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return entities(w, n, 2) },
 	},
 	{
-		covers: []string{"Repository.PageUnder"}, name: "`Repository.PageUnder`, histories of 1,000 points", of: "entities of a page, of 15", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.PageLatest"}, name: "`PrefixReader.PageLatest`, histories of 1,000 points", of: "entities of a page, of 15", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(15, 1000)
 			return func() {
-				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				page, err := w.repo.Under(tsdb.NewPrefix("berlin")).PageLatest(w.ctx, n, "")
 				w.ok(err)
 				w.wantN(len(page.Points), n)
 			}
 		},
 	},
 	{
-		covers: []string{"Repository.PageUnder"}, name: "`Repository.PageUnder`, with heads", of: "entities of a page, of 1,200", schema: headed, sizes: []int{1, 10, 900},
+		covers: []string{"PrefixReader.PageLatest"}, name: "`PrefixReader.PageLatest`, with heads", of: "entities of a page, of 1,200", schema: headed, sizes: []int{1, 10, 900},
 		requests: only("read", always(1)), seen: each(1, 1),
 		run: func(w *world, n int) func() {
 			w.history(1200, 1)
 			return func() {
-				page, err := w.repo.PageUnder(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				page, err := w.repo.Under(tsdb.NewPrefix("berlin")).PageLatest(w.ctx, n, "")
 				w.ok(err)
 				w.wantN(len(page.Points), n)
 			}
 		},
 	},
 	{
-		covers: []string{"Repository.PageEntities"}, name: "`Repository.PageEntities`, histories of 1 point", of: "entities of a page, of 600", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.PageEntities"}, name: "`PrefixReader.PageEntities`, histories of 1 point", of: "entities of a page, of 600", sizes: []int{1, 10, 500},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(600, 1)
 			return func() {
-				page, err := w.repo.PageEntities(w.ctx, tsdb.NewPrefix("berlin"), n, "")
+				page, err := w.repo.Under(tsdb.NewPrefix("berlin")).PageEntities(w.ctx, n, "")
 				w.ok(err)
 				w.wantN(len(page.Entities), n)
 			}

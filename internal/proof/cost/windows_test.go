@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -26,7 +25,7 @@ func aggregated(w *world, devices, each int, kind window.Kind) func() {
 	w.history(devices, each)
 	by := byHour(w, kind)
 	return func() {
-		w.wantN(drain(w, under.Windows(w.ctx, w.repo, by, tsdb.AllEntities(), 1, anHour(w))), 1)
+		w.wantN(drain(w, by.ReadGroups(w.ctx, w.repo.Under(tsdb.AllEntities()), 1, anHour(w))), 1)
 	}
 }
 
@@ -57,12 +56,12 @@ var windows = group{title: "Aggregating an hour of 60 points, histories of 1,000
 		run: func(w *world, n int) func() { return grouped(w, n, window.Counter) },
 	},
 	{
-		covers: []string{"under.Windows"}, name: "`under.Windows`", of: "entities of a group", sizes: []int{1, 5, 20},
+		covers: []string{"window.Aggregator.ReadGroups"}, name: "`Aggregator.ReadGroups`", of: "entities of a group", sizes: []int{1, 5, 20},
 		requests: only("read", each(2, 1)), seen: each(76, 32).atMost(),
 		run: func(w *world, n int) func() { return aggregated(w, n, 1000, window.Gauge) },
 	},
 	{
-		covers: []string{"under.Windows"}, name: "`under.Windows`, of a counter", of: "entities of a group", sizes: []int{1, 5, 20},
+		covers: []string{"window.Aggregator.ReadGroups"}, name: "`Aggregator.ReadGroups`, of a counter", of: "entities of a group", sizes: []int{1, 5, 20},
 		requests: only("read", each(3, 1)), seen: each(77, 32).atMost(),
 		run: func(w *world, n int) func() { return aggregated(w, n, 1000, window.Counter) },
 	},

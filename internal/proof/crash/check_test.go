@@ -108,7 +108,7 @@ func collect[T any](f *finding, repo *tsdb.Repository[T], text func(T) string) {
 }
 
 func each[T any](f *finding, repo *tsdb.Repository[T], visit func(key string, v T)) {
-	for e, err := range repo.Entities(f.ctx, tsdb.AllEntities()) {
+	for e, err := range repo.Under(tsdb.AllEntities()).Entities(f.ctx, tsdb.AllTime()) {
 		if err != nil {
 			f.say("the entities of a dataset cannot be read: %v", err)
 			return

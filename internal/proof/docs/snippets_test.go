@@ -20,7 +20,7 @@ var imports = []string{
 	module + "/tenant", module + "/tenant/httptenant", module + "/tenant/grpctenant", module + "/tenant/limit",
 	module + "/tsdb", module + "/tsdb/embedded", module + "/tsdb/inspect", module + "/tsdb/privacy", module + "/tsdb/retention",
 	module + "/tsdb/dynamic", module + "/tsdb/errstatus",
-	module + "/tsdb/advise", module + "/tsdb/chart", module + "/tsdb/follow", module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/under", module + "/tsdb/window",
+	module + "/tsdb/advise", module + "/tsdb/chart", module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/window",
 }
 
 // TestSnippets compiles all Go code of README.md and docs/, runs it page by page, and compares what it prints with the text

@@ -108,7 +108,7 @@ func (q *questions) newestUnder(repo *tsdb.Repository[codec.Record], p tsdb.Pref
 	q.t.Helper()
 	found := map[tsdb.Entity]sighting{}
 	again := 0
-	for p, err := range repo.LatestUnder(context.Background(), p) {
+	for p, err := range repo.Under(p).Latest(context.Background()) {
 		if err != nil {
 			q.t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func (q *questions) means(repo *tsdb.Repository[codec.Record], in tsdb.Interval,
 		q.t.Fatal(err)
 	}
 	found := map[tsdb.Entity]window.Summary{}
-	for e, err := range repo.Entities(context.Background(), tsdb.AllEntities()) {
+	for e, err := range repo.Under(tsdb.AllEntities()).Entities(context.Background(), tsdb.AllTime()) {
 		if err != nil {
 			q.t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -104,10 +103,10 @@ func (f *feed) write(ctx context.Context, w *world, i int, chance *dice) {
 
 // follow takes points until ctx ends, and starts again behind its position now and then.
 func (f *feed) follow(ctx context.Context, w *world, to *follower, since time.Time, chance *dice) {
-	opts := follow.Options{Since: since, Interval: 100 * time.Millisecond}
+	opts := tsdb.FollowOptions{Since: since, Interval: 100 * time.Millisecond}
 	for restart := 0; ctx.Err() == nil; restart++ {
 		before := f.acknowledged()
-		from, err := follow.Under(ctx, f.schema.For(to.node.store, acme), tsdb.AllEntities(), opts)
+		from, err := f.schema.For(to.node.store, acme).Under(tsdb.AllEntities()).Follow(ctx, opts)
 		if err != nil {
 			w.explain(err)
 			pause(ctx, 10*time.Millisecond)
@@ -125,7 +124,7 @@ func (f *feed) follow(ctx context.Context, w *world, to *follower, since time.Ti
 				break
 			}
 		}
-		opts = follow.Options{After: from.Cursor(), Interval: opts.Interval}
+		opts = tsdb.FollowOptions{After: from.Cursor(), Interval: opts.Interval}
 		from.Close()
 	}
 }

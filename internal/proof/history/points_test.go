@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 // dataset is a dataset whose points clients write and read.
@@ -284,20 +283,20 @@ func (d *points[T]) read(ctx context.Context, c *client, e tsdb.Entity, slot int
 	case 10:
 		d.cached(ctx, c, e)
 	case 11:
-		d.under(ctx, c, "LatestUnder", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
-			return collect(repo.LatestUnder(ctx, p))
+		d.under(ctx, c, "Under.Latest", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
+			return collect(repo.Under(p).Latest(ctx))
 		})
 	case 12:
-		d.under(ctx, c, "PageUnder", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) (all []tsdb.Point[T], err error) {
-			return pagesOf(func(next string) (tsdb.Page[T], error) { return repo.PageUnder(ctx, p, 2, next) })
+		d.under(ctx, c, "Under.PageLatest", slots-1, 1, func(ctx context.Context, p tsdb.Prefix) (all []tsdb.Point[T], err error) {
+			return pagesOf(func(next string) (tsdb.Page[T], error) { return repo.Under(p).PageLatest(ctx, 2, next) })
 		})
 	case 13:
-		read := under.Range[T]
+		read := tsdb.PrefixReader[T].Range
 		if c.rnd.IntN(2) == 0 {
-			read = under.Merged[T]
+			read = tsdb.PrefixReader[T].Merged
 		}
-		d.under(ctx, c, "under.Range", slots-1, slots, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
-			return collect(read(ctx, repo, p, tsdb.AllTime()))
+		d.under(ctx, c, "Under.Range", slots-1, slots, func(ctx context.Context, p tsdb.Prefix) ([]tsdb.Point[T], error) {
+			return collect(read(repo.Under(p), ctx, tsdb.AllTime()))
 		})
 	}
 }

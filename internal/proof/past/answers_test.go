@@ -71,7 +71,7 @@ func answers(tt *testing.T, store *tsdb.Store, v version) string {
 }
 
 func entities[T any](t *teller, repo *tsdb.Repository[T]) (list []tsdb.Entity) {
-	for e, err := range repo.Entities(t.Context(), tsdb.AllEntities()) {
+	for e, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime()) {
 		if err != nil {
 			t.Fatal(err)
 		}

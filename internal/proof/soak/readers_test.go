@@ -177,24 +177,24 @@ func (w *world) askUnder(_ *rand.Rand, d *device) error {
 		floors[one] = one.plain.floor(byHead, true)
 	}
 	last := tsdb.Entity{}
-	for p, err := range w.repo(d).LatestUnder(c.ctx(w.ctx), tsdb.AllEntities()) {
+	for p, err := range w.repo(d).Under(tsdb.AllEntities()).Latest(c.ctx(w.ctx)) {
 		if err != nil {
 			return err
 		}
 		one := c.find(p.Entity)
 		if one == nil || p.Entity.Compare(last) <= 0 && last != (tsdb.Entity{}) {
-			w.fail("LatestUnder of tenant %s: got %s after %s: unknown, twice or out of order", c.id, p.Entity, last)
+			w.fail("Under.Latest of tenant %s: got %s after %s: unknown, twice or out of order", c.id, p.Entity, last)
 			return nil
 		}
 		last = p.Entity
-		if err := w.checkNewest("LatestUnder", one, one.plain, floors[one], p, nil); err != nil {
+		if err := w.checkNewest("Under.Latest", one, one.plain, floors[one], p, nil); err != nil {
 			return err
 		}
 		one.plain.recordSeen(byHead, p.Value.Slot)
 		delete(floors, one)
 	}
 	for one, floor := range floors {
-		_ = w.checkNewest("LatestUnder", one, one.plain, floor, tsdb.Point[reading]{}, tsdb.ErrNotFound)
+		_ = w.checkNewest("Under.Latest", one, one.plain, floor, tsdb.Point[reading]{}, tsdb.ErrNotFound)
 	}
 	return nil
 }

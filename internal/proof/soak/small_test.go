@@ -134,7 +134,7 @@ func serveSmall(t *testing.T, dir string) {
 		for range 8 {
 			running.Go(func() {
 				n := 0
-				for _, err := range repo.LatestUnder(ctx, tsdb.AllEntities()) {
+				for _, err := range repo.Under(tsdb.AllEntities()).Latest(ctx) {
 					fatal(err)
 					n++
 				}

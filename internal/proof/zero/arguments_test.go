@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -72,11 +71,11 @@ var withoutContext = map[string]string{
 
 // only holds arguments of single calls, which replace those of the same types.
 var only = map[string][]any{
-	"Repository.Page":         {""}, // the first page
-	"Repository.PageUnder":    {""},
-	"Repository.PageEntities": {""},
-	"under.Page":              {""},
-	"under.Windows":           {0}, // key fields that entities of a group share: the key has only one
+	"Repository.Page":              {""}, // the first page
+	"PrefixReader.PageLatest":      {""},
+	"PrefixReader.PageEntities":    {""},
+	"PrefixReader.Page":            {""},
+	"window.Aggregator.ReadGroups": {0}, // key fields that entities of a group share: the key has only one
 }
 
 func takesContext(f reflect.Type) bool {
@@ -174,7 +173,7 @@ func validArguments(t *testing.T) argumentsByType {
 			t.Fatal(err)
 		}
 	}
-	add(l.store, l.schema, l.repo, l.writer, l.sink, l.worker, acme, roof, noon)
+	add(l.store, l.schema, l.repo, l.repo.Under(tsdb.AllEntities()), l.writer, l.sink, l.worker, acme, roof, noon)
 	add("d", 1, uint64(1), time.Hour, tsdb.AllEntities(), tsdb.Between(noon, noon.Add(time.Hour)), window.Every(time.Hour))
 	add(tsdb.Point[int]{Entity: roof, Time: noon, Value: 1}, func(tsdb.Outcome) {}, tenants.Part{Dataset: "d", Class: "c"}, tsdb.Config{Project: "p", Instance: "i", Table: "t"}, []byte(nil))
 	add(map[string]string{"pool": "a"}, map[string]gc.Policy{"d": gc.MaxAge(time.Hour)})
@@ -186,7 +185,7 @@ func validArguments(t *testing.T) argumentsByType {
 	check(err)
 	add(measure, aggregator, chart.Options{Columns: 10},
 		window.NewSeries(l.repo, roof, func(v int) (int, bool) { return v, true }))
-	follower, err := follow.Entity(t.Context(), l.repo, roof, follow.Options{})
+	follower, err := l.repo.Follow(t.Context(), roof, tsdb.FollowOptions{})
 	check(err)
 	t.Cleanup(func() { _ = follower.Close() })
 	view, err := inspect.Open(t.Context(), l.store, acme, "d")

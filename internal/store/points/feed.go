@@ -29,7 +29,7 @@ const (
 )
 
 // ErrTooManyFollowers: a store has as many followers as it may have.
-var ErrTooManyFollowers = errtype.New("follow.ErrTooMany", "tsdb: too many followers")
+var ErrTooManyFollowers = errtype.New("tsdb.ErrTooManyFollowers", "tsdb: too many followers")
 
 // Feed passes the points that a store's calls and writers store to followers. The zero value has no followers, and costs a
 // write one atomic load.

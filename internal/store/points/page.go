@@ -3,10 +3,12 @@ package points
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // A page ends early, and another one follows, if its payloads would be more bytes than PageBytes together.
@@ -26,6 +28,13 @@ func CheckPageSize(size int) error {
 // Scope returns what the cursors of a query of these rows are bound to.
 func (r *Rows) Scope(kind cursor.Kind, path string) cursor.Scope {
 	return cursor.Scope{Kind: kind, Tenant: r.Tenant.String(), Dataset: r.D.Name, Precision: byte(r.D.Precision), Path: path}
+}
+
+// CanHold reports whether the path can be that of an entity under the prefix. A forged cursor must not leave the prefix. Stored
+// entities may have parts of other kinds than the schema declares.
+func (r *Rows) CanHold(prefix, path string) bool {
+	under := prefix == "" || strings.HasPrefix(path, prefix+"#")
+	return under && r.Space.WithKinds(nil).CheckPath(path) == nil && rowkey.Path(rowkey.Parts(path)...) == path
 }
 
 // Page is one page of a span.

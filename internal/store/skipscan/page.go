@@ -1,13 +1,10 @@
 package skipscan
 
 import (
-	"strings"
-
 	"github.com/tidemark-go/tidemark/internal/cursor"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Pager cuts the entities that Query finds into pages.
@@ -28,7 +25,7 @@ func OpenPage(r *points.Rows, kind cursor.Kind, prefix string, size int, text st
 	if err := points.CheckPageSize(size); err != nil {
 		return Pager{}, err
 	}
-	p := Pager{rows: r, scope: r.Scope(kind, prefix), size: size, Query: Query{Few: size + 1, Values: kind == cursor.Newest}}
+	p := Pager{rows: r, scope: r.Scope(kind, prefix), size: size, Query: Query{Prefix: prefix, Few: size + 1, Values: kind == cursor.Newest}}
 	if text == "" {
 		return p, nil
 	}
@@ -36,10 +33,8 @@ func OpenPage(r *points.Rows, kind cursor.Kind, prefix string, size int, text st
 	if err != nil {
 		return Pager{}, err
 	}
-	// A forged cursor must not leave the prefix. Stored entities may have parts of other kinds than the schema declares.
 	path := string(place)
-	below := prefix == "" || strings.HasPrefix(path, prefix+"#")
-	if !below || r.Space.WithKinds(nil).CheckPath(path) != nil || rowkey.Path(rowkey.Parts(path)...) != path {
+	if !r.CanHold(prefix, path) {
 		return Pager{}, invalid.New(cursor.ErrCursor, "cursor", "outside of the query", "a cursor from a page of the same tenant, dataset and prefix")
 	}
 	p.Query.After = path

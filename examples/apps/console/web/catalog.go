@@ -167,7 +167,7 @@ func hasPoints(ctx context.Context, store *tsdb.Store, id tenant.ID, d *dataset)
 	if err != nil {
 		return false, err
 	}
-	page, err := schema.For(store, id).PageEntities(ctx, tsdb.AllEntities(), 1, "")
+	page, err := schema.For(store, id).Under(tsdb.AllEntities()).PageEntities(ctx, 1, "")
 	if errors.Is(err, tsdb.ErrErased) {
 		return false, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/under"
 )
 
 const (
@@ -61,7 +60,7 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 		}
 	} else {
 		n := 0
-		for p, err := range repo.LatestUnder(r.Context(), prefix) {
+		for p, err := range repo.Under(prefix).Latest(r.Context()) {
 			if err != nil && !bad(err) {
 				return err
 			}
@@ -94,7 +93,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 		More bool    `json:"more"` // there are more entities
 		Now  float64 `json:"now"`  // the server's clock
 	}{Rows: []row{}, Now: millis(time.Now())}
-	for p, err := range repo.LatestUnder(r.Context(), prefix) {
+	for p, err := range repo.Under(prefix).Latest(r.Context()) {
 		if err != nil && !bad(err) {
 			return err
 		}
@@ -116,7 +115,7 @@ func (s *Console) silent(w http.ResponseWriter, r request) error {
 	if err := r.params.check(); err != nil {
 		return err
 	}
-	found, err := under.Silent(r.Context(), repo, prefix, since, most)
+	found, err := repo.Under(prefix).Silent(r.Context(), since, most)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 )
 
 const (
@@ -106,28 +105,28 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 		prefix, most = r.params.prefix(d), maxListFields
 	}
 	names := r.params.fields(most)
-	opts := follow.Options{Interval: pollInterval}
+	opts := tsdb.FollowOptions{Interval: pollInterval}
 	if _, ok := r.params.values["since"]; ok {
 		opts.Since = r.params.instant("since")
 	}
 	if err := r.params.check(); err != nil {
 		return err
 	}
-	var all []*follow.Follower[codec.Record]
+	var all []*tsdb.Follower[codec.Record]
 	defer func() {
 		for _, f := range all {
 			_ = f.Close() // always nil
 		}
 	}()
 	if !single {
-		f, err := follow.Under(r.Context(), repo, prefix, opts)
+		f, err := repo.Under(prefix).Follow(r.Context(), opts)
 		if err != nil {
 			return err
 		}
 		all = append(all, f)
 	}
 	for _, e := range entities {
-		f, err := follow.Entity(r.Context(), repo, e, opts)
+		f, err := repo.Follow(r.Context(), e, opts)
 		if err != nil {
 			return err
 		}
@@ -159,9 +158,9 @@ func (s *Console) live(w http.ResponseWriter, r request) error {
 }
 
 // collect puts points into the queue until the context or the follower ends, and returns why.
-func collect(ctx context.Context, f *follow.Follower[codec.Record], names []string, queue *waiting, d *dataset) error {
+func collect(ctx context.Context, f *tsdb.Follower[codec.Record], names []string, queue *waiting, d *dataset) error {
 	for p, err := range f.Points(ctx) {
-		if missed, ok := errors.AsType[*follow.MissedError](err); ok {
+		if missed, ok := errors.AsType[*tsdb.MissedError](err); ok {
 			queue.miss(missed.Points)
 			continue
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
-	"github.com/tidemark-go/tidemark/tsdb/follow"
 )
 
 // problem is what a page shows for a request that failed: a body of RFC 9457 of the type about:blank.
@@ -70,7 +69,7 @@ func problemOf(err error) problem {
 		}
 	}
 	switch {
-	case errors.Is(err, follow.ErrTooMany):
+	case errors.Is(err, tsdb.ErrTooManyFollowers):
 		return errBusy
 	case errors.Is(err, errSessionOver):
 		return problem{Status: http.StatusUnauthorized, Detail: notLoggedIn}

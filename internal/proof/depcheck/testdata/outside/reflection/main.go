@@ -85,7 +85,7 @@ func main() {
 }
 
 // coreNames are methods of cores.
-var coreNames = []string{"Internals", "Shape", "Below", "Tap", "Unlimited", "Aggregation", "CarriesStates", "Join", "ReadOptions", "Path", "At", "Watch"}
+var coreNames = []string{"Internals", "Shape", "Begin", "Scope", "Tap", "Unlimited", "Aggregation", "Join", "ReadOptions", "Path", "At", "Watch"}
 
 // isCore reports whether a type is a core.
 func isCore(t reflect.Type) bool {
