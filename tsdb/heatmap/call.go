@@ -7,6 +7,8 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 // single records a request for one row, if it is one that writes.
@@ -26,20 +28,20 @@ func (r *Recorder) single(req any, began time.Duration, err error) {
 	default:
 		return
 	}
-	if k, ok := outcome(writes, err); ok {
+	if k, ok := outcome(heat.Writes, err); ok {
 		r.add(k, began, r.now()-began, key, size)
 	}
 }
 
 // outcome returns as what a row counts, and false if it does not count.
-func outcome(k kind, err error) (kind, bool) {
+func outcome(k heat.Kind, err error) (heat.Kind, bool) {
 	switch {
 	case err == nil:
 		return k, true
 	case status.Code(err) == codes.Canceled:
 		return 0, false
 	}
-	return failures, true
+	return heat.Failures, true
 }
 
 // number is the size of a number that is added to a cell.
@@ -89,7 +91,7 @@ func streams(method string) bool {
 func (c *call) request(m any) {
 	switch req := m.(type) {
 	case *btpb.ReadRowsRequest:
-		c.reads, c.start = true, append(c.start[:0], cut(startOf(req))...)
+		c.reads, c.start = true, append(c.start[:0], heat.Cut(startOf(req))...)
 	case *btpb.MutateRowsRequest:
 		c.entries, c.left = req.Entries, len(req.Entries)
 	}
@@ -129,7 +131,7 @@ func (c *call) took() time.Duration { return c.r.now() - c.began - c.idle }
 func (c *call) rows(chunks []*btpb.ReadRowsResponse_CellChunk) {
 	took, key := micros(c.took()), c.key
 	c.r.mu.Lock()
-	to := &c.r.column(c.began).cells[reads]
+	to := &c.r.column(c.began).Cells[heat.Reads]
 	for _, chunk := range chunks {
 		if !c.open {
 			key, c.size, c.open = chunk.RowKey, 0, true
@@ -137,7 +139,7 @@ func (c *call) rows(chunks []*btpb.ReadRowsResponse_CellChunk) {
 		c.size += len(chunk.Value)
 		switch chunk.RowStatus.(type) {
 		case *btpb.ReadRowsResponse_CellChunk_CommitRow:
-			to.add(key, c.size, took, c.r.rnd)
+			to.Add(key, c.size, took, c.r.rnd)
 			c.open, c.any = false, true
 		case *btpb.ReadRowsResponse_CellChunk_ResetRow:
 			c.open = false
@@ -157,7 +159,7 @@ func (c *call) answers(entries []*btpb.MutateRowsResponse_Entry) {
 	took := micros(c.took())
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
-	to := &c.r.column(c.began).cells
+	to := &c.r.column(c.began).Cells
 	for _, e := range entries {
 		if e.GetIndex() < 0 || e.GetIndex() >= int64(len(c.entries)) || c.left == 0 {
 			continue
@@ -169,11 +171,11 @@ func (c *call) answers(entries []*btpb.MutateRowsResponse_Entry) {
 			c.answered[e.Index] = true
 		}
 		c.left--
-		of, k := c.entries[e.Index], writes
+		of, k := c.entries[e.Index], heat.Writes
 		if codes.Code(e.GetStatus().GetCode()) != codes.OK {
-			k = failures
+			k = heat.Failures
 		}
-		to[k].add(of.GetRowKey(), sizeOf(of.GetMutations()), took, c.r.rnd)
+		to[k].Add(of.GetRowKey(), sizeOf(of.GetMutations()), took, c.r.rnd)
 	}
 }
 
@@ -186,7 +188,7 @@ func (c *call) end(err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	k, ok := outcome(reads, err)
+	k, ok := outcome(heat.Reads, err)
 	switch {
 	case !ok:
 	case c.reads && (err != nil || !c.any):
@@ -194,10 +196,10 @@ func (c *call) end(err error) {
 	case c.left > 0:
 		took := micros(c.took())
 		c.r.mu.Lock()
-		to := &c.r.column(c.began).cells[failures]
+		to := &c.r.column(c.began).Cells[heat.Failures]
 		for i, e := range c.entries {
 			if c.answered == nil || !c.answered[i] {
-				to.add(e.GetRowKey(), sizeOf(e.GetMutations()), took, c.r.rnd)
+				to.Add(e.GetRowKey(), sizeOf(e.GetMutations()), took, c.r.rnd)
 			}
 		}
 		c.r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package heatmap records which row keys a program reads and writes, draws them as a picture of time by key range, and
-// finds the loads that a Bigtable table cannot spread over its servers: keys that begin with the time, hot entities and
+// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings as a picture of time by key
+// range, and finds the loads that a Bigtable table cannot spread over its servers: keys that begin with the time, hot entities and
 // prefixes, tenants with most of the load.
 //
 // A [Recorder] sees the requests of a store, of a raw Bigtable client, or of a server:
@@ -8,11 +8,10 @@
 //	store, err := embedded.New(ctx, embedded.Options{Dir: "./data", DialOptions: recorder.DialOptions()})
 //
 // Without a recorder, a store does no work for this package. With one, each request takes about a tenth of a microsecond
-// more. [Recorder.Recording] copies what was recorded; a [Recording] draws itself, finds what is wrong, and can be saved,
-// loaded and merged with the recordings of other processes.
+// more. [Recorder.Recording] copies what was recorded, and [Recording.Save] writes it to a file.
 //
-// Recordings and pictures contain row keys, and so the names of tenants and entities. Files have mode 0600.
-// [Recording.Ranked] puts ranks in place of the names.
+// Recordings contain row keys, and so the names of tenants and entities. Files have mode 0600. "tidectl heatmap merge
+// --ranks" puts ranks in place of the names.
 //
 // # What is recorded
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
-// A recorder sees all requests of a store, and its recording is saved for "tidectl heatmap" or drawn at once.
+// A recorder sees all requests of a store, and its recording is saved for "tidectl heatmap".
 func Example() {
 	ctx := context.Background()
 	recorder, err := heatmap.NewRecorder(heatmap.Options{})
@@ -37,7 +37,7 @@ func Example() {
 	}
 
 	recording := recorder.Recording()
-	fmt.Println(recording.Totals().Writes-before.Writes, "row written,", len(recording.Findings()), "findings")
+	fmt.Println(recording.Totals().Writes-before.Writes, "row written")
 
 	dir, err := os.MkdirTemp("", "heatmap")
 	if err != nil {
@@ -47,37 +47,5 @@ func Example() {
 	if err := recording.Save(filepath.Join(dir, "hour.heat")); err != nil {
 		log.Fatal(err)
 	}
-	page, err := os.OpenFile(filepath.Join(dir, "hour.html"), os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer page.Close()
-	if err := recording.WriteHTML(page, heatmap.PictureOptions{By: heatmap.ByTenant}); err != nil {
-		log.Fatal(err)
-	}
-	// Output: 1 row written, 0 findings
-}
-
-// Recordings of all processes that use a table are one picture.
-func ExampleMerge() {
-	one, _ := heatmap.NewRecorder(heatmap.Options{})
-	other, _ := heatmap.NewRecorder(heatmap.Options{})
-	all, err := heatmap.Merge(one.Recording(), other.Recording())
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := all.WriteText(os.Stdout, heatmap.PictureOptions{}); err != nil {
-		log.Fatal(err)
-	}
-	// Output: nothing was recorded
-}
-
-// Tablets that Bigtable reports as hot are outlined on a recording.
-func ExampleTablet() {
-	hot := heatmap.Tablet{First: "acme#readings#berlin#", Last: "acme#readings#hamburg#9", CPU: 0.93}
-	fmt.Println(hot.Tenant(), hot.Dataset(), hot.Overlaps("acme#readings#dresden#"), hot.Overlaps("acme#readings#munich#"))
-	fmt.Println(hot)
-	// Output:
-	// acme readings true false
-	// acme#readings#berlin# to acme#readings#hamburg#9, 93% of its server
+	// Output: 1 row written
 }

@@ -5,9 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -17,12 +17,7 @@ var ErrInvalid = invalid.ErrInput
 // maxColumns bounds the columns of a recorder.
 const maxColumns = 64
 
-// The limits of Options.
-const (
-	minColumn = time.Millisecond
-	maxWidth  = 24 * time.Hour
-	maxKeep   = 366 * 24 * time.Hour
-)
+const maxKeep = 366 * 24 * time.Hour
 
 // Options configure a Recorder. The zero value is good.
 type Options struct {
@@ -34,7 +29,7 @@ type Options struct {
 }
 
 func (o Options) check() error {
-	if o.Column != 0 && (o.Column < minColumn || o.Column > maxWidth) {
+	if o.Column != 0 && (o.Column < heat.MinWidth || o.Column > heat.MaxWidth) {
 		return invalid.New(ErrInvalid, "Column", o.Column.String(), "0 for a second, or a millisecond to a day")
 	}
 	return invalid.Range(ErrInvalid, "Keep", o.Keep, 0, maxKeep, "0 for an hour, or up to 366 days")
@@ -45,12 +40,11 @@ func (o Options) check() error {
 // Its memory is bounded, whatever the load: by about 130 KiB a column for keys of 40 bytes, which is 8 MiB an hour, and by
 // 800 KiB a column if every key has 256 bytes, of which longer keys are cut. The zero Recorder and nil record nothing.
 type Recorder struct {
-	began   time.Time
-	keep    time.Duration
-	serving atomic.Int32 // pictures that ServeHTTP makes
+	began time.Time
+	keep  time.Duration
 
 	mu      sync.Mutex
-	columns columns
+	columns heat.Columns
 	rnd     *rand.Rand
 	first   time.Time // of the time that the columns cover
 }
@@ -63,7 +57,7 @@ func NewRecorder(o Options) (*Recorder, error) {
 	now := time.Now()
 	return &Recorder{
 		began: now, first: wall(now), keep: cmp.Or(o.Keep, time.Hour),
-		columns: columns{width: cmp.Or(o.Column, time.Second)},
+		columns: heat.Columns{Width: cmp.Or(o.Column, time.Second)},
 		rnd:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}, nil
 }
@@ -79,30 +73,30 @@ func (r *Recorder) now() time.Duration { return time.Since(r.began) }
 
 // column returns where to count rows of requests that began at a time. A column takes late rows as long as it is kept; rows
 // that come later still count in the oldest one. The caller holds the lock.
-func (r *Recorder) column(began time.Duration) *column {
+func (r *Recorder) column(began time.Duration) *heat.Column {
 	c := &r.columns
 	at := r.began.Add(began)
-	id := c.id(at)
-	if len(c.list) > 0 {
-		for id-c.list[0].id >= maxColumns && c.width*(maxColumns-1) < r.keep { // the last one has only begun
-			c.widen(r.rnd)
-			id = c.id(at)
+	id := c.ID(at)
+	if len(c.List) > 0 {
+		for id-c.List[0].ID >= maxColumns && c.Width*(maxColumns-1) < r.keep { // the last one has only begun
+			c.Widen(r.rnd)
+			id = c.ID(at)
 		}
-		if oldest := id - maxColumns + 1; oldest > c.list[0].id {
-			c.drop(oldest)
-			r.first = c.start(oldest)
+		if oldest := id - maxColumns + 1; oldest > c.List[0].ID {
+			c.Drop(oldest)
+			r.first = c.Start(oldest)
 		}
 	}
-	if n := len(c.list); n > 0 && c.list[n-1].id-id >= maxColumns {
-		id = c.list[0].id
+	if n := len(c.List); n > 0 && c.List[n-1].ID-id >= maxColumns {
+		id = c.List[0].ID
 	}
-	return c.find(id)
+	return c.Find(id)
 }
 
 // add counts one row.
-func (r *Recorder) add(k kind, began, took time.Duration, key []byte, bytes int) {
+func (r *Recorder) add(k heat.Kind, began, took time.Duration, key []byte, bytes int) {
 	r.mu.Lock()
-	r.column(began).cells[k].add(key, bytes, micros(took), r.rnd)
+	r.column(began).Cells[k].Add(key, bytes, micros(took), r.rnd)
 	r.mu.Unlock()
 }
 
@@ -116,5 +110,5 @@ func (r *Recorder) Recording() *Recording {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Recording{columns: r.columns.clone(), first: r.first, last: wall(r.began.Add(r.now()))}
+	return &Recording{heat.Hold(&heat.Recording{Columns: r.columns.Clone(), First: r.first, Last: wall(r.began.Add(r.now()))})}
 }

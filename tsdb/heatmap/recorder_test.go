@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 var long = flag.Bool("heatmap.long", false, "record 10 million distinct keys")
@@ -25,15 +27,15 @@ func newTestRecorder(t testing.TB, o Options) *Recorder {
 }
 
 // note records a row now.
-func (r *Recorder) note(k kind, key string, bytes int) {
+func (r *Recorder) note(k heat.Kind, key string, bytes int) {
 	r.add(k, r.now(), time.Millisecond, []byte(key), bytes)
 }
 
-func samplesOf(r *Recording, k kind) (keys []string) {
-	for _, col := range r.list() {
-		c := &col.cells[k]
-		for i := range c.samples {
-			keys = append(keys, string(c.at(i).key))
+func samplesOf(r *heat.Recording, k heat.Kind) (keys []string) {
+	for _, col := range r.List() {
+		c := &col.Cells[k]
+		for i := range c.Samples {
+			keys = append(keys, string(c.At(i).Key))
 		}
 	}
 	return keys
@@ -54,12 +56,12 @@ func TestSamples(t *testing.T) {
 		r := newTestRecorder(t, Options{})
 		const rows = 1 << 17
 		for i := range rows {
-			r.note(writes, fmt.Sprintf("%02d#%06d", i%64, i), 10)
+			r.note(heat.Writes, fmt.Sprintf("%02d#%06d", i%64, i), 10)
 		}
-		rec := r.Recording()
-		keys := samplesOf(rec, writes)
-		if len(keys) > maxSamples || len(keys) < maxSamples/3 {
-			t.Fatalf("%d samples, want up to %d", len(keys), maxSamples)
+		rec := r.Recording().data()
+		keys := samplesOf(rec, heat.Writes)
+		if len(keys) > heat.MaxSamples || len(keys) < heat.MaxSamples/3 {
+			t.Fatalf("%d samples, want up to %d", len(keys), heat.MaxSamples)
 		}
 		turns, halves := map[string]int{}, 0
 		for _, key := range keys {
@@ -90,38 +92,38 @@ func TestColumns(t *testing.T) {
 		r := newTestRecorder(t, Options{Keep: 10 * time.Minute})
 		began := time.Now()
 		for i := range 3600 {
-			r.note(writes, fmt.Sprintf("%04d", i), 1)
+			r.note(heat.Writes, fmt.Sprintf("%04d", i), 1)
 			time.Sleep(time.Second)
 		}
-		rec := r.Recording()
-		if got := rec.columns.width; got != 16*time.Second {
+		rec := r.Recording().data()
+		if got := rec.Columns.Width; got != 16*time.Second {
 			t.Errorf("columns are %v wide, want 16s", got)
 		}
-		from, to := rec.Interval()
+		from, to := rec.First, rec.Last
 		if kept := to.Sub(from); kept < 10*time.Minute || kept > 20*time.Minute || to.Sub(began) != time.Hour {
 			t.Errorf("the recording reaches from %v to %v", from, to)
 		}
-		if n := uint64(to.Sub(from).Seconds()); rec.Totals().Writes != n || len(rec.list()) > maxColumns {
-			t.Errorf("%d rows in %d columns, want %d", rec.Totals().Writes, len(rec.list()), n)
+		if n := uint64(to.Sub(from).Seconds()); rec.Totals().Writes != n || len(rec.List()) > maxColumns {
+			t.Errorf("%d rows in %d columns, want %d", rec.Totals().Writes, len(rec.List()), n)
 		}
 		late := r.now() - 5*time.Minute
-		r.add(writes, late, 5*time.Minute, []byte("late"), 1)
-		id := rec.columns.id(r.began.Add(late))
-		for _, col := range r.Recording().list() {
-			if has := strings.Contains(string(col.cells[writes].keys), "late"); has != (col.id == id) {
-				t.Errorf("a row of a request that took long: in column %d, want %d", col.id, id)
+		r.add(heat.Writes, late, 5*time.Minute, []byte("late"), 1)
+		id := rec.Columns.ID(r.began.Add(late))
+		for _, col := range r.Recording().data().List() {
+			if has := strings.Contains(string(col.Cells[heat.Writes].Keys), "late"); has != (col.ID == id) {
+				t.Errorf("a row of a request that took long: in column %d, want %d", col.ID, id)
 			}
 		}
-		r.add(writes, 0, time.Hour, []byte("later"), 1)
-		for i, col := range r.Recording().list() {
-			if has := strings.Contains(string(col.cells[writes].keys), "later"); has != (i == 0) {
+		r.add(heat.Writes, 0, time.Hour, []byte("later"), 1)
+		for i, col := range r.Recording().data().List() {
+			if has := strings.Contains(string(col.Cells[heat.Writes].Keys), "later"); has != (i == 0) {
 				t.Errorf("a row of a request from before all columns: in column %d, want the oldest", i)
 			}
 		}
 		time.Sleep(1000 * time.Hour)
-		r.note(writes, "again", 1)
-		if rec := r.Recording(); len(rec.list()) != 1 || rec.Totals().Writes != 1 {
-			t.Errorf("after a long silence there are %d columns", len(rec.list()))
+		r.note(heat.Writes, "again", 1)
+		if rec := r.Recording().data(); len(rec.List()) != 1 || rec.Totals().Writes != 1 {
+			t.Errorf("after a long silence there are %d columns", len(rec.List()))
 		}
 	})
 }
@@ -132,8 +134,9 @@ func TestKeep(t *testing.T) {
 		const keep = maxColumns * time.Second
 		r := newTestRecorder(t, Options{Keep: keep})
 		for range 500 {
-			r.note(writes, "a", 1)
-			if from, to := r.Recording().Interval(); to.Sub(from) < min(keep, r.now()) {
+			r.note(heat.Writes, "a", 1)
+			rec := r.Recording().data()
+			if from, to := rec.First, rec.Last; to.Sub(from) < min(keep, r.now()) {
 				t.Fatalf("after %v the recording reaches back %v, want %v", r.now(), to.Sub(from), keep)
 			}
 			time.Sleep(time.Second)
@@ -147,23 +150,23 @@ func TestWidening(t *testing.T) {
 		r := newTestRecorder(t, Options{Column: time.Millisecond, Keep: 24 * time.Hour})
 		const rows = 60_000
 		for i := range rows {
-			r.note(kind(i%2), fmt.Sprintf("%05d", i), 1)
+			r.note(heat.Kind(i%2), fmt.Sprintf("%05d", i), 1)
 			time.Sleep(time.Millisecond)
 		}
-		rec := r.Recording()
+		rec := r.Recording().data()
 		if total := rec.Totals(); total.Reads != rows/2 || total.Writes != rows/2 {
 			t.Errorf("after columns were joined: %+v", total)
 		}
 		half := 0
-		keys := samplesOf(rec, writes)
+		keys := samplesOf(rec, heat.Writes)
 		for _, key := range keys {
 			if key < "30000" {
 				half++
 			}
 		}
 		weights := 0.0
-		for _, col := range rec.list() {
-			weights += col.cells[writes].weight() * float64(len(col.cells[writes].samples))
+		for _, col := range rec.List() {
+			weights += col.Cells[heat.Writes].Weight() * float64(len(col.Cells[heat.Writes].Samples))
 		}
 		if math.Abs(weights-rows/2) > 1 || half == 0 || half == len(keys) {
 			t.Errorf("samples stand for %.0f rows, %d of %d in the first half", weights, half, len(keys))
@@ -173,10 +176,10 @@ func TestWidening(t *testing.T) {
 
 // held is the memory of a recorder in bytes.
 func (r *Recorder) held() (n int) {
-	for _, col := range r.columns.list {
-		for k := range col.cells {
-			c := &col.cells[k]
-			n += 200 + cap(c.samples)*12 + cap(c.keys) + cap(c.largest.key)
+	for _, col := range r.columns.List {
+		for k := range col.Cells {
+			c := &col.Cells[k]
+			n += 200 + cap(c.Samples)*12 + cap(c.Keys) + cap(c.Largest.Key)
 		}
 	}
 	return n
@@ -196,7 +199,7 @@ func TestMemory(t *testing.T) {
 				pad, peak := bytes.Repeat([]byte("x"), size-12), 0
 				for i := range rows {
 					key := append(fmt.Appendf(nil, "%012d", i*7919%rows), pad...)
-					r.add(kind(i%2), r.now(), time.Millisecond, key, 100)
+					r.add(heat.Kind(i%2), r.now(), time.Millisecond, key, 100)
 					if i%(rows/1000) == 0 {
 						time.Sleep(4 * time.Second)
 						peak = max(peak, r.held())
@@ -205,7 +208,7 @@ func TestMemory(t *testing.T) {
 				if got := peak / maxColumns; got > most {
 					t.Errorf("%d bytes a column, want up to %d", got, most)
 				}
-				t.Logf("%d keys of %s: %d KiB at most, in %d columns", rows, name, peak>>10, len(r.columns.list))
+				t.Logf("%d keys of %s: %d KiB at most, in %d columns", rows, name, peak>>10, len(r.columns.List))
 			})
 		})
 	}
@@ -216,12 +219,12 @@ func TestKeysAreCopied(t *testing.T) {
 	r := newTestRecorder(t, Options{})
 	key := []byte("acme#readings#device-1#")
 	for i := range 3000 {
-		r.add(reads, r.now(), 0, key, i)
+		r.add(heat.Reads, r.now(), 0, key, i)
 		copy(key, "garbage")
 		copy(key, "acme#re")
 	}
 	copy(key, "garbage")
-	for _, got := range append(samplesOf(r.Recording(), reads), string(r.columns.list[0].cells[reads].largest.key)) {
+	for _, got := range append(samplesOf(r.Recording().data(), heat.Reads), string(r.columns.List[0].Cells[heat.Reads].Largest.Key)) {
 		if !strings.HasPrefix(got, "acme#") {
 			t.Fatalf("a sample has become %q", got)
 		}
@@ -231,18 +234,18 @@ func TestKeysAreCopied(t *testing.T) {
 func BenchmarkRecorder(b *testing.B) {
 	key := []byte("acme#readings#berlin#device-0001#7443056836731319018")
 	b.Run("row", func(b *testing.B) {
-		var c cell
+		var c heat.Cell
 		rnd := rand.New(rand.NewPCG(1, 2))
 		b.ReportAllocs()
 		for b.Loop() {
-			c.add(key, 100, 10, rnd)
+			c.Add(key, 100, 10, rnd)
 		}
 	})
 	b.Run("request", func(b *testing.B) {
 		r := newTestRecorder(b, Options{})
 		b.ReportAllocs()
 		for b.Loop() {
-			r.add(reads, r.now(), time.Millisecond, key, 100)
+			r.add(heat.Reads, r.now(), time.Millisecond, key, 100)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
@@ -250,7 +253,7 @@ func BenchmarkRecorder(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				r.add(reads, r.now(), time.Millisecond, key, 100)
+				r.add(heat.Reads, r.now(), time.Millisecond, key, 100)
 			}
 		})
 	})

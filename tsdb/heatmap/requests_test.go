@@ -268,7 +268,7 @@ func TestServerRecords(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: requests, recordings and pictures at the same time lose no row.
+// TestManyAtOnce: requests and recordings at the same time lose no row.
 func TestManyAtOnce(t *testing.T) {
 	recorder := newRecorder(t)
 	schema := tsdb.MustDefine("readings", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
@@ -292,9 +292,9 @@ func TestManyAtOnce(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				var text strings.Builder
-				if err := recorder.Recording().WriteText(&text, heatmap.PictureOptions{}); err != nil || strings.Contains(text.String(), "spoiled") {
-					t.Errorf("the picture shows rows that were used again: %v", err)
+				var file strings.Builder
+				if err := recorder.Recording().Write(&file); err != nil || strings.Contains(file.String(), "spoiled") {
+					t.Errorf("the recording has rows that were used again: %v", err)
 				}
 			}
 		})

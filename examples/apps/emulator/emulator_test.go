@@ -15,9 +15,10 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/conform"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 func TestMain(m *testing.M) {
@@ -106,8 +107,8 @@ func TestOfficialClient(t *testing.T) {
 		}
 		client.Close()
 		stop()
-		recording, err := heatmap.Load(dir + ".heat")
-		if got, want := recording.Totals(), (heatmap.Totals{Reads: 1, Writes: 1}); err != nil || got.Reads != want.Reads || got.Writes != want.Writes {
+		recording, err := heatview.Load(dir + ".heat")
+		if got, want := recording.Totals(), (heat.Totals{Reads: 1, Writes: 1}); err != nil || got.Reads != want.Reads || got.Writes != want.Writes {
 			t.Errorf("round %d: the recording has %+v (%v), want a write and a read", round, got, err)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 // heatmap shows recordings of row keys. It needs no store.
@@ -21,16 +22,17 @@ func (a *app) heatmap() *cli.Command {
 		Name: "heatmap", Usage: "show which row keys were used, and what a table cannot spread", HideHelpCommand: true,
 		Commands: []*cli.Command{
 			{
-				Name: "show", Usage: "draw recordings: as text, HTML or PNG", ArgsUsage: "FILE…", HideHelpCommand: true,
+				Name: "show", Usage: "draw recordings as a page", ArgsUsage: "FILE…", HideHelpCommand: true,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "by", Usage: "what a line is: `key`, dataset or tenant", Value: "key"},
-					&cli.StringFlag{Name: "metric", Usage: "what is shown: `rows`, reads, writes, bytes, latency or failures", Value: "rows"},
-					&cli.StringFlag{Name: "html", Usage: "write a page to this `file`, with mode 0600"},
-					&cli.StringFlag{Name: "png", Usage: "write a picture to this `file`, with mode 0600"},
-					&cli.BoolFlag{Name: "dark", Usage: "with --png: the dark theme"},
-					&cli.IntFlag{Name: "lines", Usage: "the most `lines` of text or of a PNG"},
+					&cli.StringFlag{Name: "html", Usage: "write the page to this `file`, with mode 0600", Required: true},
 				},
-				Action: func(_ context.Context, c *cli.Command) error { return a.showHeatmap(c) },
+				Action: func(_ context.Context, c *cli.Command) error {
+					r, err := recordings(c)
+					if err != nil {
+						return err
+					}
+					return writePrivate(c.String("html"), func(w io.Writer) error { return heatview.WriteHTML(w, r) })
+				},
 			},
 			{
 				Name: "find", Usage: "say what a table cannot spread over its servers", ArgsUsage: "FILE…", HideHelpCommand: true,
@@ -49,7 +51,7 @@ func (a *app) heatmap() *cli.Command {
 						return err
 					}
 					if c.Bool("ranks") {
-						r = r.Ranked()
+						r = heatview.Rank(r)
 					}
 					return r.Save(c.String("out"))
 				},
@@ -59,48 +61,11 @@ func (a *app) heatmap() *cli.Command {
 }
 
 // recordings loads the files that a command names, as one recording.
-func recordings(c *cli.Command) (*heatmap.Recording, error) {
+func recordings(c *cli.Command) (*heat.Recording, error) {
 	if !c.Args().Present() {
 		return nil, usageError{fmt.Errorf("%s takes at least one file", c.FullName())}
 	}
-	return loadRecordings(c.Args().Slice())
-}
-
-// loadRecordings loads files as one recording.
-func loadRecordings(names []string) (*heatmap.Recording, error) {
-	var all []*heatmap.Recording
-	for _, name := range names {
-		r, err := heatmap.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return heatmap.Merge(all...)
-}
-
-func (a *app) showHeatmap(c *cli.Command) error {
-	o := heatmap.PictureOptions{Dark: c.Bool("dark"), Lines: c.Int("lines")}
-	if err := errors.Join(o.By.UnmarshalText([]byte(c.String("by"))), o.Metric.UnmarshalText([]byte(c.String("metric")))); err != nil {
-		return usageError{err}
-	}
-	r, err := recordings(c)
-	if err != nil {
-		return err
-	}
-	drawn := false
-	for flag, draw := range map[string]func(io.Writer, heatmap.PictureOptions) error{"html": r.WriteHTML, "png": r.WritePNG} {
-		if name := c.String(flag); name != "" {
-			drawn = true
-			if err := writePrivate(name, func(w io.Writer) error { return draw(w, o) }); err != nil {
-				return err
-			}
-		}
-	}
-	if drawn {
-		return nil
-	}
-	return r.WriteText(a.std.out, o)
+	return heatview.Load(c.Args().Slice()...)
 }
 
 // writePrivate writes a file that only its owner may read.
@@ -123,7 +88,7 @@ func (a *app) findInHeatmap(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	found := append([]heatmap.Finding{}, r.Findings()...)
+	found := append([]heatview.Finding{}, heatview.Findings(r)...)
 	if err := a.print(found, func(w *tabwriter.Writer) {
 		t := r.Totals()
 		fmt.Fprintf(w, "%d reads, %d writes and %d failures: %d findings\n", t.Reads, t.Writes, t.Failures, len(found))

@@ -19,10 +19,10 @@ import (
 	"google.golang.org/api/iterator"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 // The bounds of what hot lists and reads.
@@ -42,9 +42,9 @@ type hotTablet struct {
 	To      time.Time `json:"to"`
 	CPU     float64   `json:"cpu"` // share of its node
 	// Findings are those of the recordings that concern keys of the tablet.
-	Findings []heatmap.Finding `json:"findings,omitempty"`
+	Findings []heatview.Finding `json:"findings,omitempty"`
 
-	tablet heatmap.Tablet
+	tablet heatview.Tablet
 }
 
 // hotGroup is the hot tablets of a tenant's dataset. Without a tenant or a dataset, each tablet has rows of several.
@@ -67,7 +67,6 @@ func (a *app) hot() *cli.Command {
 			&cli.BoolFlag{Name: "no-advice", Usage: "read nothing of the table"},
 			&cli.StringSliceFlag{Name: "heatmap", Usage: "a `file` of a recording; may be repeated. Its findings are listed with the tablets"},
 			&cli.StringFlag{Name: "html", Usage: "with --heatmap: write the picture with the tablets outlined to this `file`, with mode 0600"},
-			&cli.StringFlag{Name: "png", Usage: "as --html, a PNG"},
 			&cli.BoolFlag{Name: "detailed-exitcode", Usage: "end with 5 if there is a hot tablet"},
 		},
 		Action: a.showHot,
@@ -87,10 +86,10 @@ func (a *app) showHot(ctx context.Context, c *cli.Command) error {
 		return usageError{errors.New("no table: give --project, --instance and --table")}
 	case since < time.Minute || since > mostHotHours*time.Hour:
 		return usageError{fmt.Errorf("--since is %v; want 1m to %dh", since, mostHotHours)}
-	case len(c.StringSlice("heatmap")) == 0 && (c.IsSet("html") || c.IsSet("png")):
-		return usageError{errors.New("--html and --png need --heatmap, on which the tablets are drawn")}
+	case len(c.StringSlice("heatmap")) == 0 && c.IsSet("html"):
+		return usageError{errors.New("--html needs --heatmap, on which the tablets are drawn")}
 	}
-	recording, err := loadRecordings(c.StringSlice("heatmap"))
+	recording, err := heatview.Load(c.StringSlice("heatmap")...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (a *app) showHot(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	groups := grouped(tablets, recording.Findings())
+	groups := grouped(tablets, heatview.Findings(recording))
 	if c.Bool("no-advice") {
 		for i := range groups {
 			groups[i].Unadvised = "--no-advice is set"
@@ -107,14 +106,12 @@ func (a *app) showHot(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	err = a.print(groups, func(w *tabwriter.Writer) { writeHot(w, groups, since) })
-	var o heatmap.PictureOptions
-	for _, t := range tablets {
-		o.Tablets = append(o.Tablets, t.tablet)
-	}
-	for flag, draw := range map[string]func(io.Writer, heatmap.PictureOptions) error{"html": recording.WriteHTML, "png": recording.WritePNG} {
-		if name := c.String(flag); name != "" {
-			err = errors.Join(err, writePrivate(name, func(w io.Writer) error { return draw(w, o) }))
+	if name := c.String("html"); name != "" {
+		var outlined []heatview.Tablet
+		for _, t := range tablets {
+			outlined = append(outlined, t.tablet)
 		}
+		err = errors.Join(err, writePrivate(name, func(w io.Writer) error { return heatview.WriteHTML(w, recording, outlined...) }))
 	}
 	if err == nil && len(tablets) > 0 && c.Bool("detailed-exitcode") {
 		return errFound
@@ -172,7 +169,7 @@ listing:
 				a.say("there are more than %d hot tablets; the others are not shown", mostTablets)
 				break listing
 			}
-			of := heatmap.Tablet{First: t.GetStartKey(), Last: t.GetEndKey(), From: t.GetStartTime().AsTime(), To: t.GetEndTime().AsTime(), CPU: float64(t.GetNodeCpuUsagePercent()) / 100}
+			of := heatview.Tablet{First: t.GetStartKey(), Last: t.GetEndKey(), From: t.GetStartTime().AsTime(), To: t.GetEndTime().AsTime(), CPU: float64(t.GetNodeCpuUsagePercent()) / 100}
 			out = append(out, hotTablet{Cluster: cluster, First: of.First, Last: of.Last, From: of.From, To: of.To, CPU: of.CPU, tablet: of})
 		}
 	}
@@ -181,7 +178,7 @@ listing:
 }
 
 // grouped returns tablets by tenant and dataset, each with the findings that concern its keys. The group with the hottest is the first.
-func grouped(tablets []hotTablet, findings []heatmap.Finding) []hotGroup {
+func grouped(tablets []hotTablet, findings []heatview.Finding) []hotGroup {
 	groups := []hotGroup{}
 	for _, t := range tablets {
 		for _, f := range findings {

@@ -49,7 +49,7 @@ func TestLab(t *testing.T) {
 	}
 	others := []string{"lab", "run", "--candidate", "time first", "--scale", "1", "--speed", "3600"}
 	refused(exitChanges, "not as expected", append(others, "--heatmaps", file("maps"), file("small.yaml"))...) // nothing is known of the one in use
-	ok("rows by key", "heatmap", "show", file("maps/1.heat"))
+	ok("", "heatmap", "show", "--html", file("map.html"), file("maps/1.heat"))
 	text, expected, _ := strings.Cut(small, "expect:")
 	if err := os.WriteFile(file("free.yaml"), []byte(text), 0o600); err != nil || !strings.Contains(expected, "rows_per_query") {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestLab(t *testing.T) {
 	refused(exitFailed, "not executed as a whole", append(others, "--max-time", "1ms", file("small.yaml"))...)
 	refused(exitChanges, "not as expected", "lab", "run", "--candidate", "entity first", "--scale", "1", "--speed", "3600", "-o", "json", file("small.yaml"))
 	ok("Ranking", "lab", "simulate", "--html", file("r.html"), "--heatmaps", file("maps"), file("small.yaml"))
-	ok("", "heatmap", "show", "--png", file("simulated.png"), file("maps/4-simulated.heat"))
+	ok("", "heatmap", "show", "--html", file("simulated.html"), file("maps/4-simulated.heat"))
 	ok("Ranking", "lab", "compare", "--candidate", "time first", "--scale", "1", "--speed", "3600", "--html", file("r.html"), file("free.yaml"))
 	if page, err := os.ReadFile(file("r.html")); err != nil || !strings.Contains(string(page), "Heatmap of the run") {
 		t.Errorf("the page has %d bytes, %v", len(page), err)

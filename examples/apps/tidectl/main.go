@@ -19,7 +19,7 @@ import (
 	"syscall"
 
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -67,7 +67,7 @@ func exitCode(err error) int {
 	case errors.Is(err, errChanges), errors.Is(err, errFound), errors.Is(err, errUnexpected),
 		errors.Is(err, errUnfitRows), errors.Is(err, errDifferent), errors.Is(err, adopt.ErrUnfit):
 		return exitChanges
-	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heatmap.ErrDamaged), errors.Is(err, heatmap.ErrVersion):
+	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heat.ErrDamaged), errors.Is(err, heat.ErrVersion):
 		return exitDamaged
 	}
 	return exitFailed

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 var everyWorkload = flag.Bool("workloads", false, "simulate each candidate of the workloads that ship, too")
@@ -97,16 +97,12 @@ func TestFrontsAreRanked(t *testing.T) {
 			t.Fatal(err)
 		}
 		served[c.name] = r.ServedShare
-		var rules []heatmap.Rule
-		rec, err := f.heatmap(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, finding := range rec.Findings() {
+		var rules []heatview.Rule
+		for _, finding := range heatview.Findings(f.heatmap(r)) {
 			rules = append(rules, finding.Rule)
 		}
 		rising := slices.Contains([]string{"time first", "salted time", "tenant and time"}, c.name) // at one place, at one for each salt, and at ten of ten tenants
-		if slices.Contains(rules, heatmap.Sequential) != rising || slices.Contains(rules, heatmap.HotEntity) {
+		if slices.Contains(rules, heatview.Sequential) != rising || slices.Contains(rules, heatview.HotEntity) {
 			t.Errorf("%s: the heatmap's findings are %v", c.name, rules)
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 // Report is what a run, a simulation or a comparison found. It marshals as JSON; heatmaps are left out.
@@ -70,9 +71,9 @@ type Measured struct {
 	// Queries are in the order of the file.
 	Queries []QueryReport `json:"queries"`
 	// Findings are those of the heatmap that concern keys, at the rates of the run.
-	Findings []heatmap.Finding `json:"findings"`
+	Findings []heatview.Finding `json:"findings"`
 	// Heatmap is the recording of the load. Its first columns may show the end of the heavy load.
-	Heatmap *heatmap.Recording `json:"-"`
+	Heatmap *heat.Recording `json:"-"`
 	// Stopped says why the run ended early. It is empty if it did not.
 	Stopped string `json:"stopped,omitempty"`
 }
@@ -104,13 +105,13 @@ func (r *runner) measured() *Measured {
 	m := &Measured{
 		HeavyPoints: r.heavy.points, HeavyTook: r.heavy.took, Points: r.load.points, Took: r.load.took, Behind: r.behind,
 		Failed: r.failed.Load(), WriteRequests: r.load.requests,
-		Heatmap: r.recorder.Recording(), Queries: []QueryReport{}, Findings: []heatmap.Finding{},
+		Heatmap: heatview.Of(r.recorder), Queries: []QueryReport{}, Findings: []heatview.Finding{},
 	}
 	if r.firstErr != nil {
 		m.FirstError = r.firstErr.Error()
 	}
-	for _, f := range m.Heatmap.Findings() {
-		if f.Rule != heatmap.SuddenIncrease && f.Rule != heatmap.Periodic { // which come from the compressed time
+	for _, f := range heatview.Findings(m.Heatmap) {
+		if f.Rule != heatview.SuddenIncrease && f.Rule != heatview.Periodic { // which come from the compressed time
 			m.Findings = append(m.Findings, f)
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 const (
@@ -73,7 +74,7 @@ type Simulated struct {
 	// StoredBytes is what is stored once the oldest points expire, without compression.
 	StoredBytes float64 `json:"stored_bytes"`
 	// Heatmap shows where the load of the whole workload goes.
-	Heatmap *heatmap.Recording `json:"-"`
+	Heatmap *heat.Recording `json:"-"`
 }
 
 func (r *Report) simulate(ctx context.Context, chosen []*candidate, loads []*fronts) error {
@@ -98,9 +99,7 @@ func (r *Report) simulate(ctx context.Context, chosen []*candidate, loads []*fro
 		if s.Nodes > 0 {
 			s.Nodes = max(s.Nodes, cluster.NodesFor(s.StoredBytes))
 		}
-		if s.Heatmap, err = loads[i].heatmap(res); err != nil {
-			return err
-		}
+		s.Heatmap = loads[i].heatmap(res)
 		r.Candidates[i].Simulated = s
 		r.Candidates[i].Next = next(p, c, r.Candidates[i].Measured, s, res)
 	}
@@ -132,14 +131,14 @@ func (s *Simulated) reason() string {
 const samplesOfCell = 200
 
 // heatmap draws keys from the fronts with load.
-func (f *fronts) heatmap(res *tablets.Result) (*heatmap.Recording, error) {
+func (f *fronts) heatmap(res *tablets.Result) *heat.Recording {
 	from, length := epoch.Add(f.l.starts), f.l.duration
 	rnd := rand.New(rand.NewPCG(f.l.seed, 4))
-	var counts []heatmap.Count
+	var counts []heatview.Count
 	for column := range res.Columns {
-		for kind, metric := range []heatmap.Metric{tablets.Reads: heatmap.Reads, tablets.Writes: heatmap.Writes, tablets.Refused: heatmap.Failures} {
+		for kind, metric := range []heat.Kind{tablets.Reads: heat.Reads, tablets.Writes: heat.Writes, tablets.Refused: heat.Failures} {
 			kind := tablets.Kind(kind)
-			count := heatmap.Count{At: from.Add(res.Columns[column].At), Metric: metric, Rows: uint64(res.Heat.Total(column, kind))}
+			count := heatview.Count{At: from.Add(res.Columns[column].At), Kind: metric, Rows: uint64(res.Heat.Total(column, kind))}
 			for front, at := range res.Heat.Samples(column, kind, samplesOfCell, f.l.seed) {
 				count.Keys = append(count.Keys, f.key(front, at, rnd))
 			}
@@ -148,5 +147,5 @@ func (f *fronts) heatmap(res *tablets.Result) (*heatmap.Recording, error) {
 			}
 		}
 	}
-	return heatmap.FromCounts(from, from.Add(length), max(length/60, time.Millisecond), counts)
+	return heatview.FromCounts(from, from.Add(length), max(length/60, time.Millisecond), counts)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 // busy is more than one node can take at one place.
@@ -57,16 +57,16 @@ func TestSimulate(t *testing.T) {
 	if crowded := strings.Join(whale.Next, " "); strings.Contains(crowded, "salt(") != (whale.Simulated.HottestNode < 10) {
 		t.Errorf("tenant and time asks %.0f nodes for its work, next %q", whale.Simulated.HottestNode, crowded)
 	}
-	rules := func(c lab.CandidateReport) (out []heatmap.Rule) {
-		for _, f := range c.Simulated.Heatmap.Findings() {
+	rules := func(c lab.CandidateReport) (out []heatview.Rule) {
+		for _, f := range heatview.Findings(c.Simulated.Heatmap) {
 			out = append(out, f.Rule)
 		}
 		return out
 	}
-	if found := rules(time); !slices.Contains(found, heatmap.Sequential) {
+	if found := rules(time); !slices.Contains(found, heatview.Sequential) {
 		t.Errorf("the heatmap of time first shows %v, want that it is sequential", found)
 	}
-	if found := rules(entity); slices.Contains(found, heatmap.Sequential) {
+	if found := rules(entity); slices.Contains(found, heatview.Sequential) {
 		t.Errorf("the heatmap of entity first shows %v", found)
 	}
 	if unmet := report.Unmet(); len(unmet) != 2 || !strings.Contains(unmet[0], "hottest node") || !strings.Contains(unmet[1], "the best candidate is entity first") {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 )
 
 // The paths of the metrics and of the heatmap.
@@ -43,7 +44,7 @@ func (out *Outlet) serve(ctx context.Context, addr string, log *slog.Logger) (me
 		MaxRequestsInFlight: 4,
 	}))
 	if out.keys != nil {
-		mux.Handle("GET "+heatmapPath, out.keys)
+		mux.Handle("GET "+heatmapPath, heatview.Handler(out.keys))
 	}
 	var handler http.Handler = mux
 	if a, ok := out.lis.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {

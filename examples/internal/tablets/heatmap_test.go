@@ -7,42 +7,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 var hour = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func found(r *heatmap.Recording) (out []string) {
-	for _, f := range r.Findings() {
+func found(r *heat.Recording) (out []string) {
+	for _, f := range heatview.Findings(r) {
 		out = append(out, string(f.Rule)+" "+f.Key)
 	}
 	return out
 }
 
 // modelled draws a load of the model: fronts with the keys that key returns.
-func modelled(t *testing.T, load tablets.Load, key func(front int, at time.Time) string) *heatmap.Recording {
+func modelled(t *testing.T, load tablets.Load, key func(front int, at time.Time) string) *heat.Recording {
 	t.Helper()
 	r, err := tablets.Simulate(t.Context(), load, tablets.Cluster{Nodes: 10}, tablets.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts []heatmap.Count
+	var counts []heatview.Count
 	for i, col := range r.Columns {
-		for kind, metric := range map[tablets.Kind]heatmap.Metric{tablets.Writes: heatmap.Writes, tablets.Reads: heatmap.Reads, tablets.Refused: heatmap.Failures} {
-			c := heatmap.Count{At: hour.Add(col.At), Metric: metric, Rows: uint64(r.Heat.Total(i, kind))}
+		for kind, metric := range map[tablets.Kind]heat.Kind{tablets.Writes: heat.Writes, tablets.Reads: heat.Reads, tablets.Refused: heat.Failures} {
+			c := heatview.Count{At: hour.Add(col.At), Kind: metric, Rows: uint64(r.Heat.Total(i, kind))}
 			for front, at := range r.Heat.Samples(i, kind, 200, 1) {
 				c.Keys = append(c.Keys, []byte(key(front, hour.Add(at))))
 			}
 			counts = append(counts, c)
 		}
 	}
-	rec, err := heatmap.FromCounts(hour, hour.Add(time.Hour), time.Minute, counts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec
+	return heatview.FromCounts(hour, hour.Add(time.Hour), time.Minute, counts)
 }
 
 // TestModelledLoads: a load that was simulated is found as what it is, as a recorded one.
@@ -73,17 +70,17 @@ func TestModelledLoads(t *testing.T) {
 				t.Errorf("%d writes are drawn, want those of 40,000 a second in an hour, or 50,000", n)
 			}
 			var b bytes.Buffer
-			if err := rec.WriteText(&b, heatmap.PictureOptions{}); err != nil || b.Len() == 0 {
+			if err := heatview.WriteHTML(&b, rec); err != nil || b.Len() == 0 {
 				t.Errorf("no picture: %v", err)
 			}
-			if merged, err := heatmap.Merge(rec, rec); err != nil || merged.Totals().Writes != 2*rec.Totals().Writes {
+			if merged, err := heatview.Merge(rec, rec); err != nil || merged.Totals().Writes != 2*rec.Totals().Writes {
 				t.Errorf("merged with itself it has other totals: %v", err)
 			}
 			b.Reset()
 			if err := rec.Write(&b); err != nil {
 				t.Fatal(err)
 			}
-			if back, err := heatmap.Read(&b); err != nil || back.Totals() != rec.Totals() {
+			if back, err := heat.Read(&b); err != nil || back.Totals() != rec.Totals() {
 				t.Errorf("read from its own file: %v", err)
 			}
 		})

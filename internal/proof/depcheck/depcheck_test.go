@@ -25,7 +25,7 @@ var linkRules = []struct {
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
 		module + "/internal/engine", module + "/internal/engine/inproc", module + "/tsdb/embedded", module + "/tsdb/heatmap",
 	}},
-	{"tsdb/embedded", []string{module + "/tsdb/heatmap", "golang.org/x/image"}},
+	{"tsdb/embedded", []string{module + "/tsdb/heatmap"}},
 	{"tsdb/heatmap", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine", module + "/internal/bt",

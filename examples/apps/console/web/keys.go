@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 const (
@@ -27,26 +28,23 @@ const (
 
 // ownFinding is a finding of the heatmap without what it says about other tenants.
 type ownFinding struct {
-	Rule    heatmap.Rule `json:"rule"`
-	Dataset string       `json:"dataset,omitempty"`
-	Key     string       `json:"key,omitempty"`
-	Rate    float64      `json:"rate"`
-	At      float64      `json:"at"`
-	Remedy  string       `json:"remedy"`
+	Rule    heatview.Rule `json:"rule"`
+	Dataset string        `json:"dataset,omitempty"`
+	Key     string        `json:"key,omitempty"`
+	Rate    float64       `json:"rate"`
+	At      float64       `json:"at"`
+	Remedy  string        `json:"remedy"`
 }
 
 // seen is what the recorder has recorded.
 type seen struct {
-	recording *heatmap.Recording
-	findings  []heatmap.Finding
-	from, to  time.Time
+	recording *heat.Recording
+	findings  []heatview.Finding
 }
 
 func (s *Console) readKeys(context.Context) (*seen, error) {
-	r := s.Keys.Recording()
-	out := &seen{recording: r, findings: r.Findings()}
-	out.from, out.to = r.Interval()
-	return out, nil
+	r := heatview.Of(s.Keys)
+	return &seen{recording: r, findings: heatview.Findings(r)}, nil
 }
 
 // keys answers with the findings about the tenant's own rows.
@@ -68,9 +66,9 @@ func (s *Console) keys(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	out.Recorded, out.From, out.To = true, millis(found.from), millis(found.to)
+	out.Recorded, out.From, out.To = true, millis(found.recording.First), millis(found.recording.Last)
 	for _, f := range found.findings {
-		if f.Tenant == r.tenant.String() && f.Rule != heatmap.WhaleTenant {
+		if f.Tenant == r.tenant.String() && f.Rule != heatview.WhaleTenant {
 			out.Findings = append(out.Findings, ownFinding{f.Rule, f.Dataset, f.Key, f.Rate, millis(f.At), f.Remedy})
 		}
 	}
@@ -91,13 +89,13 @@ func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
 		return err
 	}
 	out := struct {
-		Recorded bool              `json:"recorded"`
-		From     float64           `json:"from"`
-		To       float64           `json:"to"`
-		Every    float64           `json:"every_ms"`
-		Totals   totals            `json:"totals"`
-		Findings []heatmap.Finding `json:"findings"`
-	}{Every: keysFor.Seconds() * 1000, Findings: []heatmap.Finding{}}
+		Recorded bool               `json:"recorded"`
+		From     float64            `json:"from"`
+		To       float64            `json:"to"`
+		Every    float64            `json:"every_ms"`
+		Totals   totals             `json:"totals"`
+		Findings []heatview.Finding `json:"findings"`
+	}{Every: keysFor.Seconds() * 1000, Findings: []heatview.Finding{}}
 	if s.Keys == nil {
 		return encode(w, out)
 	}
@@ -105,7 +103,7 @@ func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	out.Recorded, out.From, out.To, out.Totals = true, millis(found.from), millis(found.to), totals(found.recording.Totals())
+	out.Recorded, out.From, out.To, out.Totals = true, millis(found.recording.First), millis(found.recording.Last), totals(found.recording.Totals())
 	out.Findings = append(out.Findings, found.findings...)
 	return encode(w, out)
 }
@@ -127,7 +125,7 @@ func (s *Console) heatmapPage(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		var page bytes.Buffer
-		if err := found.recording.WriteHTML(&page, heatmap.PictureOptions{}); err != nil {
+		if err := heatview.WriteHTML(&page, found.recording); err != nil {
 			return err
 		}
 		h := w.Header()

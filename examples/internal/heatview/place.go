@@ -1,8 +1,9 @@
-package heatmap
+package heatview
 
 import (
 	"strings"
 
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -31,7 +32,7 @@ func placeOf(key string) place {
 			return p
 		}
 	}
-	if g.Kind == "" && len(key) < maxKey { // a point's key ends with its time, if it is complete
+	if g.Kind == "" && len(key) < heat.MaxKey { // a point's key ends with its time, if it is complete
 		return place{entity: untimed(key)}
 	}
 	return p

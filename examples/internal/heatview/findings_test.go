@@ -1,4 +1,4 @@
-package heatmap
+package heatview
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 func TestLargeRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for size, want := range map[int]int{10<<20 - 1: 0, 10 << 20: 1} {
-			r := newTestRecorder(t, Options{})
+			r := newTestRecorder(time.Second)
 			for range 50_000 { // most of which are no samples
 				r.note(reads, "acme#readings#device-1#7443056836731319018", 1)
 			}
 			r.note(reads, "acme#maps#berlin#7443056836731319018", size)
 			time.Sleep(time.Hour / 2)
-			found := r.Recording().Findings()
+			found := Findings(r.recording())
 			if len(found) != want || want == 1 && (found[0].Rule != LargeRows || found[0].Dataset != "maps" || !strings.Contains(found[0].Reason, "read with 10 MiB")) {
 				t.Errorf("a row of %d bytes: %+v", size, found)
 			}
@@ -29,7 +29,7 @@ func TestLargeRows(t *testing.T) {
 // TestHotReads: an entity that is read much is found with what helps readers.
 func TestHotReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTestRecorder(t, Options{})
+		r := newTestRecorder(time.Second)
 		for range 10 {
 			for i := range 1000 {
 				r.note(reads, fmt.Sprintf("acme#readings#device-%03d#7443056836731319018", i%100), 1)
@@ -37,7 +37,7 @@ func TestHotReads(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		found := r.Recording().Findings()
+		found := Findings(r.recording())
 		if len(found) != 1 || found[0].Rule != HotEntity || found[0].Share < 0.4 || found[0].Share > 0.6 || found[0].Rate < 900 || found[0].Rate > 1100 || !strings.Contains(found[0].Remedy, "MaxStale") {
 			t.Errorf("%+v", found)
 		}
@@ -47,14 +47,14 @@ func TestHotReads(t *testing.T) {
 // TestEvenTenants: tenants of similar sizes are no whales, and few entities with equal load are not hot.
 func TestEvenTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTestRecorder(t, Options{})
+		r := newTestRecorder(time.Second)
 		for range 10 {
 			for i := range 3000 {
 				r.note(writes, fmt.Sprintf("tenant-%d#readings#device-%d#7443056836731319018", i%3, i%10), 1)
 			}
 			time.Sleep(time.Second)
 		}
-		if found := r.Recording().Findings(); len(found) != 0 {
+		if found := Findings(r.recording()); len(found) != 0 {
 			t.Errorf("%+v", found)
 		}
 	})
@@ -71,7 +71,7 @@ func TestTimelines(t *testing.T) {
 			"salts":    {func(i int, at time.Time) string { return fmt.Sprintf("%02d#%d#device-%04d", i%4, at.UnixMilli(), i) }, "0 4 places that move"}, // any salt may be the first,
 			"a device": {func(i int, at time.Time) string { return fmt.Sprintf("device-%04d#%d#temp", i, at.UnixMilli()) }, ""},
 		} {
-			r := newTestRecorder(t, Options{})
+			r := newTestRecorder(time.Second)
 			for range 10 {
 				for i := range 4000 {
 					k := writes
@@ -83,7 +83,7 @@ func TestTimelines(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			var got []string
-			for _, f := range r.Recording().Findings() {
+			for _, f := range Findings(r.recording()) {
 				got = append(got, string(f.Rule))
 				if key, places, _ := strings.Cut(test.want, " "); f.Rule == Sequential && (!strings.HasPrefix(f.Key, key) || !strings.Contains(f.Reason, places) || f.Rate < 3900 || f.Rate > 4100) {
 					t.Errorf("%s: %+v, want %s", name, f, test.want)
@@ -96,27 +96,6 @@ func TestTimelines(t *testing.T) {
 			if fmt.Sprint(got) != want {
 				t.Errorf("%s: found %v, want %s", name, got, want)
 			}
-		}
-	})
-}
-
-// TestHotLine: a line of text has the name of the entity that has most of its rows, not of the first one.
-func TestHotLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestRecorder(t, Options{})
-		for i := range 400 {
-			r.note(writes, fmt.Sprintf("acme#readings#device-%03d#7443056836731319018", i), 1)
-			for range 20 {
-				r.note(writes, "acme#readings#device-105#7443056836731319018", 1)
-			}
-		}
-		time.Sleep(time.Second)
-		var out strings.Builder
-		if err := r.Recording().WriteText(&out, PictureOptions{Lines: 10}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(out.String(), "device-105") != 1 || strings.Count(out.String(), "\nacme readings device-") < 5 {
-			t.Errorf("the picture is\n%s", out.String())
 		}
 	})
 }

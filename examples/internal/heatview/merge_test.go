@@ -1,8 +1,7 @@
-package heatmap
+package heatview
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,37 +9,49 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
+
+func samplesOf(r *heat.Recording, k heat.Kind) (keys []string) {
+	for _, col := range r.List() {
+		c := &col.Cells[k]
+		for i := range c.Samples {
+			keys = append(keys, string(c.At(i).Key))
+		}
+	}
+	return keys
+}
 
 // TestMerge: merged recordings count all rows exactly, and a process with many rows does not outweigh the samples of one
 // with few.
 func TestMerge(t *testing.T) {
-	small, large := newTestRecorder(t, Options{Column: time.Second}), newTestRecorder(t, Options{Column: 4 * time.Second})
+	small, large := newTestRecorder(time.Second), newTestRecorder(4*time.Second)
 	for i := range 1000 {
 		small.note(writes, fmt.Sprintf("small#%06d", i), 1)
 	}
 	for i := range 100_000 {
 		large.note(writes, fmt.Sprintf("large#%06d", i), 1)
 	}
-	a, b := small.Recording(), large.Recording()
-	for _, order := range [][2]*Recording{{a, b}, {b, a}} {
-		merged, err := Merge(order[0], nil, order[1], &Recording{})
+	a, b := small.recording(), large.recording()
+	for _, order := range [][2]*heat.Recording{{a, b}, {b, a}} {
+		merged, err := Merge(order[0], nil, order[1], &heat.Recording{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total := merged.Totals(); total.Writes != 101_000 || merged.columns.width != 4*time.Second {
-			t.Errorf("%+v in columns of %v", total, merged.columns.width)
+		if total := merged.Totals(); total.Writes != 101_000 || merged.Columns.Width != 4*time.Second {
+			t.Errorf("%+v in columns of %v", total, merged.Columns.Width)
 		}
-		for _, col := range merged.list() {
-			c := &col.cells[writes]
+		for _, col := range merged.List() {
+			c := &col.Cells[writes]
 			n := 0
-			for i := range c.samples {
-				if strings.HasPrefix(string(c.at(i).key), "small") {
+			for i := range c.Samples {
+				if strings.HasPrefix(string(c.At(i).Key), "small") {
 					n++
 				}
 			}
 			// The share of a process in the samples is that in the rows. A column may hold the small one's alone.
-			if got, want := float64(n)*c.weight(), 1000.0; n > 0 && c.rows > 50_000 && math.Abs(got-want) > 6*math.Sqrt(want*c.weight()) {
+			if got, want := float64(n)*c.Weight(), 1000.0; n > 0 && c.Rows > 50_000 && math.Abs(got-want) > 6*math.Sqrt(want*c.Weight()) {
 				t.Errorf("samples say %.0f rows of the small process, want about %.0f", got, want)
 			}
 		}
@@ -52,28 +63,27 @@ func TestMerge(t *testing.T) {
 
 // TestMergeRefuses what has no common meaning.
 func TestMergeRefuses(t *testing.T) {
-	a, b := newTestRecorder(t, Options{Column: time.Second}), newTestRecorder(t, Options{Column: 3 * time.Second})
+	a, b := newTestRecorder(time.Second), newTestRecorder(3*time.Second)
 	a.note(writes, "a", 1)
 	b.note(writes, "b", 1)
-	if _, err := Merge(a.Recording(), b.Recording()); !errors.Is(err, ErrInvalid) {
+	if _, err := Merge(a.recording(), b.recording()); err == nil {
 		t.Errorf("columns of 1 and 3 seconds: %v", err)
 	}
-	if _, err := Merge(a.Recording(), a.Recording().Ranked()); !errors.Is(err, ErrInvalid) {
+	if _, err := Merge(a.recording(), Rank(a.recording())); err == nil {
 		t.Errorf("names and ranks: %v", err)
 	}
-	long := a.Recording()
-	long.columns = long.columns.clone()
-	long.columns.list[0].id += 100_000
-	merged, err := Merge(a.Recording(), long)
-	if err != nil || merged.columns.span() > mostColumns || merged.Totals().Writes != 2 {
-		t.Errorf("a day apart: %v, %d columns", err, merged.columns.span())
+	long := a.recording()
+	long.Columns.List[0].ID += 100_000
+	merged, err := Merge(a.recording(), long)
+	if err != nil || merged.Columns.Span() > heat.MostColumns || merged.Totals().Writes != 2 {
+		t.Errorf("a day apart: %v, %d columns", err, merged.Columns.Span())
 	}
 }
 
 // TestRanked: nothing of a name is left, the order of keys is, and so is what belongs together.
 func TestRanked(t *testing.T) {
-	r := recorded(t, 7, 4000)
-	ranked := r.Ranked()
+	r := recorded(7, 4000)
+	ranked := Rank(r)
 	file := string(fileOf(t, ranked))
 	for _, name := range []string{"acme", "umbrella", "readings", "events", "site", "device", "head", "script", "other", "tenant", "id-7"} {
 		if strings.Contains(file, name) {
@@ -84,7 +94,7 @@ func TestRanked(t *testing.T) {
 		t.Errorf("the totals are %+v, want %+v", ranked.Totals(), r.Totals())
 	}
 	names := map[string]string{}
-	for k := range kinds {
+	for k := range heat.Kinds {
 		before, after := samplesOf(r, k), samplesOf(ranked, k)
 		for i, key := range before {
 			if was, ok := names[key]; ok && was != after[i] {
@@ -110,14 +120,14 @@ func TestRanked(t *testing.T) {
 	if want := regexp.MustCompile(`^t\d#d\d#\d#\d+#7443056836731319018$`); !slices.ContainsFunc(samplesOf(ranked, writes), want.MatchString) {
 		t.Errorf("no key looks like a point's: %q", samplesOf(ranked, writes)[:5])
 	}
-	if again := ranked.Ranked(); again != ranked {
+	if again := Rank(ranked); again != ranked {
 		t.Error("ranks are ranked again")
 	}
 }
 
 // TestRankedKeepsOnlyTimes: a name is not kept because a time is before it.
 func TestRankedKeepsOnlyTimes(t *testing.T) {
-	r := newTestRecorder(t, Options{})
+	r := newTestRecorder(time.Second)
 	today := time.Now().UTC()
 	for _, name := range []string{today.Format(time.DateOnly) + "-alice", today.Format(time.RFC3339) + " alice", today.Format("20060102") + "alice", "bob"} {
 		r.note(writes, name+"#x", 1)
@@ -126,7 +136,7 @@ func TestRankedKeepsOnlyTimes(t *testing.T) {
 	for _, text := range stay {
 		r.note(writes, text+"#x", 1)
 	}
-	keys := strings.Join(samplesOf(r.Recording().Ranked(), writes), " ")
+	keys := strings.Join(samplesOf(Rank(r.recording()), writes), " ")
 	if strings.Contains(keys, "alice") || strings.Contains(keys, "bob") {
 		t.Errorf("names are left: %s", keys)
 	}

@@ -1,53 +1,55 @@
-package heatmap
+package heatview
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
-// Ranked returns the recording with ranks in place of the names in row keys: of tenants, datasets and key fields, each among those
+// Rank returns a recording with ranks in place of the names in row keys: of tenants, datasets and key fields, each among those
 // that it is stored with. The ranks sort as the names do, so pictures and findings stay the same except for the names.
 // Times at the end of keys, and fields that are nothing but times close to that of their request, stay. Which keys exist, how many, and when
 // they were used can still be seen.
-func (r *Recording) Ranked() *Recording {
-	if len(r.list()) == 0 || r.ranked {
+func Rank(r *heat.Recording) *heat.Recording {
+	if len(r.List()) == 0 || r.Ranked {
 		return r
 	}
 	tree := new(rankTree)
-	for _, col := range r.columns.list {
-		at := r.columns.start(col.id)
-		for k := range col.cells {
-			col.cells[k].each(func(row row) { tree.add(split(string(row.key), at)) })
+	for _, col := range r.Columns.List {
+		at := r.Columns.Start(col.ID)
+		for k := range col.Cells {
+			each(&col.Cells[k], func(row heat.Row) { tree.add(split(string(row.Key), at)) })
 		}
 	}
 	tree.rank(0)
-	out := &Recording{columns: columns{width: r.columns.width}, first: r.first, last: r.last, ranked: true}
-	for _, col := range r.columns.list {
-		at, ranked := r.columns.start(col.id), column{id: col.id}
-		for k := range col.cells {
-			from, to := &col.cells[k], &ranked.cells[k]
-			*to = cell{rows: from.rows, bytes: from.bytes, micros: from.micros, shift: from.shift}
-			for i := range from.samples {
-				to.keep(tree.ranked(from.at(i), at))
+	out := &heat.Recording{Columns: heat.Columns{Width: r.Columns.Width}, First: r.First, Last: r.Last, Ranked: true}
+	for _, col := range r.Columns.List {
+		at, ranked := r.Columns.Start(col.ID), heat.Column{ID: col.ID}
+		for k := range col.Cells {
+			from, to := &col.Cells[k], &ranked.Cells[k]
+			*to = heat.Cell{Rows: from.Rows, Bytes: from.Bytes, Micros: from.Micros, Shift: from.Shift}
+			for i := range from.Samples {
+				to.Keep(tree.ranked(from.At(i), at))
 			}
-			if len(from.largest.key) > 0 {
-				to.largest = tree.ranked(from.largest, at)
+			if len(from.Largest.Key) > 0 {
+				to.Largest = tree.ranked(from.Largest, at)
 			}
 		}
-		out.columns.list = append(out.columns.list, &ranked)
+		out.Columns.List = append(out.Columns.List, &ranked)
 	}
 	return out
 }
 
 // each calls f with the rows that a cell keeps.
-func (c *cell) each(f func(row)) {
-	for i := range c.samples {
-		f(c.at(i))
+func each(c *heat.Cell, f func(heat.Row)) {
+	for i := range c.Samples {
+		f(c.At(i))
 	}
-	if len(c.largest.key) > 0 {
-		f(c.largest)
+	if len(c.Largest.Key) > 0 {
+		f(c.Largest)
 	}
 }
 
@@ -119,12 +121,12 @@ func (t *rankTree) rank(depth int) {
 // rankPrefixes are put before the ranks of tenants and datasets.
 var rankPrefixes = []string{"t", "d"}
 
-func (t *rankTree) ranked(r row, at time.Time) row {
+func (t *rankTree) ranked(r heat.Row, at time.Time) heat.Row {
 	var names []string
-	for _, f := range split(string(r.key), at) {
+	for _, f := range split(string(r.Key), at) {
 		t = t.below[f.text]
 		names = append(names, t.name)
 	}
-	r.key = []byte(strings.Join(names, delim))
+	r.Key = []byte(strings.Join(names, delim))
 	return r
 }

@@ -1,10 +1,11 @@
-package heatmap
+package heatview
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -62,24 +63,24 @@ func (t Tablet) String() string {
 // outline is a tablet in a picture: ranges of lines and of columns.
 type outline struct{ firstLine, lastLine, firstColumn, lastColumn int } // without the last ones
 
-// outline returns where a tablet is in a grid, or false if it has none of its lines or columns.
-func (r *Recording) outline(g *grid, by View, t Tablet) (o outline, ok bool) {
+// outlineOf returns where a tablet is in a grid, or false if it has none of its lines or columns.
+func outlineOf(r *heat.Recording, g *grid, by view, t Tablet) (o outline, ok bool) {
 	o = outline{firstLine: len(g.lines)}
 	for i, l := range g.lines {
 		last := by.of(l.last)
 		if l.last.tenant == "" {
 			last = l.last.entity
-		} else if by == ByTenant {
+		} else if by == byTenant {
 			last += delim
 		}
 		if (t.Last == "" || l.first.entity <= t.Last) && (t.First <= last || strings.HasPrefix(t.First, last)) {
 			o.firstLine, o.lastLine = min(o.firstLine, i), i+1
 		}
 	}
-	first := r.columns.list[0].id
+	first := r.Columns.List[0].ID
 	o.firstColumn = -1
-	for id := first; id < first+r.columns.span(); id++ {
-		if r.columns.start(id).Before(t.To) && r.columns.start(id+1).After(t.From) {
+	for id := first; id < first+r.Columns.Span(); id++ {
+		if r.Columns.Start(id).Before(t.To) && r.Columns.Start(id+1).After(t.From) {
 			if o.firstColumn < 0 {
 				o.firstColumn = int(id - first)
 			}

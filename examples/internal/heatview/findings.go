@@ -1,4 +1,4 @@
-package heatmap
+package heatview
 
 import (
 	"cmp"
@@ -6,6 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
+)
+
+// What happened to a row.
+const (
+	reads    = heat.Reads
+	writes   = heat.Writes
+	failures = heat.Failures
 )
 
 // Rule names what a finding is about.
@@ -65,11 +74,11 @@ const (
 
 // Findings returns what is wrong with the recorded load, each finding with a reason and a remedy. Where nothing is, there is none.
 // Each rule has a least rate, from 500 rows a second on, so that small loads cause no alarm. It is computed from the samples, so shares are estimates.
-func (r *Recording) Findings() []Finding {
-	if len(r.list()) == 0 || r.seconds() <= 0 {
+func Findings(r *heat.Recording) []Finding {
+	if len(r.List()) == 0 || !r.Last.After(r.First) {
 		return nil
 	}
-	l := r.load()
+	l := loadOf(r)
 	var out []Finding
 	for _, rule := range []func() []Finding{l.sequential, l.timelines, l.hotEntities, l.hotPrefixes, l.whales, l.bursts, l.largeRows, l.failing} {
 		out = append(out, rule()...)
@@ -81,11 +90,11 @@ func (r *Recording) Findings() []Finding {
 }
 
 // seconds returns how long the recording covers.
-func (r *Recording) seconds() float64 { return r.last.Sub(r.first).Seconds() }
+func (l *load) seconds() float64 { return l.Last.Sub(l.First).Seconds() }
 
 // load is a recording's load, by what it concerns.
 type load struct {
-	*Recording
+	*heat.Recording
 	total    float64 // rows that were read or written
 	entities map[string]*entity
 	groups   []*group // in the order of their keys
@@ -123,16 +132,16 @@ type written struct {
 	now          bool // the time in its key is close to that of the column
 }
 
-func (r *Recording) load() *load {
+func loadOf(r *heat.Recording) *load {
 	l := &load{Recording: r, entities: map[string]*entity{}, tenants: map[string]float64{}}
 	groups := map[string]*group{}
-	for n, col := range r.columns.list {
-		at := r.columns.start(col.id)
+	for n, col := range r.Columns.List {
+		at := r.Columns.Start(col.ID)
 		for k := range failures {
-			c := &col.cells[k]
-			weight := c.weight()
-			for i := range c.samples {
-				key := string(c.at(i).key)
+			c := &col.Cells[k]
+			weight := c.Weight()
+			for i := range c.Samples {
+				key := string(c.At(i).Key)
 				p := placeOf(key)
 				e := l.entities[p.entity]
 				if e == nil {
@@ -198,7 +207,7 @@ func (l *load) hotEntities() []Finding {
 			what = "writes"
 		}
 		out = append(out, Finding{
-			Rule: HotEntity, Tenant: e.tenant, Dataset: e.dataset, Key: e.entity, Rate: rate, Share: share, At: l.first,
+			Rule: HotEntity, Tenant: e.tenant, Dataset: e.dataset, Key: e.entity, Rate: rate, Share: share, At: l.First,
 			Reason: fmt.Sprintf("%s has %s of all rows, %s, mostly %s. The rows of an entity are stored together, so one server does all of it, and no split can divide it.",
 				e.name(), percent(share), perSecond(rate), what),
 			Remedy: remedy,
@@ -219,7 +228,7 @@ func (l *load) hotPrefixes() (out []Finding) {
 		}
 		if prefix, rows, n := g.narrowest(); prefix != "" && l.rate(rows) >= leastGroup {
 			out = append(out, Finding{
-				Rule: HotPrefix, Tenant: g.tenant, Dataset: g.dataset, Key: prefix, Rate: l.rate(rows), Share: rows / l.total, At: l.first,
+				Rule: HotPrefix, Tenant: g.tenant, Dataset: g.dataset, Key: prefix, Rate: l.rate(rows), Share: rows / l.total, At: l.First,
 				Reason: fmt.Sprintf("%d of %d entities, whose keys begin with %s, have %s of the rows of their dataset, %s. They are stored next to each other, so few servers do most of the work.",
 					n, len(g.entities), strings.TrimSuffix(prefix, delim), percent(rows/g.rows), perSecond(l.rate(rows))),
 				Remedy: "Bigtable splits such a range while the load lasts, which takes minutes. If the load comes and goes, put a field that spreads these entities before the one that they share, or give the schema Salts.",
@@ -281,7 +290,7 @@ func (l *load) whales() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Rule: WhaleTenant, Tenant: whale, Key: whale + delim, Rate: rate, Share: share, At: l.first,
+		Rule: WhaleTenant, Tenant: whale, Key: whale + delim, Rate: rate, Share: share, At: l.First,
 		Reason: fmt.Sprintf("Tenant %s has %s of all rows, %s, and %.0f times as many as the median of the %d others. By key this looks harmless, because its own entities share the load.",
 			whale, percent(share), perSecond(rate), rows/max(median, 1), len(names)-1),
 		Remedy: "Limit what one tenant may use (package tenant/limit), or give this one a table or a cluster of its own. Look at the picture by tenant, too.",
@@ -290,24 +299,24 @@ func (l *load) whales() []Finding {
 
 // largeRows finds the largest row.
 func (l *load) largeRows() []Finding {
-	var worst row
+	var worst heat.Row
 	var when time.Time
-	var what kind
-	for _, col := range l.columns.list {
+	var what heat.Kind
+	for _, col := range l.Columns.List {
 		for k := range failures {
-			if c := &col.cells[k]; c.largest.bytes > worst.bytes {
-				worst, when, what = c.largest, l.columns.start(col.id), k
+			if c := &col.Cells[k]; c.Largest.Bytes > worst.Bytes {
+				worst, when, what = c.Largest, l.Columns.Start(col.ID), k
 			}
 		}
 	}
-	if worst.bytes < largeRow {
+	if worst.Bytes < largeRow {
 		return nil
 	}
-	p := placeOf(string(worst.key))
+	p := placeOf(string(worst.Key))
 	return []Finding{{
-		Rule: LargeRows, Tenant: p.tenant, Dataset: p.dataset, Key: string(worst.key), At: when,
+		Rule: LargeRows, Tenant: p.tenant, Dataset: p.dataset, Key: string(worst.Key), At: when,
 		Reason: fmt.Sprintf("A row of %s was %s with %.0f MiB. A row is always on one server and is read into its memory; Bigtable advises at most 10 MiB in a cell and 100 MiB in a row.",
-			p.name(), [...]string{reads: "read", writes: "written"}[what], float64(worst.bytes)/(1<<20)),
+			p.name(), [...]string{reads: "read", writes: "written"}[what], float64(worst.Bytes)/(1<<20)),
 		Remedy: "Store a row for each point, not one for each entity. Divide large payloads, or keep them in an object store and their names here.",
 	}}
 }

@@ -1,10 +1,12 @@
-package heatmap
+package heatview
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 // leastFailures is the least share of rows that fail, of all.
@@ -19,7 +21,7 @@ func (l *load) failing() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Rule: Failing, Rate: rate, Share: share, At: l.first,
+		Rule: Failing, Rate: rate, Share: share, At: l.First,
 		Reason: fmt.Sprintf("%d rows failed of %.0f that were asked for, %s, %s.", t.Failures, all, percent(share), perSecond(rate)),
 		Remedy: "If there are other findings, they are the likely reason: a server that gets more than it can do refuses the rest. Else look at error.type in the telemetry of the requests.",
 	}}
@@ -38,12 +40,12 @@ type timeline struct {
 // writes below each beginning arrive at one place that moves. Failed rows count, because such a place refuses most of them.
 func (l *load) timelines() (out []Finding) {
 	found := map[string]*timeline{}
-	for _, col := range l.columns.list {
-		at := l.columns.start(col.id)
-		for _, k := range []kind{writes, failures} {
-			c := &col.cells[k]
-			for i := range c.samples {
-				key := string(c.at(i).key)
+	for _, col := range l.Columns.List {
+		at := l.Columns.Start(col.ID)
+		for _, k := range []heat.Kind{writes, failures} {
+			c := &col.Cells[k]
+			for i := range c.Samples {
+				key := string(c.At(i).Key)
 				p := placeOf(key)
 				fields := strings.Split(strings.TrimSuffix(p.entity, delim), delim)
 				first := 1
@@ -63,7 +65,7 @@ func (l *load) timelines() (out []Finding) {
 					t = &timeline{place: p, prefix: prefix, keys: map[string]bool{}}
 					found[prefix] = t
 				}
-				t.rows += c.weight()
+				t.rows += c.Weight()
 				t.samples++
 				t.keys[p.entity] = true
 			}
@@ -83,7 +85,7 @@ func (l *load) timelines() (out []Finding) {
 	slices.SortFunc(hot, func(a, b *timeline) int { return cmp.Or(cmp.Compare(b.rows, a.rows), cmp.Compare(a.prefix, b.prefix)) })
 	t := hot[0]
 	f := Finding{
-		Rule: Sequential, Tenant: t.tenant, Dataset: t.dataset, Key: t.prefix, Rate: l.rate(all), Share: all / max(l.asked(), 1), At: l.first,
+		Rule: Sequential, Tenant: t.tenant, Dataset: t.dataset, Key: t.prefix, Rate: l.rate(all), Share: all / max(l.asked(), 1), At: l.First,
 		Reason: fmt.Sprintf("In keys that begin with %s, the time of the write comes before the entity. So %s go to %s, each on one server, and a split does not help, because the next writes come after it.",
 			t.prefix, perSecond(l.rate(all)), places(len(hot))),
 		Remedy: "Put all fields that identify the entity before the time: the key of each point ends with its time, newest first. Salts before the time divide the writes only by their number.",

@@ -1,10 +1,12 @@
-package heatmap
+package heatview
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
 const (
@@ -20,7 +22,7 @@ func (l *load) sequential() (out []Finding) {
 		for n := range g.columns {
 			s := &g.columns[n]
 			rows += l.writtenRows(s)
-			at := l.columns.start(l.columns.list[s.column].id)
+			at := l.Columns.Start(l.Columns.List[s.column].ID)
 			distinct := map[string]bool{}
 			for _, w := range s.written {
 				total++
@@ -48,7 +50,7 @@ func (l *load) sequential() (out []Finding) {
 			continue
 		}
 		f := Finding{
-			Rule: Sequential, Tenant: g.tenant, Dataset: g.dataset, Key: g.group, Rate: rate, Share: rows / l.total, At: l.first,
+			Rule: Sequential, Tenant: g.tenant, Dataset: g.dataset, Key: g.group, Rate: rate, Share: rows / l.total, At: l.First,
 			Reason: fmt.Sprintf("The first part of the keys is the time of the write, such as %s. All %s go to one place, on one server, and a split does not help, because the next writes come after it.",
 				g.latestLead(), perSecond(rate)),
 			Remedy: "Put the fields that identify the entity first, and leave the time out of them: the key of each point ends with its time, newest first. " +
@@ -118,26 +120,26 @@ func (l *load) bursts() (out []Finding) {
 		at := make([]time.Time, 0, len(g.columns))
 		crowded := make([]bool, 0, len(g.columns))
 		next, left := int64(0), g.columns
-		for n, col := range l.columns.list {
+		for n, col := range l.Columns.List {
 			var part slice
 			if len(left) > 0 && left[0].column == n {
 				part, left = left[0], left[1:]
 			}
-			covered := l.covered(col)
-			if covered*4 < l.columns.width {
+			covered := l.Covered(col)
+			if covered*4 < l.Columns.Width {
 				continue // too little to say
 			}
-			for ; len(rates) > 0 && next < col.id; next++ { // nothing happened
-				rates, at, crowded = append(rates, 0), append(at, l.columns.start(next)), append(crowded, false)
+			for ; len(rates) > 0 && next < col.ID; next++ { // nothing happened
+				rates, at, crowded = append(rates, 0), append(at, l.Columns.Start(next)), append(crowded, false)
 			}
-			next = col.id + 1
+			next = col.ID + 1
 			rates = append(rates, part.rows/covered.Seconds())
-			at = append(at, l.columns.start(col.id))
+			at = append(at, l.Columns.Start(col.ID))
 			crowded = append(crowded, part.samples >= minSamples)
 		}
 		peaks := peaksOf(rates, crowded)
 		if period, ok := regular(peaks); ok {
-			every := (time.Duration(period*float64(l.columns.width)) + time.Millisecond/2).Truncate(time.Millisecond)
+			every := (time.Duration(period*float64(l.Columns.Width)) + time.Millisecond/2).Truncate(time.Millisecond)
 			top := slices.Max(rates)
 			out = append(out, Finding{
 				Rule: Periodic, Tenant: g.tenant, Dataset: g.dataset, Key: g.group, Rate: top, Share: g.rows / l.total, At: at[peaks[0]],
@@ -151,7 +153,7 @@ func (l *load) bursts() (out []Finding) {
 			out = append(out, Finding{
 				Rule: SuddenIncrease, Tenant: g.tenant, Dataset: g.dataset, Key: g.group, Rate: rates[i], Share: g.rows / l.total, At: at[i],
 				Reason: fmt.Sprintf("At %s the load rose from %s to %s, by %d entities or more. Servers and splits follow such a change only after minutes.",
-					at[i].Format(time.TimeOnly), perSecond(before), perSecond(rates[i]), g.distinct(l.columns.list, at[i], &l.columns)),
+					at[i].Format(time.TimeOnly), perSecond(before), perSecond(rates[i]), g.distinct(l.Columns.List, at[i], &l.Columns)),
 				Remedy: "If clients connect again all at once, let each wait for a random time first. Writers with a journal and LatestMany with MaxStale take the load off the table meanwhile. Before a planned increase, load the table for some minutes.",
 			})
 		}
@@ -160,8 +162,8 @@ func (l *load) bursts() (out []Finding) {
 }
 
 // distinct returns how many entities wrote in the column of a time, of those that were sampled.
-func (g *group) distinct(list []*column, at time.Time, c *columns) int {
-	i, ok := slices.BinarySearchFunc(g.columns, c.id(at), func(s slice, id int64) int { return cmp.Compare(list[s.column].id, id) })
+func (g *group) distinct(list []*heat.Column, at time.Time, c *heat.Columns) int {
+	i, ok := slices.BinarySearchFunc(g.columns, c.ID(at), func(s slice, id int64) int { return cmp.Compare(list[s.column].ID, id) })
 	if !ok {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package heatmap
+package heatview
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package heatmap
+package heat
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
@@ -40,30 +39,27 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Write writes the recording. It contains row keys.
 func (r *Recording) Write(w io.Writer) error {
-	if w == nil {
-		return invalid.New(ErrInvalid, "writer", "nil", "an io.Writer")
-	}
 	sum := crc32.New(castagnoli)
 	buf := bufio.NewWriter(io.MultiWriter(w, sum))
 	e := encoder{buf}
 	_, _ = buf.WriteString(magic) // buf reports errors at its end
 	e.number(version)
 	flags := uint64(0)
-	if r != nil && r.ranked {
+	if r != nil && r.Ranked {
 		flags = flagRanked
 	}
 	e.number(flags)
 	if r == nil {
 		r = &Recording{}
 	}
-	e.number(uint64(r.columns.width))
-	e.time(r.first)
-	e.time(r.last)
-	e.number(uint64(len(r.columns.list)))
-	for _, col := range r.columns.list {
-		e.signed(col.id)
-		for k := range col.cells {
-			e.cell(&col.cells[k])
+	e.number(uint64(r.Columns.Width))
+	e.time(r.First)
+	e.time(r.Last)
+	e.number(uint64(len(r.Columns.List)))
+	for _, col := range r.Columns.List {
+		e.signed(col.ID)
+		for k := range col.Cells {
+			e.cell(&col.Cells[k])
 		}
 	}
 	if err := buf.Flush(); err != nil {
@@ -140,25 +136,25 @@ func (e encoder) time(t time.Time) {
 	e.signed(t.UnixNano())
 }
 
-func (e encoder) row(r row) {
-	e.number(uint64(len(r.key)))
-	_, _ = e.w.Write(r.key)
-	e.number(uint64(r.bytes))
-	e.number(uint64(r.micros))
+func (e encoder) row(r Row) {
+	e.number(uint64(len(r.Key)))
+	_, _ = e.w.Write(r.Key)
+	e.number(uint64(r.Bytes))
+	e.number(uint64(r.Micros))
 }
 
-func (e encoder) cell(c *cell) {
-	e.number(c.rows)
-	if c.rows == 0 {
+func (e encoder) cell(c *Cell) {
+	e.number(c.Rows)
+	if c.Rows == 0 {
 		return
 	}
-	e.number(c.bytes)
-	e.number(c.micros)
-	e.number(uint64(c.shift))
-	e.row(c.largest)
-	e.number(uint64(len(c.samples)))
-	for i := range c.samples {
-		e.row(c.at(i))
+	e.number(c.Bytes)
+	e.number(c.Micros)
+	e.number(uint64(c.Shift))
+	e.row(c.Largest)
+	e.number(uint64(len(c.Samples)))
+	for i := range c.Samples {
+		e.row(c.At(i))
 	}
 }
 
@@ -231,13 +227,13 @@ func (d *decoder) recording() *Recording {
 	if v := d.number("version", math.MaxUint64); d.err == nil && v != version {
 		d.err = fmt.Errorf("%w: %d; this program reads %d", ErrVersion, v, version)
 	}
-	out := &Recording{ranked: d.number("flags", flagRanked) == flagRanked}
-	out.columns.width = time.Duration(d.number("width", math.MaxInt64))
+	out := &Recording{Ranked: d.number("flags", flagRanked) == flagRanked}
+	out.Columns.Width = time.Duration(d.number("width", math.MaxInt64))
 	first, last := d.signed("first time"), d.signed("last time")
-	n := d.number("number of columns", mostColumns)
+	n := d.number("number of columns", MostColumns)
 	if n > 0 {
-		out.first, out.last = time.Unix(0, first).UTC(), time.Unix(0, last).UTC()
-		if width := out.columns.width; width < minColumn || width > widest {
+		out.First, out.Last = time.Unix(0, first).UTC(), time.Unix(0, last).UTC()
+		if width := out.Columns.Width; width < MinWidth || width > widest {
 			d.damaged("width", width)
 		}
 		if last < first {
@@ -248,17 +244,17 @@ func (d *decoder) recording() *Recording {
 		if d.err != nil {
 			break
 		}
-		col := &column{id: d.signed("column")}
-		if before := out.columns.list; len(before) > 0 && col.id <= before[len(before)-1].id || !out.inRange(col.id) {
-			d.damaged("column", col.id)
+		col := &Column{ID: d.signed("column")}
+		if before := out.Columns.List; len(before) > 0 && col.ID <= before[len(before)-1].ID || !out.inRange(col.ID) {
+			d.damaged("column", col.ID)
 		}
-		for k := range col.cells {
-			d.cell(&col.cells[k])
+		for k := range col.Cells {
+			d.cell(&col.Cells[k])
 		}
-		out.columns.list = append(out.columns.list, col)
+		out.Columns.List = append(out.Columns.List, col)
 	}
-	if out.columns.span() > mostColumns || out.columns.span() < 0 {
-		d.damaged("number of columns", out.columns.span())
+	if out.Columns.Span() > MostColumns || out.Columns.Span() < 0 {
+		d.damaged("number of columns", out.Columns.Span())
 	}
 	want := d.sum
 	got := d.bytes(nil, 4)
@@ -273,33 +269,33 @@ func (d *decoder) recording() *Recording {
 
 // inRange reports whether the times of a column can be represented.
 func (r *Recording) inRange(id int64) bool {
-	most := math.MaxInt64/max(int64(r.columns.width), 1) - mostColumns
+	most := math.MaxInt64/max(int64(r.Columns.Width), 1) - MostColumns
 	return -most < id && id < most
 }
 
 // row reads a row. Its key is valid until the next one.
-func (d *decoder) row() (r row) {
-	d.key = d.bytes(d.key, int(d.number("length of a key", maxKey)))
-	r.key = d.key
-	r.bytes = uint32(d.number("bytes of a row", math.MaxUint32))
-	r.micros = uint32(d.number("duration of a row", math.MaxUint32))
+func (d *decoder) row() (r Row) {
+	d.key = d.bytes(d.key, int(d.number("length of a key", MaxKey)))
+	r.Key = d.key
+	r.Bytes = uint32(d.number("bytes of a row", math.MaxUint32))
+	r.Micros = uint32(d.number("duration of a row", math.MaxUint32))
 	return r
 }
 
-func (d *decoder) cell(c *cell) {
-	if c.rows = d.number("rows", math.MaxUint64); c.rows == 0 {
+func (d *decoder) cell(c *Cell) {
+	if c.Rows = d.number("rows", math.MaxUint64); c.Rows == 0 {
 		return
 	}
-	c.bytes = d.number("bytes", math.MaxUint64)
-	c.micros = d.number("duration", math.MaxUint64)
-	c.shift = uint8(d.number("chance of a sample", maxShift))
-	c.largest = d.row().clone()
-	n := d.number("number of samples", min(maxSamples, c.rows))
+	c.Bytes = d.number("bytes", math.MaxUint64)
+	c.Micros = d.number("duration", math.MaxUint64)
+	c.Shift = uint8(d.number("chance of a sample", MaxShift))
+	c.Largest = d.row().Clone()
+	n := d.number("number of samples", min(MaxSamples, c.Rows))
 	for range n {
 		r := d.row()
 		if d.err != nil {
 			return
 		}
-		c.keep(r)
+		c.Keep(r)
 	}
 }

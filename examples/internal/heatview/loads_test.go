@@ -1,4 +1,4 @@
-package heatmap_test
+package heatview_test
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/heatview"
+	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/heat"
+	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -34,7 +38,7 @@ type write struct {
 
 // record stores the points of a load, in as many steps, through a store with a recorder, and returns the recording. The
 // writes are real, the time is that of a bubble of testing/synctest.
-func record(t *testing.T, fields []string, load func(step int, at time.Time) []write) *heatmap.Recording {
+func record(t *testing.T, fields []string, load func(step int, at time.Time) []write) *heat.Recording {
 	t.Helper()
 	recorder, err := heatmap.NewRecorder(heatmap.Options{Column: step})
 	if err != nil {
@@ -56,7 +60,7 @@ func record(t *testing.T, fields []string, load func(step int, at time.Time) []w
 		}
 		time.Sleep(step)
 	}
-	return recorder.Recording()
+	return heatview.Of(recorder)
 }
 
 // textbook are loads of at least 20,000 rows a second, and what is found in each.
@@ -165,14 +169,14 @@ func TestTextbookLoads(t *testing.T) {
 				time.Sleep(time.Until(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)))
 				r := record(t, test.fields, test.load)
 				if got := found(r); !slices.Equal(got, test.want) {
-					t.Errorf("found %q, want %q: %+v", got, test.want, r.Findings())
+					t.Errorf("found %q, want %q: %+v", got, test.want, heatview.Findings(r))
 				}
 				var rules []string
 				for _, w := range test.want {
 					rules = append(rules, w[:strings.LastIndex(w, " ")])
 				}
 				var ranked []string
-				for _, f := range r.Ranked().Findings() {
+				for _, f := range heatview.Findings(heatview.Rank(r)) {
 					ranked = append(ranked, string(f.Rule))
 				}
 				if !slices.Equal(ranked, rules) {
@@ -182,7 +186,7 @@ func TestTextbookLoads(t *testing.T) {
 				if err := r.Save(name); err != nil {
 					t.Fatal(err)
 				}
-				loaded, err := heatmap.Load(name)
+				loaded, err := heatview.Load(name)
 				if err != nil || !slices.Equal(found(loaded), test.want) {
 					t.Errorf("from the file: %v %q", err, found(loaded))
 				}
@@ -191,8 +195,8 @@ func TestTextbookLoads(t *testing.T) {
 	}
 }
 
-func found(r *heatmap.Recording) (out []string) {
-	for _, f := range r.Findings() {
+func found(r *heat.Recording) (out []string) {
+	for _, f := range heatview.Findings(r) {
 		out = append(out, string(f.Rule)+" "+f.Key)
 	}
 	return out
@@ -222,8 +226,34 @@ func TestRawClientTimeFirst(t *testing.T) {
 			}
 			time.Sleep(step)
 		}
-		if got := found(recorder.Recording()); !slices.Equal(got, []string{"sequential "}) {
+		if got := found(heatview.Of(recorder)); !slices.Equal(got, []string{"sequential "}) {
 			t.Errorf("found %q, want keys that begin with the time", got)
 		}
 	})
+}
+
+// rawTable returns a table of the official client, without the store's interceptors, on an engine of its own.
+func rawTable(t *testing.T, recorder *heatmap.Recorder) *bigtable.Table {
+	t.Helper()
+	server, err := local.Open(engine.Options{GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	conn, err := server.Dial(recorder.DialOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, admin, err := local.Clients(context.Background(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = admin.Close()
+		_ = client.Close()
+	})
+	if err := admin.CreateTableFromConf(context.Background(), &bigtable.TableConf{TableID: "t", Families: map[string]bigtable.GCPolicy{"f": bigtable.NoGcPolicy(), "g": bigtable.NoGcPolicy()}}); err != nil {
+		t.Fatal(err)
+	}
+	return client.Open("t")
 }
