@@ -1,7 +1,7 @@
 // Package codec turns Go values into stored payloads and back.
 //
-// A schema names one [Codec]. A point's payload is stored with the codec's tag, and a read selects the decoder by
-// that tag. So a dataset may have several formats at once, and change to a new format without rewriting data.
+// A schema names one [Codec]. A point's payload is stored with the codec's tag, and a read selects the decoder by that
+// tag. So a dataset may have several formats at once, and change to a new format without rewriting data.
 //
 // # Choosing a codec
 //
@@ -25,20 +25,20 @@
 //	codec.Fallback(codec.Proto[*pb.Reading](), codec.Convert(codec.JSON[Reading](), toProto, nil))
 //
 // Use [Convert] for an old format with another Go type, and [Tagged] for a new structure in a format that is already
-// in use. When the last old payload has expired, remove the old codec. Before the first program writes the new
-// format, deploy it to every program that reads: a program that reads an unknown tag returns [ErrUnknownTag].
+// in use. When the last old payload has expired, remove the old codec. Before the first program writes the new format,
+// deploy it to every program that reads: a program that reads an unknown tag returns [ErrUnknownTag].
 //
 // # Errors
 //
-// A payload that cannot be decoded is a [*CorruptError], which matches [ErrCorrupt] and shows the tag, the length and
-// the first 32 bytes. A value that cannot be encoded is an [*EncodeError], which matches [ErrEncode]. If a codec is
-// built incorrectly, [Check] returns [ErrInvalid] when its schema is defined. No function of this package panics on
-// any input. A decoder's memory is proportional to the payload's actual size, whatever lengths the payload states.
+// A payload that cannot be decoded is a [*CorruptError], which shows the tag, the length and the first 32 bytes. A
+// value that cannot be encoded is an [*EncodeError]. If a codec is built incorrectly, [Check] returns [ErrInvalid]
+// when its schema is defined. No function of this package panics on any input. A decoder's memory is proportional to
+// the payload's actual size.
 //
 // # Stored formats
 //
-// Every format is stable: a changed format would have another tag. docs/format.md of the module specifies each, byte for byte, so that
-// programs in other languages can read them. The bytes of Float64 and Int64 are most significant first. A record has exactly one
-// encoding, so equal records have equal bytes. Its format is binary because JSON has neither NaN nor infinities, most JSON readers round
-// integers above 2^53, and JSON cannot distinguish an int from a uint, or from a float with a whole value.
+// Every format is stable: a changed format would have another tag. docs/format.md specifies each, byte for byte. Equal
+// records have equal bytes. The format of records is binary because JSON has neither NaN nor infinities, most JSON
+// readers round integers above 2^53, and JSON cannot distinguish an int from a uint, or from a float with a whole
+// value.
 package codec

@@ -4,21 +4,19 @@
 //	fmt.Print(plan)
 //	report, err := plan.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
 //
-// A garbage collection policy deletes data that is already stored, and this cannot be undone. Deleting takes up to a week.
-// Store.Ensure therefore never changes a policy: it fails if one differs. A plan compares what the schemas declare, what the
-// table's catalogue has recorded, and what the table has. So it can distinguish a change of the schemas from a change that
-// somebody made elsewhere, such as in a console. For each step it states what becomes invisible and is deleted. Apply makes the
-// changes of the plan and no others: it reads the table again, and refuses if the table has changed since the plan was made. Steps
-// that delete data must be allowed by name. No family is ever deleted.
+// A garbage collection policy deletes stored data, which cannot be undone. Store.Ensure therefore never changes one:
+// it fails if one differs. A plan compares the schemas, the catalogue and the table, so it can distinguish a change of
+// the schemas from one that somebody made elsewhere. For each step it states what becomes invisible and is deleted.
+// Apply makes the changes of the plan and no others, and refuses if the table has changed since. Steps that delete
+// data must be allowed by name. No family is ever deleted.
 //
-// A program that was not compiled with the schemas, such as an operator's tool, uses NewPlanFor: it plans from the catalogue, with
-// other policies for some classes.
+// NewPlanFor plans from the catalogue, with other policies for some classes, for programs without the schemas.
 //
-// If the store works through authorized views and Apply created families, call Store.EnsureView for each tenant afterwards, as after
-// Store.Ensure.
+// If the store works through authorized views and Apply created families, call Store.EnsureView for each tenant
+// afterwards.
 //
-// The calls are an operator's. They need the admin rights to read and to change the table, and a store that was opened with
-// tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions. They fail with
+// The calls are an operator's. They need the admin rights to read and to change the table, and a store that was opened
+// with tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions. They fail with
 // tsdb.ErrTenantMismatch if the context carries a tenant.
 package retention
 

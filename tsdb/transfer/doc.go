@@ -1,30 +1,23 @@
-// Package transfer moves a tenant's points between stores. Export writes them to a file. Import stores the points of a file, for
-// the same tenant or another, in the same store or another. Recover finds where to continue an interrupted Export, and Check verifies
-// that a file is complete.
+// Package transfer moves a tenant's points between stores. Export writes them to a file. Import stores the points of a
+// file, for the same tenant or another. Recover finds where to continue an interrupted Export, and Check verifies that
+// a file is complete.
 //
-// It uses the store's catalogue, so it works on datasets that the program was not compiled with. It never decodes a payload: Import
-// stores the same bytes that Export read.
+// It uses the store's catalogue, so it works on datasets that the program was not compiled with, and never decodes a
+// payload.
 //
-// # The file
+// A file is lines of JSON: a header, blocks of at most 1,000 points or 4 MiB, each followed by its sum, and an end.
+// docs/format.md specifies it. If a line was cut, changed, repeated, moved or left out, Import fails with ErrDamaged
+// and the line's number, and stores no point of its block. Without ExportOptions.Key, the sums detect damage but not
+// forgery. Neither detects that an older export replaced a newer one. A file is neither encrypted nor compressed; pass
+// a gzip or zstd writer to Export.
 //
-// A file is lines of JSON. Each line is one object that ends with the member crc. The first line is a header. Points
-// follow in blocks of at most 1,000 points or 4 MiB, each block followed by a line with its sum. The last line is an
-// end. docs/format.md specifies the format. If a line was cut, changed, repeated, moved or left out, Import fails
-// with ErrDamaged and the line's number, and stores no point of its block.
+// A file has points and no rollups: the importing store computes those of points, and sums of events cannot be
+// exported. An export is not a snapshot: points that are written or deleted meanwhile may be included or not, and
+// expired ones are not.
 //
-// Without a key, the sums detect damage but not forgery: anybody who can write the file can compute its sums again.
-// With ExportOptions.Key, only holders of the key can. Neither detects that an older export replaced a newer one. A
-// file is neither encrypted nor compressed. To compress it, pass a gzip or zstd writer to Export.
-//
-// A file has points and no rollups. The importing store computes the rollups that it derives from points. Sums of events that are
-// not stored cannot be exported.
-//
-// An export is not a snapshot. It reads row by row; points that are written or deleted during the export may be
-// included or not. It does not include points that have expired when it reads them.
-//
-// The calls are an operator's: they take the tenant as an argument. If the context carries another tenant
-// (tenant.NewContext), they fail with tsdb.ErrTenantMismatch. If it carries none and the store has RequireTenant,
-// they fail with tsdb.ErrNoTenant. The store's limits do not count them.
+// The calls are an operator's: they take the tenant as an argument. If the context carries another tenant, they fail
+// with tsdb.ErrTenantMismatch; if it carries none and the store has RequireTenant, with tsdb.ErrNoTenant. The store's
+// limits do not count them.
 package transfer
 
 import (

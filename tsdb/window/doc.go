@@ -45,7 +45,7 @@
 //   - [AlignToGrid] and [AlignToPoints] put the values of several entities, also of different datasets, into rows of one time.
 //
 // These read points. Rollups keep numbers of buckets only, so they can answer none of these questions, with one exception: a bucket
-// without points tells that an entity was silent.
+// without points shows that an entity was silent.
 //
 // # Gaps
 //

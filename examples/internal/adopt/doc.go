@@ -1,20 +1,16 @@
-// Package adopt reads existing Bigtable tables of other programs, and copies them into datasets of a store.
-//
-// A mapping file says what the rows of such a foreign table are: which parts of the row key name the tenant, the entity and the time,
-// and which columns hold the values. [Parse] reads it, [Describe] drafts one from a sample of the table.
+// Package adopt copies Bigtable tables of other programs into datasets of a store. A mapping file says which parts of
+// the row key name the tenant, the entity and the time, and which columns hold the values. docs/adoption.md describes
+// it, and what is promised about writes during the copy.
 //
 //	mapping, err := adopt.Parse(text)
 //	source, err := adopt.Open(client.OpenTable("telemetry"), mapping)
-//	report, err := source.Check(ctx, store, adopt.CheckOptions{})          // what does not fit, and why
+//	report, err := source.Check(ctx, store, adopt.CheckOptions{})          // what is refused, and why
 //	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
 //	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
 //
-// Nothing is lost silently. Whatever of the table is no point of the mapping is unfit: Check counts it by reason, and Copy stops at it
-// unless the mapping lists the reason under skip. The command line is "tidectl adopt". See docs/adoption.md for the mapping file, and
-// for what is promised about writes during the copy.
-//
-// A copy writes points only, of one dataset, through the store's usual checks. It never writes to the foreign table. To undo
-// it, delete the dataset (tenants.Remove), if it has no other points.
+// Nothing is lost silently: Check counts by reason what is no point of the mapping, and Copy stops at it unless the
+// mapping lists the reason under skip. A copy writes points of one dataset through the store's usual checks, and never
+// writes to the foreign table.
 package adopt
 
 import (

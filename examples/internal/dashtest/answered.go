@@ -66,17 +66,18 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 	return n
 }
 
-// Listed fails the test if a metric of the program is missing in the table of the dashboard's README or has another type there,
-// or if the table lists a metric that the program does not export.
+// Listed fails the test if docs/telemetry.md lacks a metric of the program or has another type for it, or if it has a metric that
+// the program does not export.
 func Listed(t *testing.T, s *Scrapes) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder(), "README.md"))
+	text, err := os.ReadFile(filepath.Join(folder(), "..", "..", "..", "docs", "telemetry.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed := map[string]string{}
 	for _, m := range tableLine.FindAllStringSubmatch(string(text), -1) {
-		listed[m[1]] = m[2]
+		name, kind := inPrometheus(m[1], m[2], m[3])
+		listed[name] = kind
 	}
 	for name, kind := range s.types {
 		if name != "target_info" && listed[name] != kind {
@@ -90,8 +91,23 @@ func Listed(t *testing.T, s *Scrapes) {
 	}
 }
 
-// tableLine matches a line of the table of metrics: the name in Prometheus, and the type.
-var tableLine = regexp.MustCompile("(?m)^\\| `[a-z_.]+` \\| `([a-z_]+)` \\| ([a-z]+) \\|")
+// tableLine matches a line of the table of metrics: the name, the kind and the unit.
+var tableLine = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| ([a-z-]+(?: counter)?), (\\S+) \\|")
+
+// inPrometheus returns the name and the type that a metric has in Prometheus.
+func inPrometheus(metric, kind, unit string) (name, promKind string) {
+	name = strings.ReplaceAll(metric, ".", "_")
+	if ending := map[string]string{"s": "_seconds", "By": "_bytes", "By/s": "_bytes_per_second"}[unit]; !strings.HasSuffix(name, ending) {
+		name += ending
+	}
+	switch kind {
+	case "counter":
+		return name + "_total", kind
+	case "up-down counter":
+		return name, "gauge"
+	}
+	return name, kind
+}
 
 // Fires fails the test if an alert would not fire. It ignores how long the condition must last.
 func Fires(t *testing.T, s *Scrapes, names ...string) {

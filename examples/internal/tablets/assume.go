@@ -78,7 +78,7 @@ var assumptions = []assumed{
 		time: func(a *Assumptions) *time.Duration { return &a.SplitAfter }, value: float64(time.Minute), low: float64(15 * time.Second), high: float64(4 * time.Minute),
 	},
 	{
-		name: "MergeBelow", meaning: "part of SplitLoad and SplitBytes that two cold neighbours have less than, together",
+		name: "MergeBelow", meaning: "part of SplitLoad and SplitBytes that the sum of two cold neighbours is below",
 		number: func(a *Assumptions) *float64 { return &a.MergeBelow }, value: 0.25, low: 0.1, high: 0.5, unit: "%",
 	},
 	{

@@ -1,21 +1,20 @@
-// Package past tests that this version opens and reads what earlier versions wrote: the folder of an embedded store, the journal of a
-// writer, and exports.
+// Package past tests that this version opens and reads what earlier versions wrote: the folder of an embedded store,
+// the journal of a writer, and exports.
 //
 // testdata has an archive for each of three commits, named by the commit:
 //
-//   - 2c4f707e: tables compressed by Snappy, journals without generations, no identities of events. A row of events by stream has 400
-//     days, which was the default: a program has to name this Span
+//   - 2c4f707e: tables compressed by Snappy, journals without generations, no identities of events. A row of events by
+//     stream has 400 days, which was the default: a program has to name this Span
 //   - a2a6aaf5: identities, kinds of key fields, retired classes, journals with generations
-//   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; settings of the table:
-//     tiered storage (cold_after), a change stream and a schema bundle
+//   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; settings
+//     of the table: tiered storage (cold_after), a change stream and a schema bundle
 //
-// An archive has the folder as a crash leaves it, the journal, the exports of the tenants in use, all cells of the table (cells.txt),
-// and what that version itself read from the folder (answers.txt). There are points of several retention classes, heads, salts, views,
-// rollups of each mode, marks of buckets that no worker has computed, a profile, an erased tenant, a tenant that was readmitted, and
-// erased entities. The journal has undelivered points and events, a point of an entity that was erased, and dead letters.
-// The test does not use the settings of the table, so that it also shows that folders with them open after they are no longer known.
+// An archive has the folder as a crash leaves it, the journal, exports, all cells of the table (cells.txt), and what
+// that version itself read from the folder (answers.txt), with data of every kind. The journal has undelivered points
+// and events, a point of an entity that was erased, and dead letters.
 //
-// To make an archive, write a file of names for the commit, because names of calls have changed, and run from the repository's root:
+// To make an archive, write a file of names for the commit, because names of calls have changed, and run from the
+// repository's root:
 //
 //	c=c15cff35 data=$PWD/internal/proof/past/testdata
 //	mkdir -p /tmp/past/$c /tmp/past/out && git archive $c | tar x -C /tmp/past/$c && cd /tmp/past/$c && mkdir internal/past
