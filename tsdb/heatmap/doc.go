@@ -1,33 +1,30 @@
-// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings as a picture of time by key
-// range, and finds the loads that a Bigtable table cannot spread over its servers: keys that begin with the time, hot entities and
-// prefixes, tenants with most of the load.
+// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings, and finds the
+// loads that a Bigtable table cannot spread over its servers.
 //
 // A [Recorder] sees the requests of a store, of a raw Bigtable client, or of a server:
 //
 //	recorder, err := heatmap.NewRecorder(heatmap.Options{})
 //	store, err := embedded.New(ctx, embedded.Options{Dir: "./data", DialOptions: recorder.DialOptions()})
 //
-// Without a recorder, a store does no work for this package. With one, each request takes about a tenth of a microsecond
-// more. [Recorder.Recording] copies what was recorded, and [Recording.Save] writes it to a file.
-//
-// Recordings contain row keys, and so the names of tenants and entities. Files have mode 0600. "tidectl heatmap merge
-// --ranks" puts ranks in place of the names.
+// With one, each request takes about a tenth of a microsecond more. [Recorder.Recording] copies what was recorded, and
+// [Recording.Save] writes it to a file of mode 0600. Recordings contain row keys, and so the names of tenants and
+// entities.
 //
 // # What is recorded
 //
-// Time is divided into at most 64 columns. A column counts rows, bytes and durations exactly, separately for reads, writes and failures,
-// and keeps at most 1,024 samples of each: key, bytes and duration of a row. The gaps between sampled rows are random.
-// Where a column is full it drops half of its samples at random, so all rows have the same chance to be among them, and a
-// tenant has the share of the samples that it has of the rows. Nothing is decided about key ranges until the picture is drawn.
+// Time is divided into at most 64 columns. A column counts rows, bytes and durations exactly, separately for reads,
+// writes and failures, and holds at most 1,024 random samples of each: key, bytes and duration of a row. When it is
+// full it drops half of them at random.
 //
-//   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those of
-//     columns and values.
-//   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one read, at
-//     the key where it begins.
-//   - A failure is a row that was not written, or a read that failed, at the key where it begins. A call that its caller
-//     cancelled is not recorded, nor is a stream that found no connection.
-//   - The duration of a row is that of its request up to the row, without the time that the program took to consume rows.
+//   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those
+//     of columns and values.
+//   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one
+//     read, at the key where it begins.
+//   - A failure is a row that was not written, or a read that failed, at the key where it begins. A call that its
+//     caller cancelled is not recorded, nor is a stream that found no connection.
+//   - The duration of a row is that of its request up to the row, without the time that the program took to consume
+//     rows.
 //
-// Each attempt counts: a recorder behind the interceptors of a store sees what reaches the service. SQL queries, samples
-// of row keys and calls of the session protocol are not recorded: create raw clients with tsdb.ClientConfig.
+// Each attempt counts: a recorder behind the interceptors of a store sees what reaches the service. SQL queries,
+// samples of row keys and calls of the session protocol are not recorded: create raw clients with tsdb.ClientConfig.
 package heatmap

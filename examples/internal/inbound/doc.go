@@ -1,6 +1,7 @@
-// Package inbound holds what the ingestion examples share once an input has been parsed: rules for keys, datasets that are
-// created on demand, points made of tags and fields, batches that merge points of one series and time, and the outcome of
-// each point, from which a service decides whether to acknowledge, to ask for a retry, or to report a fault.
+// Package inbound holds what the ingestion examples share once an input has been parsed: rules for keys, datasets that
+// are created on demand, points made of tags and fields, batches that merge points of one series and time, and the
+// outcome of each point, from which a service decides whether to acknowledge, to ask for a retry, or to report a
+// fault.
 //
 //	keys := inbound.Keys{}
 //	keys.Set("cpu=host,*")                       // the flag -key
