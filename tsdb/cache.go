@@ -51,7 +51,7 @@ func (o CacheOptions) open() *lastvalue.Cache {
 	})
 }
 
-// MaxStale is a ReadOption: the maximum age of a result that Latest, LatestMany, or LatestManyN with n = 1 may take from the store's
+// MaxStale is a ReadOption: the maximum age of a result that Latest, or LatestMany with n = 1, may take from the store's
 // last-value cache (StoreOptions.Cache). The result contains everything that was stored that long before the call, and everything that this
 // store had stored or deleted before the call; of two concurrent writes to one entity it may contain either. Age counts from the start of
 // the read, on the monotonic clock, not on StoreOptions.Clock. Concurrent callers share the read of an entity that is not cached.

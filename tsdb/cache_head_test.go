@@ -36,7 +36,7 @@ func TestCacheWithHeads(t *testing.T) {
 					}
 				}
 				n := reads(conn, func() {
-					if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, stale); err != nil {
+					if _, err := latestMany(t.Context(), repo, []tsdb.Entity{roof}, stale); err != nil {
 						t.Errorf("%s: %v", step, err)
 					}
 				})

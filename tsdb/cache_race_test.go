@@ -217,7 +217,7 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 		}
 		wg.Go(func() { // LatestMany shares with Latest; the stricter call reads the table
 			late.next(tsdbtest.ReadRows, time.Second)
-			_, _ = repo.LatestMany(t.Context(), []tsdb.Entity{roof}, tsdb.MaxStale(1))
+			_, _ = latestMany(t.Context(), repo, []tsdb.Entity{roof}, tsdb.MaxStale(1))
 		})
 		time.Sleep(100 * time.Millisecond)
 		ask(t.Context(), nil, tsdb.MaxStale(99*time.Millisecond))
@@ -412,7 +412,7 @@ func TestCacheEqualsAModel(t *testing.T) {
 					if rnd.IntN(2) == 0 {
 						p, err = s.For(store, id).Latest(ctx, e, tsdb.MaxStale(stale))
 					} else {
-						answers, _ := s.For(store, id).LatestMany(ctx, []tsdb.Entity{e}, tsdb.MaxStale(stale))
+						answers, _ := latestMany(ctx, s.For(store, id), []tsdb.Entity{e}, tsdb.MaxStale(stale))
 						p, err = answers[0].Point, answers[0].Err
 					}
 					if may := model[name].answers(stale); !may[p.Value] || errors.Is(err, tsdb.ErrNotFound) != (p.Value == "") || err != nil && p.Value != "" {

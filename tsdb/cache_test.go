@@ -117,16 +117,16 @@ func TestCachedLatestMany(t *testing.T) {
 		apply(t, table, key(devices[10], start), m)
 		check := func(asked []tsdb.Entity, wantReads int) {
 			t.Helper()
-			answers, histories := []tsdb.LatestResult[reading](nil), []tsdb.History[reading](nil)
+			answers, histories := []latestResult[reading](nil), []tsdb.History[reading](nil)
 			var err, err1 error
 			got := reads(conn, func() {
-				answers, err = repo.LatestMany(t.Context(), asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3))
+				answers, err = latestMany(t.Context(), repo, asked, tsdb.MaxStale(time.Minute), tsdb.Concurrency(3))
 			})
 			if got != wantReads || !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%d reads, want %d (error %v)", got, wantReads, err)
 			}
-			histories, err1 = repo.LatestManyN(t.Context(), asked, 1, tsdb.MaxStale(time.Minute))
-			plain, err2 := repo.LatestMany(t.Context(), asked)
+			histories, err1 = repo.LatestMany(t.Context(), asked, 1, tsdb.MaxStale(time.Minute))
+			plain, err2 := latestMany(t.Context(), repo, asked)
 			if err.Error() != err2.Error() || err.Error() != err1.Error() {
 				t.Errorf("errors %v, %v and %v", err, err1, err2)
 			}
@@ -142,7 +142,7 @@ func TestCachedLatestMany(t *testing.T) {
 		check(slices.Concat(devices[:9], devices[:3]), 9)
 		check(append(devices[:20:20], tsdb.NewEntity("berlin")), 11)
 		check(devices[:20], 1) // payloads that do not decode are read again
-		if n := reads(conn, func() { _, _ = repo.LatestManyN(t.Context(), devices[:3], 2, tsdb.MaxStale(time.Minute)) }); n != 3 {
+		if n := reads(conn, func() { _, _ = repo.LatestMany(t.Context(), devices[:3], 2, tsdb.MaxStale(time.Minute)) }); n != 3 {
 			t.Errorf("two points of each of 3 known entities took %d reads", n)
 		}
 	})
@@ -319,7 +319,7 @@ func TestExpiredIsNotServed(t *testing.T) {
 			t.Errorf("Latest(%v) after expiry = %v, %v; want ErrNotFound", opts, p, err)
 		}
 	}
-	if answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, old); err != nil || !errors.Is(answers[0].Err, tsdb.ErrNotFound) {
+	if answers, err := latestMany(t.Context(), repo, []tsdb.Entity{roof}, old); err != nil || !errors.Is(answers[0].Err, tsdb.ErrNotFound) {
 		t.Errorf("LatestMany after expiry = %v, %v; want a missing point", answers, err)
 	}
 }
@@ -437,7 +437,7 @@ func TestAnotherTenantIsRefusedBeforeTheCache(t *testing.T) {
 	if p, err := repo.Latest(foreign, roof, old); !errors.Is(err, tsdb.ErrTenantMismatch) || p.Value != (reading{}) {
 		t.Errorf("Latest = %v, %v; want ErrTenantMismatch", p, err)
 	}
-	if a, err := repo.LatestMany(foreign, []tsdb.Entity{roof}, old); !errors.Is(err, tsdb.ErrTenantMismatch) || a != nil {
+	if a, err := latestMany(foreign, repo, []tsdb.Entity{roof}, old); !errors.Is(err, tsdb.ErrTenantMismatch) || a != nil {
 		t.Errorf("LatestMany = %v, %v; want ErrTenantMismatch", a, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

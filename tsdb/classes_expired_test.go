@@ -45,7 +45,7 @@ func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 					}
 				}
 				for _, stale := range []tsdb.MaxStale{0, tsdb.MaxStale(time.Hour)} {
-					answers, err := r.LatestMany(t.Context(), []tsdb.Entity{roof}, stale)
+					answers, err := latestMany(t.Context(), r, []tsdb.Entity{roof}, stale)
 					if err != nil || answers[0].Err != nil || answers[0].Point.Value.String() != rec("new", 2).String() {
 						t.Errorf("%v, %v", answers, err)
 					}

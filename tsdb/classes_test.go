@@ -123,14 +123,14 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 	for _, opt := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} {
 		p, err := r.Latest(ctx, e, opt...)
 		one("Latest", p, newest, err)
-		answers, err := r.LatestMany(ctx, []tsdb.Entity{e}, opt...)
+		answers, err := latestMany(ctx, r, []tsdb.Entity{e}, opt...)
 		one("LatestMany", answers[0].Point, newest, errors.Join(err, answers[0].Err))
 	}
 	points, err := r.LatestN(ctx, e, 100)
 	same("LatestN", points, want, err)
 	for n := 1; n < 5; n++ {
-		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e}, n)
-		same(fmt.Sprint("LatestManyN of ", n), histories[0].Points, want[:min(n, len(want))], errors.Join(err, histories[0].Err))
+		histories, err := r.LatestMany(ctx, []tsdb.Entity{e}, n)
+		same(fmt.Sprint("LatestMany of ", n), histories[0].Points, want[:min(n, len(want))], errors.Join(err, histories[0].Err))
 	}
 	points, err = collect(r.Under(tsdb.NewPrefix(e.Parts()[0])).Latest(ctx))
 	same("Under.Latest", points, newest, err)
@@ -257,7 +257,7 @@ func TestHeadsThatLostWhatOutlives(t *testing.T) {
 		newest := func(reads int, want ...int) {
 			t.Helper()
 			conn.Reset()
-			answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("x", "1"), tsdb.NewEntity("x", "2"), tsdb.NewEntity("x", "3")})
+			answers, err := latestMany(t.Context(), repo, []tsdb.Entity{tsdb.NewEntity("x", "1"), tsdb.NewEntity("x", "2"), tsdb.NewEntity("x", "3")})
 			if err != nil {
 				t.Fatal(err)
 			}

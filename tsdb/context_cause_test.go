@@ -67,11 +67,11 @@ func TestContextsThatEndForAReason(t *testing.T) {
 		"AsOf":    func(ctx context.Context, w world) error { _, err := w.repo.AsOf(ctx, e, start); return err },
 		"LatestN": func(ctx context.Context, w world) error { _, err := w.repo.LatestN(ctx, e, 2); return err },
 		"LatestMany": func(ctx context.Context, w world) error {
-			_, err := w.repo.LatestMany(ctx, []tsdb.Entity{e, other})
+			_, err := latestMany(ctx, w.repo, []tsdb.Entity{e, other})
 			return err
 		},
 		"a stale LatestMany": func(ctx context.Context, w world) error {
-			_, err := w.repo.LatestMany(ctx, []tsdb.Entity{e, other}, tsdb.MaxStale(time.Minute))
+			_, err := latestMany(ctx, w.repo, []tsdb.Entity{e, other}, tsdb.MaxStale(time.Minute))
 			return err
 		},
 		"Range": func(ctx context.Context, w world) error {

@@ -119,7 +119,7 @@ type ReadError struct {
 	Failed []ReadFailure
 }
 
-// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: a *PointError or PointErrors if a payload does
+// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: PointErrors if a payload does
 // not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time ran out first, or the error of the read.
 type ReadFailure struct {
 	Index  int

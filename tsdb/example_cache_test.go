@@ -75,7 +75,7 @@ func ExampleCacheStats() {
 
 	buses := []tsdb.Entity{tsdb.NewEntity("bvg", "M41", "bus-1"), tsdb.NewEntity("bvg", "M41", "bus-2")}
 	for range 10 {
-		if _, err := repo.LatestMany(ctx, buses, tsdb.MaxStale(time.Minute)); err != nil {
+		if _, err := repo.LatestMany(ctx, buses, 1, tsdb.MaxStale(time.Minute)); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func ExampleHead_besidePoints() {
 	if err := repo.Delete(ctx, devices[0], noon.Add(9*time.Minute)); err != nil { // this updates the head
 		fmt.Println(err)
 	}
-	histories, err := repo.LatestManyN(ctx, devices, 3) // one request, one row per device
+	histories, err := repo.LatestMany(ctx, devices, 3) // one request, one row per device
 	for _, h := range histories {
 		for _, p := range h.Points {
 			fmt.Print(p.Time.Format("15:04 "), p.Value, "  ")

@@ -48,16 +48,16 @@ func ExampleRepository_LatestMany() {
 	drive(repo)
 
 	buses := []tsdb.Entity{tsdb.NewEntity("vbb", "M41", "bus-4"), tsdb.NewEntity("bvg", "M41", "bus-9"), tsdb.NewEntity("bvg", "M41", "bus-1")}
-	answers, err := repo.LatestMany(context.Background(), buses)
+	newest, err := repo.LatestMany(context.Background(), buses, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, a := range answers {
-		if errors.Is(a.Err, tsdb.ErrNotFound) {
-			fmt.Println(a.Point.Entity, "has not been seen")
+	for _, h := range newest {
+		if len(h.Points) == 0 {
+			fmt.Println(h.Entity, "has not been seen")
 			continue
 		}
-		fmt.Println(a.Point.Entity, a.Point.Time.Format(time.TimeOnly), a.Point.Value)
+		fmt.Println(h.Entity, h.Points[0].Time.Format(time.TimeOnly), h.Points[0].Value)
 	}
 	// Output:
 	// vbb/M41/bus-4 12:01:00 {55 14}
@@ -66,14 +66,14 @@ func ExampleRepository_LatestMany() {
 }
 
 // The last two positions of each of several buses.
-func ExampleRepository_LatestManyN() {
+func ExampleRepository_LatestMany_several() {
 	store := open(positions)
 	defer store.Close()
 	repo := positions.For(store, tenant.MustParse("acme"))
 	drive(repo)
 
 	buses := []tsdb.Entity{tsdb.NewEntity("bvg", "M41", "bus-2"), tsdb.NewEntity("bvg", "M41", "bus-1")}
-	histories, err := repo.LatestManyN(context.Background(), buses, 2)
+	histories, err := repo.LatestMany(context.Background(), buses, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -108,8 +108,8 @@ func ExampleRepository_Latest_mobileDevice() {
 	// Output: 12:02:00 {52.5 13.6} <nil>
 }
 
-// A result is a point, a missing point, or an error.
-func ExampleLatestResult() {
+// An entity without points is not an error. One that does not fit the schema is.
+func ExampleHistory() {
 	store := open(weather)
 	defer store.Close()
 	ctx := context.Background()
@@ -118,25 +118,16 @@ func ExampleLatestResult() {
 	if err := repo.Put(ctx, roof, noon, Reading{TempC: 21}); err != nil {
 		log.Fatal(err)
 	}
-	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "cellar-1"), tsdb.NewEntity("berlin")})
-	for _, a := range answers {
-		fmt.Println(a.Point.Value.TempC, errors.Is(a.Err, tsdb.ErrNotFound), errors.Is(a.Err, tsdb.ErrInvalid))
+	histories, err := repo.LatestMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "cellar-1"), tsdb.NewEntity("berlin")}, 10)
+	for _, h := range histories {
+		fmt.Println(len(h.Points), errors.Is(h.Err, tsdb.ErrInvalid))
 	}
-	fmt.Println(errors.Is(err, tsdb.ErrInvalid), errors.Is(err, tsdb.ErrNotFound))
+	fmt.Println(errors.Is(err, tsdb.ErrInvalid))
 	// Output:
-	// 21 false false
-	// 0 true false
-	// 0 false true
-	// true false
-}
-
-// An entity without points is not an error.
-func ExampleHistory() {
-	store := open(weather)
-	defer store.Close()
-	histories, err := weather.For(store, tenant.MustParse("acme")).LatestManyN(context.Background(), []tsdb.Entity{tsdb.NewEntity("berlin", "cellar-1")}, 10)
-	fmt.Println(len(histories[0].Points), histories[0].Err, err)
-	// Output: 0 <nil> <nil>
+	// 1 false
+	// 0 false
+	// 0 true
+	// true
 }
 
 // On the deadline, the results that were read are returned, and the error lists the entities that were not.
@@ -145,7 +136,7 @@ func ExampleReadError() {
 	defer store.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	answers, err := weather.For(store, tenant.MustParse("acme")).LatestMany(ctx, []tsdb.Entity{tsdb.NewEntity("berlin", "roof-7")})
+	answers, err := weather.For(store, tenant.MustParse("acme")).LatestMany(ctx, []tsdb.Entity{tsdb.NewEntity("berlin", "roof-7")}, 1)
 	var report *tsdb.ReadError
 	if errors.As(err, &report) {
 		for _, f := range report.Failed {
@@ -165,8 +156,8 @@ func ExampleReadOption() {
 	if err := repo.Put(ctx, roof, noon, Reading{TempC: 21}); err != nil {
 		log.Fatal(err)
 	}
-	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof}, tsdb.Concurrency(16), tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
-	fmt.Println(answers[0].Point.Value.TempC, err)
+	answers, err := repo.LatestMany(ctx, []tsdb.Entity{roof}, 1, tsdb.Concurrency(16), tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
+	fmt.Println(answers[0].Points[0].Value.TempC, err)
 	// Output: 21 <nil>
 }
 
@@ -174,7 +165,7 @@ func ExampleReadOption() {
 func ExampleConcurrency() {
 	store := open(weather)
 	defer store.Close()
-	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Concurrency(-1))
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, 1, tsdb.Concurrency(-1))
 	fmt.Println(err)
 	// Output: tsdb: invalid input: Concurrency is -1; want 0 for the default, or 1 to 1000
 }
@@ -183,7 +174,7 @@ func ExampleConcurrency() {
 func ExampleHedge() {
 	store := open(weather)
 	defer store.Close()
-	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
+	_, err := weather.For(store, tenant.MustParse("acme")).LatestMany(context.Background(), nil, 1, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 	fmt.Println(err)
 	// Output: <nil>
 }

@@ -114,7 +114,7 @@ func TestStoredPointsAfterTheYear9999(t *testing.T) {
 			}
 			all, err := repo.LatestN(t.Context(), roof, 5)
 			want("LatestN", all, err, 58803, 2400, 2026)
-			answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof})
+			answers, err := latestMany(t.Context(), repo, []tsdb.Entity{roof})
 			one("LatestMany", answers[0].Point, err, 58803)
 			page, err := repo.Page(t.Context(), roof, tsdb.AllTime(), 2, "")
 			want("Page", page.Points, err, 58803, 2400)
@@ -141,7 +141,7 @@ func TestStoredPointsAfterTheYear9999(t *testing.T) {
 			if n, err := repo.DeleteRange(t.Context(), roof, tsdb.Since(year2400)); n != 1 || err != nil {
 				t.Errorf("DeleteRange deletes %d points, %v; want 1", n, err)
 			}
-			answers, err = repo.LatestMany(t.Context(), []tsdb.Entity{roof})
+			answers, err = latestMany(t.Context(), repo, []tsdb.Entity{roof})
 			one("LatestMany after DeleteRange", answers[0].Point, err, 2026)
 		})
 	}

@@ -53,7 +53,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Set(at(60))
-			histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{e}, 2)
+			histories, err := repo.LatestMany(t.Context(), []tsdb.Entity{e}, 2)
 			if err != nil {
 				t.Fatal(err)
 			}

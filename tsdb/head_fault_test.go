@@ -38,7 +38,7 @@ func inHead(row bigtable.Row, at time.Time) bool {
 
 // ofHead returns the points in an entity's head: reads of one entity use its points, reads of many use their heads.
 func ofHead[T any](repo *tsdb.Repository[T], e tsdb.Entity, n int) ([]tsdb.Point[T], error) {
-	got, err := repo.LatestManyN(context.Background(), []tsdb.Entity{e}, n)
+	got, err := repo.LatestMany(context.Background(), []tsdb.Entity{e}, n)
 	if err != nil && (got == nil || got[0].Err == nil) {
 		return nil, err
 	}

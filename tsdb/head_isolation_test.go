@@ -122,7 +122,7 @@ func TestHeadsOfAnotherRangeAreRefused(t *testing.T) {
 			lie.Store(&key)
 			calls := map[string]func() error{
 				"LatestMany": func() error {
-					answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof, tsdb.NewEntity("berlin", "other")})
+					answers, err := latestMany(t.Context(), repo, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "other")})
 					for _, a := range answers {
 						if a.Point.Value != (reading{}) || !errors.Is(a.Err, tsdb.ErrForeignRow) {
 							t.Errorf("LatestMany returns %+v", a)

@@ -41,7 +41,7 @@ func TestHeadsAreOneRead(t *testing.T) {
 				putAll(t, repo, batch)
 			}
 			conn.Reset()
-			answers, err := repo.LatestMany(t.Context(), append(devices, devices...))
+			answers, err := latestMany(t.Context(), repo, append(devices, devices...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestHeadsOfLongNames(t *testing.T) {
 	putAll(t, repo, batch)
 	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Concurrency(1)}, {tsdb.Hedge{After: time.Minute, MaxRatio: 1}}} {
 		conn.Reset()
-		answers, err := repo.LatestMany(t.Context(), devices, opts...)
+		answers, err := latestMany(t.Context(), repo, devices, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			answers, err := repo.LatestMany(ctx, ask)
+			answers, err := latestMany(ctx, repo, ask)
 			var re *tsdb.ReadError
 			if !errors.As(err, &re) || !errors.Is(answers[0].Err, tsdb.ErrInvalid) {
 				t.Fatalf("%s: error %v, results %+v", what, err, answers)

@@ -238,7 +238,7 @@ func headModel(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions, classes [2
 func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entities []tsdb.Entity, now time.Time) {
 	t.Helper()
 	asked := append(slices.Clone(entities), tsdb.NewEntity("never", "seen"), entities[0])
-	answers, err := repo.LatestMany(t.Context(), asked)
+	answers, err := latestMany(t.Context(), repo, asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,13 +249,13 @@ func manyToOracle(t *testing.T, repo *tsdb.Repository[string], o *oracle, entiti
 		}
 	}
 	for _, k := range []int{0, 2, kept, kept + 2} {
-		histories, err := repo.LatestManyN(t.Context(), asked, k)
+		histories, err := repo.LatestMany(t.Context(), asked, k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, h := range histories {
 			if want := o.shown(asked[i], now); h.Entity != asked[i] || !slices.Equal(h.Points, want[:min(k, len(want))]) {
-				t.Fatalf("LatestManyN(%d): %v is %+v, want %v", k, asked[i], h, want)
+				t.Fatalf("LatestMany(%d): %v is %+v, want %v", k, asked[i], h, want)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func collectHeads(t *testing.T, conn *tsdbtest.Conn) {
 // newestByHeads compares LatestMany and Under.Latest with the wanted point of the only entity.
 func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) {
 	t.Helper()
-	answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof})
+	answers, err := latestMany(t.Context(), repo, []tsdb.Entity{roof})
 	if err != nil || answers[0].Err != nil || !answers[0].Point.Time.Equal(want) {
 		t.Errorf("LatestMany = %v, %v, want %v", answers, err, want)
 	}

@@ -36,7 +36,7 @@ func TestHedgeTakesTheTailOff(t *testing.T) {
 		repo, conn, devices := fleet(t, 100, tsdb.Timeouts{Read: time.Hour, Scan: time.Hour})
 		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Skip(50).Times(2))
 		begin := time.Now()
-		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
+		answers, err := latestMany(t.Context(), repo, devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05})
 		if err != nil || time.Since(begin) != 10*time.Millisecond {
 			t.Errorf("error %v after %v, want results after 10ms", err, time.Since(begin))
 		}
@@ -61,12 +61,12 @@ func TestHedgesAreCapped(t *testing.T) {
 		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 0.05}
 		begin := time.Now()
 		for range 4 {
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
+			if _, err := repo.LatestMany(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
 		for _, d := range devices { // each single read earns a twentieth of a request
-			if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{d}, hedge); err != nil {
+			if _, err := latestMany(t.Context(), repo, []tsdb.Entity{d}, hedge); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,14 +76,14 @@ func TestHedgesAreCapped(t *testing.T) {
 		}
 		conn.Clear()
 		for range 100 { // the budget saved in healthy times is bounded
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
+			if _, err := repo.LatestMany(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
 		conn.Reset()
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows))
 		for range 10 {
-			if _, err := repo.LatestManyN(t.Context(), devices, 2, hedge); err != nil { // one request per device
+			if _, err := repo.LatestMany(t.Context(), devices, 2, hedge); err != nil { // one request per device
 				t.Fatal(err)
 			}
 		}
@@ -100,20 +100,20 @@ func TestHedgeThatFails(t *testing.T) {
 		hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}
 		conn.Inject(tsdbtest.Delay(time.Second).On(tsdbtest.ReadRows).Times(1))
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(1))
-		if answers, err := repo.LatestMany(t.Context(), devices, hedge); err != nil || answers[0].Err != nil {
+		if answers, err := latestMany(t.Context(), repo, devices, hedge); err != nil || answers[0].Err != nil {
 			t.Errorf("the second request is refused: got %v, %v; want the first response", answers, err)
 		}
 		conn.Clear()
 		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows))
 		conn.Reset()
-		if _, err := repo.LatestMany(t.Context(), devices, hedge); err == nil || conn.Counts().Calls[tsdbtest.ReadRows] != 1 {
+		if _, err := latestMany(t.Context(), repo, devices, hedge); err == nil || conn.Counts().Calls[tsdbtest.ReadRows] != 1 {
 			t.Errorf("refused at once: error %v after %d requests, want one request", err, conn.Counts().Calls[tsdbtest.ReadRows])
 		}
 		conn.Clear()
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := repo.LatestMany(ctx, devices, hedge); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := latestMany(ctx, repo, devices, hedge); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("both requests hang: %v, want DeadlineExceeded", err)
 		}
 	})
@@ -184,18 +184,18 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 		read         func([]tsdb.ReadOption) error
 		order, limit bool
 	}{
-		"Get":                {func(o []tsdb.ReadOption) error { return second(repo.Get(ctx, e, start, o...)) }, false, false},
-		"Latest":             {func(o []tsdb.ReadOption) error { return second(repo.Latest(ctx, e, o...)) }, false, false},
-		"AsOf":               {func(o []tsdb.ReadOption) error { return second(repo.AsOf(ctx, e, start, o...)) }, false, false},
-		"LatestN":            {func(o []tsdb.ReadOption) error { return second(repo.LatestN(ctx, e, 1, o...)) }, false, false},
-		"LatestMany":         {func(o []tsdb.ReadOption) error { return second(repo.LatestMany(ctx, devices, o...)) }, false, false},
-		"LatestManyN":        {func(o []tsdb.ReadOption) error { return second(repo.LatestManyN(ctx, devices, 2, o...)) }, false, false},
-		"Under.Latest":       {under, false, false},
-		"Entities":           {entities, false, false},
-		"Under.PageLatest":   {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageLatest(ctx, 1, "", o...)) }, false, false},
-		"Under.PageEntities": {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageEntities(ctx, 1, "", o...)) }, false, false},
-		"Range":              {ranged, true, true},
-		"Page":               {func(o []tsdb.ReadOption) error { return second(repo.Page(ctx, e, tsdb.AllTime(), 1, "", o...)) }, true, false},
+		"Get":                   {func(o []tsdb.ReadOption) error { return second(repo.Get(ctx, e, start, o...)) }, false, false},
+		"Latest":                {func(o []tsdb.ReadOption) error { return second(repo.Latest(ctx, e, o...)) }, false, false},
+		"AsOf":                  {func(o []tsdb.ReadOption) error { return second(repo.AsOf(ctx, e, start, o...)) }, false, false},
+		"LatestN":               {func(o []tsdb.ReadOption) error { return second(repo.LatestN(ctx, e, 1, o...)) }, false, false},
+		"LatestMany":            {func(o []tsdb.ReadOption) error { return second(latestMany(ctx, repo, devices, o...)) }, false, false},
+		"LatestMany of several": {func(o []tsdb.ReadOption) error { return second(repo.LatestMany(ctx, devices, 2, o...)) }, false, false},
+		"Under.Latest":          {under, false, false},
+		"Entities":              {entities, false, false},
+		"Under.PageLatest":      {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageLatest(ctx, 1, "", o...)) }, false, false},
+		"Under.PageEntities":    {func(o []tsdb.ReadOption) error { return second(repo.Under(all).PageEntities(ctx, 1, "", o...)) }, false, false},
+		"Range":                 {ranged, true, true},
+		"Page":                  {func(o []tsdb.ReadOption) error { return second(repo.Page(ctx, e, tsdb.AllTime(), 1, "", o...)) }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.read([]tsdb.ReadOption{tsdb.Concurrency(2), tsdb.Hedge{After: time.Hour, MaxRatio: 1}, tsdb.MaxStale(time.Second)}); err != nil {

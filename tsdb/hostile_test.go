@@ -97,7 +97,7 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				return err
 			},
 			"LatestMany": func() error {
-				answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, tsdb.Hedge{After: time.Hour, MaxRatio: 1})
+				answers, err := latestMany(t.Context(), repo, []tsdb.Entity{roof}, tsdb.Hedge{After: time.Hour, MaxRatio: 1})
 				if answers[0].Point != (tsdb.Point[reading]{Entity: roof}) {
 					t.Errorf("LatestMany returns %v", answers)
 				}

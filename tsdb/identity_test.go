@@ -96,7 +96,7 @@ func TestEventsOfOneInstant(t *testing.T) {
 		wantEvents(t, "all", shownEvents(t, repo, ada), "1 a later", "0 a put", "0 b absent", "0 m1 many", "0 m2 many", "0 w1 via", "0 w2 via")
 		for range 2 { // the second read may come from the cache
 			p, err := repo.Latest(ctx, ada, tsdb.MaxStale(time.Hour))
-			answers, errMany := repo.LatestMany(ctx, []tsdb.Entity{ada}, tsdb.MaxStale(time.Hour))
+			answers, errMany := latestMany(ctx, repo, []tsdb.Entity{ada}, tsdb.MaxStale(time.Hour))
 			if err := errors.Join(err, errMany); err != nil || p.ID != "a" || p.Value != "later" || answers[0].Point != p {
 				t.Errorf("Latest = %+v, LatestMany = %+v, %v", p, answers, err)
 			}

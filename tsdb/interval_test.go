@@ -79,11 +79,11 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	}
 }
 
-// TestLatestManyNamesAnEmptyEntity: the error names an empty entity by its index.
-func TestLatestManyNamesAnEmptyEntity(t *testing.T) {
+// TestLatestManyamesAnEmptyEntity: the error names an empty entity by its index.
+func TestLatestManyamesAnEmptyEntity(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
-	_, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof, {}})
+	_, err := latestMany(t.Context(), s.For(store, acme), []tsdb.Entity{roof, {}})
 	if err == nil || !strings.Contains(err.Error(), "index 1, the empty entity") || !strings.Contains(err.Error(), "site, device") {
 		t.Errorf("LatestMany with an empty entity returns %v, want its index and the key fields", err)
 	}

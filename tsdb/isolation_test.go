@@ -88,7 +88,7 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 	},
 	"LatestMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(1)}, {tsdb.MaxStale(time.Hour)}} {
-			answers, err := r.LatestMany(ctx, []tsdb.Entity{e, e}, opts...)
+			answers, err := latestMany(ctx, r, []tsdb.Entity{e, e}, opts...)
 			if err != nil {
 				return seen, err
 			}
@@ -98,8 +98,8 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, nil
 	},
-	"LatestManyN": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
-		histories, err := r.LatestManyN(ctx, []tsdb.Entity{e, e}, 1000)
+	"LatestMany of several": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		histories, err := r.LatestMany(ctx, []tsdb.Entity{e, e}, 1000)
 		for _, h := range histories {
 			seen = append(seen, values(h.Points)...)
 		}

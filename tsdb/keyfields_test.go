@@ -128,7 +128,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"Get":          second(repo.Get(ctx, e, start)),
 		"Latest":       second(repo.Latest(ctx, e)),
 		"LatestN":      second(repo.LatestN(ctx, e, 1)),
-		"LatestMany":   second(repo.LatestMany(ctx, []tsdb.Entity{e})),
+		"LatestMany":   second(latestMany(ctx, repo, []tsdb.Entity{e})),
 		"AsOf":         second(repo.AsOf(ctx, e, start)),
 		"Page":         second(repo.Page(ctx, e, tsdb.AllTime(), 1, "")),
 		"Delete":       repo.Delete(ctx, e, start),

@@ -2,7 +2,6 @@ package tsdb
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -12,16 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// LatestResult is the result of LatestMany for one entity: what Latest would return.
-type LatestResult[T any] struct {
-	// Point is the newest visible point. Its Entity is always set. If Err is not nil, its other fields are zero, except the
-	// Time of a point that does not decode.
-	Point Point[T]
-	// Err is nil, ErrNotFound if there is no visible point, a *PointError if the payload does not decode, or the error of the read.
-	Err error
-}
-
-// History is the result of LatestManyN for one entity: what LatestN would return.
+// History is the newest points of one entity, as LatestMany and PrefixReader.LatestN return them.
 type History[T any] struct {
 	Entity Entity
 	// Points are the newest visible points, newest first. They may be empty.
@@ -30,58 +20,22 @@ type History[T any] struct {
 	Err error
 }
 
-// LatestMany returns the newest visible point of each entity, in the order of entities. An entity without a point has
-// ErrNotFound in its result, which is not an error of the call. If some entities could not be read or decoded, the error is a
-// *ReadError that lists them, and the other results are valid. If the time runs out, the entities that were not read have
-// errors that match the context's error. For any other error there are no results.
+// LatestMany returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have fewer
+// points or none, without an error. If some entities could not be read or decoded, the error is a *ReadError that lists them, and
+// the other results are valid. If the time runs out, the entities that were not read have errors that match the context's error.
+// For any other error there are no results. It holds all points in memory.
 //
-// It costs one request for one row per entity, but less in two cases. In a schema with heads it costs one request for all entities, or one
-// per 500 KB of row keys. Four or more entities whose newest points the store has read before (it remembers the times of up to 4,096
-// entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of these, an entity costs one more request
-// if it has written much since, if its last point is gone, or if its shared request failed temporarily.
+// It costs one request of n rows per entity, but less in two cases. In a schema with heads of at least n points it costs one request for
+// all entities, or one per 500 KB of row keys. With n = 1, four or more entities whose newest points the store has read before (it
+// remembers the times of up to 4,096 entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of
+// these, an entity costs one more request if it has written much since, if its last point is gone, or if its shared request failed
+// temporarily.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
-// what the value points to. With MaxStale the store's last-value cache may answer, and each entity that the cache does not
+// what the value points to. With MaxStale and n = 1 the store's last-value cache may answer, and each entity that the cache does not
 // know costs one request. The read timeout bounds each request, the scan timeout the whole call.
-func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, opts ...ReadOption) (answers []LatestResult[T], err error) {
+func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestMany)
-	defer func() { op.End(err) }()
-	histories, err := r.latestMany(ctx, entities, 1, opts)
-	if err != nil {
-		return nil, err
-	}
-	answers = make([]LatestResult[T], len(histories))
-	for i, h := range histories {
-		op.Returned(len(h.Points))
-		answers[i] = h.newest()
-	}
-	return answers, readError(entities, func(i int) error {
-		if errors.Is(answers[i].Err, ErrNotFound) {
-			return nil
-		}
-		return answers[i].Err
-	})
-}
-
-// newest returns a history of at most one point as a LatestResult.
-func (h History[T]) newest() LatestResult[T] {
-	a := LatestResult[T]{Point: Point[T]{Entity: h.Entity}, Err: h.Err}
-	if len(h.Points) > 0 {
-		a.Point = h.Points[0]
-	} else if h.Err == nil {
-		a.Err = ErrNotFound
-	}
-	if bad, ok := h.Err.(PointErrors); ok {
-		a.Err = bad[0]
-	}
-	return a
-}
-
-// LatestManyN returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have fewer points
-// or none, without an error. Errors are those of LatestMany. It costs one request of n rows per entity, also for entities that the store
-// has read before; with heads of at least n points one request for all entities, as LatestMany. It holds all points in memory.
-func (r *Repository[T]) LatestManyN(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.LatestManyN)
 	defer func() { op.End(err) }()
 	histories, err = r.latestMany(ctx, entities, n, opts)
 	if err != nil {

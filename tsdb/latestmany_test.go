@@ -59,7 +59,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	}
 	asked = append(asked, tsdb.NewEntity("berlin"), tsdb.NewEntity("berlin", ""))
 	conn.Reset()
-	answers, err := repo.LatestMany(t.Context(), asked)
+	answers, err := latestMany(t.Context(), repo, asked)
 	if got := conn.Counts().Calls[tsdbtest.ReadRows]; got != 7 {
 		t.Errorf("%d requests, want 7, one for each device", got)
 	}
@@ -70,7 +70,7 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	var failed []int
 	for _, f := range report.Failed {
 		failed = append(failed, f.Index)
-		if f.Entity != asked[f.Index] || f.Err != answers[f.Index].Err {
+		if f.Entity != asked[f.Index] || !errors.Is(f.Err, answers[f.Index].Err) {
 			t.Errorf("failure %+v of %v", f, asked[f.Index])
 		}
 	}
@@ -98,9 +98,9 @@ func TestLatestManyAnswersEach(t *testing.T) {
 		}
 	}
 
-	histories, err := repo.LatestManyN(t.Context(), asked, 2, tsdb.Concurrency(1))
+	histories, err := repo.LatestMany(t.Context(), asked, 2, tsdb.Concurrency(1))
 	if !errors.As(err, &report) || len(report.Failed) != 5 {
-		t.Errorf("LatestManyN: %v", err)
+		t.Errorf("LatestMany: %v", err)
 	}
 	for i, h := range histories {
 		points, err := repo.LatestN(t.Context(), asked[i], 2)
@@ -112,15 +112,15 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	if histories[4].Points[0].Value.TempC == -1 {
 		t.Error("two results share their points")
 	}
-	if answers, err := repo.LatestMany(t.Context(), []tsdb.Entity{device("x", 1), device("x", 2)}); err != nil || len(answers) != 2 {
+	if answers, err := latestMany(t.Context(), repo, []tsdb.Entity{device("x", 1), device("x", 2)}); err != nil || len(answers) != 2 {
 		t.Errorf("only missing entities: %v, %v; want no error", answers, err)
 	}
 	conn.Reset()
-	if answers, err := repo.LatestMany(t.Context(), nil); err != nil || len(answers) != 0 {
+	if answers, err := latestMany(t.Context(), repo, nil); err != nil || len(answers) != 0 {
 		t.Errorf("LatestMany of no entities: %v, %v", answers, err)
 	}
-	if histories, err := repo.LatestManyN(t.Context(), asked[:2], 0); err != nil || len(histories) != 2 || histories[0].Points != nil {
-		t.Errorf("LatestManyN of 0 points: %v, %v", histories, err)
+	if histories, err := repo.LatestMany(t.Context(), asked[:2], 0); err != nil || len(histories) != 2 || histories[0].Points != nil {
+		t.Errorf("LatestMany of 0 points: %v, %v", histories, err)
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
 		t.Errorf("requests without anything to read: %v", calls)
@@ -145,7 +145,7 @@ func TestLatestManyPastDeadHistories(t *testing.T) {
 	c.Set(start.Add(365 * 24 * time.Hour))
 	putAll(t, repo, []tsdb.Point[reading]{{Entity: devices[3], Time: c.Now()}, {Entity: devices[4], Time: c.Now()}})
 	conn.Reset()
-	answers, err := repo.LatestMany(t.Context(), devices)
+	answers, err := latestMany(t.Context(), repo, devices)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestLatestManyOnTheDeadline(t *testing.T) {
 			conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows).Skip(60))
 			ctx, cancel := end.ctx()
 			begin := time.Now()
-			answers, err := repo.LatestMany(ctx, devices, tsdb.Concurrency(10), tsdb.Hedge{After: time.Millisecond, MaxRatio: 0.01})
+			answers, err := latestMany(ctx, repo, devices, tsdb.Concurrency(10), tsdb.Hedge{After: time.Millisecond, MaxRatio: 0.01})
 			cancel()
 			if took := time.Since(begin); took != time.Second {
 				t.Errorf("%s: the call took %v", name, took)
@@ -210,7 +210,7 @@ func TestLatestManyIsBounded(t *testing.T) {
 			devices = append(devices, device("berlin", n))
 		}
 		begin := time.Now()
-		_, err := s.For(store, acme).LatestMany(t.Context(), devices, tsdb.Concurrency(2))
+		_, err := latestMany(t.Context(), s.For(store, acme), devices, tsdb.Concurrency(2))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 5*time.Second || conn.Counts().Calls[tsdbtest.ReadRows] != 10 {
 			t.Errorf("error %v after %v and %d requests", err, time.Since(begin), conn.Counts().Calls[tsdbtest.ReadRows])
 		}
@@ -236,7 +236,7 @@ func TestLatestManyThroughFaults(t *testing.T) {
 			for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}}} {
 				repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
-				answers, err := repo.LatestMany(t.Context(), devices, opts...)
+				answers, err := latestMany(t.Context(), repo, devices, opts...)
 				checkAnswers(t, name, answers, err, tt.failed, tt.want)
 			}
 		}
@@ -244,7 +244,7 @@ func TestLatestManyThroughFaults(t *testing.T) {
 }
 
 // checkAnswers checks the result of LatestMany for the devices of fleet, some of which failed. want is the error, or nil for any.
-func checkAnswers(t *testing.T, name string, answers []tsdb.LatestResult[reading], err error, failed int, want error) {
+func checkAnswers(t *testing.T, name string, answers []latestResult[reading], err error, failed int, want error) {
 	t.Helper()
 	got := 0
 	for i, a := range answers {
@@ -282,7 +282,7 @@ func TestWidthBoundsTheRequestsUnderWay(t *testing.T) {
 			want int32
 		}{{nil, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(0)}, 128}, {[]tsdb.ReadOption{tsdb.Concurrency(1)}, 1}, {[]tsdb.ReadOption{tsdb.Concurrency(7)}, 7}, {[]tsdb.ReadOption{tsdb.Concurrency(1000)}, 200}} {
 			most.Store(0)
-			if _, err := s.For(store, acme).LatestManyN(t.Context(), devices, 2, tt.opts...); err != nil { // always one request per device
+			if _, err := s.For(store, acme).LatestMany(t.Context(), devices, 2, tt.opts...); err != nil { // always one request per device
 				t.Fatal(err)
 			}
 			if got := most.Load(); got > tt.want || !overTCP() && got != tt.want {
@@ -301,21 +301,49 @@ func TestReadOptionsAreChecked(t *testing.T) {
 		"Hedge.MaxRatio": tsdb.Hedge{After: 1},
 		"read option 0":  nil,
 	} {
-		_, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof}, opt)
+		_, err := latestMany(t.Context(), s.For(store, acme), []tsdb.Entity{roof}, opt)
 		var invalid *tsdb.InvalidError
 		if !errors.Is(err, tsdb.ErrInvalid) || !errors.As(err, &invalid) || invalid.Field != field {
 			t.Errorf("%v: %v, want it to name %s", opt, err, field)
 		}
 	}
 	for _, opt := range []tsdb.ReadOption{tsdb.Concurrency(1001), tsdb.Hedge{After: -1, MaxRatio: 1}, tsdb.Hedge{After: 1, MaxRatio: 1.01}, tsdb.Hedge{After: 1, MaxRatio: -1}} {
-		if _, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof}, opt); !errors.Is(err, tsdb.ErrInvalid) {
+		if _, err := latestMany(t.Context(), s.For(store, acme), []tsdb.Entity{roof}, opt); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%v: %v", opt, err)
 		}
 	}
-	if _, err := s.For(store, acme).LatestManyN(t.Context(), []tsdb.Entity{roof}, -1); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("LatestManyN of -1 points: %v, want ErrInvalid", err)
+	if _, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{roof}, -1); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("LatestMany of -1 points: %v, want ErrInvalid", err)
 	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
 		t.Errorf("requests were sent: %v", calls)
 	}
+}
+
+// latestResult is what LatestMany returns of one entity, as Latest would return it.
+type latestResult[T any] struct {
+	Point tsdb.Point[T]
+	Err   error
+}
+
+// latestMany calls LatestMany for one point of each entity.
+func latestMany[T any](ctx context.Context, repo *tsdb.Repository[T], entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]latestResult[T], error) {
+	histories, err := repo.LatestMany(ctx, entities, 1, opts...)
+	if histories == nil {
+		return nil, err
+	}
+	results := make([]latestResult[T], len(histories))
+	for i, h := range histories {
+		r := latestResult[T]{Point: tsdb.Point[T]{Entity: h.Entity}, Err: h.Err}
+		if len(h.Points) > 0 {
+			r.Point = h.Points[0]
+		} else if h.Err == nil {
+			r.Err = tsdb.ErrNotFound
+		}
+		if bad, ok := h.Err.(tsdb.PointErrors); ok {
+			r.Err = bad[0]
+		}
+		results[i] = r
+	}
+	return results, err
 }

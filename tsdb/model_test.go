@@ -255,8 +255,8 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			asked = append(asked, tsdb.NewEntity(site, fmt.Sprint("d", n)))
 		}
 	}
-	answers, _ := repo.LatestMany(ctx, asked)
-	histories, _ := repo.LatestManyN(ctx, asked, 7, tsdb.Concurrency(5))
+	answers, _ := latestMany(ctx, repo, asked)
+	histories, _ := repo.LatestMany(ctx, asked, 7, tsdb.Concurrency(5))
 	for i, e := range asked {
 		all := want[inside.Of(e).Path()]
 		if a := answers[i]; len(all) == 0 && !errors.Is(a.Err, tsdb.ErrNotFound) || len(all) > 0 && resultText(a.Point, a.Err) != all[0] {
@@ -272,7 +272,7 @@ func compareReads(t *testing.T, what string, repo *tsdb.Repository[string], want
 			got = append(got, resultText(p, err))
 		}
 		if !slices.Equal(got, all[:min(7, len(all))]) {
-			t.Errorf("%s: LatestManyN of %v: %q, want %.7q", what, e, got, all)
+			t.Errorf("%s: LatestMany of %v: %q, want %.7q", what, e, got, all)
 		}
 		if i%5 != 0 {
 			continue

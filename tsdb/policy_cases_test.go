@@ -118,12 +118,12 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 		assign(t, store, acme, tenants.Profile{})
 		put(moved)
 		c.Set(moved.Add(7*day + time.Millisecond))
-		histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{roof}, 2)
+		histories, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p := histories[0].Points; len(p) != 2 || !p[0].Time.Equal(newest) || !p[1].Time.Equal(lost) {
-			t.Errorf("LatestManyN = %v, want the points of %v and %v", p, newest, lost)
+			t.Errorf("LatestMany = %v, want the points of %v and %v", p, newest, lost)
 		}
 	})
 }
@@ -165,7 +165,7 @@ func TestHeadsWhilePointsExpire(t *testing.T) {
 		at(moved.Add(7*day-10*time.Millisecond), moved.Add(7*day+time.Millisecond))
 		for looks := range int64(12) {
 			left.Store(looks)
-			histories, err := repo.LatestManyN(t.Context(), []tsdb.Entity{roof}, 2)
+			histories, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}, 2)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,7 +102,7 @@ func (b *policyModel) merge() {
 
 func (b *policyModel) askMerged(repo *tsdb.Repository[codec.Record]) {
 	b.Helper()
-	answers, err := repo.LatestMany(b.Context(), b.all)
+	answers, err := latestMany(b.Context(), repo, b.all)
 	if err != nil {
 		b.fail("LatestMany: %v", err)
 	}

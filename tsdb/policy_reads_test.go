@@ -137,7 +137,7 @@ func (b *policyModel) askMany() {
 	b.Helper()
 	asked := append(slices.Clone(b.all), tsdb.NewEntity("never", "seen"))
 	for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.MaxStale(time.Hour)}} {
-		answers, err := b.repo.LatestMany(b.Context(), asked, opts...)
+		answers, err := latestMany(b.Context(), b.repo, asked, opts...)
 		if err != nil {
 			b.fail("LatestMany: %v", err)
 		}
@@ -146,13 +146,13 @@ func (b *policyModel) askMany() {
 		}
 	}
 	for _, n := range []int{2, headPoints, headPoints + 2} {
-		histories, err := b.repo.LatestManyN(b.Context(), asked, n)
+		histories, err := b.repo.LatestMany(b.Context(), asked, n)
 		if err != nil {
-			b.fail("LatestManyN: %v", err)
+			b.fail("LatestMany: %v", err)
 		}
 		for i, h := range histories {
 			if want := b.shown(asked[i]); !slices.Equal(h.Points, want[:min(n, len(want))]) {
-				b.fail("LatestManyN(%d) of %v = %v, want %v", n, asked[i], h.Points, want)
+				b.fail("LatestMany(%d) of %v = %v, want %v", n, asked[i], h.Points, want)
 			}
 		}
 	}

@@ -185,7 +185,7 @@ func (m *modelTenant) compare(t *testing.T, step int, now, at time.Time) {
 	if step%5 == 0 {
 		manyToOracle(t, m.repo, m.oracle, m.entities, now)
 	}
-	answers, err := m.repo.LatestMany(t.Context(), m.entities, tsdb.MaxStale(time.Hour))
+	answers, err := latestMany(t.Context(), m.repo, m.entities, tsdb.MaxStale(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestHeadsOfMergedPoints(t *testing.T) {
 	if err := s.For(c.store, acme).Put(t.Context(), roof, start, record(1)); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := s.For(c.there, acme).LatestMany(t.Context(), []tsdb.Entity{roof}); err != nil || p[0].Err != nil || !p[0].Point.Time.Equal(start) {
+	if p, err := latestMany(t.Context(), s.For(c.there, acme), []tsdb.Entity{roof}); err != nil || p[0].Err != nil || !p[0].Point.Time.Equal(start) {
 		t.Errorf("the head holds %+v, %v", p, err)
 	}
 }

@@ -35,7 +35,7 @@ type StoreOptions struct {
 	//   - Each call that reads points counts as one read, even if the cache answers.
 	//   - RangeLength bounds Range and Page. An interval without a start begins where retention ends, or in 1970; one without
 	//     an end ends now.
-	//   - FanOut bounds the concurrent requests of LatestMany, LatestManyN and the calls of PrefixReader.
+	//   - FanOut bounds the concurrent requests of LatestMany and the calls of PrefixReader.
 	//   - Datasets bounds Ensure if its context carries a tenant.
 	//
 	// Deletions, Verify and Ping are not limited.

@@ -47,7 +47,7 @@ var (
 // limitsOf says which limits apply to each method of Repository. TestEachCallIsHeldToItsLimits fails if a method is missing here.
 var limitsOf = map[string][]limit.ID{
 	"Put": writeLimits, "PutIfAbsent": writeLimits, "PutMany": writeLimits, "Via": writeLimits,
-	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestManyN": readLimits,
+	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestMany of several": readLimits,
 	"Under.Latest": readLimits, "Under.Entities": readLimits, "Under.PageLatest": readLimits, "Under.PageEntities": readLimits,
 	"Range": rangeLimits, "Page": rangeLimits, "Follow": readLimits,
 	"Delete": noLimits, "DeleteRange": noLimits, "DeleteEntity": noLimits, "DeletePrefix": noLimits,
@@ -289,7 +289,7 @@ func TestReadsUnderWay(t *testing.T) {
 	}
 	free("leaving a range")
 	for range under {
-		if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{roof}); !errors.Is(err, limit.ErrExceeded) {
+		if _, err := latestMany(t.Context(), repo, []tsdb.Entity{roof}); !errors.Is(err, limit.ErrExceeded) {
 			t.Errorf("a second read within the loop: %v, want ErrExceeded", err)
 		}
 		for _, err := range repo.Under(tsdb.AllEntities()).Entities(t.Context(), tsdb.AllTime()) {
@@ -405,11 +405,11 @@ func TestFanOutIsCut(t *testing.T) {
 			restrict(t, l, limit.Limits{FanOut: tt.limit})
 			for name, call := range map[string]func() (int, error){
 				"LatestMany": func() (int, error) {
-					answers, err := repo.LatestMany(t.Context(), entities, tt.opts...)
+					answers, err := latestMany(t.Context(), repo, entities, tt.opts...)
 					return len(answers), err
 				},
-				"LatestManyN": func() (int, error) {
-					histories, err := repo.LatestManyN(t.Context(), entities, 2, tt.opts...)
+				"LatestMany of several": func() (int, error) {
+					histories, err := repo.LatestMany(t.Context(), entities, 2, tt.opts...)
 					return len(histories), err
 				},
 				"Under.Latest": func() (n int, err error) {

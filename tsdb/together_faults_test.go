@@ -47,7 +47,7 @@ func TestLatestManyPastARangeThatFails(t *testing.T) {
 			down = true
 			for call := range 3 {
 				begin := time.Now()
-				answers, err := repo.LatestMany(t.Context(), devices)
+				answers, err := latestMany(t.Context(), repo, devices)
 				if failed := failures(answers); failed != 1 {
 					t.Errorf("warm %v, call %d: %d of 40 devices failed after %v, want 1 (%v)", warmed, call, failed, time.Since(begin), err)
 				}
@@ -75,7 +75,7 @@ func TestLatestManyOfADeviceThatWasEmpty(t *testing.T) {
 				putAll(t, repo, []tsdb.Point[reading]{{Entity: e, Time: start, Value: reading{float64(n)}}})
 			}
 			conn.Inject(fault.On(tsdbtest.ReadRows))
-			answers, err := repo.LatestMany(t.Context(), devices)
+			answers, err := latestMany(t.Context(), repo, devices)
 			for n, a := range answers {
 				if errors.Is(a.Err, tsdb.ErrNotFound) || a.Err == nil && a.Point.Value != (reading{float64(n)}) {
 					t.Errorf("%s: device %d is %v, %v, although its point is stored (%v)", name, n, a.Point, a.Err, err)
@@ -86,7 +86,7 @@ func TestLatestManyOfADeviceThatWasEmpty(t *testing.T) {
 }
 
 // failures returns how many devices could not be read.
-func failures(answers []tsdb.LatestResult[reading]) (n int) {
+func failures(answers []latestResult[reading]) (n int) {
 	for _, a := range answers {
 		if a.Err != nil {
 			n++
@@ -147,7 +147,7 @@ func TestLatestManyOverASlowLink(t *testing.T) {
 			slow = true
 			for call := range 2 {
 				begin := time.Now()
-				answers, err := repo.LatestMany(t.Context(), devices)
+				answers, err := latestMany(t.Context(), repo, devices)
 				if failed := failures(answers); failed > 0 {
 					t.Errorf("warm %v, call %d: %d of %d devices failed after %v (%v)", warmed, call, failed, len(devices), time.Since(begin), err)
 				}
@@ -174,7 +174,7 @@ func TestLatestManyHoldsFewPayloads(t *testing.T) {
 	}
 	for call, requests := range []int{20, 1 + 4} { // the first 16 are together; the others are read alone
 		conn.Reset()
-		answers, err := repo.LatestMany(t.Context(), devices)
+		answers, err := latestMany(t.Context(), repo, devices)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ import (
 // warm reads devices, so that the store knows their newest points, and then resets the counts.
 func warm(t testing.TB, repo *tsdb.Repository[reading], conn *tsdbtest.Conn, devices []tsdb.Entity) {
 	t.Helper()
-	if _, err := repo.LatestMany(context.Background(), devices); err != nil {
+	if _, err := latestMany(context.Background(), repo, devices); err != nil {
 		t.Fatal(err)
 	}
 	conn.Reset()
@@ -36,7 +36,7 @@ func warm(t testing.TB, repo *tsdb.Repository[reading], conn *tsdbtest.Conn, dev
 // sameAsLatest compares LatestMany with Latest of each device.
 func sameAsLatest(t testing.TB, what string, repo *tsdb.Repository[reading], devices []tsdb.Entity) {
 	t.Helper()
-	answers, err := repo.LatestMany(context.Background(), devices)
+	answers, err := latestMany(context.Background(), repo, devices)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -75,7 +75,7 @@ func TestLatestManyIsOneRequest(t *testing.T) {
 	read := func(what string, requests, rows int) {
 		t.Helper()
 		conn.Reset()
-		if _, err := repo.LatestMany(t.Context(), devices); err != nil {
+		if _, err := latestMany(t.Context(), repo, devices); err != nil {
 			t.Fatal(what, err)
 		}
 		if n := conn.Counts(); n.Calls[tsdbtest.ReadRows] != requests || n.RowsSeen != int64(rows) {
@@ -210,7 +210,7 @@ func TestLatestManyLosesNoMovedPoint(t *testing.T) {
 		}
 	}
 	move.Store(&do)
-	answers, err := repo.LatestMany(t.Context(), devices)
+	answers, err := latestMany(t.Context(), repo, devices)
 	if err != nil || answers[0].Err != nil || answers[0].Point.Value.TempC != 1 {
 		t.Errorf("%+v, %v, want the point that replaced the others", answers[0], err)
 	}
@@ -255,7 +255,7 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		conn.Reset()
-		answers, err := repo.LatestMany(t.Context(), devices)
+		answers, err := latestMany(t.Context(), repo, devices)
 		if !errors.Is(err, tsdb.ErrForeignRow) {
 			t.Errorf("%s: %v, want ErrForeignRow", what, err)
 		}
@@ -303,7 +303,7 @@ func TestLatestManyTogetherThroughFaults(t *testing.T) {
 				repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
 				warm(t, repo, conn, devices)
 				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
-				answers, err := repo.LatestMany(t.Context(), devices, opts...)
+				answers, err := latestMany(t.Context(), repo, devices, opts...)
 				checkAnswers(t, name, answers, err, tt.failed, tt.want)
 				if n := conn.Counts().Calls[tsdbtest.ReadRows]; tt.requests > 0 && n != tt.requests {
 					t.Errorf("%s: %d requests, want %d", name, n, tt.requests)
@@ -320,7 +320,7 @@ func TestLatestManyTogetherIsHedged(t *testing.T) {
 		warm(t, repo, conn, devices)
 		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows).Times(1))
 		begin := time.Now()
-		answers, err := repo.LatestMany(t.Context(), devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1})
+		answers, err := latestMany(t.Context(), repo, devices, tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1})
 		if err != nil || time.Since(begin) != 10*time.Millisecond || answers[39].Point.Value.TempC != 39 {
 			t.Errorf("error %v after %v, want results after 10ms", err, time.Since(begin))
 		}
@@ -359,7 +359,7 @@ func TestLatestManyOfBusyDevices(t *testing.T) {
 			write(e, 60, time.Second)
 		}
 		conn.Reset()
-		if _, err := repo.LatestMany(t.Context(), devices); err != nil {
+		if _, err := latestMany(t.Context(), repo, devices); err != nil {
 			t.Fatal(err)
 		}
 		got := conn.Counts()
@@ -381,7 +381,7 @@ func TestLatestManyOfBusyDevices(t *testing.T) {
 			write(e, 60, time.Second)
 		}
 		conn.Reset()
-		if _, err := repo.LatestMany(t.Context(), devices); err != nil {
+		if _, err := latestMany(t.Context(), repo, devices); err != nil {
 			t.Fatal(err)
 		}
 		got := conn.Counts()
@@ -411,7 +411,7 @@ func TestLatestManyOfLargePayloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := repo.LatestMany(t.Context(), devices); err != nil {
+	if _, err := latestMany(t.Context(), repo, devices); err != nil {
 		t.Fatal(err)
 	}
 	for k := range 8 {
@@ -422,7 +422,7 @@ func TestLatestManyOfLargePayloads(t *testing.T) {
 		}
 	}
 	conn.Reset()
-	answers, err := repo.LatestMany(t.Context(), devices)
+	answers, err := latestMany(t.Context(), repo, devices)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ func TestLatestManySplitsRequests(t *testing.T) {
 	}
 	putAll(t, repo, points)
 	warm(t, repo, conn, devices)
-	sameAs, err := repo.LatestMany(t.Context(), devices)
+	sameAs, err := latestMany(t.Context(), repo, devices)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 		return err
 	},
 	"Repository.LatestMany": func(h *walls, a attack) error {
-		answers, err := a.repo.LatestMany(a.ctx, a.all(), pick(h.Rand, [][]tsdb.ReadOption{nil, {tsdb.MaxStale(time.Hour)}})...)
+		answers, err := latestMany(a.ctx, a.repo, a.all(), pick(h.Rand, [][]tsdb.ReadOption{nil, {tsdb.MaxStale(time.Hour)}})...)
 		if err != nil {
 			return err
 		}
@@ -86,13 +86,13 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		return nil
 	},
-	"Repository.LatestManyN": func(h *walls, a attack) error {
-		histories, err := a.repo.LatestManyN(a.ctx, a.all(), 1000)
+	"Repository.LatestMany of several": func(h *walls, a attack) error {
+		histories, err := a.repo.LatestMany(a.ctx, a.all(), 1000)
 		if err != nil {
 			return err
 		}
 		for i, e := range a.all() {
-			h.same("LatestManyN", values(histories[i].Points), h.want(a.with(e), far))
+			h.same("LatestMany", values(histories[i].Points), h.want(a.with(e), far))
 		}
 		return nil
 	},

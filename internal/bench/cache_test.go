@@ -75,7 +75,7 @@ func BenchmarkCachedLatestMany(b *testing.B) {
 	devices := fillFleet(b, repo, "berlin", 500, 10)
 	b.ReportAllocs()
 	for b.Loop() {
-		if answers, err := repo.LatestMany(context.Background(), devices, tsdb.MaxStale(time.Minute)); err != nil || len(answers) != len(devices) {
+		if answers, err := repo.LatestMany(context.Background(), devices, 1, tsdb.MaxStale(time.Minute)); err != nil || len(answers) != len(devices) {
 			b.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func latestOfHeads(b *testing.B) {
 	conn.Inject(tsdbtest.Delay(5 * time.Millisecond))
 	b.ReportAllocs()
 	for b.Loop() {
-		if answers, err := repo.LatestMany(context.Background(), devices); err != nil || len(answers) != len(devices) {
+		if answers, err := repo.LatestMany(context.Background(), devices, 1); err != nil || len(answers) != len(devices) {
 			b.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func BenchmarkLatestOfOne(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got, err := repo.LatestManyN(context.Background(), []tsdb.Entity{roof}, 5); err != nil || len(got[0].Points) != 5 {
+				if got, err := repo.LatestMany(context.Background(), []tsdb.Entity{roof}, 5); err != nil || len(got[0].Points) != 5 {
 					b.Fatal(got, err)
 				}
 			}

@@ -60,7 +60,7 @@ func BenchmarkLatest100(b *testing.B) {
 	many := func(b *testing.B, repo *tsdb.Repository[reading]) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if answers, err := repo.LatestMany(ctx, devices); err != nil || answers[n-1].Point.Value.TempC != 21.5 {
+			if answers, err := repo.LatestMany(ctx, devices, 1); err != nil || answers[n-1].Points[0].Value.TempC != 21.5 {
 				b.Fatal(err)
 			}
 		}
@@ -171,7 +171,7 @@ func BenchmarkLatestManySilent(b *testing.B) {
 						b.StartTimer()
 						if how == "each" {
 							latestOfEach(b, repo, devices)
-						} else if _, err := repo.LatestMany(context.Background(), devices); err != nil {
+						} else if _, err := repo.LatestMany(context.Background(), devices, 1); err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -70,7 +70,7 @@ func BenchmarkLatestMany(b *testing.B) {
 	b.Run("sdk", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if answers, err := repo.LatestMany(ctx, devices); err != nil || len(answers) != len(devices) {
+			if answers, err := repo.LatestMany(ctx, devices, 1); err != nil || len(answers) != len(devices) {
 				b.Fatal(err)
 			}
 		}
@@ -98,7 +98,7 @@ func BenchmarkLatestManyTail(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				if _, err := repo.LatestManyN(context.Background(), devices, 2, bm.opts...); err != nil {
+				if _, err := repo.LatestMany(context.Background(), devices, 2, bm.opts...); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(begin))

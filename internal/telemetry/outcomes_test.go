@@ -28,10 +28,6 @@ func TestNothingFoundIsNoError(t *testing.T) {
 		"Get":    func(ctx context.Context, w *world) error { return second(w.repo.Get(ctx, nobody, w.base)) },
 		"Latest": func(ctx context.Context, w *world) error { return second(w.repo.Latest(ctx, nobody)) },
 		"AsOf":   func(ctx context.Context, w *world) error { return second(w.repo.AsOf(ctx, nobody, w.base)) },
-		"LatestMany": func(ctx context.Context, w *world) error {
-			answers, err := w.repo.LatestMany(ctx, []tsdb.Entity{nobody})
-			return errors.Join(err, answers[0].Err)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
@@ -116,7 +112,7 @@ func TestManyFailedAttempts(t *testing.T) {
 	for i := range entities {
 		entities[i] = tsdb.NewEntity("berlin", fmt.Sprint(i))
 	}
-	if _, err := w.repo.LatestMany(t.Context(), entities); err == nil {
+	if _, err := w.repo.LatestMany(t.Context(), entities, 1); err == nil {
 		t.Fatal("got nil, want an error")
 	}
 	s := w.span("LatestMany tidemark")
@@ -184,7 +180,7 @@ func TestPartialFailure(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 		w.conn.Inject(tsdbtest.Fail(grpccodes.Internal).On(tsdbtest.ReadRows).Times(1))
 		w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows).Times(1))
-		_, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{roof, nobody})
+		_, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{roof, nobody}, 1)
 		var some *tsdb.ReadError
 		if !errors.As(err, &some) {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ func TestFirstFailureNamesTheBatch(t *testing.T) {
 	}
 	w.spans.Reset()
 	w.conn.Inject(tsdbtest.Fail(grpccodes.PermissionDenied).On(tsdbtest.ReadRows))
-	if _, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("one"), roof}); err == nil {
+	if _, err := w.repo.LatestMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("one"), roof}, 1); err == nil {
 		t.Fatal("got nil, want an error")
 	}
 	if attrs := plain(w.span("LatestMany tidemark").Attributes); attrs["error.type"] != "tsdb.ErrInvalid" {

@@ -134,7 +134,7 @@ func pick(ctx context.Context, r *tsdb.Repository[int], limit int) (picked []tsd
 
 // measure returns the rates and payloads of entities, from their newest points.
 func measure(ctx context.Context, r *tsdb.Repository[int], id tenant.ID, entities []tsdb.Entity, clock func() time.Time) ([]SampledEntity, error) {
-	histories, err := r.LatestManyN(ctx, entities, pointsOfEntity)
+	histories, err := r.LatestMany(ctx, entities, pointsOfEntity)
 	if histories == nil && err != nil {
 		return nil, err
 	}

@@ -91,8 +91,8 @@ func TestRepository(t *testing.T) {
 				if n, err := repo.DeleteRange(t.Context(), newest.Entity, tsdb.Since(newest.Time)); n != 1 || err != nil {
 					t.Errorf("DeleteRange deletes %d points, %v; want the newest", n, err)
 				}
-				got, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{newest.Entity})
-				if err != nil || !got[0].Point.Time.Equal(newest.Time.Add(-time.Second)) {
+				got, err := s.For(store, acme).LatestMany(t.Context(), []tsdb.Entity{newest.Entity}, 1)
+				if err != nil || !got[0].Points[0].Time.Equal(newest.Time.Add(-time.Second)) {
 					t.Errorf("after that the head has %v, %v; want the point before it", got, err)
 				}
 			}

@@ -249,13 +249,20 @@ func (s served[T]) latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts
 }
 
 func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error) {
-	found, err := s.schema.For(s.store, id).LatestMany(ctx, entities, opts...)
+	found, err := s.schema.For(s.store, id).LatestMany(ctx, entities, 1, opts...)
 	if _, some := errors.AsType[*tsdb.ReadError](err); err != nil && !some {
 		return nil, err
 	}
 	answers := make([]answer, len(found))
-	for i, a := range found {
-		answers[i] = answer{s.point(a.Point), a.Err}
+	for i, h := range found {
+		newest, err := tsdb.Point[T]{Entity: h.Entity}, h.Err
+		switch {
+		case len(h.Points) > 0:
+			newest = h.Points[0]
+		case err == nil:
+			err = tsdb.ErrNotFound
+		}
+		answers[i] = answer{s.point(newest), err}
 	}
 	return answers, nil
 }

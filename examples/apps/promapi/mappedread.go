@@ -260,15 +260,15 @@ func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series)
 	for i, one := range of {
 		entities[i] = one.entity
 	}
-	found, err := m.whole.For(s.store, id).LatestMany(ctx, entities)
+	found, err := m.whole.For(s.store, id).LatestMany(ctx, entities, 1)
 	if found == nil {
 		return nil, err
 	}
 	out := make([]*series, len(of))
 	for i, one := range of {
 		out[i] = one
-		if found[i].Err == nil {
-			out[i] = &series{labels: m.withTexts(one.labels, found[i].Point.Value), entity: one.entity, from: one.from}
+		if found[i].Err == nil && len(found[i].Points) > 0 {
+			out[i] = &series{labels: m.withTexts(one.labels, found[i].Points[0].Value), entity: one.entity, from: one.from}
 		}
 	}
 	return out, nil

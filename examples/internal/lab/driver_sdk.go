@@ -135,7 +135,7 @@ func (d *sdkDriver) query(ctx context.Context, o op) error {
 		for _, i := range d.l.many(o) {
 			entities = append(entities, d.entity(o.of, i))
 		}
-		_, err := repo.LatestMany(ctx, entities)
+		_, err := repo.LatestMany(ctx, entities, 1)
 		return err
 	case ranged:
 		return drain(repo.Range(ctx, e, tsdb.Between(o.time.Add(-o.query.last), o.time)))

@@ -26,7 +26,6 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).Range, Tenants: One, Operation: "Range"},
 	{Func: (*tsdb.Repository[int]).Page, Tenants: One, Operation: "Page"},
 	{Func: (*tsdb.Repository[int]).LatestMany, Tenants: One, Operation: "LatestMany"},
-	{Func: (*tsdb.Repository[int]).LatestManyN, Tenants: One, Operation: "LatestManyN"},
 	{Func: (*tsdb.Repository[int]).Delete, Tenants: One, Operation: "Delete"},
 	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
 	{Func: (*tsdb.Repository[int]).DeleteEntity, Tenants: One, Operation: "DeleteEntity"},

@@ -54,7 +54,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[limit.Options](),
 	reflect.TypeFor[limit.Table](),
 	reflect.TypeFor[advise.Advice](),
-	reflect.TypeFor[tsdb.LatestResult[int]](),
 	reflect.TypeFor[tsdb.Attempt](),
 	reflect.TypeFor[tsdb.BatchError](),
 	reflect.TypeFor[tsdb.CacheOptions](),

@@ -101,18 +101,11 @@ func below(name string, ask func(context.Context, *tsdb.Repository[int64], tsdb.
 // many makes a door of a call that reads all entities.
 func many(name string, n int, opts ...tsdb.ReadOption) door {
 	return door{name, func(ctx context.Context, w *world, repo *tsdb.Repository[int64], i int) (answer, error) {
-		if n > 0 {
-			found, err := repo.LatestManyN(ctx, w.entities(), n, append(opts, w.parallel)...)
-			if err != nil {
-				return answer{}, err
-			}
-			return first(found[i].Points, found[i].Err)
-		}
-		found, err := repo.LatestMany(ctx, w.entities(), append(opts, w.parallel)...)
+		found, err := repo.LatestMany(ctx, w.entities(), n, append(opts, w.parallel)...)
 		if err != nil {
 			return answer{}, err
 		}
-		return of(found[i].Point, found[i].Err)
+		return first(found[i].Points, found[i].Err)
 	}}
 }
 
@@ -158,10 +151,9 @@ var doors = []door{
 	simple("AsOf", func(ctx context.Context, r *tsdb.Repository[int64], e tsdb.Entity, o tsdb.ReadOption) (answer, error) {
 		return of(r.AsOf(ctx, e, late, o))
 	}),
-	many("LatestMany", 0),
-	many("LatestMany from the cache", 0, cached),
-	many("LatestManyN", 1),
-	many("LatestManyN from the cache", 1, cached),
+	many("LatestMany", 1),
+	many("LatestMany from the cache", 1, cached),
+	many("LatestMany of two", 2),
 	below("LatestUnder", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
 		return collect(r.Under(p).Latest(ctx, o))
 	}),
@@ -257,7 +249,7 @@ func (w *world) entities() (all []tsdb.Entity) {
 
 // newest compares the n newest points of each entity, by name and below a prefix, and the list of the entities.
 func (w *world) newest(ctx context.Context, repo *tsdb.Repository[int64], n int, want [numEntities]entity) error {
-	named, err := repo.LatestManyN(ctx, w.entities(), n, w.parallel)
+	named, err := repo.LatestMany(ctx, w.entities(), n, w.parallel)
 	below, err2 := collect(repo.Under(tsdb.AllEntities()).LatestN(ctx, n, w.parallel))
 	listed, err3 := collect(repo.Under(tsdb.AllEntities()).Entities(ctx, tsdb.AllTime(), w.parallel))
 	if err := errors.Join(err, err2, err3); err != nil {
@@ -275,7 +267,7 @@ func (w *world) newest(ctx context.Context, repo *tsdb.Repository[int64], n int,
 		}
 		w.answers++
 		if !slices.EqualFunc(named[i].Points, points, same) || named[i].Err != nil {
-			return fmt.Errorf("LatestManyN: %v, %w; want %v", named[i].Points, named[i].Err, points)
+			return fmt.Errorf("LatestMany: %v, %w; want %v", named[i].Points, named[i].Err, points)
 		}
 		if len(points) == 0 {
 			continue

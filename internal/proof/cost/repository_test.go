@@ -176,7 +176,7 @@ func latest(w *world, n int, opts ...tsdb.ReadOption) func() {
 func latestMany(w *world, n int, opts ...tsdb.ReadOption) func() {
 	w.history(n, 1+min(1, 1000/n)) // one point each is enough for many entities
 	return func() {
-		answers, err := w.repo.LatestMany(w.ctx, devices(n), opts...)
+		answers, err := w.repo.LatestMany(w.ctx, devices(n), 1, opts...)
 		w.ok(err)
 		w.wantN(len(answers), n)
 	}
@@ -312,22 +312,22 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestManyN"}, name: "`Repository.LatestManyN`, 5 points each", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(5, 0),
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 5 points each", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(5, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 10)
 			return func() {
-				_, err := w.repo.LatestManyN(w.ctx, devices(n), 5)
+				_, err := w.repo.LatestMany(w.ctx, devices(n), 5)
 				w.ok(err)
 			}
 		},
 	},
 	{
-		covers: []string{"Repository.LatestManyN"}, name: "`Repository.LatestManyN`, 3 points each, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 300},
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 3 points each, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 300},
 		requests: only("read", always(1)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 5)
 			return func() {
-				_, err := w.repo.LatestManyN(w.ctx, devices(n), 3)
+				_, err := w.repo.LatestMany(w.ctx, devices(n), 3)
 				w.ok(err)
 			}
 		},

@@ -142,7 +142,7 @@ func collectFields(f *finding, repo *tsdb.Repository[codec.Record]) {
 func (l *ledger) checkHeads(f *finding, store *tsdb.Store) {
 	repo := heads.For(store, acme)
 	devices := []tsdb.Entity{device(0), device(1), device(2)}
-	all, err := repo.LatestManyN(f.ctx, devices, 2)
+	all, err := repo.LatestMany(f.ctx, devices, 2)
 	if err != nil {
 		f.say("the heads cannot be read: %v", err)
 		return

@@ -387,8 +387,8 @@ func (d *points[T]) many(ctx context.Context, c *client, n int) {
 	for i := range numEntities {
 		all = append(all, entityAt(i))
 	}
-	ctx, call := c.begin(ctx, fmt.Sprint("LatestManyN of ", n))
-	found, err := d.repo(c).LatestManyN(ctx, all, n, c.hedge())
+	ctx, call := c.begin(ctx, fmt.Sprint("LatestMany of ", n))
+	found, err := d.repo(c).LatestMany(ctx, all, n, c.hedge())
 	c.explain(err)
 	for i, f := range found {
 		if seen, ok := d.newest(c, slots-1, f.Points, n, f.Err); ok {

@@ -91,12 +91,12 @@ func list[T any](t *teller, store *tsdb.Store, s *tsdb.Schema[T], id tenant.ID) 
 			t.say("point", s.Name(), id, text(p))
 		}
 	}
-	latest, err := repo.LatestMany(t.Context(), known)
+	latest, err := repo.LatestMany(t.Context(), known, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range latest {
-		t.say("latest", s.Name(), id, text(a.Point))
+		t.say("latest", s.Name(), id, text(a.Points[0]))
 	}
 }
 

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -111,17 +110,18 @@ func (w *world) checkHeads(ctx context.Context, clean *tsdb.Store) {
 		for _, d := range c.devices {
 			entities = append(entities, d.entity)
 		}
-		answers, err := w.plain.For(clean, c.id).LatestMany(c.ctx(ctx), entities)
+		answers, err := w.plain.For(clean, c.id).LatestMany(c.ctx(ctx), entities, 1)
 		if len(answers) != len(entities) {
 			w.fail("LatestMany of tenant %s: %v", c.id, err)
 			return
 		}
 		for i, a := range answers {
-			if a.Err != nil && !errors.Is(a.Err, tsdb.ErrNotFound) {
+			if a.Err != nil {
 				w.fail("LatestMany of tenant %s, device %s: %v", c.id, entities[i], a.Err)
 				continue
 			}
-			_ = w.checkNewest("the last LatestMany", c.devices[i], c.devices[i].plain, c.devices[i].plain.floor(byHead, true), a.Point, a.Err)
+			p, none := newestOf(a)
+			_ = w.checkNewest("the last LatestMany", c.devices[i], c.devices[i].plain, c.devices[i].plain.floor(byHead, true), p, none)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func request(ctx context.Context, store *tsdb.Store, writer *tsdb.Writer, began 
 	case 1:
 		return repo.Via(writer).Enqueue(ctx, device(i), at, float64(i))
 	case 2:
-		_, err := repo.LatestMany(ctx, []tsdb.Entity{device(i), device(i + 1), device(i + 2)})
+		_, err := repo.LatestMany(ctx, []tsdb.Entity{device(i), device(i + 1), device(i + 2)}, 1)
 		return err
 	case 3:
 		_, err := repo.PutIfAbsent(ctx, device(i), at, float64(i))

@@ -151,22 +151,31 @@ func (w *world) askLatestMany(rnd *rand.Rand, d *device) error {
 		asked, entities = append(asked, one), append(entities, one.entity)
 		floors = append(floors, one.plain.floor(byHead, true))
 	}
-	answers, err := w.repo(d).LatestMany(d.tenant.ctx(w.ctx), entities)
+	answers, err := w.repo(d).LatestMany(d.tenant.ctx(w.ctx), entities, 1)
 	if err != nil && len(answers) == 0 {
 		return err
 	}
 	for i, a := range answers {
-		if a.Err != nil && !errors.Is(a.Err, tsdb.ErrNotFound) {
+		if a.Err != nil {
 			err = a.Err
 			continue
 		}
-		if failed := w.checkNewest("LatestMany", asked[i], asked[i].plain, floors[i], a.Point, a.Err); failed != nil {
+		p, none := newestOf(a)
+		if failed := w.checkNewest("LatestMany", asked[i], asked[i].plain, floors[i], p, none); failed != nil {
 			err = failed
-		} else if a.Err == nil {
-			asked[i].plain.recordSeen(byHead, a.Point.Value.Slot)
+		} else if none == nil {
+			asked[i].plain.recordSeen(byHead, p.Value.Slot)
 		}
 	}
 	return err
+}
+
+// newestOf returns the newest point of a history, or ErrNotFound.
+func newestOf(h tsdb.History[reading]) (tsdb.Point[reading], error) {
+	if len(h.Points) == 0 {
+		return tsdb.Point[reading]{Entity: h.Entity}, tsdb.ErrNotFound
+	}
+	return h.Points[0], nil
 }
 
 // askUnder reads the newest points of all devices of a tenant.

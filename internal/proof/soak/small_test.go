@@ -157,11 +157,11 @@ func serveSmall(t *testing.T, dir string) {
 		for i := range entities {
 			entities[i] = device(i)
 		}
-		got, err := repo.LatestMany(ctx, entities)
+		got, err := repo.LatestMany(ctx, entities, 1)
 		fatal(err)
 		for _, r := range got {
-			if want := base.Add((smallPoints - 1) * time.Second); !r.Point.Time.Equal(want) {
-				t.Errorf("the latest point of %s is at %v, want %v", r.Point.Entity, r.Point.Time, want)
+			if want := base.Add((smallPoints - 1) * time.Second); !r.Points[0].Time.Equal(want) {
+				t.Errorf("the latest point of %s is at %v, want %v", r.Entity, r.Points[0].Time, want)
 				break
 			}
 		}

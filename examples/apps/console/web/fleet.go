@@ -146,7 +146,7 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 	if err := r.params.check(); err != nil {
 		return err
 	}
-	found, err := repo.LatestManyN(r.Context(), entities, n)
+	found, err := repo.LatestMany(r.Context(), entities, n)
 	if err != nil && !bad(err) {
 		return err
 	}

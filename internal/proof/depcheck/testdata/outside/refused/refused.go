@@ -121,7 +121,7 @@ func steal[C any](ctx context.Context, s *tsdb.Store, r *tsdb.Repository[int], b
 	_ = tsdb.SchemaOptions{Rollups: []tsdb.Rollup{t}}                                   // refused
 	_, _ = r.Latest(ctx, e, t)                                                          // refused
 	_ = r.Range(ctx, e, in, t)                                                          // refused
-	_, _ = r.LatestMany(ctx, []tsdb.Entity{e}, t)                                       // refused
+	_, _ = r.LatestMany(ctx, []tsdb.Entity{e}, 1, t)                                    // refused
 	_ = by.Read(ctx, t, e, in)                                                          // refused
 	_ = by.Read(ctx, r, e, in, t)                                                       // refused
 	_, _ = rollup.NewWorker(s, rollup.WorkerOptions{}, t)                               // refused
