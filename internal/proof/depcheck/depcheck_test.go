@@ -109,7 +109,7 @@ func TestModulesAgree(t *testing.T) {
 			t.Errorf("go.mod selects %s %s and examples/go.mod %s: go get the newer one in the other module, then go mod tidy", path, version, cmp.Or(have, "none"))
 		}
 		if have := promapi[path]; have != version && have != "" {
-			t.Errorf("go.mod selects %s %s and examples/apps/promapi/go.mod %s: change its last replace", path, version, have)
+			t.Errorf("go.mod selects %s %s and examples/apps/promapi/go.mod %s: go get the newer one, then go mod tidy", path, version, have)
 		}
 	}
 	if len(root) < 10 || len(examples) < 10 || len(promapi) < 10 {
