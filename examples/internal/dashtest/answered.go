@@ -22,6 +22,8 @@ var homes = []struct{ prefix, program string }{
 	{"tidemark_rollup_", "rollups"},
 }
 
+var parseExpr = parser.NewParser(parser.Options{}).ParseExpr
+
 func homeOf(metrics []string) string {
 	for _, m := range metrics {
 		for _, h := range homes {
@@ -39,7 +41,7 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 	t.Helper()
 	engine := newEngine()
 	for _, q := range slices.Concat(panels(t), alerts(t)) {
-		expr, err := parser.ParseExpr(filled(t, q, s.program))
+		expr, err := parseExpr(filled(t, q, s.program))
 		if err != nil {
 			t.Errorf("%s: %v in %s", q.name, err, q.expr)
 			continue
@@ -118,7 +120,7 @@ func Fires(t *testing.T, s *Scrapes, names ...string) {
 			continue
 		}
 		names = slices.DeleteFunc(names, func(n string) bool { return n == q.name })
-		expr, err := parser.ParseExpr(filled(t, q, s.program))
+		expr, err := parseExpr(filled(t, q, s.program))
 		if err != nil {
 			t.Errorf("%s: %v", q.name, err)
 		} else if len(s.run(t, engine, q, expr)) == 0 {
@@ -136,7 +138,7 @@ var legendLabel = regexp.MustCompile(`{{(\w+)}}`)
 // Value returns the number of an expression at the last scrape; zero without a result.
 func (s *Scrapes) Value(t *testing.T, expr string) float64 {
 	t.Helper()
-	e, err := parser.ParseExpr(expr)
+	e, err := parseExpr(expr)
 	if err != nil {
 		t.Fatal(err)
 	}

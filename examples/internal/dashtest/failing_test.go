@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // failing returns the scrapes of a program whose operations all end with an error of the given types, in equal numbers, from its
@@ -39,7 +38,7 @@ func (s *Scrapes) value(t *testing.T, all []query, name string) (v float64, ok b
 		if q.name != name {
 			continue
 		}
-		expr, err := parser.ParseExpr(filled(t, q, s.program))
+		expr, err := parseExpr(filled(t, q, s.program))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,6 +112,7 @@ type sample struct {
 }
 
 func (s sample) T() int64                      { return s.t }
+func (s sample) ST() int64                     { return 0 }
 func (s sample) F() float64                    { return s.f }
 func (s sample) H() *histogram.Histogram       { return nil }
 func (s sample) FH() *histogram.FloatHistogram { return nil }
