@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -26,11 +25,7 @@ func (a *app) retentionForecast() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "say what another policy of a `class` would drop, as d90=maxage=30d; may be repeated"},
 			&cli.IntFlag{Name: "rows", Usage: "read at most that many `rows`; more are more exact", Value: 200_000},
-			&cli.IntFlag{Name: "requests", Usage: "make at most that many `requests`", Value: 2000},
-			&cli.Int64Flag{Name: "bytes", Usage: "read at most that many `bytes`", Value: 256 << 20},
 			&cli.IntFlag{Name: "weeks", Usage: "look that many `weeks` ahead", Value: 12},
-			&cli.DurationFlag{Name: "window", Usage: "judge the rate of writes by that `time` before now", Value: 7 * 24 * time.Hour},
-			&cli.Uint64Flag{Name: "seed", Usage: "choose other rows with another `number`"},
 		},
 		DisableSliceFlagSeparator: true,
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {
@@ -43,10 +38,7 @@ func (a *app) retentionForecast() *cli.Command {
 					return usageError{fmt.Errorf("--set %s: %w", class, err)}
 				}
 			}
-			f, err := forecast.New(ctx, store, forecast.Options{
-				Rows: c.Int("rows"), Requests: c.Int("requests"), Bytes: c.Int64("bytes"), Weeks: c.Int("weeks"),
-				Window: c.Duration("window"), Seed: c.Uint64("seed"),
-			})
+			f, err := forecast.New(ctx, store, forecast.Options{Rows: c.Int("rows"), Weeks: c.Int("weeks")})
 			if err != nil {
 				return err
 			}

@@ -18,9 +18,9 @@ func TestForecast(t *testing.T) {
 		Version  int
 		Basis    string
 		Holdings []struct{ Tenant string }
-		Drops    []struct{ Cells struct{ Value float64 } }
+		Drops    []struct{ Cells float64 }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Version != 1 || got.Basis != "counted" || len(got.Holdings) != 2 || len(got.Drops) != 1 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Version != 2 || got.Basis != "counted" || len(got.Holdings) != 2 || len(got.Drops) != 1 {
 		t.Errorf("%s: %v", out, err)
 	}
 	for _, args := range [][]string{{"acme"}, {"--set", "keep"}, {"--set", "keep=never mind"}, {"--set", "keep=maxversions=3"}, {"--rows", "many"}} {

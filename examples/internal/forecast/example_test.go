@@ -72,20 +72,13 @@ func ExampleForecast() {
 	f := forecastOfAMonth(forecast.Options{})
 	text, err := json.Marshal(f.Whole.Bytes)
 	fmt.Println(f.Basis, string(text), err)
-	// Output: counted {"value":36000,"error":0} <nil>
+	// Output: counted 36000 <nil>
 }
 
 func ExampleOptions() {
-	f := forecastOfAMonth(forecast.Options{Weeks: 2, Window: 24 * time.Hour})
-	fmt.Println(len(f.Whole.Weeks), f.Whole.DayCells)
+	f := forecastOfAMonth(forecast.Options{Weeks: 2})
+	fmt.Printf("%d %.0f\n", len(f.Whole.Weeks), f.Whole.DayCells)
 	// Output: 2 24
-}
-
-func ExampleEstimate() {
-	e := forecast.Estimate{Value: 1200, Error: 35}
-	low, high := e.Range()
-	fmt.Println(e, low, high)
-	// Output: 1200 ±35 1130 1270
 }
 
 func ExampleBasis() {
@@ -103,25 +96,8 @@ func ExampleCost() {
 
 func ExampleFigures() {
 	f := forecastOfAMonth(forecast.Options{})
-	fmt.Println("in 12 weeks:", f.Whole.Weeks[11], "bytes, and in the end:", f.Whole.Steady)
+	fmt.Printf("in 12 weeks: %.0f bytes, and in the end: %.0f\n", f.Whole.Weeks[11], *f.Whole.Steady)
 	// Output: in 12 weeks: 108050 bytes, and in the end: 108000
-}
-
-func ExampleBand() {
-	for _, b := range forecastOfAMonth(forecast.Options{}).Whole.Ages {
-		if b.Cells.Value > 0 {
-			fmt.Println(b.From, b.To, b.Cells)
-		}
-	}
-	// Output:
-	// 0s 1h0m0s 1
-	// 1h0m0s 6h0m0s 5
-	// 6h0m0s 24h0m0s 18
-	// 24h0m0s 48h0m0s 24
-	// 48h0m0s 72h0m0s 24
-	// 72h0m0s 168h0m0s 96
-	// 168h0m0s 336h0m0s 168
-	// 336h0m0s 720h0m0s 384
 }
 
 func ExampleClassFigures() {

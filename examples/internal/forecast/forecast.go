@@ -17,10 +17,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Forecast estimates what the retention classes of a table hold now and will hold, from a sample of its rows. Each figure has
-// its standard error. A Forecast marshals to JSON; String is a shorter form as text. It is immutable and safe for concurrent use.
+// Forecast estimates what the retention classes of a table hold now and will hold, from a sample of its rows: the sizes that the
+// service reports, times the shares that cells have in the sample. A Forecast marshals to JSON; String is a shorter form as text. It is
+// immutable and safe for concurrent use.
 type Forecast struct {
-	Version int       `json:"version"` // of this shape in JSON: 1
+	Version int       `json:"version"` // of this shape in JSON: 2
 	Table   string    `json:"table"`
 	At      time.Time `json:"at"` // by the store's clock
 	Basis   Basis     `json:"basis"`
@@ -30,9 +31,8 @@ type Forecast struct {
 	// names and without a policy.
 	Classes []ClassFigures `json:"classes"`
 	// Holdings has an element for each tenant in the sample and each of its datasets, kinds of row and classes, in that order. In
-	// a large table small tenants may be missing; Unmet estimates what they have together. Classes and Whole include it.
+	// a large table small tenants may be missing.
 	Holdings []Holding `json:"holdings"`
-	Unmet    Estimate  `json:"unmet"` // bytes
 	// Kept says how long points and rollups are kept: one line for each dataset with rollups and each class of its
 	// points. The figures use only the families' policies. They count data as kept that workers delete earlier by
 	// SchemaOptions.RollupAges.
@@ -66,40 +66,23 @@ type Cost struct {
 	Finished int `json:"finished"`
 }
 
-// Estimate is a figure with its standard error: the true value is within Error of Value about two times in three, and nearly
-// always within three times Error.
-type Estimate struct {
-	Value float64 `json:"value"`
-	Error float64 `json:"error"`
-}
-
 // Figures are the sizes of some column families. Bytes count keys, column names and values, before the service
 // compresses them. In families of points and of heads, cells are points.
 type Figures struct {
-	Bytes Estimate `json:"bytes"`
-	Cells Estimate `json:"cells"`
+	Bytes float64 `json:"bytes"`
+	Cells float64 `json:"cells"`
 	// ExpiredBytes and ExpiredCells are the part that has expired by the catalogue's policy but is not yet collected.
-	ExpiredBytes Estimate `json:"expired_bytes"`
-	ExpiredCells Estimate `json:"expired_cells"`
-	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within
-	// Options.Window and not in the future. They are 0 for heads and marks, whose cells are replaced.
-	DayBytes Estimate `json:"day_bytes"`
-	DayCells Estimate `json:"day_cells"`
+	ExpiredBytes float64 `json:"expired_bytes"`
+	ExpiredCells float64 `json:"expired_cells"`
+	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within the last week, and not in the
+	// future. They are 0 for heads and marks, whose cells are replaced.
+	DayBytes float64 `json:"day_bytes"`
+	DayCells float64 `json:"day_cells"`
 	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the catalogue's
 	// policy, and if everything expired is collected.
-	Weeks []Estimate `json:"weeks"`
+	Weeks []float64 `json:"weeks"`
 	// Steady is the size at which the bytes stop growing, or nil if they never do.
-	Steady *Estimate `json:"steady,omitempty"`
-	Ages   []Band    `json:"ages"`
-}
-
-// Band is a range of ages, from From up to but excluding To. A zero To has no end. Points in the future are in the
-// first band.
-type Band struct {
-	From  time.Duration `json:"from"` // nanoseconds, in JSON
-	To    time.Duration `json:"to,omitempty"`
-	Bytes Estimate      `json:"bytes"`
-	Cells Estimate      `json:"cells"`
+	Steady *float64 `json:"steady,omitempty"`
 }
 
 // ClassFigures are the figures of a retention class: its family, and the families of its heads and rollups.
@@ -123,16 +106,12 @@ type Holding struct {
 // Options bound what a forecast reads. The zero value has the documented defaults.
 type Options struct {
 	// Rows, Bytes and Requests bound what New reads; a request may exceed Bytes by one row. 0 is 200,000
-	// rows, 256 MiB and 2,000 requests. Rows is at least 100. New uses about 50 bytes of memory for each cell
-	// read, and reads at most 10 cells a row on average.
+	// rows, 256 MiB and 2,000 requests. Rows is at least 100. New reads at most 10 cells a row on average.
 	Rows     int
 	Bytes    int64
 	Requests int
 	// Weeks is how many weeks the forecast covers, up to 520. 0 is 12.
 	Weeks int
-	// Window is the time before now from which the rate of writes is computed; at least an hour. 0 is 7 days. It is shorter if
-	// data is kept for less, or is not that old yet.
-	Window time.Duration
 	// Seed chooses which rows are read. The same seed, rows, clock and samples of the service give the same forecast.
 	Seed uint64
 }
@@ -149,10 +128,6 @@ func (o Options) resolve() (_ Options, err error) {
 	o.Bytes = within("Bytes", o.Bytes, 256<<20, 1<<10, 1<<40, "0 for 256 MiB, or 1 KiB to 1 TiB")
 	o.Requests = int(within("Requests", int64(o.Requests), 2000, 1, 1_000_000, "0 for 2,000, or 1 to 1,000,000"))
 	o.Weeks = int(within("Weeks", int64(o.Weeks), 12, 1, 520, "0 for 12, or 1 to 520"))
-	o.Window = cmp.Or(o.Window, 7*day)
-	if err == nil && (o.Window < time.Hour || o.Window > 3650*day) {
-		err = invalid.New(tsdb.ErrInvalid, "Window", o.Window.String(), "0 for 7 days, or an hour to 3650 days")
-	}
 	return o, err
 }
 
@@ -161,10 +136,9 @@ const day = 24 * time.Hour
 // New reads a sample of a table's rows and estimates what its retention classes hold, how much of that has expired, and
 // how it grows. It uses the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled with.
 //
-// The service divides the table into parts and reports the size of each, to within 5%. New reads up to
-// Options.Rows rows from randomly chosen parts; it reads a smaller table whole, and the figures are then exact. It reads
-// small parts to their end, and larger ones at random entities and times. The size of a class or of a large tenant is accurate
-// to a few percent. Ages are less accurate, and the size of a small tenant may be far off: see each figure's Error. What
+// The service divides the table into parts and reports the size of each, to within 5%. New reads random parts to their ends, up to
+// Options.Rows rows; it reads a smaller table whole, and the figures are then exact. If parts are too large for that, it looks at random
+// entities and times of them. The size of a class or of a large tenant is then a good estimate; that of a small tenant may be far off. What
 // was written within the last minutes may be missing in the sizes, while the service has it in memory only.
 //
 // The call is an operator's. It reads the rows of all tenants, erased ones too, and ignores their authorized views and limits. It
@@ -199,7 +173,7 @@ func New(ctx context.Context, store *tsdb.Store, opts Options) (_ *Forecast, err
 		}
 		ages = append(ages, d.Kept()...)
 	}
-	s := &sample{store: in, opts: opts, kept: kept, identity: identity, now: in.Clock().UTC().Truncate(time.Millisecond)}
+	s := &sample{store: in, opts: opts, kept: kept, identity: identity, groups: map[rowkey.Group]*rowkey.Group{}, now: in.Clock().UTC().Truncate(time.Millisecond)}
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
@@ -210,10 +184,11 @@ func New(ctx context.Context, store *tsdb.Store, opts Options) (_ *Forecast, err
 
 // Drop is what another policy of a class would remove and the current policy keeps.
 type Drop struct {
-	Class  string   `json:"class"`
-	Policy string   `json:"policy"` // the other policy
-	Bytes  Estimate `json:"bytes"`
-	Cells  Estimate `json:"cells"`
+	Class  string  `json:"class"`
+	Policy string  `json:"policy"` // the other policy
+	Basis  Basis   `json:"basis"`  // of the forecast
+	Bytes  float64 `json:"bytes"`
+	Cells  float64 `json:"cells"`
 	// From are the holdings that would lose something.
 	From []DropFrom `json:"from"`
 }
@@ -223,8 +198,8 @@ type DropFrom struct {
 	Tenant  tenant.ID `json:"tenant,omitzero"`
 	Dataset string    `json:"dataset"`
 	Kind    string    `json:"kind,omitempty"`
-	Bytes   Estimate  `json:"bytes"`
-	Cells   Estimate  `json:"cells"`
+	Bytes   float64   `json:"bytes"`
+	Cells   float64   `json:"cells"`
 }
 
 // Drops returns what another policy of a class would remove at the time of the forecast, without what has already expired: of

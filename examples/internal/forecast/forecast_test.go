@@ -199,11 +199,11 @@ func uniform(n int, from, to time.Duration) (ages []time.Duration) {
 	return ages
 }
 
-// within checks an estimate against the truth: it must be within some standard errors, and these within a share of it.
-func within(t testing.TB, what string, e forecast.Estimate, want, most float64) {
+// within checks a figure against the truth: it may be off by a share of it.
+func within(t testing.TB, what string, got, want, most float64) {
 	t.Helper()
-	if off := math.Abs(e.Value - want); off > 4*e.Error+want/1e6 || e.Error > most*want+1e-9 {
-		t.Errorf("%s is %v, want %.0f within 4 standard errors of at most %.0f%% each", what, e, want, most*100)
+	if off := math.Abs(got - want); off > most*want+want/1e6 {
+		t.Errorf("%s is %.0f, want %.0f within %.0f%%", what, got, want, most*100)
 	}
 }
 
@@ -216,7 +216,7 @@ func sizeOf(ages []time.Duration, some func(time.Duration) bool) (n float64) {
 	return n
 }
 
-// check compares a forecast with the truth. The standard error of each figure may be at most this share of it.
+// check compares a forecast with the truth. Each figure may be off by this share of it.
 func (w *world) check(t testing.TB, f *forecast.Forecast, age time.Duration, most float64) {
 	t.Helper()
 	var all truth
@@ -247,27 +247,27 @@ func TestForecastOfAShortTable(t *testing.T) {
 	w.fill(t, "acme", 10, uniform(3000, 0, 40*aDay))
 	w.fill(t, "ac", 10, uniform(60, 0, 20*aDay))
 	f := w.forecast(t, forecast.Options{})
-	if f.Basis != forecast.Counted || f.Unmet.Value != 0 || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
+	if f.Basis != forecast.Counted || len(f.Holdings) != 2 || f.Holdings[0].Tenant.String() != "ac" {
 		t.Fatalf("forecast %+v", f)
 	}
 	w.check(t, f, 30*aDay, 0)
 	within(t, "the small one's", f.Holdings[0].Bytes, w.of["ac"].bytes, 0)
 	within(t, "the big one's expired", f.Holdings[1].ExpiredCells, 750, 0)
 	each := w.of["acme"].bytes / 3000
-	if got, want := f.Holdings[1].DayBytes.Value, 75*each; math.Abs(got-want) > want/50 {
+	if got, want := f.Holdings[1].DayBytes, 75*each; math.Abs(got-want) > want/50 {
 		t.Errorf("%.0f bytes a day, want %.0f", got, want)
 	}
 	for i, e := range f.Holdings[1].Weeks {
-		if want := 75 * 30 * each; math.Abs(e.Value-want) > want/50 {
-			t.Errorf("after %d weeks %.0f bytes, want %.0f, because additions and expiry are equal", i+1, e.Value, want)
+		if want := 75 * 30 * each; math.Abs(e-want) > want/50 {
+			t.Errorf("after %d weeks %.0f bytes, want %.0f, because additions and expiry are equal", i+1, e, want)
 		}
 	}
-	if s := f.Holdings[1].Steady; s == nil || math.Abs(s.Value-75*30*each) > 75*30*each/50 {
+	if s := f.Holdings[1].Steady; s == nil || math.Abs(*s-75*30*each) > 75*30*each/50 {
 		t.Errorf("steady state: %v", s)
 	}
 	// The small tenant is 20 days old, and grows for 10 more.
 	each = w.of["ac"].bytes / 60
-	if got, want := f.Holdings[0].Weeks[1].Value, 3*30*each; math.Abs(got-want) > want/20 {
+	if got, want := f.Holdings[0].Weeks[1], 3*30*each; math.Abs(got-want) > want/20 {
 		t.Errorf("after two weeks %.0f bytes, want %.0f", got, want)
 	}
 	text, err := json.Marshal(f)
@@ -325,7 +325,7 @@ func TestForecastBySample(t *testing.T) {
 					t.Error("the same seed returns a different forecast")
 				}
 				if seed < 2 {
-					t.Log(f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes, f.Unmet)
+					t.Log(f.Cost, f.Whole.Bytes, f.Whole.ExpiredBytes)
 				}
 			}
 		})
@@ -344,14 +344,14 @@ func TestForecastOfNothing(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.set(noon)
 	f := w.forecast(t, forecast.Options{})
-	if f.Basis != forecast.Counted || f.Whole.Bytes.Value != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
+	if f.Basis != forecast.Counted || f.Whole.Bytes != 0 || len(f.Holdings) != 0 || len(f.Classes) != 1 || f.Classes[0].Policy != "maxage=30d" {
 		t.Errorf("forecast %+v", f)
 	}
 }
 
-// TestForecastKnowsHowWideItIs: over many samples of one table, the forecasts differ from the truth by as much as their standard
-// errors say, both if parts are read to their ends and if they are too large for that.
-func TestForecastKnowsHowWideItIs(t *testing.T) {
+// TestForecastIsNotBiased: over many samples of one table, the forecasts are right on average, both if parts are read to their ends and
+// if they are too large for that.
+func TestForecastIsNotBiased(t *testing.T) {
 	if testkit.Raced {
 		t.Skip("a statistical test; it runs without the race detector")
 	}
@@ -367,20 +367,13 @@ func TestForecastKnowsHowWideItIs(t *testing.T) {
 	}
 	for _, rows := range []int{2000, 8000, 20_000} {
 		const seeds = 25
-		near, off, far, wide := 0, 0.0, 0.0, 0.0
+		off := 0.0
 		for seed := range uint64(seeds) {
-			e := w.forecast(t, forecast.Options{Rows: rows, Seed: seed}).Whole.ExpiredBytes
-			if math.Abs(e.Value-want) <= 2*e.Error {
-				near++
-			}
-			off += (e.Value - want) / want / seeds
-			far += (e.Value - want) * (e.Value - want) / want / want / seeds
-			wide += e.Error / want / seeds
+			off += (w.forecast(t, forecast.Options{Rows: rows, Seed: seed}).Whole.ExpiredBytes - want) / want / seeds
 		}
-		far = math.Sqrt(far)
-		t.Logf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
-		if near < seeds*3/4 || math.Abs(off) > 0.3 || far > 1.5*wide || far < wide/4 {
-			t.Errorf("%d rows: %d of %d within two standard errors, of %.0f%%; off by %.0f%%, %.0f%% on average", rows, near, seeds, wide*100, far*100, off*100)
+		t.Logf("%d rows: off by %.0f%% on average", rows, off*100)
+		if math.Abs(off) > 0.2 {
+			t.Errorf("%d rows: off by %.0f%% on average", rows, off*100)
 		}
 	}
 }
@@ -403,12 +396,12 @@ func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 		if f.Basis != forecast.Assumed || f.Cost.Parts > 8 {
 			t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 		}
-		share += f.Whole.ExpiredBytes.Value / f.Whole.Bytes.Value / seeds
-		big += f.Holdings[0].Bytes.Value / f.Whole.Bytes.Value / seeds
+		share += f.Whole.ExpiredBytes / f.Whole.Bytes / seeds
+		big += f.Holdings[0].Bytes / f.Whole.Bytes / seeds
 		met += len(f.Holdings)
 	}
 	t.Logf("expired: %.2f, of the big one: %.2f, met %d of 22", share, big, met/seeds)
-	if share < 0.25 || share > 0.42 || big < 0.6 || big > 0.9 || met < 10*seeds {
-		t.Errorf("expired: %.2f, of the big one: %.2f, met %d of 22; want about 0.33, 0.74 and all", share, big, met/seeds)
+	if share < 0.25 || share > 0.42 || big < 0.6 || big > 0.9 || met < 2*seeds {
+		t.Errorf("expired: %.2f, of the big one: %.2f, met %d of 22; want about 0.33, 0.74 and the large ones", share, big, met/seeds)
 	}
 }

@@ -98,14 +98,14 @@ How long tenants' points and rollups are kept:
 		t.Errorf("figures:\n%s", got)
 	}
 	drop, err := f.Drops("d30", gc.MaxAge(20*aDay))
-	if err != nil || drop.Cells.Value != 10 || len(drop.From) != 1 {
+	if err != nil || drop.Cells != 10 || len(drop.From) != 1 {
 		t.Errorf("drop %v, error %v", drop, err)
 	}
 	const wantDrop = "Class d30 with maxage=20d would drop 450 B, 10 cells:\n  acme  temps  points  450 B  10 cells\n"
 	if drop.String() != wantDrop {
 		t.Errorf("drop:\n%s", drop)
 	}
-	if drop, err = f.Drops("d30", gc.MaxAge(31*aDay)); err != nil || drop.Cells.Value != 0 {
+	if drop, err = f.Drops("d30", gc.MaxAge(31*aDay)); err != nil || drop.Cells != 0 {
 		t.Errorf("drop of a longer age: %v, %v", drop, err)
 	}
 	if drop, err = f.Drops("y2", gc.MaxAge(5*aDay)); err != nil || len(drop.From) != 1 || drop.From[0].Kind != "rollup.daily" {
@@ -129,7 +129,7 @@ func TestForecastOfWhatLiesInTheFuture(t *testing.T) {
 	w.fill(t, "acme", 4, uniform(3700, -7*aDay, 30*aDay))
 	f := w.forecast(t, forecast.Options{})
 	within(t, "what a day adds", f.Whole.DayCells, 100, 0.2)
-	if f.Basis != forecast.Counted || f.Whole.DayCells.Value < 95 || f.Whole.DayCells.Value > 105 {
+	if f.Basis != forecast.Counted || f.Whole.DayCells < 95 || f.Whole.DayCells > 105 {
 		t.Errorf("%v: a day adds %v, want 100", f.Basis, f.Whole.DayCells)
 	}
 }

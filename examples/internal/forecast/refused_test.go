@@ -24,7 +24,7 @@ func TestForecastRefusals(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 10, uniform(100, 0, 20*aDay))
 	for _, o := range []forecast.Options{
-		{Rows: 99}, {Rows: -1}, {Bytes: -1}, {Bytes: 1 << 41}, {Requests: -1}, {Weeks: -1}, {Weeks: 521}, {Window: time.Minute}, {Window: -1},
+		{Rows: 99}, {Rows: -1}, {Bytes: -1}, {Bytes: 1 << 41}, {Requests: -1}, {Weeks: -1}, {Weeks: 521},
 	} {
 		if _, err := forecast.New(t.Context(), w.store, o); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("options %+v: %v, want ErrInvalid", o, err)
@@ -120,7 +120,7 @@ func TestForecastOfNothingRead(t *testing.T) {
 	}
 	f := w.forecast(t, forecast.Options{Rows: 3000})
 	d, err := f.Drops(w.schema.Retention().Name, gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
-	if err != nil || d.Cells.Value > 0 || d.Cells.Error == 0 || !strings.Contains(d.String(), "nothing that the sample met: 0 B ±") {
+	if err != nil || d.Cells > 0 || !strings.Contains(d.String(), "nothing that the sample met") {
 		t.Errorf("drop %v, error %v", d, err)
 	}
 }
@@ -137,11 +137,8 @@ func TestForecastWithinItsBounds(t *testing.T) {
 		if o.Bytes > 0 && f.Cost.Bytes > o.Bytes+200 || f.Basis == forecast.Counted {
 			t.Errorf("options %+v: cost %+v", o, f.Cost)
 		}
-		if low, high := f.Whole.Bytes.Range(); w.of["acme"].bytes < low/2 || w.of["acme"].bytes > high*2 {
-			t.Errorf("%+v: %v %v, want %.0f", o, f.Basis, f.Whole.Bytes, w.of["acme"].bytes)
-		}
-		if e := f.Whole.ExpiredBytes; e.Error == 0 || e.Value == 0 && e.Error < 0.05*f.Whole.Bytes.Value {
-			t.Errorf("%+v: %v expired of %v, cost %+v; want no such certainty from so few rows", o, e, f.Whole.Bytes, f.Cost)
+		if want := w.of["acme"].bytes; f.Whole.Bytes < want/3 || f.Whole.Bytes > 3*want {
+			t.Errorf("%+v: %v %.0f, want %.0f", o, f.Basis, f.Whole.Bytes, want)
 		}
 	}
 }

@@ -10,22 +10,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// String returns the figure with its standard error, if it has one: "1200 ±35".
-func (e Estimate) String() string { return e.text(count) }
-
-func (e Estimate) text(unit func(float64) string) string {
-	if e.Error == 0 {
-		return unit(e.Value)
-	}
-	return unit(e.Value) + " ±" + unit(e.Error)
-}
-
-// Range returns the range that nearly always contains the true value: two standard errors to either side, and at
-// least 0.
-func (e Estimate) Range() (low, high float64) {
-	return max(0, e.Value-2*e.Error), e.Value + 2*e.Error
-}
-
 func count(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 // size formats bytes with a suitable unit.
@@ -41,7 +25,7 @@ func size(x float64) string {
 	return fmt.Sprintf("%.3g %cB", x, units[i])
 }
 
-// String returns the forecast as text of several lines. It leaves out ages and the weeks between; the fields and JSON
+// String returns the forecast as text of several lines. It leaves out the weeks between; the fields and JSON
 // have them.
 func (f *Forecast) String() string {
 	if f == nil {
@@ -55,9 +39,9 @@ func (f *Forecast) String() string {
 	case Counted:
 		b.WriteString("All rows were counted: what is stored is exact.\n")
 	case Sampled:
-		b.WriteString("Figures are estimates by a sample, ± one standard error.\n")
+		b.WriteString("Figures are estimates by a sample.\n")
 	case Assumed:
-		b.WriteString("Figures are estimates by a sample, ± one standard error, and rest on the service's sizes of parts that were not read to the end.\n")
+		b.WriteString("Figures are estimates by a sample, and rest on the service's sizes of parts that were not read to the end.\n")
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
@@ -73,13 +57,13 @@ func (f *Forecast) String() string {
 	}
 	fmt.Fprintln(w, "\tSTEADY")
 	line := func(name, policy string, g *Figures) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s", name, policy, g.Bytes.text(size), g.ExpiredBytes.text(size), g.DayBytes.text(size))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s", name, policy, size(g.Bytes), size(g.ExpiredBytes), size(g.DayBytes))
 		for _, week := range ahead {
-			fmt.Fprintf(w, "\t%s", g.Weeks[week-1].text(size))
+			fmt.Fprintf(w, "\t%s", size(g.Weeks[week-1]))
 		}
 		steady := "grows"
 		if g.Steady != nil {
-			steady = g.Steady.text(size)
+			steady = size(*g.Steady)
 		}
 		fmt.Fprintf(w, "\t%s\n", steady)
 	}
@@ -97,12 +81,9 @@ func (f *Forecast) String() string {
 	fmt.Fprintln(w, "TENANT\tDATASET\tROWS OF\tCLASS\tHOLDS\tCELLS\tEXPIRED\tA DAY")
 	for i := range f.Holdings {
 		h := &f.Holdings[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), h.Class, h.Bytes.text(size), h.Cells, h.ExpiredBytes.text(size), h.DayBytes.text(size))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), h.Class, size(h.Bytes), count(h.Cells), size(h.ExpiredBytes), size(h.DayBytes))
 	}
 	_ = w.Flush()
-	if f.Unmet.Value > 0 {
-		fmt.Fprintf(&b, "Besides, %s of tenants that the sample did not meet, or of which it cannot tell.\n", f.Unmet.text(size))
-	}
 	if len(f.Kept) > 0 {
 		b.WriteString("\nHow long tenants' points and rollups are kept:\n  " + strings.Join(f.Kept, "\n  ") + "\n")
 	}
@@ -121,16 +102,17 @@ func (f *Forecast) weeks() int {
 // String returns the drop as text of several lines.
 func (d Drop) String() string {
 	var b strings.Builder
-	switch {
-	case d.Cells.Value == 0 && d.Cells.Error > 0:
-		return fmt.Sprintf("Class %s with %s would drop nothing that the sample met: %s, %s cells.\n", d.Class, d.Policy, d.Bytes.text(size), d.Cells)
-	case d.Cells.Value == 0:
-		return fmt.Sprintf("Class %s with %s would drop nothing that it keeps now.\n", d.Class, d.Policy)
+	if d.Cells == 0 {
+		of := "that it keeps now"
+		if d.Basis != Counted {
+			of = "that the sample met"
+		}
+		return fmt.Sprintf("Class %s with %s would drop nothing %s.\n", d.Class, d.Policy, of)
 	}
-	fmt.Fprintf(&b, "Class %s with %s would drop %s, %s cells:\n", d.Class, d.Policy, d.Bytes.text(size), d.Cells)
+	fmt.Fprintf(&b, "Class %s with %s would drop %s, %s cells:\n", d.Class, d.Policy, size(d.Bytes), count(d.Cells))
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, h := range d.From {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s cells\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), h.Bytes.text(size), h.Cells)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s cells\n", nameOf(h.Tenant), dash(h.Dataset), rowsOf(h.Dataset, h.Kind), size(h.Bytes), count(h.Cells))
 	}
 	_ = w.Flush()
 	return trimmed(b.String())

@@ -24,9 +24,6 @@ export function duration(seconds) {
   return number(seconds) + " s";
 }
 
-/** estimate shows a figure with its standard error. */
-export const estimate = (e, show = bytes) => show(e.value) + (e.error > 0 ? " ± " + show(e.error) : "");
-
 /** table returns a table. A column is [title, "number" or null]; a row is a list of texts or elements. */
 export function table(caption, columns, rows) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },

@@ -1,7 +1,7 @@
 // The page health: what the tenant does and may do, how long its data is kept; and for the operator the writers, the journal, the
 // rollups, all tenants, and the plan and forecast of the table. Figures that this process does not have are said to be elsewhere.
 import { el } from "./dom.js";
-import { again, bytes, duration, estimate, facts, level, number, panel, table } from "./figures.js";
+import { again, bytes, duration, facts, level, number, panel, table } from "./figures.js";
 import { get } from "./api.js";
 import { stamp } from "./time.js";
 
@@ -58,7 +58,7 @@ function storagePanel(name, got) {
     got.failed ? el("p", { class: "note" }, "The table could not be estimated; the log of the console says why.")
       : got.holdings.length === 0 ? el("p", { class: "note" }, "The sample has no rows of this tenant.")
         : table("Storage of " + name, [["rows of"], ["class"], ["now", "number"], ["cells", "number"], ["a day adds", "number"]],
-          got.holdings.map((h) => [kindOf(h), h.class, estimate(h.bytes), estimate(h.cells, number), estimate(h.day_bytes)])));
+          got.holdings.map((h) => [kindOf(h), h.class, bytes(h.bytes), number(h.cells), bytes(h.day_bytes)])));
 }
 
 function tablePanels(got) {
@@ -111,7 +111,7 @@ function planPanels(got) {
   const made = `Made again every ${duration(got.every_ms / 1000)}.`;
   const f = got.forecast;
   const last = f && f.whole.weeks.length;
-  const size = (x) => [estimate(x.bytes), estimate(x.expired_bytes), estimate(x.day_bytes), last ? estimate(x.weeks[last - 1]) : "", x.steady ? estimate(x.steady) : "never"];
+  const size = (x) => [bytes(x.bytes), bytes(x.expired_bytes), bytes(x.day_bytes), last ? bytes(x.weeks[last - 1]) : "", x.steady !== undefined ? bytes(x.steady) : "never"];
   const heads = [["now", "number"], ["expired of it", "number"], ["a day adds", "number"], [last ? `in ${last} weeks` : "later", "number"], ["stops growing at", "number"]];
   return [
     panel("Retention plan", "What the table has and the catalogue does not, or the other way round. " + made, got.items
@@ -131,8 +131,8 @@ function byTenant(holdings) {
   const sums = new Map();
   for (const h of holdings) {
     const s = sums.get(h.tenant || "other programs") || { now: 0, day: 0 };
-    s.now += h.bytes.value;
-    s.day += h.day_bytes.value;
+    s.now += h.bytes;
+    s.day += h.day_bytes;
     sums.set(h.tenant || "other programs", s);
   }
   return [...sums].sort((a, b) => b[1].now - a[1].now).slice(0, 20).map(([name, s]) => [name, bytes(s.now), bytes(s.day)]);
