@@ -43,5 +43,6 @@
 //
 // # Cloud Bigtable
 //
-// [Policy.Bigtable] and [FromBigtable] convert to and from the policies of cloud.google.com/go/bigtable.
+// This package does not link the client. retention.ToBigtable and retention.FromBigtable convert to and from its
+// policies, and [Policy.Terms] has the rules of a policy.
 package gc

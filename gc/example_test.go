@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/gc"
 )
 
@@ -63,14 +61,14 @@ func ExampleCutoff() {
 	// Output: 2026-01-01 12:00:00.001 +0000 UTC
 }
 
-func ExampleFromBigtable() {
-	reported := bigtable.UnionPolicy(bigtable.MaxVersionsPolicy(1), bigtable.MaxAgePolicy(30*day))
-	p, err := gc.FromBigtable(reported)
-	fmt.Println(p, err)
-	fmt.Println(p.Bigtable())
+func ExamplePolicy_Terms() {
+	p := gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100)))
+	for age, versions := range p.Terms() {
+		fmt.Println(age, versions)
+	}
 	// Output:
-	// maxage=30d || maxversions=1 <nil>
-	// (age() > 30d || versions() > 1)
+	// 720h0m0s 0
+	// 72h0m0s 100
 }
 
 func ExampleClass() {

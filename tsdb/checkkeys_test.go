@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -16,7 +16,7 @@ import (
 // error.
 func TestCheckKeysRefusesWrites(t *testing.T) {
 	ctx := context.Background()
-	s := readings(t, tsdb.SchemaOptions{CheckKeys: privacy.Check})
+	s := readings(t, tsdb.SchemaOptions{CheckKeys: keys.CheckPersonal})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	repo := s.For(store, acme)
 	w, err := store.NewWriter(tsdb.WriterOptions{})
@@ -36,8 +36,8 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 		"Sink.EnqueueFunc": in.EnqueueFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),
 		"Sink.EnqueueMany": second(in.EnqueueMany(ctx, points)),
 	} {
-		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.EnqueueMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, privacy.ErrPersonal) {
-			t.Errorf("%s: %v, want ErrRejected, ErrInvalid and privacy.ErrPersonal", name, err)
+		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.EnqueueMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, keys.ErrPersonal) {
+			t.Errorf("%s: %v, want ErrRejected, ErrInvalid and keys.ErrPersonal", name, err)
 			continue
 		}
 		if text := fmt.Sprintf("%v %+v", err, err); !strings.Contains(text, "key field device") || strings.Contains(text, "anna") || strings.Contains(text, "berlin") {

@@ -143,7 +143,7 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	for b, err := range hours.Over(r.Range(ctx, e, tsdb.AllTime()), tsdb.AllTime(), tsdb.NewestFirst) {
+	for b, err := range hours.Read(ctx, r, e, tsdb.AllTime(), tsdb.NewestFirst) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -230,7 +230,7 @@ func TestStreamWaitsForTheDisk(t *testing.T) {
 		defer func() { _ = w.Close(context.Background()) }()
 		repo := s.For(store, acme)
 		disk.Hang()
-		if err := rollup.NewStreamAdder(counts, repo, w).Add(t.Context(), roof, start, reading{20}); err != nil {
+		if err := rollup.NewAdder(counts, repo, w).Add(t.Context(), roof, start, reading{20}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // enough for many attempts

@@ -108,7 +108,7 @@
 // set. If a program logs errors itself, their texts may contain:
 //
 //   - [InvalidError]: up to 64 bytes of the refused value, which can be the key of an entity or a prefix. It never
-//     shows cursors, secrets, or values that package tsdb/privacy refuses (CheckKeys in [SchemaOptions]).
+//     shows cursors, secrets, or values that package tsdb/keys refuses (CheckKeys in [SchemaOptions]).
 //   - [PointError], and so [PointErrors] and the [BatchError] of a deletion: the entity and time of the point, and the
 //     codec's error, which may quote part of the payload (encoding/json does).
 //   - [UndeliveredError]: tenant, entity and time of its first point. [Undelivered] and [DeadLetter] contain them as

@@ -20,8 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -202,13 +202,13 @@ func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
 					t.Errorf("%s: Range read %v, %v", name, p, err)
 				}
 			}
-			view, err := inspect.Open(t.Context(), store, id, s.Name())
+			view, err := dynamic.Open(t.Context(), store, id, s.Name())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for p, err := range view.Points(t.Context(), roof, tsdb.AllTime()) {
 				if err != nil || !p.Time.Equal(start.Add(time.Hour)) {
-					t.Errorf("%s: inspect reads %v, %v", name, p, err)
+					t.Errorf("%s: dynamic reads %v, %v", name, p, err)
 				}
 			}
 			if got := lags.Counts(); !reflect.DeepEqual(got, before) {
@@ -219,7 +219,7 @@ func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
 				t.Errorf("%s: the export holds %d points, %v, want that of the lagging cluster:\n%s", name, done.Points, err, file.String())
 			}
 			before, here = lags.Counts(), conn.Counts().Calls[tsdbtest.ReadRows]
-			if _, sample, err := advise.TakeSample(t.Context(), store, "readings", id, advise.SampleOptions{}); err != nil || len(sample.Entities) != 1 {
+			if _, sample, err := keys.TakeSample(t.Context(), store, "readings", id, 0); err != nil || len(sample.Entities) != 1 {
 				t.Errorf("%s: the sample is %+v, %v, want the entity of the lagging cluster", name, sample, err)
 			}
 			reads := lags.Counts().Calls[tsdbtest.ReadRows] - before.Calls[tsdbtest.ReadRows]

@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -135,7 +135,7 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"DeleteEntity": second(repo.DeleteEntity(ctx, e)),
 		"DeleteRange":  second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
 		"DeletePrefix": second(repo.DeletePrefix(ctx, p)),
-		"advise.Keys":  second(advise.Keys(s, advise.Sample{Entities: []advise.SampledEntity{{Tenant: acme, Entity: e}}})),
+		"keys.Advise":  second(keys.Advise(s, keys.Sample{Entities: []keys.SampledEntity{{Tenant: acme, Entity: e}}})),
 		"Range": func() (err error) {
 			for _, err = range repo.Range(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
 			}
@@ -279,7 +279,7 @@ func TestKindsOfTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, sample, err := advise.TakeSample(ctx, store, "visits", acme, advise.SampleOptions{})
+	d, sample, err := keys.TakeSample(ctx, store, "visits", acme, 0)
 	if err != nil || len(sample.Entities) != 3 {
 		t.Fatalf("sample %+v, error %v", sample, err)
 	}
@@ -337,12 +337,12 @@ func TestKindsOfTools(t *testing.T) {
 // TestAdviseReadsNumbers: consecutive signed numbers are recognised as numbers, and none is called unpadded.
 func TestAdviseReadsNumbers(t *testing.T) {
 	s := defined(t, "steps", tsdb.Key().Int("step", 6), tsdb.SchemaOptions{})
-	var sample advise.Sample
+	var sample keys.Sample
 	for i := range 1000 {
-		sample.Entities = append(sample.Entities, advise.SampledEntity{Tenant: acme, Entity: must[tsdb.Entity](t)(s.Entity(i - 500)), Rate: 1 + float64(i/900)*9})
+		sample.Entities = append(sample.Entities, keys.SampledEntity{Tenant: acme, Entity: must[tsdb.Entity](t)(s.Entity(i - 500)), Rate: 1 + float64(i/900)*9})
 	}
-	advice, err := advise.Keys(s, sample)
-	if err != nil || len(advice) != 1 || advice[0].Cause != advise.Sequential {
+	advice, err := keys.Advise(s, sample)
+	if err != nil || len(advice) != 1 || advice[0].Cause != "sequential" {
 		t.Errorf("advice %v, error %v; want one, about consecutive numbers", advice, err)
 	}
 }

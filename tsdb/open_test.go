@@ -28,7 +28,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/version"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 func status(err error) codes.Code { return grpcstatus.Code(err) }
@@ -274,7 +274,7 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 				t.Errorf("%s came from the user agent %q, want tidemark/%s", method, agent, version.Version)
 			}
 		}
-		if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); err != nil {
+		if _, _, err := keys.TakeSample(t.Context(), store, "readings", acme, 0); err != nil {
 			t.Fatal(err)
 		}
 		if got := profiles["ReadRows"]; got != "bulk" {

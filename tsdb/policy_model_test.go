@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -326,7 +327,7 @@ func (b *policyModel) drift(away bool) {
 			if away {
 				p = gc.All(p, longer)
 			}
-			if err := b.admin.UpdateFamily(b.Context(), tsdbtest.Table, name, bigtable.Family{GCPolicy: p.Bigtable()}); err != nil {
+			if err := b.admin.UpdateFamily(b.Context(), tsdbtest.Table, name, bigtable.Family{GCPolicy: gcrule.To(p)}); err != nil {
 				b.fail("drifting: %v", err)
 			}
 		}

@@ -113,7 +113,7 @@ func (b *policyModel) askWindows(e tsdb.Entity, in tsdb.Interval, order tsdb.Ord
 		b.fail("%v", err)
 	}
 	count := 0
-	for w, err := range hours.Over(b.repo.Range(b.Context(), e, in, order), in, order) {
+	for w, err := range hours.Read(b.Context(), b.repo, e, in, order) {
 		if n := len(within(want, tsdb.Between(w.Start, w.End))); err != nil || int(w.Points) != n {
 			b.fail("the window from %v holds %d points, %v, want %d", w.Start, w.Points, err, n)
 		}

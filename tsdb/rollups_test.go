@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -185,7 +186,7 @@ func TestEnsureAddsRollups(t *testing.T) {
 			continue
 		}
 		delete(want, f.Name)
-		policy, err := gc.FromBigtable(f.FullGCPolicy)
+		policy, err := gcrule.From(f.FullGCPolicy)
 		a, aggregate := f.ValueType.(bigtable.AggregateType)
 		if wa, ok := w.sort.(bigtable.AggregateType); err != nil || policy.String() != w.policy || aggregate != ok || ok && a.Aggregator != wa.Aggregator {
 			t.Errorf("family %s: %v, %v %v, want %v", f.Name, err, policy, f.ValueType, w)

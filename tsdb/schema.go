@@ -128,10 +128,12 @@ type SchemaOptions struct {
 	// MaxFuture is how far in the future a point may be when it is written; later points are rejected with ErrTooFarAhead.
 	// Without a limit, one point from a wrong clock can remain the newest for years. Zero means no limit.
 	MaxFuture time.Duration
-	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the part as in Entity.Parts. If it
-	// returns an error, the point is rejected with ErrInvalid; the error should name the field and not show the value. Use it to keep personal data
-	// out of keys: see package tsdb/privacy. Many goroutines call it at once, and it must be quick. It is not called for reads and deletions, so
-	// existing data can still be found and removed, nor again for points in a journal. Nil accepts all. It is not part of the stored format.
+	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the
+	// part as in Entity.Parts. If it returns an error, the point is rejected with ErrInvalid; the error should name
+	// the field and not show the value. Use it to keep personal data out of keys: see package tsdb/keys. Many
+	// goroutines call it at once, and it must be quick. It is not called for reads and deletions, so existing data
+	// can still be found and removed, nor again for points in a journal. Nil accepts all. It is not part of the
+	// stored format.
 	CheckKeys func(field, part string) error
 }
 
@@ -148,8 +150,8 @@ type Schema[T any] struct {
 	listed   []Rollup                  // SchemaOptions.Rollups
 }
 
-// Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Store.Datasets and package tsdb/advise
-// return those of the catalogue. Other types cannot implement it.
+// Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Store.Datasets and package
+// tsdb/keys return those of the catalogue. Other types cannot implement it.
 type Dataset interface {
 	// Name returns the dataset's name.
 	Name() string

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
@@ -213,8 +213,8 @@ var attacks = map[string]func(h *walls, a attack) error{
 	},
 
 	"Store.EnsureView": func(h *walls, a attack) error { return h.store.EnsureView(a.ctx, a.id, h.datasets()...) },
-	"advise.TakeSample": func(h *walls, a attack) error {
-		_, sample, err := advise.TakeSample(a.ctx, h.store, a.dataset, a.id, advise.SampleOptions{})
+	"keys.TakeSample": func(h *walls, a attack) error {
+		_, sample, err := keys.TakeSample(a.ctx, h.store, a.dataset, a.id, 0)
 		if err != nil {
 			return err
 		}

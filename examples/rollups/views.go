@@ -51,7 +51,7 @@ func addAndDie(ctx context.Context, store *tsdb.Store, id tenant.ID, o options) 
 	if err != nil {
 		return err
 	}
-	if _, err := rollup.NewStreamAdder(daily, views.For(store, id), w).AddMany(ctx, some(lastViews)); err != nil {
+	if _, err := rollup.NewAdder(daily, views.For(store, id), w).AddMany(ctx, some(lastViews)); err != nil {
 		return err
 	}
 	self, err := os.FindProcess(os.Getpid())
@@ -99,7 +99,7 @@ func countViews(ctx context.Context, stdout io.Writer, o options) error {
 			return err
 		}
 		fmt.Fprintf(stdout, "          %d of them are still in its journal, and some may be counted already\n", w.Stats().Journal.Points)
-		_, err = rollup.NewStreamAdder(daily, views.For(store, id), w).AddMany(ctx, some(firstViews))
+		_, err = rollup.NewAdder(daily, views.For(store, id), w).AddMany(ctx, some(firstViews))
 		if err := errors.Join(err, w.Close(ctx)); err != nil { // Close: all is delivered
 			return err
 		}

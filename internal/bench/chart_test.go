@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // BenchmarkChart measures reads of 100,000 points of an entity, one a second, oldest first. raw only reads them; m4 and
@@ -37,8 +37,15 @@ func BenchmarkChart(b *testing.B) {
 		}
 	}
 	in := tsdb.Between(from, from.Add(n*time.Second))
-	value := func(r reading) (float64, bool) { return r.TempC, true }
-	opts := chart.Options{Columns: width, MaxGap: time.Minute}
+	value := window.Measure[reading]{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }}
+	line := func(opts window.LineOptions) iter.Seq2[window.LineSample, error] {
+		line, err := window.ReadLine(ctx, repo, roof, in, value, opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return line.Samples
+	}
+	opts := window.LineOptions{Columns: width, MaxGap: time.Minute}
 	points := func() iter.Seq2[tsdb.Point[reading], error] { return repo.Range(ctx, roof, in, tsdb.OldestFirst) }
 	b.Run("raw", func(b *testing.B) {
 		b.ReportAllocs()
@@ -57,11 +64,11 @@ func BenchmarkChart(b *testing.B) {
 	})
 	for _, m := range []struct {
 		name string
-		line func() iter.Seq2[chart.Sample, error]
+		line func() iter.Seq2[window.LineSample, error]
 		most int
 	}{
-		{"m4", func() iter.Seq2[chart.Sample, error] { return chart.M4(points(), in, value, opts) }, 4 * width},
-		{"lttb", func() iter.Seq2[chart.Sample, error] { return chart.LTTB(points(), in, value, opts) }, width},
+		{"m4", func() iter.Seq2[window.LineSample, error] { return line(opts) }, 4 * width},
+		{"lttb", func() iter.Seq2[window.LineSample, error] { opts := opts; opts.LTTB = true; return line(opts) }, width},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			b.ReportAllocs()

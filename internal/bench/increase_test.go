@@ -52,7 +52,7 @@ func BenchmarkMonthIncrease(b *testing.B) {
 		}
 	}
 	b.Run("raw", func(b *testing.B) {
-		daily, err := window.New(window.Days(1), []window.Measure[reading]{{Name: "kwh", Kind: window.Counter, Int: units, Decimals: 3}}, window.Options{})
+		daily, err := window.New(window.Days(1), []window.Measure[reading]{{Name: "kwh", Kind: window.Counter, Int: units, Decimals: 3}}, window.Options{FromPoints: true})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/sketch"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -51,14 +52,14 @@ func BenchmarkQuantile(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if got := p99(b); got < want*(1-window.SketchError)-0.001 || got > want*(1+window.SketchError)+0.001 {
+				if got := p99(b); got < want*(1-sketch.Error)-0.001 || got > want*(1+sketch.Error)+0.001 {
 					b.Fatalf("the 99th percentile is %v, want %v", got, want)
 				}
 			}
 		})
 	}
 	run("exact", exact)
-	month, err := window.New(window.Months(1), []window.Measure[reading]{{Name: "ms", Of: number, Aggregates: window.Quantiles}}, window.Options{})
+	month, err := window.New(window.Months(1), []window.Measure[reading]{{Name: "ms", Of: number, Aggregates: window.Quantiles}}, window.Options{FromPoints: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func BenchmarkQuantile(b *testing.B) {
 
 // BenchmarkSketchAdd adds a number to a sketch.
 func BenchmarkSketchAdd(b *testing.B) {
-	var s window.Sketch
+	var s sketch.Sketch
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		s.Add(10_000 / float64(1+i*i%9973))

@@ -60,7 +60,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 		pointsPerSecond(b, n)
 	})
 	each("atmostonce", rollup.Once, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.NewOnceAdder(r, repo), 0
+		in, n := rollup.NewAdder(r, repo, nil), 0
 		for b.Loop() {
 			if err := in.Add(ctx, entities[n%addEntities], at, value); err != nil {
 				b.Fatal(err)
@@ -70,7 +70,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 		pointsPerSecond(b, n)
 	})
 	each("atmostonce_many", rollup.Once, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.NewOnceAdder(r, repo), 0
+		in, n := rollup.NewAdder(r, repo, nil), 0
 		var events []tsdb.Point[reading]
 		for b.Loop() {
 			events = append(events, tsdb.Point[reading]{Entity: entities[n%addEntities], Time: at, Value: value})
@@ -90,9 +90,9 @@ func BenchmarkRollupAdd(b *testing.B) {
 		pointsPerSecond(b, n)
 	})
 	each("message", rollup.ByMessage, func(b *testing.B, r *rollup.Rollup[reading], repo *tsdb.Repository[reading], _ *bigtable.Table) {
-		in, n := rollup.NewMessageAdder(r, repo), 0
+		in, n := rollup.NewAdder(r, repo, nil), 0
 		for b.Loop() {
-			if added, err := in.Add(ctx, fmt.Sprint("m", n), entities[n%addEntities], at, value); err != nil || !added {
+			if added, err := in.AddMessage(ctx, fmt.Sprint("m", n), entities[n%addEntities], at, value); err != nil || !added {
 				b.Fatal(added, err)
 			}
 			n++
@@ -104,7 +104,7 @@ func BenchmarkRollupAdd(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		in, n, acked := rollup.NewStreamAdder(r, repo, w), 0, 0
+		in, n, acked := rollup.NewAdder(r, repo, w), 0, 0
 		ended := func(o tsdb.Outcome) {
 			if o.State == tsdb.Journaled {
 				acked++

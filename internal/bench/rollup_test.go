@@ -165,7 +165,7 @@ func BenchmarkRollupRead(b *testing.B) {
 	b.Run("raw", func(b *testing.B) {
 		byHour, err := window.New(window.Every(time.Hour), []window.Measure[reading]{
 			{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }},
-		}, window.Options{})
+		}, window.Options{FromPoints: true})
 		if err != nil {
 			b.Fatal(err)
 		}

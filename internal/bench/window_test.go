@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -79,7 +81,7 @@ func BenchmarkWindow(b *testing.B) {
 			}
 			for b.Loop() {
 				got := 0
-				for _, err := range hourly.Over(seq, tsdb.AllTime(), tsdb.OldestFirst) {
+				for _, err := range hourly.Read(b.Context(), inMemory(seq), tsdb.Entity{}, tsdb.AllTime(), tsdb.OldestFirst) {
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -90,4 +92,11 @@ func BenchmarkWindow(b *testing.B) {
 			perPoint(b)
 		})
 	}
+}
+
+// inMemory is a source of points that are in memory.
+type inMemory iter.Seq2[tsdb.Point[reading], error]
+
+func (p inMemory) Range(context.Context, tsdb.Entity, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[reading], error] {
+	return iter.Seq2[tsdb.Point[reading], error](p)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -120,8 +120,8 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.EnsureView: func(ctx context.Context, w *world) error { return w.store.EnsureView(ctx, acme, schema) },
 	telemetry.Verify:     func(ctx context.Context, w *world) error { return w.store.Verify(ctx, schema) },
 	telemetry.Datasets:   func(ctx context.Context, w *world) error { return last(w.store.Datasets(ctx)) },
-	telemetry.AdviseSample: func(ctx context.Context, w *world) error {
-		_, _, err := advise.TakeSample(ctx, w.store, "readings", acme, advise.SampleOptions{})
+	telemetry.KeysSample: func(ctx context.Context, w *world) error {
+		_, _, err := keys.TakeSample(ctx, w.store, "readings", acme, 0)
 		return err
 	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
@@ -129,7 +129,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return nil
 	},
 	telemetry.RollupAdd: func(ctx context.Context, w *world) error {
-		return rollup.NewOnceAdder(once, w.repo).Add(ctx, roof, w.base, 1)
+		return rollup.NewAdder(once, w.repo, nil).Add(ctx, roof, w.base, 1)
 	},
 	telemetry.RollupBuckets: func(ctx context.Context, w *world) error {
 		return last(rollup.For(hour, w.repo).Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst))
@@ -249,9 +249,9 @@ func TestEveryCallIsObserved(t *testing.T) {
 
 // unobserved are calls that report only the operations that they consist of.
 var unobserved = []string{
-	"inspect.Open", "inspect.View.Points", "inspect.View.Latest", "inspect.View.Put",
-	"window.Aggregator.Read", "window.Aggregator.ReadGroup", "window.Outages", "window.ReadUptime", "window.AlignToGrid", "window.AlignToPoints",
-	"rollup.ReadWindows", "chart.ReadM4", "chart.ReadLTTB",
+	"dynamic.Open", "dynamic.View.Points", "dynamic.View.Latest", "dynamic.View.Put",
+	"window.Aggregator.Read", "window.Aggregator.ReadGroup", "window.Outages", "window.ReadUptime", "window.Align",
+	"window.ReadLine",
 }
 
 // TestEachOperationInSuccess checks the span and the metrics of each operation against the conventions.

@@ -150,7 +150,7 @@ const (
 	RetentionPlan
 	RetentionApply
 
-	AdviseSample
+	KeysSample
 
 	Operations // the number of operations
 )
@@ -172,8 +172,8 @@ var operations = [Operations]struct {
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false},
-	AdviseSample: {"advise.TakeSample", false},
-	UnderLatest:  {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderPageLatest: {"under.PageLatest", true},
+	KeysSample:  {"keys.TakeSample", false},
+	UnderLatest: {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderPageLatest: {"under.PageLatest", true},
 	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderEntities: {"under.Entities", true}, UnderPageEntities: {"under.PageEntities", true}, UnderChildren: {"under.Children", true},
 	UnderSilent: {"under.Silent", true}, WindowGroups: {"window.Groups", true},

@@ -169,7 +169,7 @@ func TestPartialFailure(t *testing.T) {
 	t.Run("rollup.Add", func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})
 		w.conn.Inject(tsdbtest.FailEntries(grpccodes.FailedPrecondition, func(key string) bool { return strings.Contains(key, "nobody") }))
-		if _, err := rollup.NewOnceAdder(once, w.repo).AddMany(t.Context(), points(w)); err == nil {
+		if _, err := rollup.NewAdder(once, w.repo, nil).AddMany(t.Context(), points(w)); err == nil {
 			t.Fatal("got nil, want an error")
 		}
 		if attrs := plain(w.span("BATCH rollup.Add tidemark").Attributes); attrs["tidemark.batch.failed"] != "1" || attrs["db.operation.batch.size"] != "3" {

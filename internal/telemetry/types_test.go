@@ -48,7 +48,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"transfer.ErrContinue":      transfer.ErrContinue,
 		"transfer.ErrKey":           transfer.ErrKey,
 		"tsdb.ErrErased":            tenants.ErrErased,
-		"tsdb.ErrInvalid":           retention.ErrInvalid,
+		"tsdb.ErrInvalid":           tsdb.ErrInvalid,
 		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),
 		"tsdb.ErrLate":              fmt.Errorf("%w: %w", tsdb.ErrLate, budget{}),
 		"RESOURCE_EXHAUSTED":        errors.Join(budget{"billing.ErrBudget"}, status.Error(grpccodes.ResourceExhausted, "no")),
@@ -65,7 +65,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		}
 		w.forget()
 	}
-	if _, err := rollup.NewOnceAdder(hour, w.repo).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
+	if _, err := rollup.NewAdder(hour, w.repo, nil).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
 		t.Fatal(err)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {

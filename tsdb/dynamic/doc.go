@@ -5,8 +5,10 @@
 //   - [Describe] returns a dataset as data: key fields, precision, codec tags, retention classes, heads, rollups.
 //   - [Schema] makes a schema that decodes each payload by its tag into its fields, protobuf by descriptors
 //     that the operator supplies.
-//   - [Values] and [Numbers] make one that reads only one field of each payload, which is several times as fast.
+//   - [Numbers] makes one that reads only one field of each payload, which is several times as fast.
 //   - [Rollups] reads the buckets of rollups, without the functions of their measures.
+//   - [Open] reads and writes single points of a tenant, whose payloads are bytes with their codec's tag. It is for
+//     operators' tools.
 //
-// These schemas only read. A repository of one keeps to its tenant, as any other does.
+// Schemas of this package only read. A repository of one keeps to its tenant, as any other does.
 package dynamic

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // tags checks the options.
@@ -41,11 +42,11 @@ func (o Options) tags() (tags, error) {
 		set = &descriptorpb.FileDescriptorSet{}
 	}
 	if i := slices.Index(set.File, nil); i >= 0 {
-		return tags{}, invalid.New(ErrInvalid, fmt.Sprintf("Descriptors.File[%d]", i), "nil", "a file")
+		return tags{}, invalid.New(tsdb.ErrInvalid, fmt.Sprintf("Descriptors.File[%d]", i), "nil", "a file")
 	}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
-		return tags{}, invalid.New(ErrInvalid, "Descriptors", invalid.Quote(err.Error()), "files with all that they import, as protoc --include_imports writes them")
+		return tags{}, invalid.New(tsdb.ErrInvalid, "Descriptors", invalid.Quote(err.Error()), "files with all that they import, as protoc --include_imports writes them")
 	}
 	t.messages = make(map[string]*message, len(o.Messages))
 	for _, tag := range slices.Sorted(maps.Keys(o.Messages)) {
@@ -55,7 +56,7 @@ func (o Options) tags() (tags, error) {
 		found, _ := files.FindDescriptorByName(protoreflect.FullName(o.Messages[tag]))
 		of, ok := found.(protoreflect.MessageDescriptor)
 		if !ok {
-			return tags{}, invalid.New(ErrInvalid, "Messages of tag "+tag, invalid.Quote(o.Messages[tag]), "the full name of a message in Descriptors")
+			return tags{}, invalid.New(tsdb.ErrInvalid, "Messages of tag "+tag, invalid.Quote(o.Messages[tag]), "the full name of a message in Descriptors")
 		}
 		t.messages[tag] = &message{of}
 	}

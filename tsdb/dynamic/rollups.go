@@ -14,8 +14,8 @@ import (
 //	hours := rollup.For(rollups["hours"], schema.For(store, acme))
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to)) { … }
 //
-// rollup.ReadWindows reads them too. Buckets of a derived rollup that are open, or that changed since a rollup.Worker stored them, are
-// computed from points:
+// window.Aggregator.Read reads them too. Buckets of a derived rollup that are open, or that changed since a
+// rollup.Worker stored them, are computed from points:
 //
 //   - A measure that is declared by a field (rollup.Measure.Field) has the same numbers as in the program that defines the rollup.
 //     Options say how protobuf payloads are read.
@@ -26,8 +26,9 @@ import (
 //
 // So no number of Bucket.Values is ever an old one. Rollups that events are added to are always read in full.
 //
-// Rollups that this program cannot define are left out, such as those in a time zone that this machine does not know. Calls that write
-// fail with ErrInvalid. The error is that of Schema for nil, the zero Schema and Options that contradict themselves. Rollups does no I/O.
+// Rollups that this program cannot define are left out, such as those in a time zone that this machine does not know.
+// Calls that write fail with tsdb.ErrInvalid. The error is that of Schema for nil, the zero Schema and Options that
+// contradict themselves. Rollups does no I/O.
 func Rollups(d tsdb.Dataset, opts Options) (map[string]*rollup.Rollup[struct{}], *tsdb.Schema[struct{}], error) {
 	t, err := opts.tags()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -95,13 +94,13 @@ func sameAsTools[T any](t *testing.T, c codec.Codec[T], writes codec.Codec[json.
 	}
 	put(300)
 	if damage {
-		view, err := inspect.Open(t.Context(), store, acme, "meters")
+		view, err := dynamic.Open(t.Context(), store, acme, "meters")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 3 {
 			at := start.Add(time.Duration(i)*time.Hour + time.Second)
-			if err := view.Put(t.Context(), inspect.Point{Entity: roof, Time: at, Tag: "json", Class: "keep", Payload: []byte(`{"kwh":1`)}); err != nil {
+			if err := view.Put(t.Context(), dynamic.Point{Entity: roof, Time: at, Tag: "json", Class: "keep", Payload: []byte(`{"kwh":1`)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -302,7 +301,7 @@ func TestFieldsOfProtobuf(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := rollup.For(rollups["hours"], tool.For(store, acme)).Total(t.Context(), roof, tsdb.AllTime())
-			if err != nil || (got.Incomplete == nil) != known || known && fmt.Sprint(shown([]window.Bucket{got})) != fmt.Sprint(shown([]window.Bucket{want})) {
+			if err != nil || (got.Incomplete == nil) != known || known && shown([]window.Bucket{got}) != shown([]window.Bucket{want}) {
 				t.Errorf("%s: a tool with descriptors %v has %+v, %v, want %+v", c.Tag(), known, got, err, want)
 			}
 		}

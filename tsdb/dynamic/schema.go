@@ -14,9 +14,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ErrInvalid is tsdb.ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
-var ErrInvalid = tsdb.ErrInvalid
-
 // Options say how payloads are decoded, by their codec tags. The zero Options read the formats json, rec, f64, i64, str and raw of
 // package codec, and each of them compressed by package codec/zstd.
 type Options struct {
@@ -52,8 +49,8 @@ type Options struct {
 // Datasets read it: if a program adds a tag later, points with it are a *tsdb.PointError with codec.ErrUnknownTag until the
 // schema is made again.
 //
-// The error matches codec.ErrUnknownTag and names all tags that nothing decodes, or ErrInvalid for nil, the zero Schema, and
-// Options that contradict themselves. It does no I/O.
+// The error matches codec.ErrUnknownTag and names all tags that nothing decodes, or tsdb.ErrInvalid for nil, the zero
+// Schema, and Options that contradict themselves. It does no I/O.
 func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 	t, err := opts.tags()
 	if err != nil {
@@ -66,7 +63,7 @@ func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 // concurrent use.
 type Decoder struct{ tags tags }
 
-// NewDecoder returns a decoder. The error matches ErrInvalid for Options that contradict themselves.
+// NewDecoder returns a decoder. The error matches tsdb.ErrInvalid for Options that contradict themselves.
 func NewDecoder(opts Options) (Decoder, error) {
 	t, err := opts.tags()
 	return Decoder{t}, err

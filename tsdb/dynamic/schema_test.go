@@ -146,7 +146,7 @@ func TestUnknownTags(t *testing.T) {
 		}
 	}
 	for _, d := range []tsdb.Dataset{nil, new(tsdb.Schema[int])} {
-		if _, err := dynamic.Schema(d, dynamic.Options{}); !errors.Is(err, dynamic.ErrInvalid) {
+		if _, err := dynamic.Schema(d, dynamic.Options{}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("the schema of nothing: %v", err)
 		}
 	}

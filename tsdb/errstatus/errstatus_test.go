@@ -26,12 +26,10 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -56,24 +54,19 @@ var sentinels = map[string]want{
 	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
 	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
 	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
-	"dynamic.ErrInvalid":              {dynamic.ErrInvalid, 400, codes.InvalidArgument},
 	"tsdb.ErrTooManyFollowers":        {tsdb.ErrTooManyFollowers, 503, codes.Unavailable},
 	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
 	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
 	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
 	"heatmap.ErrInvalid":              {heatmap.ErrInvalid, 400, codes.InvalidArgument},
 	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
-	"inspect.ErrInvalid":              {inspect.ErrInvalid, 400, codes.InvalidArgument},
 	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},
 	"limit.ErrInvalid":                {limit.ErrInvalid, 500, codes.Internal},
-	"privacy.ErrInvalid":              {privacy.ErrInvalid, 500, codes.Internal},
-	"privacy.ErrPersonal":             {privacy.ErrPersonal, 400, codes.InvalidArgument},
+	"keys.ErrPersonal":                {keys.ErrPersonal, 400, codes.InvalidArgument},
 	"retention.ErrImpossible":         {retention.ErrImpossible, 409, codes.FailedPrecondition},
-	"retention.ErrInvalid":            {retention.ErrInvalid, 400, codes.InvalidArgument},
 	"retention.ErrNotAllowed":         {retention.ErrNotAllowed, 403, codes.PermissionDenied},
 	"retention.ErrStale":              {retention.ErrStale, 409, codes.Aborted},
 	"rollup.ErrAdded":                 {rollup.ErrAdded, 409, codes.FailedPrecondition},
-	"rollup.ErrInvalid":               {rollup.ErrInvalid, 400, codes.InvalidArgument},
 	"rollup.ErrMode":                  {rollup.ErrMode, 500, codes.Internal},
 	"rollup.ErrTooManyMessages":       {rollup.ErrTooManyMessages, 503, codes.Unavailable},
 	"rollup.ErrTooManyStreams":        {rollup.ErrTooManyStreams, 503, codes.Unavailable},
@@ -86,12 +79,10 @@ var sentinels = map[string]want{
 	"tenants.ErrErased":               {tenants.ErrErased, 410, codes.FailedPrecondition},
 	"tenants.ErrErasing":              {tenants.ErrErasing, 409, codes.Aborted},
 	"tenants.ErrImpossible":           {tenants.ErrImpossible, 409, codes.FailedPrecondition},
-	"tenants.ErrInvalid":              {tenants.ErrInvalid, 400, codes.InvalidArgument},
 	"tenants.ErrRemains":              {tenants.ErrRemains, 500, codes.Internal},
 	"tenants.ErrTakenOver":            {tenants.ErrTakenOver, 409, codes.Aborted},
 	"transfer.ErrContinue":            {transfer.ErrContinue, 400, codes.InvalidArgument},
 	"transfer.ErrDamaged":             {transfer.ErrDamaged, 400, codes.InvalidArgument},
-	"transfer.ErrInvalid":             {transfer.ErrInvalid, 400, codes.InvalidArgument},
 	"transfer.ErrKey":                 {transfer.ErrKey, 400, codes.InvalidArgument},
 	"transfer.ErrTenant":              {transfer.ErrTenant, 400, codes.InvalidArgument},
 	"transfer.ErrVersion":             {transfer.ErrVersion, 400, codes.InvalidArgument},
@@ -126,7 +117,6 @@ var sentinels = map[string]want{
 	"tsdb.ErrUnguardedClient":         {tsdb.ErrUnguardedClient, 500, codes.Internal},
 	"tsdb.ErrUnknown":                 {tsdb.ErrUnknown, 503, codes.Unavailable},
 	"tsdb.ErrWriterClosed":            {tsdb.ErrWriterClosed, 503, codes.Unavailable},
-	"window.ErrInvalid":               {window.ErrInvalid, 400, codes.InvalidArgument},
 	"window.ErrOrder":                 {window.ErrOrder, 500, codes.Internal},
 	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},
 }

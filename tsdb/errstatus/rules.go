@@ -16,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -131,7 +131,7 @@ var refusals = []rule{
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The file cannot be imported."},
 	},
 	{
-		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, window.ErrInvalid, codec.ErrEncode, privacy.ErrPersonal},
+		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, codec.ErrEncode, keys.ErrPersonal},
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "An argument is not valid."},
 	},
 	{

@@ -36,7 +36,7 @@ func TestACatalogueThatDoesNotAgree(t *testing.T) {
 	if err := store.Ensure(t.Context(), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := retention.NewPlanFor(t.Context(), store, nil); !errors.Is(err, retention.ErrInvalid) || !strings.Contains(err.Error(), `"d90"; want a policy for it in this call`) {
+	if _, err := retention.NewPlanFor(t.Context(), store, nil); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), `"d90"; want a policy for it in this call`) {
 		t.Error(err)
 	}
 	p, err := retention.NewPlanFor(t.Context(), store, map[string]gc.Policy{"d90": gc.MaxAge(90 * day)})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -22,9 +23,9 @@ import (
 
 // ApplyOptions configure Plan.Apply. The zero value allows nothing to be deleted.
 type ApplyOptions struct {
-	// Allow names the retention classes, or single families, whose data may be deleted. Read the plan, then pass
-	// what Plan.Destructive returns. ErrInvalid refuses a name of which the plan deletes nothing, unless that class or family already is
-	// as declared: so the same call can be repeated, and made by each replica. Nil allows none.
+	// Allow names the retention classes, or single families, whose data may be deleted. Read the plan, then pass what
+	// Plan.Destructive returns. tsdb.ErrInvalid refuses a name of which the plan deletes nothing, unless that class
+	// or family already is as declared: so the same call can be repeated, and made by each replica. Nil allows none.
 	Allow []string
 	// IgnoreWarnings tells the service to skip its own safety checks. Without it, the service refuses a policy that keeps more
 	// on a replicated table, because one cluster may already have deleted what others still have.
@@ -52,7 +53,7 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
 	if p == nil || p.doc.Format == "" {
-		return Report{}, invalid.New(ErrInvalid, "plan", "the zero value", "a plan from NewPlan, NewPlanFor or ReadPlan")
+		return Report{}, invalid.New(tsdb.ErrInvalid, "plan", "the zero value", "a plan from NewPlan, NewPlanFor or ReadPlan")
 	}
 	r, end, err := enter(ctx, store)
 	if err != nil {
@@ -61,7 +62,7 @@ func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) 
 	defer end()
 	rep := Report{Table: r.path, Applied: []Item{}}
 	if r.path != p.doc.Table {
-		return rep, invalid.New(ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "a plan for "+r.path)
+		return rep, invalid.New(tsdb.ErrInvalid, "plan", "for "+invalid.Quote(p.doc.Table), "a plan for "+r.path)
 	}
 	families, err := dataset.FamiliesFromCatalog(p.doc.Declared)
 	if err != nil {
@@ -176,7 +177,7 @@ func (a *applier) admit(have actual, items []Item) error {
 			if len(names) > 0 {
 				want = "a class or family of a destructive step: " + strings.Join(names, ", ")
 			}
-			return invalid.New(ErrInvalid, "Allow", invalid.Quote(name), want)
+			return invalid.New(tsdb.ErrInvalid, "Allow", invalid.Quote(name), want)
 		}
 	}
 	if err := a.fresh(have); err != nil {
@@ -271,8 +272,8 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 		}
 		w := a.want[i.Family]
 		m := &adminpb.ModifyColumnFamiliesRequest_Modification{Id: i.Family}
-		cf := &adminpb.ColumnFamily{GcRule: ruleOf(w.Policy.Bigtable())}
-		if i.Kind == Create {
+		cf := &adminpb.ColumnFamily{GcRule: ruleOf(gcrule.To(w.Policy))}
+		if i.Kind == kindCreate {
 			cf.ValueType = typeOf(w.Type)
 			m.Mod = &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: cf}
 		} else {
@@ -305,7 +306,7 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 // checkConditional tests, before Apply changes anything, whether it can write the catalogue.
 func (a *applier) checkConditional(ctx context.Context, have actual, items []Item) error {
 	_, ok := have.families[catalog.Family]
-	if a.checked || !ok || have.catalog.Format == 0 || !slices.ContainsFunc(items, func(i Item) bool { return i.Kind == Record }) {
+	if a.checked || !ok || have.catalog.Format == 0 || !slices.ContainsFunc(items, func(i Item) bool { return i.Kind == kindRecord }) {
 		return nil
 	}
 	if _, err := catalog.WriteFormat(ctx, a.Whole); err != nil { // it exists, so this writes nothing
@@ -323,7 +324,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 	}
 	ensure, again := have.catalog.Format == 0 && len(a.plan.Declared) > 0, false
 	for _, i := range items {
-		if i.Kind != Record {
+		if i.Kind != kindRecord {
 			continue
 		}
 		d := declared[i.Dataset]
@@ -353,7 +354,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 	for _, i := range a.done {
 		done[i.is()] = true
 	}
-	a.doubt = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind != Record || done[i.is()] })
+	a.doubt = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind != kindRecord || done[i.is()] })
 	if err := a.Ensure(ctx, a.plan.Declared); err != nil {
 		return false, err
 	}

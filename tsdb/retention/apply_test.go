@@ -36,9 +36,9 @@ func TestNothingIsDeletedThatIsNotAllowed(t *testing.T) {
 		{nil, retention.ErrNotAllowed, []string{"d90 (maxage=90d -> maxage=7d)", "d90.h5 (", "d30 ("}},
 		{[]string{"d90"}, retention.ErrNotAllowed, []string{"d30 ("}},
 		{[]string{"d90.h5", "d30"}, retention.ErrNotAllowed, []string{"steps that are not allowed: d90 (maxage=90d -> maxage=7d)"}},
-		{[]string{"d90", "d30", "d3"}, retention.ErrInvalid, []string{`Allow is "d3"; want a class or family of a destructive step: d30, d90, d90.h5`}},
-		{[]string{"d7", "d90", "d30"}, retention.ErrInvalid, []string{`Allow is "d7"`}},
-		{[]string{""}, retention.ErrInvalid, []string{"Allow is empty"}},
+		{[]string{"d90", "d30", "d3"}, tsdb.ErrInvalid, []string{`Allow is "d3"; want a class or family of a destructive step: d30, d90, d90.h5`}},
+		{[]string{"d7", "d90", "d30"}, tsdb.ErrInvalid, []string{`Allow is "d7"`}},
+		{[]string{""}, tsdb.ErrInvalid, []string{"Allow is empty"}},
 	} {
 		rep, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: tt.allow})
 		if !errors.Is(err, tt.err) || len(rep.Applied) > 0 {
@@ -349,14 +349,14 @@ func TestRefusals(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		"a zero plan":       {func() error { return applied(new(retention.Plan).Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrInvalid},
-		"a nil plan":        {func() error { return applied((*retention.Plan)(nil).Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrInvalid},
+		"a zero plan":       {func() error { return applied(new(retention.Plan).Apply(ctx, store, retention.ApplyOptions{})) }, tsdb.ErrInvalid},
+		"a nil plan":        {func() error { return applied((*retention.Plan)(nil).Apply(ctx, store, retention.ApplyOptions{})) }, tsdb.ErrInvalid},
 		"a closed store":    {func() error { return applied(p.Apply(ctx, closed, retention.ApplyOptions{})) }, tsdb.ErrClosed},
 		"a plan, closed":    {func() error { return planned(retention.NewPlan(ctx, closed, readings)) }, tsdb.ErrClosed},
-		"a nil store":       {func() error { return planned(retention.NewPlan(ctx, nil, readings)) }, retention.ErrInvalid},
-		"a nil dataset":     {func() error { return planned(retention.NewPlan(ctx, store, nil)) }, retention.ErrInvalid},
-		"a dataset twice":   {func() error { return planned(retention.NewPlan(ctx, store, readings, readings)) }, retention.ErrInvalid},
-		"a contradiction":   {func() error { return planned(retention.NewPlan(ctx, store, readings, define(t, "b", days("d90", 1)))) }, retention.ErrInvalid},
+		"a nil store":       {func() error { return planned(retention.NewPlan(ctx, nil, readings)) }, tsdb.ErrInvalid},
+		"a nil dataset":     {func() error { return planned(retention.NewPlan(ctx, store, nil)) }, tsdb.ErrInvalid},
+		"a dataset twice":   {func() error { return planned(retention.NewPlan(ctx, store, readings, readings)) }, tsdb.ErrInvalid},
+		"a contradiction":   {func() error { return planned(retention.NewPlan(ctx, store, readings, define(t, "b", days("d90", 1)))) }, tsdb.ErrInvalid},
 		"a plain client":    {func() error { return planned(retention.NewPlan(ctx, unguarded, readings)) }, tsdb.ErrUnguardedClient},
 		"an impossible one": {func() error { return applied(clash.Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrImpossible},
 		"a tenant": {func() error {

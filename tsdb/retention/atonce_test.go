@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -26,7 +27,7 @@ func TestEachReplicaPlansAndApplies(t *testing.T) {
 	}
 	longer := plan(t, store, define(t, "readings", days("d90", 60), heads(2)))
 	for _, name := range []string{"d90", "d90.h", "D90", "d9", "d7", "_sys "} {
-		if _, err := longer.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{name}}); !errors.Is(err, retention.ErrInvalid) {
+		if _, err := longer.Apply(t.Context(), store, retention.ApplyOptions{Allow: []string{name}}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("Allow with %q, which deletes nothing: %v, want ErrInvalid", name, err)
 		}
 	}
@@ -101,7 +102,7 @@ func TestAContextEndsInTheMiddle(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(rep.Applied) != 2 {
 		t.Errorf("report %v, error %v; want two families and the context's error", rep, err)
 	}
-	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 || rep.Applied[0].Kind != retention.Record {
+	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 1 || rep.Applied[0].Kind != "record" {
 		t.Errorf("report %v, want the entry", rep)
 	}
 	if rep := apply(t, store, p, "d90"); len(rep.Applied) != 0 {

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -51,7 +51,7 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.families)) {
 		if _, ok := want[name]; !ok && c.recorded[name] == nil {
-			c.items = append(c.items, Item{Kind: Foreign, Family: name, Actual: have.families[name].text})
+			c.items = append(c.items, Item{Kind: kindForeign, Family: name, Actual: have.families[name].text})
 		}
 	}
 	for _, d := range declared {
@@ -64,7 +64,7 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 }
 
 func sortItems(items []Item) {
-	order := []Kind{Create, Change, Drift, ChangeAndDrift, Record, Unlisted, Foreign, Impossible}
+	order := []Kind{kindCreate, kindChange, kindDrift, kindChangeAndDrift, kindRecord, kindUnlisted, kindForeign, kindImpossible}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -114,7 +114,7 @@ func (c *comparison) readCatalog() {
 
 // unlisted adds an item for a family that only other datasets use and that differs from the catalogue.
 func (c *comparison) unlisted(name string, r *record) {
-	i := Item{Kind: Unlisted, Family: name, Recorded: texts(r.policies), Holds: r.holds}
+	i := Item{Kind: kindUnlisted, Family: name, Recorded: texts(r.policies), Holds: r.holds}
 	if f, ok := c.have.families[name]; ok {
 		if i.Actual = f.text; f.err == nil && slices.ContainsFunc(r.policies, f.policy.Equal) {
 			return
@@ -136,7 +136,7 @@ func (c *comparison) family(w dataset.Family) {
 	i.Actual = have.text
 	switch {
 	case !ok:
-		i.Kind = Create
+		i.Kind = kindCreate
 		if len(recorded) > 0 {
 			i.Notes = []string{"The catalogue lists it: it was removed from the table elsewhere, with all its data."}
 		}
@@ -152,13 +152,13 @@ func (c *comparison) family(w dataset.Family) {
 	drifted := len(recorded) > 0 && (have.err != nil || !slices.ContainsFunc(recorded, have.policy.Equal))
 	switch {
 	case changed && drifted:
-		i.Kind = ChangeAndDrift
+		i.Kind = kindChangeAndDrift
 		i.Notes = []string{"The table's policy was changed elsewhere, and the declared one is new."}
 	case drifted:
-		i.Kind = Drift
+		i.Kind = kindDrift
 		i.Notes = []string{"The table's policy was changed elsewhere."}
 	default:
-		i.Kind = Change
+		i.Kind = kindChange
 		if len(recorded) == 0 {
 			i.Notes = []string{"The family is in the table, but the catalogue does not list it."}
 		}
@@ -228,16 +228,11 @@ func (c *comparison) sources(d catalog.Dataset) {
 
 // checkSource checks the policies of a derived rollup's source, as a schema does.
 func checkSource(r *catalog.Rollup, kept []gc.Policy) error {
-	every, _, _ := strings.Cut(r.Every, " from ") // the first day of a week does not change its length
-	grid, err := window.Parse(every)
+	grid, err := inside.Of[*window.Aggregator[struct{}]](nil).Grid(r.Every, r.Zone)
 	if err != nil {
 		return err
 	}
-	zone, err := time.LoadLocation(r.Zone)
-	if err != nil {
-		return err
-	}
-	return nest.CheckSource(r, grid.In(zone), kept)
+	return nest.CheckSource(r, grid, kept)
 }
 
 // dataset compares a dataset's entry.
@@ -245,7 +240,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	c.sources(d)
 	e, ok := c.have.catalog.Datasets[d.Name]
 	if !ok {
-		c.items = append(c.items, Item{Kind: Record, Dataset: d.Name, Notes: []string{"It is added to the catalogue."}})
+		c.items = append(c.items, Item{Kind: kindRecord, Dataset: d.Name, Notes: []string{"It is added to the catalogue."}})
 		return
 	}
 	if conflicts := d.Conflicts(withPolicies(e.Dataset, d)); len(conflicts) > 0 {
@@ -258,7 +253,7 @@ func (c *comparison) dataset(d catalog.Dataset) {
 	if d.Same(e.Dataset) {
 		return
 	}
-	i := Item{Kind: Record, Dataset: d.Name, Notes: shortened(d, e.Dataset)}
+	i := Item{Kind: kindRecord, Dataset: d.Name, Notes: shortened(d, e.Dataset)}
 	i.Destructive = len(i.Notes) > 0
 	for _, text := range d.Differences(e.Dataset) {
 		i.Notes = append(i.Notes, sentence(text))
@@ -321,7 +316,7 @@ func (c *comparison) count() {
 }
 
 func (c *comparison) impossible(i Item, notes ...string) {
-	i.Kind, i.Notes = Impossible, notes
+	i.Kind, i.Notes = kindImpossible, notes
 	c.items = append(c.items, i)
 }
 

@@ -20,15 +20,10 @@
 // tsdb.ErrTenantMismatch if the context carries a tenant.
 package retention
 
-import (
-	"github.com/tidemark-go/tidemark/internal/errtype"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-)
+import "github.com/tidemark-go/tidemark/internal/errtype"
 
 // Errors for errors.Is. The calls also return errors of packages tsdb and gc.
 var (
-	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
-	ErrInvalid = rowkey.ErrInvalid
 	// ErrStale: the table or its catalogue changed after the plan was made. Make a new plan.
 	ErrStale = errtype.New("retention.ErrStale", "retention: the table changed after the plan was made")
 	// ErrNotAllowed: the plan has steps that delete data and that ApplyOptions.Allow does not name. The error names all of them.

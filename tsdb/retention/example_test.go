@@ -136,7 +136,7 @@ func ExampleNewPlanFor() {
 }
 
 func ExampleItem() {
-	fmt.Println(retention.Item{Kind: retention.Drift, Family: "d90", Declared: "maxage=90d", Recorded: "maxage=90d", Actual: "never", Destructive: true})
+	fmt.Println(retention.Item{Kind: "drift", Family: "d90", Declared: "maxage=90d", Recorded: "maxage=90d", Actual: "never", Destructive: true})
 	// Output: drift d90: never -> maxage=90d (destructive)
 }
 
@@ -150,7 +150,7 @@ func ExampleKind() {
 		log.Fatal(err)
 	}
 	for _, item := range plan.Items() {
-		if item.Kind == retention.Record {
+		if item.Kind == "record" {
 			fmt.Println("the catalogue lags behind in", item.Dataset)
 		}
 	}

@@ -5,37 +5,40 @@ import (
 	"strings"
 )
 
-// Kind is the kind of an Item of a plan.
+// Kind is the kind of an Item of a plan. A plan lists them in this order:
+//
+//   - create: the table lacks the family, and Apply creates it.
+//   - change: the schemas declare another policy than the catalogue and the table have, and Apply changes the table's.
+//   - drift: the table's policy was changed elsewhere, and Apply restores the declared and recorded one.
+//   - change+drift: the table's policy was changed elsewhere, and Apply changes it to a third one that the schemas
+//     declare.
+//   - record: Apply writes a dataset's entry in the catalogue.
+//   - unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy
+//     than recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
+//   - foreign: no dataset declares the family. Apply leaves it alone.
+//   - impossible: the declared change cannot be made. Apply refuses a plan with such an item.
+//
+// The zero Kind is invalid.
 type Kind string
 
-// The kinds, in the order in which a plan lists them. The zero Kind is invalid.
 const (
-	// Create: the table lacks the family, and Apply creates it.
-	Create Kind = "create"
-	// Change: the schemas declare another policy than the catalogue and the table have, and Apply changes the
-	// table's.
-	Change Kind = "change"
-	// Drift: the table's policy was changed elsewhere, and Apply restores the declared and recorded one.
-	Drift Kind = "drift"
-	// ChangeAndDrift: the table's policy was changed elsewhere, and Apply changes it to a third one that the schemas
-	// declare.
-	ChangeAndDrift Kind = "change+drift"
-	// Record: Apply writes a dataset's entry in the catalogue.
-	Record Kind = "record"
-	// Unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy than
-	// recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
-	Unlisted Kind = "unlisted"
-	// Foreign: no dataset declares the family. Apply leaves it alone.
-	Foreign Kind = "foreign"
-	// Impossible: the declared change cannot be made. Apply refuses a plan with such an item.
-	Impossible Kind = "impossible"
+	kindCreate         Kind = "create"
+	kindChange         Kind = "change"
+	kindDrift          Kind = "drift"
+	kindChangeAndDrift Kind = "change+drift"
+	kindRecord         Kind = "record"
+	kindUnlisted       Kind = "unlisted"
+	kindForeign        Kind = "foreign"
+	kindImpossible     Kind = "impossible"
 )
 
 // steps reports whether Apply acts on items of this kind.
-func (k Kind) steps() bool { return k.family() || k == Record }
+func (k Kind) steps() bool { return k.family() || k == kindRecord }
 
 // family reports whether Apply acts on the family of items of this kind.
-func (k Kind) family() bool { return k == Create || k == Change || k == Drift || k == ChangeAndDrift }
+func (k Kind) family() bool {
+	return k == kindCreate || k == kindChange || k == kindDrift || k == kindChangeAndDrift
+}
 
 // Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
 // gc.Parse, except for policies of a table that package gc cannot express, such as "maxage=500ms". Empty is none.
@@ -93,15 +96,15 @@ func (i Item) subject() string {
 // policies returns the change of the policy as text.
 func (i Item) policies() string {
 	switch {
-	case i.Kind == Create:
+	case i.Kind == kindCreate:
 		return i.Declared
 	case i.Kind.family():
 		return i.Actual + " -> " + i.Declared
-	case i.Kind == Unlisted && i.Actual == "":
+	case i.Kind == kindUnlisted && i.Actual == "":
 		return i.Recorded + ", missing"
-	case i.Kind == Unlisted:
+	case i.Kind == kindUnlisted:
 		return i.Recorded + ", the table has " + i.Actual
-	case i.Kind == Foreign:
+	case i.Kind == kindForeign:
 		return i.Actual
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -33,11 +34,11 @@ func TestReadPlanRefuses(t *testing.T) {
 		"half a plan":       string(good[:len(good)/2]),
 		"longer than bound": strings.Repeat(" ", 32<<20) + string(good),
 	} {
-		if p, err := retention.ReadPlan(strings.NewReader(text)); !errors.Is(err, retention.ErrInvalid) || p != nil {
+		if p, err := retention.ReadPlan(strings.NewReader(text)); !errors.Is(err, tsdb.ErrInvalid) || p != nil {
 			t.Errorf("%s: plan %v, error %v; want ErrInvalid", name, p, err)
 		}
 	}
-	if _, err := json.Marshal(&retention.Plan{}); !errors.Is(err, retention.ErrInvalid) {
+	if _, err := json.Marshal(&retention.Plan{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("marshal a zero plan: %v, want ErrInvalid", err)
 	}
 }
@@ -55,9 +56,9 @@ func TestAForgedPlanDoesNoMore(t *testing.T) {
 		want           error
 	}{
 		{"harmless by its own word", `"destructive":true`, `"destructive":false`, retention.ErrNotAllowed},
-		{"of another table", `tables/tidemark"`, `tables/other"`, retention.ErrInvalid},
+		{"of another table", `tables/tidemark"`, `tables/other"`, tsdb.ErrInvalid},
 		{"a policy that is none", `"policy":"maxage=30d"`, `"policy":"maxage=0d"`, nil},
-		{"a dataset that is none", `"name":"readings"`, `"name":"a#b"`, retention.ErrInvalid},
+		{"a dataset that is none", `"name":"readings"`, `"name":"a#b"`, tsdb.ErrInvalid},
 		{"another age", `"policy":"maxage=30d"`, `"policy":"maxage=3d"`, retention.ErrNotAllowed},
 		{"of a table that was otherwise", `"d90":"maxage=90d"`, `"d90":"maxage=91d"`, retention.ErrStale},
 	} {
@@ -131,7 +132,7 @@ func FuzzReadPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := retention.ReadPlan(bytes.NewReader(text))
 		if err != nil {
-			if !errors.Is(err, retention.ErrInvalid) {
+			if !errors.Is(err, tsdb.ErrInvalid) {
 				t.Error(err)
 			}
 			return
@@ -170,7 +171,7 @@ func TestPlanOfEarlierVersion(t *testing.T) {
 			t.Errorf("the family has %s", got)
 		}
 	}
-	if _, err := retention.ReadPlan(bytes.NewReader(with(`"change_stream_s": 86400, "seen": {`))); !errors.Is(err, retention.ErrInvalid) {
+	if _, err := retention.ReadPlan(bytes.NewReader(with(`"change_stream_s": 86400, "seen": {`))); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("ReadPlan of a change stream: %v, want ErrInvalid", err)
 	}
 }

@@ -66,7 +66,7 @@ func NewPlan(ctx context.Context, store *tsdb.Store, datasets ...tsdb.Dataset) (
 // write to the table must then declare the same policies. Until they do, their Ensure and Verify fail, and their
 // reads use their own policies.
 //
-// The error matches ErrInvalid for a name that is not a class of the catalogue, and for a policy that does not fit
+// The error matches tsdb.ErrInvalid for a name that is not a class of the catalogue, and for a policy that does not fit
 // points. It matches tsdb.ErrNoTable if the table is missing or holds no store.
 func NewPlanFor(ctx context.Context, store *tsdb.Store, classes map[string]gc.Policy) (*Plan, error) {
 	classes = maps.Clone(classes)
@@ -145,7 +145,7 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 			c.Policy = p.String()
 		}
 		if other, ok := offered[c.Name]; ok && other != c.Policy && apart == nil {
-			apart = invalid.New(ErrInvalid, "retention class", invalid.Quote(c.Name),
+			apart = invalid.New(tsdb.ErrInvalid, "retention class", invalid.Quote(c.Name),
 				fmt.Sprintf("a policy for it in this call, because the catalogue has both %q and %q", other, c.Policy))
 		}
 		offered[c.Name] = c.Policy
@@ -164,7 +164,7 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		if _, ok := offered[name]; !ok {
-			return nil, invalid.New(ErrInvalid, "retention class", invalid.Quote(name), "a class in the catalogue ("+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "it has none")+")")
+			return nil, invalid.New(tsdb.ErrInvalid, "retention class", invalid.Quote(name), "a class in the catalogue ("+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "it has none")+")")
 		}
 		if _, _, err := classes[name].PointAge(); err != nil {
 			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(name), err)
@@ -190,7 +190,7 @@ func (p *Plan) Empty() bool {
 // another program. It includes the families of datasets that are not in the plan.
 func (p *Plan) Drifted() bool {
 	return slices.ContainsFunc(p.document().Items, func(i Item) bool {
-		return i.Kind == Drift || i.Kind == ChangeAndDrift || i.Kind == Unlisted || i.Kind == Create && i.Recorded != ""
+		return i.Kind == kindDrift || i.Kind == kindChangeAndDrift || i.Kind == kindUnlisted || i.Kind == kindCreate && i.Recorded != ""
 	})
 }
 
@@ -211,7 +211,7 @@ func (p *Plan) Destructive() []string {
 func impossible(items []Item) error {
 	var why []string
 	for _, i := range items {
-		if i.Kind == Impossible {
+		if i.Kind == kindImpossible {
 			why = append(why, i.subject()+": "+strings.Join(i.Notes, " "))
 		}
 	}

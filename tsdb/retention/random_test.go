@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -84,7 +85,7 @@ func TestRandomTables(t *testing.T) {
 		create(t, a, "own", bigtable.Family{GCPolicy: bigtable.MaxVersionsPolicy(3)})
 		for name := range policies(t, a) {
 			if _, drift := w.policy(); w.IntN(4) == 0 {
-				set(t, a, name, drift.Bigtable())
+				set(t, a, name, gcrule.To(drift))
 			}
 		}
 		if w.IntN(4) > 0 {
@@ -136,7 +137,7 @@ func full(t testing.TB, a *bigtable.AdminClient) map[string]gc.Policy {
 	}
 	out := map[string]gc.Policy{}
 	for _, f := range info.FamilyInfos {
-		if out[f.Name], err = gc.FromBigtable(f.FullGCPolicy); err != nil {
+		if out[f.Name], err = gcrule.From(f.FullGCPolicy); err != nil {
 			t.Fatal(err)
 		}
 	}

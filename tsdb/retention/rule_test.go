@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 )
 
 func TestRules(t *testing.T) {
@@ -17,7 +18,7 @@ func TestRules(t *testing.T) {
 		gc.Never(), gc.MaxAge(time.Second), gc.MaxAge(106751 * day), gc.MaxVersions(1), gc.Any(gc.MaxAge(day), gc.MaxVersions(3)),
 		gc.All(gc.MaxAge(day), gc.MaxVersions(3)), gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100))),
 	} {
-		rule := ruleOf(p.Bigtable())
+		rule := ruleOf(gcrule.To(p))
 		back, err := policyOf(rule, 0)
 		if err != nil || !back.Equal(p) {
 			t.Errorf("%v is read back as %v, %v", p, back, err)
@@ -25,7 +26,7 @@ func TestRules(t *testing.T) {
 		if p.Equal(gc.Never()) {
 			continue
 		}
-		if got, want := bigtable.GCRuleToString(rule), p.Bigtable().String(); got != want {
+		if got, want := bigtable.GCRuleToString(rule), gcrule.To(p).String(); got != want {
 			t.Errorf("%v is sent as %q, want %q", p, got, want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // signs are what the lines of a printed plan start with.
 var signs = map[Kind]string{
-	Create: "+", Change: "~", Drift: "!", ChangeAndDrift: "!", Record: "=", Unlisted: "?", Foreign: ".", Impossible: "x",
+	kindCreate: "+", kindChange: "~", kindDrift: "!", kindChangeAndDrift: "!", kindRecord: "=", kindUnlisted: "?", kindForeign: ".", kindImpossible: "x",
 }
 
 // mostShown is how many of a family's contents are printed. JSON has all of them.
@@ -35,9 +35,9 @@ func (p *Plan) String() string {
 	for _, i := range p.doc.Items {
 		n[i.Kind]++
 	}
-	fmt.Fprintf(&b, "%d to create, %d to change, %d drifted, %d to record", n[Create], n[Change], n[Drift]+n[ChangeAndDrift], n[Record])
-	if n[Impossible] > 0 {
-		fmt.Fprintf(&b, ". %d impossible: nothing of this can be applied", n[Impossible])
+	fmt.Fprintf(&b, "%d to create, %d to change, %d drifted, %d to record", n[kindCreate], n[kindChange], n[kindDrift]+n[kindChangeAndDrift], n[kindRecord])
+	if n[kindImpossible] > 0 {
+		fmt.Fprintf(&b, ". %d impossible: nothing of this can be applied", n[kindImpossible])
 	}
 	b.WriteString(".\n")
 	if names := p.Destructive(); len(names) > 0 {

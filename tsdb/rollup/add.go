@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
@@ -44,7 +45,7 @@ func (r *Rollup[T]) resolveMessages() error {
 	o := &r.opts
 	if o.Mode != ByMessage {
 		if o.Remember != 0 || o.MaxMessages != 0 {
-			return invalid.New(ErrInvalid, "Remember and MaxMessages", fmt.Sprintf("%v and %d", o.Remember, o.MaxMessages), "0 for a rollup whose mode is not ByMessage")
+			return invalid.New(tsdb.ErrInvalid, "Remember and MaxMessages", fmt.Sprintf("%v and %d", o.Remember, o.MaxMessages), "0 for a rollup whose mode is not ByMessage")
 		}
 		return nil
 	}
@@ -55,19 +56,82 @@ func (r *Rollup[T]) resolveMessages() error {
 		o.MaxMessages = defaultMaxMessages
 	}
 	if o.Remember < time.Minute || o.Remember > mostRemember || o.Remember%time.Millisecond != 0 {
-		return invalid.New(ErrInvalid, "Remember", o.Remember.String(), fmt.Sprintf("0 for the default, or 1m to %v in whole milliseconds", mostRemember))
+		return invalid.New(tsdb.ErrInvalid, "Remember", o.Remember.String(), fmt.Sprintf("0 for the default, or 1m to %v in whole milliseconds", mostRemember))
 	}
 	if o.MaxMessages < leastMessages || o.MaxMessages > mostMessages {
-		return invalid.New(ErrInvalid, "MaxMessages", strconv.Itoa(o.MaxMessages), fmt.Sprintf("0 for the default, or %d to %d", leastMessages, mostMessages))
+		return invalid.New(tsdb.ErrInvalid, "MaxMessages", strconv.Itoa(o.MaxMessages), fmt.Sprintf("0 for the default, or %d to %d", leastMessages, mostMessages))
 	}
 	return nil
 }
 
-// adder holds the state that all adder types share.
-type adder[T any] struct {
+// Adder adds events to a rollup whose mode is not Derived. NewAdder makes one. It holds no resources and is safe for
+// concurrent use.
+type Adder[T any] struct {
 	rollup *Rollup[T]
 	repo   *tsdb.Repository[T]
-	mode   Mode
+	writer *tsdb.Writer
+}
+
+// NewAdder returns an adder for the tenant of a repository. It does no I/O and cannot fail: each call reports
+// what is wrong with the arguments. The mode of the rollup decides how events are added:
+//
+//   - Once: Add and AddMany write to the table. The writer is nil.
+//   - ByMessage: AddMessage writes to the table. The writer is nil.
+//   - ByStream: Add, TryAdd, AddFunc and AddMany write to the journal of the writer, which belongs to the same store.
+//
+// The other calls fail with ErrMode.
+//
+// A journal numbers the events, and each row stores the highest number it contains of each journal. So each event
+// counts exactly once, through lost responses and crashes. Waiting events of a row are sent together in one
+// conditional write. An event that the service refuses becomes a dead letter of the journal. Do not restore a copy of
+// a journal's folder after the original has delivered more events. The copy would use numbers that rows have already
+// seen, and its events would not count. Use a new folder.
+func NewAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *Adder[T] {
+	return &Adder[T]{rollup: r, repo: repo, writer: w}
+}
+
+// Add adds an event to the bucket of an entity at a time. An error is a *tsdb.WriteError. If it matches
+// tsdb.ErrRejected, this call did not add the event. Reasons are a number above its measure's Max (tsdb.ErrInvalid),
+// a time that is too late, too early or expired, ErrMode, and for each mode those below.
+//
+// In mode Once, it sends one request with an idempotency token, by which Bigtable recognizes a repetition for 15
+// minutes. If the response is lost, Add sends the same request and token again, within the timeout of writes and 10
+// minutes. Before the first such repetition of a store, it tests with a row of its own whether the service recognizes
+// tokens, in four requests or more; if it does not, Add does not repeat. The service also refuses an addition if the
+// store's clock is wrong by 15 minutes. If the error matches tsdb.ErrUnknown, all responses were lost and the event
+// may count: adding it again, which sends another token, may count it twice. A client without the interceptors would
+// repeat the request itself, so Add sends nothing through such a client and returns tsdb.ErrUnguardedClient.
+//
+// In mode ByStream, Add waits until the event is in the journal, so nil means that the event will count, exactly
+// once. Each Add waits for a sync of the disk: in a loop, AddFunc and AddMany are many times faster. The journal
+// rejects with tsdb.ErrWriterClosed, an error of the writer's Admit, ctx's error, and tsdb.ErrInvalid for a writer
+// without a journal. The error matches tsdb.ErrUnknown if ctx ends during the sync.
+func (a *Adder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
+	if a.mode() == ByStream {
+		return a.enqueue(ctx, e, t, v, false, nil)
+	}
+	return a.addOnce(ctx, e, t, v)
+}
+
+// AddMany adds events. It returns the outcome of each, in order. The error is nil if all of them count, else a
+// *tsdb.BatchError. A rejected event does not stop the others.
+//
+// In mode Once, it sends as few requests as it can. Events of one row share a mutation and have the same outcome;
+// each request has a row at most once. In mode ByStream, it waits until each event is in the journal or has failed.
+// If ctx ends first, the outcome of the remaining events is tsdb.Unknown.
+func (a *Adder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
+	if a.mode() == ByStream {
+		return a.enqueueMany(ctx, events)
+	}
+	return a.addManyOnce(ctx, events)
+}
+
+// mode returns the mode of the rollup.
+func (a *Adder[T]) mode() Mode {
+	if a == nil || a.rollup == nil {
+		return Derived
+	}
+	return a.rollup.opts.Mode
 }
 
 // placed is an event with the row that it belongs to.
@@ -79,7 +143,7 @@ type placed struct {
 }
 
 // begin starts an operation. If batched, it has n events.
-func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Context, *telemetry.Op) {
+func (a *Adder[T]) begin(ctx context.Context, n int, batched bool) (context.Context, *telemetry.Op) {
 	if a == nil {
 		return ctx, nil
 	}
@@ -87,12 +151,9 @@ func (a *adder[T]) begin(ctx context.Context, n int, batched bool) (context.Cont
 }
 
 // open returns the repository and the rollup, or the error of a call that is invalid or not allowed.
-func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup, error) {
-	switch {
-	case a == nil || a.rollup == nil || a.rollup.name == "" || a.rollup.readOnly:
-		return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", "the zero value", "a rollup from Define")
-	case a.rollup.opts.Mode != a.mode:
-		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, a.rollup.opts.Mode, a.mode)
+func (a *Adder[T]) open(ctx context.Context, mode Mode) (inside.Repository, *inside.Rollup, error) {
+	if a == nil || a.rollup == nil || a.rollup.name == "" || a.rollup.readOnly {
+		return inside.Repository{}, nil, invalid.New(tsdb.ErrInvalid, "rollup", "the zero value", "a rollup from Define")
 	}
 	in, err := inside.Of(a.repo).Internals()
 	if err != nil {
@@ -100,6 +161,12 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 	}
 	if err := in.Allow(ctx); err != nil {
 		return inside.Repository{}, nil, err
+	}
+	if is := a.rollup.opts.Mode; is != mode {
+		if err := ctxerr.Of(ctx); err != nil {
+			return inside.Repository{}, nil, err
+		}
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, is, mode)
 	}
 	age, err := in.RollupAge(ctx)
 	if err != nil {
@@ -111,11 +178,11 @@ func (a *adder[T]) open(ctx context.Context) (inside.Repository, *inside.Rollup,
 			return in, &u, nil
 		}
 	}
-	return inside.Repository{}, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
+	return inside.Repository{}, nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(a.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
 }
 
 // place checks an event against every limit and returns its row and bucket.
-func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
+func (a *Adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, t time.Time, v T) (placed, error) {
 	path := inside.Of(e).Path()
 	if err := in.Space.CheckPath(path); err != nil {
 		return placed{}, err
@@ -130,7 +197,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 	start := a.rollup.grid.Start(t)
 	bucket := start.UnixMilli()
 	if err := rollupadd.CheckBucket(bucket, a.rollup.opts.Span.Milliseconds()); err != nil {
-		return placed{}, invalid.New(ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
+		return placed{}, invalid.New(tsdb.ErrInvalid, "time", stamp(t), "in a bucket that starts at or after 1970-01-01T00:00:00Z and far from the end of time")
 	}
 	if u.Bounded && start.Before(now.Add(-u.Age)) {
 		return placed{}, invalid.New(tsdb.ErrExpired, "time", stamp(t), fmt.Sprintf("in a bucket that starts at most %v ago: the age of retention class %s, or the shorter one of the tenant's class", u.Age, u.Class.Name))
@@ -147,7 +214,7 @@ func (a *adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 			if m.Kind == window.Counter {
 				limit += ", and no negative number, because it is a counter"
 			}
-			return placed{}, invalid.New(ErrInvalid, "measure "+m.Name, fmt.Sprint(x), limit)
+			return placed{}, invalid.New(tsdb.ErrInvalid, "measure "+m.Name, fmt.Sprint(x), limit)
 		}
 		event.Numbers[i] = rollupadd.Number{Value: n, Has: true}
 	}

@@ -118,7 +118,7 @@ func addProcess(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := rollup.NewStreamAdder(r, repo, w)
+	in := rollup.NewAdder(r, repo, w)
 	var goroutines sync.WaitGroup
 	for g := range addersOfChild {
 		goroutines.Go(func() {

@@ -43,12 +43,12 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		var err error
 		switch tt.mode {
 		case rollup.Once:
-			err = rollup.NewOnceAdder(a.rollup, a.repo).Add(t.Context(), e, start, v)
+			err = rollup.NewAdder(a.rollup, a.repo, nil).Add(t.Context(), e, start, v)
 		case rollup.ByMessage:
-			_, err = rollup.NewMessageAdder(a.rollup, a.repo).Add(t.Context(), "a", e, start, v)
+			_, err = rollup.NewAdder(a.rollup, a.repo, nil).AddMessage(t.Context(), "a", e, start, v)
 		case rollup.ByStream:
 			w := a.writer(filepath.Join(t.TempDir(), "journal"))
-			err = errors.Join(rollup.NewStreamAdder(a.rollup, a.repo, w).Add(t.Context(), e, start, v), w.Flush(t.Context()))
+			err = errors.Join(rollup.NewAdder(a.rollup, a.repo, w).Add(t.Context(), e, start, v), w.Flush(t.Context()))
 		}
 		if err != nil {
 			t.Fatal(err)

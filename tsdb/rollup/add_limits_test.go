@@ -43,22 +43,20 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 	}
 	n := 0
 	return map[string]func(context.Context, tsdb.Entity, time.Time, view) error{
-		"Once.Add":      rollup.NewOnceAdder(r, repo).Add,
-		"Once.AddMany":  one(rollup.NewOnceAdder(r, repo)),
-		"Stream.Add":    rollup.NewStreamAdder(r, repo, w).Add,
-		"Stream.TryAdd": rollup.NewStreamAdder(r, repo, w).TryAdd,
-		"Stream.AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
+		"Add":    rollup.NewAdder(r, repo, w).Add,
+		"TryAdd": rollup.NewAdder(r, repo, w).TryAdd,
+		"AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
 			reported := make(chan tsdb.Outcome, 1)
-			err := rollup.NewStreamAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { reported <- o })
+			err := rollup.NewAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { reported <- o })
 			if o := <-reported; err == nil && o.Err != nil {
 				return &tsdb.WriteError{Outcome: o}
 			}
 			return err
 		},
-		"Stream.AddMany": one(rollup.NewStreamAdder(r, repo, w)),
-		"Messages.Add": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
+		"AddMany": one(rollup.NewAdder(r, repo, w)),
+		"AddMessage": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
 			n++
-			_, err := rollup.NewMessageAdder(r, repo).Add(ctx, fmt.Sprint(n), e, at, v)
+			_, err := rollup.NewAdder(r, repo, nil).AddMessage(ctx, fmt.Sprint(n), e, at, v)
 			return err
 		},
 	}
@@ -67,22 +65,23 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 // TestEveryWayToAddIsTested fails if a method that adds events is not in the table of adders.
 func TestEveryWayToAddIsTested(t *testing.T) {
 	tested := adders(nil, nil, nil)
-	for _, c := range calls.Of("rollup.OnceAdder.", "rollup.MessageAdder.", "rollup.StreamAdder.") {
-		name := strings.NewReplacer("rollup.", "", "OnceAdder", "Once", "MessageAdder", "Messages", "StreamAdder", "Stream").Replace(c.Name())
+	for _, c := range calls.Of("rollup.Adder.") {
+		name := strings.TrimPrefix(c.Name(), "rollup.Adder.")
 		if tested[name] == nil {
 			t.Errorf("%s is not in the table of adders", c.Name())
 		}
 	}
 }
 
-func modeOf(name string) rollup.Mode {
-	switch name[:1] {
-	case "O":
-		return rollup.Once
-	case "S":
-		return rollup.ByStream
+// adds reports whether a call adds to rollups of a mode.
+func adds(name string, mode rollup.Mode) bool {
+	switch name {
+	case "Add", "AddMany":
+		return mode == rollup.Once || mode == rollup.ByStream
+	case "AddMessage":
+		return mode == rollup.ByMessage
 	}
-	return rollup.ByMessage
+	return mode == rollup.ByStream
 }
 
 // TestAddLimits: each way to add rejects an invalid event before it sends anything.
@@ -107,7 +106,7 @@ func TestAddLimits(t *testing.T) {
 		ip := tsdb.NewEntity("10.0.0.1", "x")
 		repo := s.For(store, acme)
 		for name, add := range adders(r, repo, w) {
-			if modeOf(name) != mode {
+			if !adds(name, mode) {
 				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrMode) || !errors.Is(err, tsdb.ErrRejected) {
 					t.Errorf("%s on a rollup that is %s: %v, want ErrMode", name, mode, err)
 				}
@@ -127,10 +126,10 @@ func TestAddLimits(t *testing.T) {
 				{"in milliseconds read as seconds", ip, time.Unix(1767225600000, 0), view{}, tsdb.ErrInvalid},
 				{"expired", ip, start.Add(-31 * 24 * time.Hour), view{}, tsdb.ErrExpired},
 				{"in a bucket that has expired", ip, start.Add(-30*24*time.Hour - 1), view{}, tsdb.ErrExpired},
-				{"too large", ip, start, view{Cents: 1000.01}, rollup.ErrInvalid},
-				{"too small", ip, start, view{Cents: -1001}, rollup.ErrInvalid},
-				{"not a number", ip, start, view{Cents: math.NaN()}, rollup.ErrInvalid},
-				{"infinite", ip, start, view{Cents: math.Inf(1)}, rollup.ErrInvalid},
+				{"too large", ip, start, view{Cents: 1000.01}, tsdb.ErrInvalid},
+				{"too small", ip, start, view{Cents: -1001}, tsdb.ErrInvalid},
+				{"not a number", ip, start, view{Cents: math.NaN()}, tsdb.ErrInvalid},
+				{"infinite", ip, start, view{Cents: math.Inf(1)}, tsdb.ErrInvalid},
 				{"of too few parts", tsdb.NewEntity("10.0.0.1"), start, view{}, tsdb.ErrInvalid},
 				{"of nobody", tsdb.Entity{}, start, view{}, tsdb.ErrInvalid},
 			} {
@@ -149,28 +148,28 @@ func TestAddLimits(t *testing.T) {
 			}
 		}
 		for name, add := range adders(other, repo, w) {
-			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
+			if err := add(t.Context(), ip, start, view{}); adds(name, mode) && !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("%s to a rollup without a schema: %v, want ErrInvalid", name, err)
 			}
 		}
 		for name, add := range adders(r, nil, w) {
-			if err := add(t.Context(), ip, start, view{}); modeOf(name) == mode && !errors.Is(err, rollup.ErrInvalid) {
+			if err := add(t.Context(), ip, start, view{}); adds(name, mode) && !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("%s without a repository: %v, want ErrInvalid", name, err)
 			}
 		}
 		for name, add := range adders(nil, repo, w) {
-			if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
+			if err := add(t.Context(), ip, start, view{}); !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("%s without a rollup: %v, want ErrInvalid", name, err)
 			}
 		}
 		for _, bad := range []*tsdb.Writer{nil, plain} {
-			if err := rollup.NewStreamAdder(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, rollup.ErrInvalid) {
+			if err := rollup.NewAdder(r, repo, bad).Add(t.Context(), ip, start, view{}); mode == rollup.ByStream && !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("a stream through a writer without a journal: %v, want ErrInvalid", err)
 			}
 		}
 		if mode == rollup.ByMessage {
 			for _, id := range []string{"", string(make([]byte, 129))} {
-				if _, err := rollup.NewMessageAdder(r, repo).Add(t.Context(), id, ip, start, view{}); !errors.Is(err, rollup.ErrInvalid) {
+				if _, err := rollup.NewAdder(r, repo, nil).AddMessage(t.Context(), id, ip, start, view{}); !errors.Is(err, tsdb.ErrInvalid) {
 					t.Errorf("a message ID of %d bytes: %v", len(id), err)
 				}
 			}
@@ -189,14 +188,14 @@ func TestAddWholeNumbers(t *testing.T) {
 	r := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[view]{measure, counter}, rollup.Options{Mode: rollup.Once})
 	s := tsdb.MustDefine("views", tsdb.Key("ip"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 	store, _, _ := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
-	in, ip := rollup.NewOnceAdder(r, s.For(store, acme)), tsdb.NewEntity("10.0.0.1")
+	in, ip := rollup.NewAdder(r, s.For(store, acme), nil), tsdb.NewEntity("10.0.0.1")
 	for _, cents := range []float64{1000, 0, 15} {
 		if err := in.Add(t.Context(), ip, start, view{Cents: cents}); err != nil {
 			t.Errorf("an event of %v: %v", cents, err)
 		}
 	}
 	for _, cents := range []float64{1001, -1001, -1} { // in units of 0.1; a counter has no negative numbers
-		if err := in.Add(t.Context(), ip, start, view{Cents: cents}); !errors.Is(err, rollup.ErrInvalid) || !errors.Is(err, tsdb.ErrRejected) {
+		if err := in.Add(t.Context(), ip, start, view{Cents: cents}); !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, tsdb.ErrRejected) {
 			t.Errorf("an event of %v: %v, want ErrInvalid", cents, err)
 		}
 	}
@@ -214,7 +213,7 @@ func TestAddStaysWithItsTenant(t *testing.T) {
 		w := a.writer(filepath.Join(t.TempDir(), "journal"))
 		n := int64(0)
 		for name, add := range adders(a.rollup, a.repo, w) {
-			if modeOf(name) != mode {
+			if !adds(name, mode) {
 				continue
 			}
 			for _, part := range []string{"x", "x#y", "x%", "\x00"} {
@@ -261,7 +260,7 @@ func TestTooManyStreams(t *testing.T) {
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	add := func(w *tsdb.Writer) {
 		t.Helper()
-		if err := rollup.NewStreamAdder(a.rollup, a.repo, w).Add(t.Context(), ev.Entity, ev.Time, ev.Value); err != nil {
+		if err := rollup.NewAdder(a.rollup, a.repo, w).Add(t.Context(), ev.Entity, ev.Time, ev.Value); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {
@@ -356,7 +355,7 @@ func TestRefusedEventIsOnDiskBeforeLaterOnes(t *testing.T) {
 	if w, err = store.NewWriter(tsdb.WriterOptions{Linger: -1, Journal: tsdb.JournalOptions{Dir: filepath.Join(t.TempDir(), "journal")}}); err != nil {
 		t.Fatal(err)
 	}
-	in := rollup.NewStreamAdder(r, s.For(store, acme), w)
+	in := rollup.NewAdder(r, s.For(store, acme), w)
 	for range 10 {
 		for range 2 {
 			if err := in.Add(t.Context(), tsdb.NewEntity("10.0.0.1", "x"), start, view{}); err != nil {

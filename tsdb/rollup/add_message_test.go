@@ -26,7 +26,7 @@ import (
 func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
-		in := rollup.NewMessageAdder(a.rollup, a.repo)
+		in := rollup.NewAdder(a.rollup, a.repo, nil)
 		r := rand.New(rand.NewPCG(9, 10))
 		for f, kind := range addFaults {
 			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
@@ -35,14 +35,14 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 					if kind.name != "none" {
 						a.conn.Inject(kind.fault.On(method))
 					}
-					added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+					added, err := in.AddMessage(t.Context(), id, ev.Entity, ev.Time, ev.Value)
 					a.conn.Clear()
 					said := added && err == nil
 					if err != nil && method == tsdbtest.ReadRows {
 						t.Errorf("%s on reads: %v", kind.name, err)
 					}
 					for range 2 { // the message is delivered again
-						again, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+						again, err := in.AddMessage(t.Context(), id, ev.Entity, ev.Time, ev.Value)
 						if err != nil || again && said {
 							t.Fatalf("%s: delivered again: %v, %v", kind.name, again, err)
 						}
@@ -64,11 +64,11 @@ func TestMessagesAreForgotten(t *testing.T) {
 	s := tsdb.MustDefine("views", tsdb.Key("ip", "ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, s)
 	a := &ads{t: t, rollup: r, table: table, model: map[string]int64{}}
-	in := rollup.NewMessageAdder(r, s.For(store, acme))
+	in := rollup.NewAdder(r, s.For(store, acme), nil)
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	add := func(id string, want bool) {
 		t.Helper()
-		added, err := in.Add(t.Context(), id, ev.Entity, ev.Time, ev.Value)
+		added, err := in.AddMessage(t.Context(), id, ev.Entity, ev.Time, ev.Value)
 		if err != nil || added != want {
 			t.Fatalf("message %s: %v, %v, want %v", id, added, err, want)
 		}
@@ -84,7 +84,7 @@ func TestMessagesAreForgotten(t *testing.T) {
 	add("a", true)
 	full := 0
 	for i := range 200 {
-		added, err := in.Add(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value)
+		added, err := in.AddMessage(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value)
 		switch {
 		case errors.Is(err, rollup.ErrTooManyMessages) && errors.Is(err, tsdb.ErrRejected):
 			full++
@@ -114,7 +114,7 @@ func TestOnceNeverCountsTwice(t *testing.T) {
 		t.Run(fmt.Sprintf("many=%v", many), func(t *testing.T) {
 			addBubble(t, func(t *testing.T) {
 				a := newAds(t, rollup.Options{Mode: rollup.Once}, tsdb.SchemaOptions{})
-				in := rollup.NewOnceAdder(a.rollup, a.repo)
+				in := rollup.NewAdder(a.rollup, a.repo, nil)
 				r := rand.New(rand.NewPCG(11, 12))
 				method := tsdbtest.MutateRow
 				if many {
@@ -195,7 +195,7 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := rollup.NewOnceAdder(a.rollup, a.schema.For(store, acme))
+	in := rollup.NewAdder(a.rollup, a.schema.For(store, acme), nil)
 	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
 	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, tsdb.ErrUnguardedClient) || !errors.Is(err, tsdb.ErrRejected) {
@@ -212,11 +212,11 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
-		in := rollup.NewMessageAdder(a.rollup, a.repo)
+		in := rollup.NewAdder(a.rollup, a.repo, nil)
 		for i, ev := range a.events(rand.New(rand.NewPCG(1, 2)), 4) {
 			a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 			for n, want := range []bool{true, false} {
-				if added, err := in.Add(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value); added != want || err != nil {
+				if added, err := in.AddMessage(t.Context(), fmt.Sprint(i), ev.Entity, ev.Time, ev.Value); added != want || err != nil {
 					t.Errorf("message %d, delivery %d: %v, %v, want %v", i, n, added, err, want)
 				}
 			}
@@ -249,9 +249,9 @@ func TestMessagesCountOnceAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	a := rollup.NewMessageAdder(views, s.For(store, acme))
+	a := rollup.NewAdder(views, s.For(store, acme), nil)
 	for i, want := range []bool{true, false} {
-		added, err := a.Add(t.Context(), "m", tsdb.NewEntity("a"), time.Unix(0, 0), reading{})
+		added, err := a.AddMessage(t.Context(), "m", tsdb.NewEntity("a"), time.Unix(0, 0), reading{})
 		if err != nil || added != want {
 			t.Errorf("delivery %d: added is %v, %v, want %v", i+1, added, err, want)
 		}

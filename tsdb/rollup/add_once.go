@@ -11,34 +11,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// OnceAdder adds events to a rollup of mode Once. NewOnceAdder makes one. It holds no resources and is safe for
-// concurrent use.
-type OnceAdder[T any] struct{ adder[T] }
-
-// NewOnceAdder returns an adder for the tenant of a repository. It does no I/O and cannot fail: each call reports
-// what is wrong with the rollup or the repository.
-func NewOnceAdder[T any](r *Rollup[T], repo *tsdb.Repository[T]) *OnceAdder[T] {
-	return &OnceAdder[T]{adder[T]{rollup: r, repo: repo, mode: Once}}
-}
-
-// Add adds an event to the bucket of an entity at a time, in one request. The request has an idempotency token, by which Bigtable
-// recognizes a repetition for 15 minutes. If the response is lost, Add sends the same request and token again, within the timeout of writes
-// and 10 minutes. Before the first such repetition of a store, it tests with a row of its own whether the service recognizes
-// tokens, in four requests or more; if it does not, Add does not repeat.
-//
-// An error is a *tsdb.WriteError. If it matches tsdb.ErrRejected, the event does not count, and adding it again is
-// safe. Reasons are a number above its measure's Max (ErrInvalid), a time that is too late, too early or expired, and
-// a refusal by the service, which also refuses an addition if the store's clock is wrong by 15 minutes. If it matches
-// tsdb.ErrUnknown, all responses were lost and the event may count: adding it again, which sends another token, may count it
-// twice. A client without the interceptors would repeat the request itself, so Add sends nothing through such a client and
-// returns tsdb.ErrUnguardedClient.
-func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
+// addOnce is Add in mode Once.
+func (a *Adder[T]) addOnce(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
 	if a == nil {
-		a = new(OnceAdder[T])
+		a = new(Adder[T])
 	}
 	ctx, op := a.begin(ctx, 0, false)
 	defer func() { op.End(err) }()
-	in, u, err := a.open(ctx)
+	in, u, err := a.open(ctx, Once)
 	if err != nil {
 		return errorOf(rejected(err))
 	}
@@ -52,17 +32,15 @@ func (a *OnceAdder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T)
 	return errorOf(outcome(in, in.View.Once(ctx, p.key, m, replays(in, u))))
 }
 
-// AddMany adds events in as few requests as it can. Events of one row share a mutation and have the same outcome;
-// each request has a row at most once. It returns the outcome of each event, in order. The error is nil if all of
-// them count, else a *tsdb.BatchError. A rejected event does not stop the others.
-func (a *OnceAdder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) (outcomes []tsdb.Outcome, err error) {
+// addManyOnce is AddMany in mode Once.
+func (a *Adder[T]) addManyOnce(ctx context.Context, events []tsdb.Point[T]) (outcomes []tsdb.Outcome, err error) {
 	if a == nil {
-		a = new(OnceAdder[T])
+		a = new(Adder[T])
 	}
 	ctx, op := a.begin(ctx, len(events), true)
 	defer func() { endAdds(op, outcomes, err) }()
 	outcomes = make([]tsdb.Outcome, len(events))
-	in, u, err := a.open(ctx)
+	in, u, err := a.open(ctx, Once)
 	if err != nil {
 		for i := range outcomes {
 			outcomes[i] = rejected(err)
@@ -123,7 +101,7 @@ type rowOfEvents struct {
 }
 
 // addRound sends the rows of a round, and returns the rows of later rounds.
-func (a *OnceAdder[T]) addRound(ctx context.Context, in inside.Repository, again bt.Replays, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
+func (a *Adder[T]) addRound(ctx context.Context, in inside.Repository, again bt.Replays, rows []*rowOfEvents, round int, outcomes []tsdb.Outcome) (later []*rowOfEvents) {
 	var entries []bt.Entry
 	var sent []*rowOfEvents
 	for _, r := range rows {

@@ -35,7 +35,7 @@ func onceAds(t *testing.T, opts tsdbtest.Options) *ads {
 
 // addAll adds events and returns the outcomes.
 func (a *ads) addAll(many bool, events []tsdb.Point[view]) []tsdb.Outcome {
-	in := rollup.NewOnceAdder(a.rollup, a.repo)
+	in := rollup.NewAdder(a.rollup, a.repo, nil)
 	if many {
 		outcomes, _ := in.AddMany(a.t.Context(), events)
 		return outcomes

@@ -210,7 +210,7 @@ func streamCountsOnce(t *testing.T, limited bool) {
 		}
 		t.Cleanup(func() { _ = w.Close(context.Background()) })
 		limits := 0
-		in := rollup.NewStreamAdder(a.rollup, a.repo, w)
+		in := rollup.NewAdder(a.rollup, a.repo, w)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, f := range addFaults {
 			for _, method := range []tsdbtest.Method{tsdbtest.CheckAndMutateRow, tsdbtest.ReadRows} {
@@ -273,7 +273,7 @@ func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 			}
 			for range 3 {
 				events := a.events(r, 20)
-				if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+				if _, err := rollup.NewAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 					t.Fatal(err)
 				}
 				for _, ev := range events {
@@ -309,7 +309,7 @@ func TestStreamsShareARow(t *testing.T) {
 				w = two
 			}
 			events := a.events(r, 10)
-			if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+			if _, err := rollup.NewAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 				t.Fatal(err)
 			}
 			for _, ev := range events {
@@ -339,7 +339,7 @@ func TestStreamMergesWhatWaits(t *testing.T) {
 			a.count(events[0])
 		}
 		a.conn.Inject(tsdbtest.Delay(50 * time.Millisecond).On(tsdbtest.CheckAndMutateRow))
-		if _, err := rollup.NewStreamAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
+		if _, err := rollup.NewAdder(a.rollup, a.repo, w).AddMany(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(t.Context()); err != nil {
@@ -358,7 +358,7 @@ func TestStreamDeadLetters(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
 		w := a.writer(filepath.Join(t.TempDir(), "journal"))
-		in := rollup.NewStreamAdder(a.rollup, a.repo, w)
+		in := rollup.NewAdder(a.rollup, a.repo, w)
 		r := rand.New(rand.NewPCG(7, 8))
 		a.conn.Inject(tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow))
 		refused := a.events(r, 15)

@@ -74,7 +74,7 @@ func (a *aged) fill(t *testing.T, days int) (midnight time.Time) {
 			if err := repo.Put(t.Context(), roof, at, reading{TempC: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := rollup.NewMessageAdder(a.events, repo).Add(t.Context(), at.String(), roof, at, reading{TempC: 1}); err != nil {
+			if _, err := rollup.NewAdder(a.events, repo, nil).AddMessage(t.Context(), at.String(), roof, at, reading{TempC: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,7 +226,7 @@ func TestRollupAgesAndAdders(t *testing.T) {
 		a := newAged(t)
 		for id, want := range map[tenant.ID]error{acme: tsdb.ErrExpired, acme2: nil} {
 			at := a.events.Grid().Start(a.Now()).Add(-60*oneDay - time.Hour)
-			_, err := rollup.NewMessageAdder(a.events, a.schema.For(a.store, id)).Add(t.Context(), "one", roof, at, reading{})
+			_, err := rollup.NewAdder(a.events, a.schema.For(a.store, id), nil).AddMessage(t.Context(), "one", roof, at, reading{})
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", id, err, want)
 			}
@@ -270,7 +270,7 @@ func TestRollupAgesThatCannotBe(t *testing.T) {
 			FormerClasses: []gc.Class{{Name: "d7", Policy: gc.MaxAge(7 * oneDay)}}, RollupAges: ages,
 			Rollups: []tsdb.Rollup{hour, week},
 		})
-		if !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, rollup.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("ages %v: error %v, want %q", ages, err, want)
 		}
 	}

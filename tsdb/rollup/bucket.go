@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/sketch"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -21,7 +23,7 @@ type sums struct {
 	squares, squaresHigh int64 // the sum of the squares: 128 bits
 	area                 int64 // the bits of a float64: the integral from first to last, in units times seconds
 	covered              int64 // the nanoseconds that area covers
-	sketch               *window.Sketch
+	sketch               *sketch.Sketch
 	encoded              []byte            // the stored sketch, until a read decodes it
 	seen                 window.Aggregates // those of which a cell is stored
 	missing              window.Aggregates // those that the measure keeps and the stored bucket does not have
@@ -117,7 +119,7 @@ func (b *bucket) asStored() bucket {
 	own.values = slices.Clone(b.values)
 	for i := range own.values {
 		if v := &own.values[i]; v.sketch != nil {
-			v.sketch = new(window.Sketch)
+			v.sketch = new(sketch.Sketch)
 			v.sketch.Merge(b.values[i].sketch)
 		}
 	}
@@ -154,7 +156,7 @@ func (r *Rollup[T]) add(b *bucket, t time.Time, numbers []rollupadd.Number) {
 		m.merge(s, alone(x, at))
 		if m.has(window.Quantiles) {
 			if s.sketch == nil {
-				s.sketch = new(window.Sketch)
+				s.sketch = new(sketch.Sketch)
 			}
 			s.sketch.Add(float64(x) / math.Pow10(m.Decimals))
 		}
@@ -163,7 +165,8 @@ func (r *Rollup[T]) add(b *bucket, t time.Time, numbers []rollupadd.Number) {
 
 // public converts a bucket to the public type. Its measures know only the bucket's own numbers.
 func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
-	start, end := r.grid.Bucket(time.UnixMilli(b.start))
+	start := r.grid.Start(time.UnixMilli(b.start))
+	end := r.grid.Next(start)
 	out := window.Bucket{
 		Start:  start,
 		End:    end,
@@ -172,9 +175,8 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 		Open:   end.UnixMilli()+r.entry.Late > now,
 		Values: make([]window.Summary, len(r.measures)),
 	}
-	exact := make([]window.Exact, len(r.measures))
 	for i := range r.measures {
-		out.Values[i] = r.measures[i].summary(&b.values[i], time.UnixMilli(b.start), &exact[i])
+		out.Values[i] = r.measures[i].summary(&b.values[i], time.UnixMilli(b.start))
 	}
 	if b.changed != 0 {
 		stored := b.asStored()
@@ -188,14 +190,14 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 }
 
 // summary converts sums of a bucket to the public type. Aggregates that are not kept or missing are NaN.
-func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) window.Summary {
+func (m *Measure[T]) summary(s *sums, start time.Time) (out window.Summary) {
 	if s.missing&window.Count != 0 {
 		s = &sums{missing: s.missing} // what is known is only of some finer buckets
 	}
 	nan, kept := math.NaN(), m.Aggregates&^s.missing
 	has := func(a window.Aggregates) bool { return kept&a != 0 }
-	out := window.Summary{
-		Name: m.Name, Kind: m.Kind, Aggregates: kept, Missing: s.missing, Count: s.count, Sketch: s.sketch,
+	out = window.Summary{
+		Name: m.Name, Kind: m.Kind, Aggregates: kept, Missing: s.missing, Count: s.count,
 		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
 	}
 	if !has(window.Sum) {
@@ -210,39 +212,40 @@ func (m *Measure[T]) summary(s *sums, start time.Time, exact *window.Exact) wind
 	if has(window.Integral) {
 		out.Integral = 0
 	}
+	stored := inside.StoredNumbers{Decimals: m.Decimals, Sketch: s.sketch}
+	defer func() { inside.Of[*window.Aggregator[T]](nil).SetStored(&out, stored) }()
 	if s.count == 0 {
 		return out
 	}
 	unit := math.Pow10(m.Decimals)
-	number := func(n int64, d *window.Decimal) float64 {
-		*d = window.NewDecimal(n, m.Decimals)
+	number := func(n int64, exact *int64) float64 {
+		*exact = n
 		return float64(n) / unit
 	}
-	out.Exact = exact
 	if has(window.Sum) {
-		out.Sum = number(s.sum, &exact.Sum)
+		out.Sum = number(s.sum, &stored.Sum)
 		out.Mean = out.Sum / float64(s.count) // as windows of points divide, so that both have the same digits
 		out.Overflow = m.mayOverflow(s.count)
 	}
 	if has(window.Min) {
-		out.Min = number(s.min, &exact.Min)
+		out.Min = number(s.min, &stored.Min)
 	}
 	if has(window.Max) {
-		out.Max = number(s.max, &exact.Max)
+		out.Max = number(s.max, &stored.Max)
 	}
 	if has(window.StdDev) && !out.Overflow {
 		out.StdDev = s.stdDev() / unit
 	}
 	if has(window.Ends) {
-		out.First, out.Last = number(s.first, &exact.First), number(s.last, &exact.Last)
+		out.First, out.Last = number(s.first, &stored.First), number(s.last, &stored.Last)
 		out.FirstTime, out.LastTime = start.Add(time.Duration(s.firstAt)).UTC(), start.Add(time.Duration(s.lastAt)).UTC()
 	}
 	if has(window.Increase) {
-		out.Increase, out.Resets = number(s.increase, &exact.Increase), s.resets
+		out.Increase, out.Resets = number(s.increase, &stored.Increase), s.resets
 		out.Overflow = m.mayOverflow(s.resets + 1)
 	}
 	if has(window.Integral) {
-		out.Integral, out.Covered = math.Float64frombits(uint64(s.area))/unit, window.NewSpan(time.Duration(s.covered))
+		out.Integral, stored.Covered = math.Float64frombits(uint64(s.area))/unit, time.Duration(s.covered)
 	}
 	return out
 }

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
@@ -29,7 +28,7 @@ var _ inside.Face[readerCore[int]] = Reader[int]{}.readerGate
 // Rollup returns the rollup of an entry of the catalogue. It needs no reader: nil is enough. fields says that the
 // fields of payloads can be read. It fails if the definition would not be the stored one.
 func (readerCore[T]) Rollup(entry catalog.Rollup, fields bool) (*Rollup[T], error) {
-	grid, err := gridOf(entry)
+	grid, err := inside.Of[*window.Aggregator[T]](nil).Grid(entry.Every, entry.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -91,25 +90,6 @@ func measureOf[T any](e catalog.RollupMeasure) (Measure[T], error) {
 		}
 	}
 	return m, nil
-}
-
-// gridOf returns the grid of a rollup of the catalogue.
-func gridOf(entry catalog.Rollup) (window.Grid, error) {
-	every, first, named := strings.Cut(entry.Every, " from ")
-	grid, err := window.Parse(every)
-	if err != nil {
-		return grid, err
-	}
-	if named {
-		weeks, err := strconv.Atoi(strings.TrimSuffix(every, "w"))
-		day := slices.IndexFunc([]time.Weekday{0, 1, 2, 3, 4, 5, 6}, func(d time.Weekday) bool { return d.String() == first })
-		if err != nil || day < 0 {
-			return grid, invalid.New(ErrInvalid, "width", invalid.Quote(entry.Every), "weeks from a day")
-		}
-		grid = window.Weeks(weeks, time.Weekday(day))
-	}
-	zone, err := time.LoadLocation(entry.Zone)
-	return grid.In(zone), err
 }
 
 // computedWidth returns how long the longest bucket is, or 0 if not all measures of buckets can be computed.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/sketch"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -48,7 +50,7 @@ func (r *Rollup[T]) checkSketches() error {
 		}
 	}
 	if buckets := int64(r.opts.Span / r.width()); bucket*buckets > maxSketches {
-		return invalid.New(ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf(
+		return invalid.New(tsdb.ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf(
 			"at most %v: the quantiles of the measures (%d) take up to %d KiB a bucket, and those of a row at most %d MiB; with a smaller Max they take less",
 			(time.Duration(maxSketches/bucket)*r.width()).Truncate(r.step()), measures, bucket>>10, maxSketches>>20))
 	}
@@ -83,7 +85,7 @@ func (l *layout) decode(key string, buckets []bucket) error {
 			if v.encoded == nil {
 				continue
 			}
-			v.sketch = new(window.Sketch)
+			v.sketch = new(sketch.Sketch)
 			err := v.sketch.UnmarshalBinary(v.encoded)
 			if err == nil && v.sketch.Count() != v.count {
 				err = fmt.Errorf("it has %d numbers, want %d", v.sketch.Count(), v.count)

@@ -213,18 +213,18 @@ func TestMessagesWithAClockAhead(t *testing.T) {
 		if err := store.Ensure(t.Context(), schema); err != nil {
 			t.Fatal(err)
 		}
-		in := rollup.NewMessageAdder(r, schema.For(store, acme))
+		in := rollup.NewAdder(r, schema.For(store, acme), nil)
 		at, ad := time.Now(), tsdb.NewEntity("7")
-		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+		if added, err := in.AddMessage(t.Context(), "m", ad, at, view{}); err != nil || !added {
 			t.Fatalf("the first delivery: %v, %v", added, err)
 		}
 		w.set(24 * time.Hour)
-		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || added {
+		if added, err := in.AddMessage(t.Context(), "m", ad, at, view{}); err != nil || added {
 			t.Errorf("delivered again with a clock a day ahead: %v, %v; want false", added, err)
 		}
 		w.set(0)
 		time.Sleep(2 * time.Hour)
-		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+		if added, err := in.AddMessage(t.Context(), "m", ad, at, view{}); err != nil || !added {
 			t.Errorf("delivered again after two hours, after Remember: %v, %v; want true", added, err)
 		}
 	})
@@ -237,7 +237,7 @@ func TestMessagesAfterALongAbsence(t *testing.T) {
 		dir := t.TempDir()
 		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Hour})
 		schema := tsdb.MustDefine("ads", tsdb.Key("ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
-		open := func() (*rollup.MessageAdder[view], func()) {
+		open := func() (*rollup.Adder[view], func()) {
 			store, err := embedded.New(t.Context(), embedded.Options{Dir: dir, GCInterval: -1})
 			if err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestMessagesAfterALongAbsence(t *testing.T) {
 			if err := store.Ensure(t.Context(), schema); err != nil {
 				t.Fatal(err)
 			}
-			return rollup.NewMessageAdder(r, schema.For(store, acme)), func() {
+			return rollup.NewAdder(r, schema.For(store, acme), nil), func() {
 				if err := store.Close(); err != nil {
 					t.Error(err)
 				}
@@ -258,13 +258,13 @@ func TestMessagesAfterALongAbsence(t *testing.T) {
 		defer end()
 		at, ad := time.Now(), tsdb.NewEntity("7")
 		for minutes, want := range []bool{true, false, false, false} {
-			if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || added != want {
+			if added, err := in.AddMessage(t.Context(), "m", ad, at, view{}); err != nil || added != want {
 				t.Errorf("%d minutes after the start: %v, %v; want %v", 6*minutes, added, err, want)
 			}
 			time.Sleep(6 * time.Minute)
 		}
 		time.Sleep(time.Hour)
-		if added, err := in.Add(t.Context(), "m", ad, at, view{}); err != nil || !added {
+		if added, err := in.AddMessage(t.Context(), "m", ad, at, view{}); err != nil || !added {
 			t.Errorf("delivered again after Remember: %v, %v; want true", added, err)
 		}
 	})

@@ -62,13 +62,13 @@
 // # Adding events
 //
 // Nothing can repair a sum of events that are not stored. The official client repeats an addition when the response
-// was lost, which counts the event twice. The rollup's Mode decides how this is prevented:
+// was lost, which counts the event twice. The rollup's Mode decides how an [Adder] prevents this:
 //
-//   - ByStream, StreamAdder: through a writer with a journal. Exact through lost responses and crashes. Waiting events
+//   - ByStream: through a writer with a journal. Exact through lost responses and crashes. Waiting events
 //     of a row share one conditional write. The row stores some 60 bytes for each journal.
-//   - ByMessage, MessageAdder: each event has an identity, such as a message's ID. Exact if the queue repeats a
+//   - ByMessage: each event has an identity, such as a message's ID. Exact if the queue repeats a
 //     message only within Options.Remember. Each event costs one conditional write and some 100 bytes.
-//   - Once, OnceAdder: never counts twice. After a lost response the request is repeated with its idempotency token;
+//   - Once: never counts twice. After a lost response the request is repeated with its idempotency token;
 //     if that fails, or the service does not recognize tokens, the outcome is unknown.
 //
 // All of them, and workers, use the app profile of conditional writes: ByStream, ByMessage and workers need its

@@ -21,8 +21,9 @@ import (
 // sequence. tsdb.Repository.Entities returns those that have points; the two differ for rollups of events that are not stored as points.
 // Rows hold several buckets. A row counts until its last bucket has expired, and also if it holds no bucket with numbers.
 //
-// The order is that of tsdb.Entity.Compare, or in a salted dataset that order within each salt. Each loop reads from the table; leaving
-// the loop ends the read. An error is the last pair: ErrInvalid for the zero Prefix, or one that no entity of the dataset can have.
+// The order is that of tsdb.Entity.Compare, or in a salted dataset that order within each salt. Each loop reads from
+// the table; leaving the loop ends the read. An error is the last pair: tsdb.ErrInvalid for the zero Prefix, or one
+// that no entity of the dataset can have.
 //
 // It costs a request for each 1,000 rows, and one for each entity with 8 rows or more, of which the others are skipped; the service sends
 // no values. The scan timeout bounds the whole loop, including the time that the loop's body takes.
@@ -63,7 +64,7 @@ func (r *Reader[T]) below(ctx context.Context, p tsdb.Prefix) (*level[T], []rowk
 		return nil, nil, err
 	}
 	if p == (tsdb.Prefix{}) {
-		return nil, nil, invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
+		return nil, nil, invalid.New(tsdb.ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
 	}
 	path := inside.Of(p).Path()
 	if err := l.in.Space.CheckPrefix(path); err != nil {
@@ -86,7 +87,7 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 		if !inRows {
 			var ok bool
 			if after, ok = strings.CutPrefix(resume, resumePoints); !ok && resume != "" {
-				yield(Rebuilt{}, invalid.New(ErrInvalid, "Resume", invalid.Quote(resume), "a Rebuilt.Resume of an earlier rebuild"))
+				yield(Rebuilt{}, invalid.New(tsdb.ErrInvalid, "Resume", invalid.Quote(resume), "a Rebuilt.Resume of an earlier rebuild"))
 				return
 			}
 			last := entityAt(after)

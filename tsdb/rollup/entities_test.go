@@ -31,7 +31,7 @@ func TestEntities(t *testing.T) {
 			for _, at := range at {
 				events = append(events, tsdb.Point[float64]{Entity: e, Time: at, Value: 1})
 			}
-			if _, err := rollup.NewOnceAdder(hours, s.For(store, tenant.MustParse(id))).AddMany(t.Context(), events); err != nil {
+			if _, err := rollup.NewAdder(hours, s.For(store, tenant.MustParse(id)), nil).AddMany(t.Context(), events); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestEntities(t *testing.T) {
 			e := tsdb.NewEntity("d", fmt.Sprintf("user-%04d", i))
 			many, want = append(many, tsdb.Point[float64]{Entity: e, Time: now, Value: 1}), append(want, e)
 		}
-		if _, err := rollup.NewOnceAdder(hours, s.For(store, tenant.MustParse("acme"))).AddMany(t.Context(), many); err != nil {
+		if _, err := rollup.NewAdder(hours, s.For(store, tenant.MustParse("acme")), nil).AddMany(t.Context(), many); err != nil {
 			t.Fatal(err)
 		}
 		add("acme", tsdb.NewEntity("b", "old"), now.Add(-29*oneDay))

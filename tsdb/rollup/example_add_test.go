@@ -46,7 +46,7 @@ func exampleStore(schema tsdb.Dataset) (store *tsdb.Store, dir string, end func(
 
 // Daily views of advertisements by IP address. The writer's journal keeps the counts exact through lost responses and crashes.
 // (Row keys appear in logs: hash the address of a person.)
-func ExampleStreamAdder() {
+func ExampleAdder() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.ByStream)
 	store, dir, end := exampleStore(views)
@@ -56,7 +56,7 @@ func ExampleStreamAdder() {
 		panic(err)
 	}
 	repo := views.For(store, tenant.MustParse("acme"))
-	in := rollup.NewStreamAdder(day, repo, w)
+	in := rollup.NewAdder(day, repo, w)
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 	for range 3 {
 		if err := in.Add(ctx, tsdb.NewEntity("192.0.2.1"), noon, Click{Cents: 1.25}); err != nil {
@@ -72,15 +72,15 @@ func ExampleStreamAdder() {
 }
 
 // A queue delivers a message twice; it counts once.
-func ExampleMessageAdder() {
+func ExampleAdder_AddMessage() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.ByMessage)
 	store, _, end := exampleStore(views)
 	defer end()
-	in := rollup.NewMessageAdder(day, views.For(store, tenant.MustParse("acme")))
+	in := rollup.NewAdder(day, views.For(store, tenant.MustParse("acme")), nil)
 	now := time.Now()
 	for range 2 {
-		added, err := in.Add(ctx, "message-1", tsdb.NewEntity("192.0.2.1"), now, Click{Cents: 1.25})
+		added, err := in.AddMessage(ctx, "message-1", tsdb.NewEntity("192.0.2.1"), now, Click{Cents: 1.25})
 		fmt.Println(added, err)
 	}
 	// Output:
@@ -89,12 +89,12 @@ func ExampleMessageAdder() {
 }
 
 // Events without an ID are added, all events of a call together.
-func ExampleOnceAdder() {
+func ExampleAdder_AddMany() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.Once)
 	store, _, end := exampleStore(views)
 	defer end()
-	in := rollup.NewOnceAdder(day, views.For(store, tenant.MustParse("acme")))
+	in := rollup.NewAdder(day, views.For(store, tenant.MustParse("acme")), nil)
 	now := time.Now()
 	outcomes, err := in.AddMany(ctx, []tsdb.Point[Click]{
 		{Entity: tsdb.NewEntity("192.0.2.1"), Time: now, Value: Click{Cents: 1.25}},
@@ -117,7 +117,7 @@ func ExampleReader_Entities() {
 	store, _, end := exampleStore(views)
 	defer end()
 	repo := views.For(store, tenant.MustParse("acme"))
-	in := rollup.NewOnceAdder(day, repo)
+	in := rollup.NewAdder(day, repo, nil)
 	for _, address := range []string{"192.0.2.1", "192.0.2.7", "192.0.2.1"} {
 		if err := in.Add(ctx, tsdb.NewEntity(address), time.Now(), Click{Cents: 1.25}); err != nil {
 			panic(err)

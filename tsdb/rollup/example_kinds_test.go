@@ -69,10 +69,10 @@ func Example_smartMeter() {
 			break
 		}
 		kwh, volts := day.Values[0], day.Values[1]
-		fmt.Printf("%s  %v kWh, resets: %d; %.1f V, standard deviation %.2f\n", day.Start.Format("Jan 2"), kwh.Exact.Increase, kwh.Resets, volts.Mean, volts.StdDev)
+		fmt.Printf("%s  %v kWh, resets: %d; %.1f V, standard deviation %.2f\n", day.Start.Format("Jan 2"), kwh.Exact().Increase, kwh.Resets, volts.Mean, volts.StdDev)
 	}
 	total, err := days.Total(ctx, meter, tsdb.AllTime())
-	fmt.Println("400 days:", total.Values[0].Exact.Increase, "kWh", err)
+	fmt.Println("400 days:", total.Values[0].Exact().Increase, "kWh", err)
 	// Output:
 	// Mar 1  6 kWh, resets: 0; 231.0 V, standard deviation 1.15
 	// Mar 2  6 kWh, resets: 0; 231.0 V, standard deviation 1.15
@@ -82,7 +82,7 @@ func Example_smartMeter() {
 }
 
 // Quarters of a year come from the rollup by days, and half hours, which no rollup has, from the points.
-func ExampleReadWindows() {
+func Example_windows() {
 	ctx := context.Background()
 	store, err := embedded.OpenMemory(ctx)
 	if err != nil {
@@ -107,17 +107,18 @@ func ExampleReadWindows() {
 		if err != nil {
 			panic(err)
 		}
-		found, err := rollup.ReadWindows(ctx, repo, by, meter, tsdb.Between(start, start.AddDate(1, 0, 0)), tsdb.OldestFirst)
+		year := tsdb.Between(start, start.AddDate(1, 0, 0))
+		source, err := by.Source(ctx, repo, year)
 		if err != nil {
 			panic(err)
 		}
 		n := 0
-		for b, err := range found.Buckets {
+		for b, err := range by.Read(ctx, repo, meter, year, tsdb.OldestFirst) {
 			if err != nil {
 				panic(err)
 			}
 			if n++; n == 2 {
-				fmt.Printf("%v: %v kWh in the second one, from rollup %q\n", grid, b.Values[0].Exact.Increase, found.Rollup)
+				fmt.Printf("%v: %v kWh in the second one, from rollup %q\n", grid, b.Values[0].Exact().Increase, source)
 			}
 		}
 	}

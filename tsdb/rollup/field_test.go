@@ -146,7 +146,7 @@ func TestFieldsAreRefused(t *testing.T) {
 		m := loadByField
 		c.change(&m)
 		_, err := rollup.Define("hour", window.Every(time.Hour), []rollup.Measure[metered]{m}, rollup.Options{Mode: c.mode})
-		if !errors.Is(err, rollup.ErrInvalid) || !strings.Contains(err.Error(), c.say) {
+		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: %v; want an error with %q", name, err, c.say)
 		}
 	}

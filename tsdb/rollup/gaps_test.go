@@ -32,7 +32,7 @@ func TestZoneIsWhatItsNameSays(t *testing.T) {
 	} {
 		for _, grid := range []window.Grid{window.Every(time.Hour), window.Days(1)} {
 			_, err := rollup.Define("r", grid.In(tc.zone), measures(), rollup.Options{})
-			if (err == nil) != tc.ok || err != nil && !errors.Is(err, rollup.ErrInvalid) {
+			if (err == nil) != tc.ok || err != nil && !errors.Is(err, tsdb.ErrInvalid) {
 				t.Errorf("Define with %v at %v: %v", grid.In(tc.zone), time.Unix(0, 0).In(tc.zone), err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -28,28 +29,28 @@ const tooWide = time.Duration(math.MaxInt64)
 func (r *Rollup[T]) resolve() error {
 	o := &r.opts
 	if r.width() < time.Second {
-		return invalid.New(ErrInvalid, "width", r.width().String(), "at least 1s")
+		return invalid.New(tsdb.ErrInvalid, "width", r.width().String(), "at least 1s")
 	}
 	if r.width() == tooWide {
-		return invalid.New(ErrInvalid, "width", r.grid.String(), "less than 292 years")
+		return invalid.New(tsdb.ErrInvalid, "width", r.grid.String(), "less than 292 years")
 	}
 	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
 		named, err := time.LoadLocation(zone.String())
 		if err != nil || zone == time.Local || zone.String() == "" {
-			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String()), "a zone name that time.LoadLocation knows, so that other programs find it")
+			return invalid.New(tsdb.ErrInvalid, "zone", invalid.Quote(zone.String()), "a zone name that time.LoadLocation knows, so that other programs find it")
 		}
 		if at, ok := sameClock(zone, named); !ok {
-			return invalid.New(ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+instant.Text(at.In(zone)), "the zone that time.LoadLocation returns for this name, "+instant.Text(at.In(named)))
+			return invalid.New(tsdb.ErrInvalid, "zone", invalid.Quote(zone.String())+" at "+instant.Text(at.In(zone)), "the zone that time.LoadLocation returns for this name, "+instant.Text(at.In(named)))
 		}
 	}
 	if int(o.Mode) >= len(modeNames) {
-		return invalid.New(ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or Once")
+		return invalid.New(tsdb.ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or Once")
 	}
 	if o.From != "" && (o.Mode != Derived || !catalog.ShortName(o.From) || o.From == r.name) {
-		return invalid.New(ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, and Mode Derived")
+		return invalid.New(tsdb.ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, and Mode Derived")
 	}
 	if o.Lateness < 0 || o.Lateness%time.Millisecond != 0 {
-		return invalid.New(ErrInvalid, "Lateness", o.Lateness.String(), "0 for the default, or more, in whole milliseconds")
+		return invalid.New(tsdb.ErrInvalid, "Lateness", o.Lateness.String(), "0 for the default, or more, in whole milliseconds")
 	}
 	if o.Lateness == 0 {
 		o.Lateness = defaultLateness
@@ -105,7 +106,7 @@ func (r *Rollup[T]) resolveSpan() error {
 	}
 	step := r.step()
 	if given := r.opts.Span; given%step != 0 || given < width || given/width > maxBuckets {
-		return invalid.New(ErrInvalid, "Span", given.String(), fmt.Sprintf("a multiple of %v, 1 to %d times the width of a bucket (%v)", step, maxBuckets, width))
+		return invalid.New(tsdb.ErrInvalid, "Span", given.String(), fmt.Sprintf("a multiple of %v, 1 to %d times the width of a bucket (%v)", step, maxBuckets, width))
 	}
 	return nil
 }

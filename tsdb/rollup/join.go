@@ -28,27 +28,26 @@ func (r *Rollup[T]) rules() []inside.JoinRule {
 	out := make([]inside.JoinRule, len(r.measures))
 	for i := range r.measures {
 		m := &r.measures[i]
-		out[i] = inside.JoinRule{Kind: uint8(m.Kind), Aggregates: uint16(m.Aggregates), Linear: m.Linear, MaxGap: m.MaxGap, Decimals: m.Decimals}
+		out[i] = inside.JoinRule{Name: m.Name, Kind: uint8(m.Kind), Aggregates: uint16(m.Aggregates), Linear: m.Linear, MaxGap: m.MaxGap, Decimals: m.Decimals}
 	}
 	return out
 }
 
 // joined returns buckets joined with their neighbours, and with their gaps filled.
-func (r *Reader[T]) joined(
+func (l *level[T]) joined(
 	ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, buckets iter.Seq2[window.Bucket, error], opts window.Options,
 ) iter.Seq2[window.Bucket, error] {
-	frame := window.Frame{Grid: r.rollup.grid, Measures: names(r.rollup.measures), Interval: r.rollup.whole(in), Order: order}
-	ends := func(before bool) ([]inside.JoinNumber, error) { return r.ends(ctx, e, in, before, opts.Gaps) }
-	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, frame, opts, r.rollup.rules(), ends)
+	ends := func(before bool) ([]inside.JoinNumber, error) { return l.ends(ctx, e, in, before, opts.Gaps) }
+	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, l.grid, l.whole(in), order, opts, l.rules(), ends)
 }
 
 // joinedTotal joins a total with the numbers before and after its interval.
-func (r *Reader[T]) joinedTotal(ctx context.Context, e tsdb.Entity, in tsdb.Interval, total window.Bucket) (window.Bucket, error) {
-	if !r.rollup.joins() {
+func (l *level[T]) joinedTotal(ctx context.Context, e tsdb.Entity, in tsdb.Interval, total window.Bucket) (window.Bucket, error) {
+	if !l.joins() {
 		return total, nil
 	}
 	alone := func(yield func(window.Bucket, error) bool) { yield(total, nil) }
-	for b, err := range r.joined(ctx, e, in, tsdb.OldestFirst, iter.Seq2[window.Bucket, error](alone), window.Options{}) {
+	for b, err := range l.joined(ctx, e, in, tsdb.OldestFirst, iter.Seq2[window.Bucket, error](alone), window.Options{}) {
 		b.Partial = false
 		return b, err
 	}
@@ -63,17 +62,11 @@ const (
 )
 
 // ends returns the nearest number before or after the buckets of an interval, of each measure that needs it.
-func (r *Reader[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool, gaps window.Gaps) ([]inside.JoinNumber, error) {
-	l, err := r.level(ctx, false)
-	if err != nil {
-		return nil, err
-	}
+func (l *level[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool, gaps window.Gaps) ([]inside.JoinNumber, error) {
 	path, err := l.path(e)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := l.table.Bound(ctx, true)
-	defer cancel()
 	return l.withoutSketches().nearest(ctx, path, in, before, gaps, l.measures, nil)
 }
 

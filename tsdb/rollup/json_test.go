@@ -75,7 +75,7 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 			}
 		}
 		for name, err := range failures {
-			if bad, ok := errors.AsType[*tsdb.InvalidError](err); !errors.Is(err, rollup.ErrInvalid) || !ok || bad.Field != "interval" {
+			if bad, ok := errors.AsType[*tsdb.InvalidError](err); !errors.Is(err, tsdb.ErrInvalid) || !ok || bad.Field != "interval" {
 				t.Errorf("%s of an interval that ends before it starts: %v, want ErrInvalid", name, err)
 			}
 		}

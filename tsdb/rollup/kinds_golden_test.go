@@ -141,14 +141,14 @@ func TestNoLineBetweenStates(t *testing.T) {
 		_, measures := meterMeasures()
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
 		opts := window.Options{Gaps: window.Linear}
-		if _, err := window.New(window.Days(1), measures, opts); !errors.Is(err, window.ErrInvalid) {
+		if _, err := window.New(window.Days(1), measures, opts); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("windows: %v", err)
 		}
 		var failed error
 		for _, err := range rollup.For(rollups[0], schema.For(store, acme)).WithGaps(opts).Buckets(t.Context(), tsdb.NewEntity("m-17"), tsdb.AllTime()) {
 			failed = err
 		}
-		if !errors.Is(failed, window.ErrInvalid) {
+		if !errors.Is(failed, tsdb.ErrInvalid) {
 			t.Errorf("a rollup: %v", failed)
 		}
 	})

@@ -169,7 +169,9 @@ func sameAsPoints(
 	in tsdb.Interval, opts window.Options,
 ) (buckets int) {
 	t.Helper()
-	agg, err := window.New(r.Grid(), measures, opts)
+	points := opts
+	points.FromPoints = true
+	agg, err := window.New(r.Grid(), measures, points)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func sameAsPoints(
 	if total.Points > 0 {
 		// One bucket of 10,000 months holds all points from the start of the total to its end.
 		in = tsdb.Between(total.Start, total.End)
-		agg, err = window.New(window.Months(10_000), measures, window.Options{})
+		agg, err = window.New(window.Months(10_000), measures, window.Options{FromPoints: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,8 +210,8 @@ func sameAsPoints(
 	return buckets
 }
 
-// windowsAsPoints compares what ReadWindows reads from rollups, in grids of any width and for any measures, with windows over the
-// points.
+// windowsAsPoints compares what windows read from rollups, in grids of any width and for any measures, with windows
+// over the points.
 func windowsAsPoints(
 	t *testing.T, rnd *rand.Rand, measures []window.Measure[metered], repo *tsdb.Repository[metered], e tsdb.Entity, when func() time.Time,
 ) (fromRollups int) {
@@ -249,27 +251,32 @@ func windowsAsPoints(
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := when().Truncate(time.Hour)
-		in := tsdb.Between(from, from.Add(time.Duration(1+rnd.IntN(60))*time.Hour))
+		opts.FromPoints = true
+		points, err := window.New(of.grid, some, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := when().Truncate(time.Hour)
+		in := tsdb.Between(first, first.Add(time.Duration(1+rnd.IntN(60))*time.Hour))
 		if rnd.IntN(2) == 0 {
-			in = tsdb.Between(window.Days(1).In(berlin).Start(from), window.Days(1).In(berlin).Next(from.Add(30*time.Hour)))
+			in = tsdb.Between(window.Days(1).In(berlin).Start(first), window.Days(1).In(berlin).Next(first.Add(30*time.Hour)))
 		}
 		for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
-			w, err := rollup.ReadWindows(t.Context(), repo, by, e, in, order)
+			from, err := by.Source(t.Context(), repo, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := fmt.Sprintf("%v of %v from rollup %q, order %v, %+v", of.grid, in, w.Rollup, order, opts)
-			if w.Rollup == "" {
+			name := fmt.Sprintf("%v of %v from rollup %q, order %v, %+v", of.grid, in, from, order, opts)
+			if from == "" {
 				if rollups != "" && opts.Gaps < window.Previous {
 					t.Fatalf("%s: read from the points", name)
 				}
 				continue
 			}
-			if !strings.Contains(rollups, w.Rollup) {
+			if !strings.Contains(rollups, from) {
 				t.Fatalf("%s: want one of %q", name, rollups)
 			}
-			got, want := all(t, w.Buckets), all(t, by.Read(t.Context(), repo, e, in, order))
+			got, want := all(t, by.Read(t.Context(), repo, e, in, order)), all(t, points.Read(t.Context(), repo, e, in, order))
 			if len(got) != len(want) {
 				t.Fatalf("%s: %d buckets, by the points %d", name, len(got), len(want))
 			}
@@ -312,23 +319,17 @@ func sameValues(t *testing.T, name string, got, want []window.Summary) {
 		for p := range slices.Chunk(pairs, 2) {
 			same = same && near(p[0], p[1])
 		}
-		if g.Count > 0 && *g.Exact != *w.Exact {
-			t.Fatalf("%s: %s is exactly %+v, by the points %+v", name, g.Name, *g.Exact, *w.Exact)
+		if g.Count > 0 && g.Exact() != w.Exact() {
+			t.Fatalf("%s: %s is exactly %+v, by the points %+v", name, g.Name, g.Exact(), w.Exact())
 		}
-		if a, b := encodedSketch(t, g.Sketch), encodedSketch(t, w.Sketch); a != b || (g.Sketch == nil) != (w.Sketch == nil) {
-			t.Fatalf("%s: the sketch of %s is %x, by the points %x", name, g.Name, a, b)
+		for rank := range min(g.Count, 300) { // of all numbers, unless they are many
+			q := float64(rank+1) / float64(min(g.Count, 300))
+			if a, b := g.Quantile(q), w.Quantile(q); a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
+				t.Fatalf("%s: quantile %v of %s is %v, by the points %v", name, q, g.Name, a, b)
+			}
 		}
 		if !same {
 			t.Fatalf("%s: %s is\n%+v, by the points\n%+v", name, g.Name, g, w)
 		}
 	}
-}
-
-func encodedSketch(t *testing.T, s *window.Sketch) string {
-	t.Helper()
-	b, err := s.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

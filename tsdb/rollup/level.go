@@ -61,7 +61,7 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 			continue // of another type, which For does not accept
 		}
 		if single && def.readOnly {
-			return in, nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
+			return in, nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
 		}
 		l := &level[T]{Rollup: def, repo: repo, table: in.View, in: in, at: r.Within(age), stored: &stored, age: age}
 		l.setFields()

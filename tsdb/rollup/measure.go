@@ -6,12 +6,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -73,28 +75,28 @@ const maxExact = 1 << 53
 func (m *Measure[T]) check(i int) error {
 	field := func(name string) string { return name + " of measure " + strconv.Itoa(i) }
 	if !catalog.ShortName(m.Name) {
-		return invalid.New(ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
+		return invalid.New(tsdb.ErrInvalid, field("Name"), invalid.Quote(m.Name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	switch {
 	case m.sources() != 1:
-		return invalid.New(ErrInvalid, field("Field, Of and Int"), strconv.Itoa(m.sources())+" of them", "one: the field that has the number, or a function that returns it")
+		return invalid.New(tsdb.ErrInvalid, field("Field, Of and Int"), strconv.Itoa(m.sources())+" of them", "one: the field that has the number, or a function that returns it")
 	case len(m.Field) > maxField || !utf8.ValidString(m.Field):
-		return invalid.New(ErrInvalid, field("Field"), invalid.Quote(m.Field), "at most 200 bytes of UTF-8")
+		return invalid.New(tsdb.ErrInvalid, field("Field"), invalid.Quote(m.Field), "at most 200 bytes of UTF-8")
 	case m.Decimals < 0 || m.Decimals > 9:
-		return invalid.New(ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
+		return invalid.New(tsdb.ErrInvalid, field("Decimals"), strconv.Itoa(m.Decimals), "0 to 9")
 	case !(m.Max > 0) || m.Max*math.Pow10(m.Decimals) > maxExact:
-		return invalid.New(ErrInvalid, field("Max"), fmt.Sprint(m.Max), "above 0, and with its decimals at most 2^53")
+		return invalid.New(tsdb.ErrInvalid, field("Max"), fmt.Sprint(m.Max), "above 0, and with its decimals at most 2^53")
 	case m.MaxGap < 0 || m.MaxGap%time.Millisecond != 0:
-		return invalid.New(ErrInvalid, field("MaxGap"), m.MaxGap.String(), "0 for none, or more, in whole milliseconds")
+		return invalid.New(tsdb.ErrInvalid, field("MaxGap"), m.MaxGap.String(), "0 for none, or more, in whole milliseconds")
 	case m.Aggregates&window.Integral == 0 && (m.Linear || m.MaxGap != 0):
-		return invalid.New(ErrInvalid, field("Linear and MaxGap"), fmt.Sprintf("%v and %v", m.Linear, m.MaxGap), "zero without window.Integral among the Aggregates: nothing else uses them")
+		return invalid.New(tsdb.ErrInvalid, field("Linear and MaxGap"), fmt.Sprintf("%v and %v", m.Linear, m.MaxGap), "zero without window.Integral among the Aggregates: nothing else uses them")
 	}
 	if _, err := m.Kind.Resolve(m.Aggregates); err != nil {
 		bad, _ := errors.AsType[*invalid.Error](err)
-		return invalid.New(ErrInvalid, field(bad.Field), bad.Value, bad.Limit)
+		return invalid.New(tsdb.ErrInvalid, field(bad.Field), bad.Value, bad.Limit)
 	}
 	if m.Aggregates&window.Durations != 0 {
-		return invalid.New(ErrInvalid, field("Aggregates"), window.Durations.String(), "others: a rollup keeps no durations of states, so read them from the points with window.Aggregator.Read")
+		return invalid.New(tsdb.ErrInvalid, field("Aggregates"), window.Durations.String(), "others: a rollup keeps no durations of states, so read them from the points with window.Aggregator.Read")
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ func (m *Measure[T]) entry() catalog.RollupMeasure {
 		Name:       m.Name,
 		Decimals:   m.Decimals,
 		Max:        strconv.FormatFloat(m.Max, 'f', -1, 64),
-		Aggregates: m.Aggregates.Names(),
+		Aggregates: strings.Split(m.Aggregates.String(), "+"),
 		Linear:     m.Linear,
 		MaxGap:     m.MaxGap.Milliseconds(),
 		Added:      m.Added,
@@ -168,18 +170,9 @@ func (m *Measure[T]) number(v T) (n int64, x float64, has, fits bool) {
 	return n, x, has, fits && (n >= 0 || m.Kind != window.Counter)
 }
 
-// names returns the names of the measures.
-func names[T any](measures []Measure[T]) []string {
-	out := make([]string, len(measures))
-	for i := range measures {
-		out[i] = measures[i].Name
-	}
-	return out
-}
-
 func checkMeasures[T any](measures []Measure[T]) error {
 	if len(measures) > maxMeasures {
-		return invalid.New(ErrInvalid, "measures", strconv.Itoa(len(measures)), fmt.Sprintf("at most %d", maxMeasures))
+		return invalid.New(tsdb.ErrInvalid, "measures", strconv.Itoa(len(measures)), fmt.Sprintf("at most %d", maxMeasures))
 	}
 	seen := make([]string, 0, len(measures))
 	for i := range measures {
@@ -187,7 +180,7 @@ func checkMeasures[T any](measures []Measure[T]) error {
 			return err
 		}
 		if slices.Contains(seen, measures[i].Name) {
-			return invalid.New(ErrInvalid, "Name of measure "+strconv.Itoa(i), invalid.Quote(measures[i].Name), "each name once")
+			return invalid.New(tsdb.ErrInvalid, "Name of measure "+strconv.Itoa(i), invalid.Quote(measures[i].Name), "each name once")
 		}
 		seen = append(seen, measures[i].Name)
 	}

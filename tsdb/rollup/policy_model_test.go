@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -65,7 +66,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	adder := rollup.NewOnceAdder(added, repo)
+	adder := rollup.NewAdder(added, repo, nil)
 	all := map[time.Time]reading{}
 	entities := []tsdb.Entity{roof}
 	for step := range 40 {
@@ -156,7 +157,7 @@ func settleMarks(t *testing.T, c *clock, worker *rollup.Worker) {
 // drift changes the policy of a family, of aggregates or not, outside the program.
 func drift(t *testing.T, admin *bigtable.AdminClient, family string, p gc.Policy) error {
 	t.Helper()
-	return admin.UpdateFamily(t.Context(), tsdbtest.Table, family, bigtable.Family{GCPolicy: p.Bigtable()})
+	return admin.UpdateFamily(t.Context(), tsdbtest.Table, family, bigtable.Family{GCPolicy: gcrule.To(p)})
 }
 
 // askBuckets checks each read of a rollup.

@@ -41,7 +41,7 @@ func For[T any](r *Rollup[T], repo *tsdb.Repository[T]) *Reader[T] {
 // level returns the level to read. If single is set, it is also for writing.
 func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	if r == nil || r.rollup == nil || r.repo == nil {
-		return nil, invalid.New(ErrInvalid, "reader", "the zero value", "a reader from For")
+		return nil, invalid.New(tsdb.ErrInvalid, "reader", "the zero value", "a reader from For")
 	}
 	_, all, err := levels(ctx, r.repo, single)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 			return l, nil
 		}
 	}
-	return nil, invalid.New(ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
+	return nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
 }
 
 // WithGaps returns a reader whose Buckets and Many fill gaps as package window does. The zero Options leave gaps out,
@@ -97,7 +97,7 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
-		for b, err := range r.buckets(ctx, e, in, order) {
+		for b, err := range r.buckets(ctx, l, e, in, order, r.gaps) {
 			if failed = err; err == nil {
 				rows++
 			}
@@ -108,26 +108,12 @@ func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval
 	}
 }
 
-func (r *Reader[T]) buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
-	stored := r.stored(ctx, e, in, order)
-	if r.gaps.Gaps == window.LeaveOut && !r.rollup.joins() || in.Check() != nil {
+func (r *Reader[T]) buckets(ctx context.Context, l *level[T], e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts window.Options) iter.Seq2[window.Bucket, error] {
+	stored := l.each(ctx, e, in, order)
+	if opts.Gaps == window.LeaveOut && !l.joins() || in.Check() != nil {
 		return stored
 	}
-	return r.joined(ctx, e, in, order, stored, r.gaps)
-}
-
-// stored returns buckets that know only their own numbers.
-func (r *Reader[T]) stored(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
-		stopped := false
-		err := r.each(ctx, e, in, order, func(b window.Bucket) bool {
-			stopped = !yield(b, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(window.Bucket{}, err)
-		}
-	}
+	return l.joined(ctx, e, in, order, stored, opts)
 }
 
 // begin starts an operation.
@@ -138,28 +124,28 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 	return inside.Of(r.repo).Begin(ctx, name, 0, false)
 }
 
-// each calls visit with the buckets of an entity that start in an interval, until visit returns false.
-func (r *Reader[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, visit func(window.Bucket) bool) error {
-	l, err := r.level(ctx, false)
-	if err != nil {
-		return err
+// each returns the buckets of an entity that start in an interval. They know only their own numbers.
+func (l *level[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
+		path, err := l.path(e)
+		switch {
+		case order != tsdb.NewestFirst && order != tsdb.OldestFirst:
+			err = invalid.New(tsdb.ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
+		case in.Check() != nil:
+			err = in.Check()
+		}
+		stopped := false
+		if err == nil {
+			now := l.in.Clock().UnixMilli()
+			err = l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
+				stopped = !yield(l.public(&b, now), nil)
+				return !stopped, nil
+			})
+		}
+		if err != nil && !stopped {
+			yield(window.Bucket{}, err)
+		}
 	}
-	if order != tsdb.NewestFirst && order != tsdb.OldestFirst {
-		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
-	}
-	if err := in.Check(); err != nil {
-		return err
-	}
-	path, err := l.path(e)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := l.table.Bound(ctx, true)
-	defer cancel()
-	now := l.in.Clock().UnixMilli()
-	return l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
-		return visit(l.public(&b, now)), nil
-	})
 }
 
 // spanOf returns the span of the starts of the buckets that start in an interval. The bucket that contains 1970-01-01
@@ -227,7 +213,7 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 		op.End(err)
 	}()
 	if n < 0 {
-		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
+		return nil, invalid.New(tsdb.ErrInvalid, "n", strconv.Itoa(n), "0 or more")
 	}
 	l, err := r.level(ctx, false)
 	if err != nil || n == 0 {
@@ -238,7 +224,7 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 	most := min(n, math.MaxInt-farBuckets) + farBuckets
 	stored := func(yield func(window.Bucket, error) bool) {
 		read := 0
-		for b, err := range r.stored(ctx, e, tsdb.AllTime(), tsdb.NewestFirst) {
+		for b, err := range l.each(ctx, e, tsdb.AllTime(), tsdb.NewestFirst) {
 			read++
 			if !yield(b, err) || read == most {
 				return
@@ -246,8 +232,8 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 		}
 	}
 	seq := iter.Seq2[window.Bucket, error](stored)
-	if r.rollup.joins() {
-		seq = r.joined(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, seq, window.Options{MaxFilled: most})
+	if l.joins() {
+		seq = l.joined(ctx, e, tsdb.AllTime(), tsdb.NewestFirst, seq, window.Options{MaxFilled: most})
 	}
 	for b, err := range seq {
 		if err != nil {
@@ -305,7 +291,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	out := l.public(&total, l.in.Clock().UnixMilli())
 	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Clock().UnixMilli())
 	out.End, out.Open = of.End, of.Open
-	return r.joinedTotal(ctx, e, in, out)
+	return l.joinedTotal(ctx, e, in, out)
 }
 
 // EntityBuckets is the result of Many for one entity.
@@ -330,7 +316,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	_, width, err := inside.Of(in).ReadOptions(opts)
+	order, width, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -341,13 +327,16 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	bt.AtOnce(width, len(entities), func(i int) {
 		a := &answers[i]
 		a.Entity = entities[i]
-		for b, err := range r.Buckets(ctx, a.Entity, in, opts...) {
+		ctx, each := r.begin(ctx, telemetry.RollupBuckets)
+		for b, err := range r.buckets(ctx, l, a.Entity, in, order, r.gaps) {
 			if err != nil {
 				a.Err = err
 				break
 			}
 			a.Buckets = append(a.Buckets, b)
 		}
+		each.Returned(len(a.Buckets))
+		each.End(a.Err)
 	})
 	failed, first := 0, error(nil)
 	for i := range answers {

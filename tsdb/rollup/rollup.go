@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -99,7 +100,7 @@ type Rollup[T any] struct {
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
 // buckets. At most 16 measures are allowed; a rollup without measures counts points. Define does no I/O. Errors match
-// ErrInvalid, gc.ErrInvalid or gc.ErrVersions.
+// tsdb.ErrInvalid, gc.ErrInvalid or gc.ErrVersions.
 func Define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
 	r, err := define(name, grid, measures, opts)
 	if err != nil {
@@ -145,7 +146,7 @@ const (
 
 func define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
 	if !catalog.ShortName(name) {
-		return nil, invalid.New(ErrInvalid, "name", invalid.Quote(name), "1 to 16 bytes of a-z 0-9 _")
+		return nil, invalid.New(tsdb.ErrInvalid, "name", invalid.Quote(name), "1 to 16 bytes of a-z 0-9 _")
 	}
 	if err := grid.Check(); err != nil {
 		return nil, err
@@ -159,17 +160,17 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		m := &r.measures[i]
 		m.resolve()
 		if extra := m.Aggregates &^ window.Basic; extra != 0 && opts.Mode != Derived {
-			return nil, invalid.New(ErrInvalid, "Aggregates of measure "+strconv.Itoa(i), extra.String(), "some of "+window.Basic.String()+
+			return nil, invalid.New(tsdb.ErrInvalid, "Aggregates of measure "+strconv.Itoa(i), extra.String(), "some of "+window.Basic.String()+
 				" where events are added: they may come in any order, on which others depend, and nothing can be added to a stored sketch")
 		}
 		if m.Field != "" && opts.Mode != Derived {
-			return nil, invalid.New(ErrInvalid, "Field of measure "+strconv.Itoa(i), invalid.Quote(m.Field), "a function where events are added: their payloads are not stored")
+			return nil, invalid.New(tsdb.ErrInvalid, "Field of measure "+strconv.Itoa(i), invalid.Quote(m.Field), "a function where events are added: their payloads are not stored")
 		}
 		if m.Added && opts.Mode != Derived {
-			return nil, invalid.New(ErrInvalid, "Added of measure "+strconv.Itoa(i), "true", "false where events are added: nothing can compute the buckets of before")
+			return nil, invalid.New(tsdb.ErrInvalid, "Added of measure "+strconv.Itoa(i), "true", "false where events are added: nothing can compute the buckets of before")
 		}
 		if m.has(window.Ends) && r.width() > maxEndsWidth {
-			return nil, invalid.New(ErrInvalid, "width", grid.String(), "at most 100 years for a measure with the aggregates ends")
+			return nil, invalid.New(tsdb.ErrInvalid, "width", grid.String(), "at most 100 years for a measure with the aggregates ends")
 		}
 	}
 	if err := r.resolve(); err != nil {
@@ -202,7 +203,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 		r.entry.Measures = append(r.entry.Measures, r.measures[i].entry())
 	}
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
-	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth, Is: isRollup[T]})
+	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth, Is: isRollup[T], Source: source[T]{r}})
 	r.bare = sync.OnceValue(r.barely)
 	if opts.Mode != Derived {
 		var err error

@@ -7,104 +7,55 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Windows are buckets that have not been read yet.
-type Windows struct {
-	// Rollup is the name of the rollup that the buckets are read from. It is empty if they are read from the points.
-	Rollup string
-	// Buckets reads the buckets. Each loop over it reads from the table, and leaving the loop ends the read.
-	Buckets iter.Seq2[window.Bucket, error]
+// source is how package window reads a rollup.
+type source[T any] struct{ rollup *Rollup[T] }
+
+// Keeps reports whether the rollup keeps what the aggregator computes.
+func (s source[T]) Keeps(by *window.Aggregator[T]) (widest time.Duration, ok bool) {
+	if s.rollup.keeping(askedOf(by, tsdb.Interval{})) == nil {
+		return 0, false
+	}
+	return s.rollup.widest(), true
 }
 
-// ReadWindows returns the buckets that by.Read returns for an entity, newest first or in another tsdb.Order. It reads a rollup of the
-// repository's schema where one fits, and else the points. A derived rollup fits if
-//
-//   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
-//     window.Integral has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number
-//     holds in a longer gap. No measure has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by
-//     window.Previous or window.Linear, it also keeps window.Ends. None of them has Added;
-//   - each bucket of the aggregator's grid, and the interval, starts and ends where buckets of the rollup do;
-//   - the interval does not start before the rollup's oldest buckets.
-//
-// Of several, it reads the one with the widest buckets, and merges them into those of the grid. The numbers are those that the
-// rollup counts: with its Decimals, and without those above its Max. They may go back further than the points. A point that does not
-// decode is counted as Bad, but not yielded if a rollup is read.
-//
-// From a rollup it costs what Reader.Buckets costs for the interval; from the points, what window.Aggregator.Read costs. ReadWindows itself sends no request, except that a store may read the class of the tenant, which
-// it remembers. The tenant's limit on the length of ranges applies to reads of points only. The errors of arguments match ErrInvalid.
-func ReadWindows[T any](
-	ctx context.Context, repo *tsdb.Repository[T], by *window.Aggregator[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption,
-) (Windows, error) {
-	if repo == nil {
-		return Windows{}, invalid.New(ErrInvalid, "repository", "nil", "a repository")
-	}
-	if by == nil {
-		return Windows{}, invalid.New(ErrInvalid, "aggregator", "nil", "an aggregator from window.New")
-	}
-	order, _, err := inside.Of(in).ReadOptions(opts)
-	if err != nil {
-		return Windows{}, err
-	}
-	asked := asked{in: in}
-	asked.grid, asked.opts, asked.names, asked.rules = inside.Of(by).Aggregation()
-	var ok bool
-	asked.start, ok = in.Start()
-	asked.end, asked.closed = in.End()
-	asked.closed = asked.closed && ok && in.Check() == nil && len(asked.rules) > 0
-	def, err := choose(ctx, repo, &asked)
-	if err != nil {
-		return Windows{}, err
-	}
-	if def == nil {
-		return Windows{Buckets: by.Read(ctx, repo, e, in, opts...)}, nil
-	}
-	w := newWindowing(def, &asked)
-	return Windows{Rollup: def.name, Buckets: w.sequence(ctx, For(def, repo), e, order)}, nil
+// Divides reports whether buckets of the aggregator consist of those of the rollup.
+func (s source[T]) Divides(by *window.Aggregator[T], in tsdb.Interval) bool {
+	return s.rollup.divides(askedOf(by, in))
+}
+
+// Windows returns the buckets of the aggregator.
+func (s source[T]) Windows(
+	ctx context.Context, repo *tsdb.Repository[T], by *window.Aggregator[T], e tsdb.Entity, in tsdb.Interval, order tsdb.Order,
+) iter.Seq2[window.Bucket, error] {
+	return newWindowing(s.rollup, askedOf(by, in)).sequence(ctx, For(s.rollup, repo), e, order)
+}
+
+// Buckets returns the buckets of the rollup, oldest first.
+func (s source[T]) Buckets(ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entity, in tsdb.Interval) iter.Seq2[window.Bucket, error] {
+	return For(s.rollup, repo).Buckets(ctx, e, in, tsdb.OldestFirst)
 }
 
 // asked is what windows are asked for.
 type asked struct {
 	grid       window.Grid
 	opts       window.Options
-	names      []string
 	rules      []inside.JoinRule // one for each measure
 	in         tsdb.Interval
 	start, end time.Time
-	closed     bool // it has both ends, and the aggregator has measures
 }
 
-// choose returns the rollup to read; nil for the points.
-func choose[T any](ctx context.Context, repo *tsdb.Repository[T], a *asked) (chosen *Rollup[T], err error) {
-	in, err := inside.Of(repo).Internals()
-	if err == nil {
-		err = in.Allow(ctx)
-	}
-	if err != nil || !a.closed || !a.start.Before(a.end) {
-		return nil, err
-	}
-	age, err := in.RollupAge(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now := in.Clock()
-	for _, r := range in.Rollups {
-		def, ok := r.Definition.(*Rollup[T])
-		if !ok || r.Kind != catalog.Derived || def.keeping(a) == nil || chosen != nil && def.widest() <= chosen.widest() {
-			continue
-		}
-		if r = r.Within(age); r.Bounded && a.start.Before(now.Add(-r.Age)) || !def.divides(a) {
-			continue
-		}
-		chosen = def
-	}
-	return chosen, nil
+func askedOf[T any](by *window.Aggregator[T], in tsdb.Interval) *asked {
+	a := &asked{in: in}
+	a.grid, a.opts, a.rules = inside.Of(by).Aggregation()
+	a.start, _ = in.Start()
+	a.end, _ = in.End()
+	return a
 }
 
 // keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one of them.
@@ -116,7 +67,7 @@ func (r *Rollup[T]) keeping(a *asked) []int {
 			needed |= window.Ends
 		}
 		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
-			return m.Name == a.names[i] && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
+			return m.Name == rule.Name && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
 				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap && (!rule.Hold || rule.MaxGap == 0))
 		})
 		if out[i] < 0 {
@@ -221,7 +172,6 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 				yield(window.Bucket{}, err)
 			}
 		}
-		frame := window.Frame{Grid: w.grid, Measures: w.asked.names, Interval: w.asked.in, Order: order}
 		rules := w.rules()
 		for i := range rules {
 			rules[i].Hold = w.asked.rules[i].Hold
@@ -229,7 +179,7 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 		ends := func(before bool) ([]inside.JoinNumber, error) {
 			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
 		}
-		for b, failed := range inside.Of[*window.Aggregator[T]](nil).Join(alone, frame, w.asked.opts, rules, ends) {
+		for b, failed := range inside.Of[*window.Aggregator[T]](nil).Join(alone, w.grid, w.asked.in, order, w.asked.opts, rules, ends) {
 			if err = failed; err == nil {
 				rows++
 			}
@@ -251,7 +201,8 @@ func (w windowing[T]) merged(ctx context.Context, l *level[T], path string, newe
 			if !flush() {
 				return false, nil
 			}
-			start, next := w.grid.Bucket(time.UnixMilli(b.start))
+			start := w.grid.Start(time.UnixMilli(b.start))
+			next := w.grid.Next(start)
 			current = bucket{start: max(0, start.UnixMilli()), values: make([]sums, len(w.measures))}
 			end = next.UnixMilli()
 		}

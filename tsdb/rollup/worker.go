@@ -92,17 +92,17 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	write := in.Whole.Timeouts().Write
 	switch {
 	case len(jobs) == 0:
-		return nil, invalid.New(ErrInvalid, "jobs", "none", "at least one job from NewJob")
+		return nil, invalid.New(tsdb.ErrInvalid, "jobs", "none", "at least one job from NewJob")
 	case opts.Every < 0:
-		return nil, invalid.New(ErrInvalid, "Every", opts.Every.String(), "0 for the default, or more")
+		return nil, invalid.New(tsdb.ErrInvalid, "Every", opts.Every.String(), "0 for the default, or more")
 	case opts.Settle != 0 && opts.Settle <= write:
-		return nil, invalid.New(ErrInvalid, "Settle", opts.Settle.String(), fmt.Sprintf("0 for the default, or more than the timeout of writes, %v", write))
+		return nil, invalid.New(tsdb.ErrInvalid, "Settle", opts.Settle.String(), fmt.Sprintf("0 for the default, or more than the timeout of writes, %v", write))
 	case opts.Concurrency < 0 || opts.Concurrency > 256:
-		return nil, invalid.New(ErrInvalid, "Concurrency", strconv.Itoa(opts.Concurrency), "0 for the default, or 1 to 256")
+		return nil, invalid.New(tsdb.ErrInvalid, "Concurrency", strconv.Itoa(opts.Concurrency), "0 for the default, or 1 to 256")
 	}
 	for i, j := range jobs {
 		if j == nil || j.Name() == "" {
-			return nil, invalid.New(ErrInvalid, "job "+strconv.Itoa(i), "the zero value", "a job from NewJob, with a schema from Define")
+			return nil, invalid.New(tsdb.ErrInvalid, "job "+strconv.Itoa(i), "the zero value", "a job from NewJob, with a schema from Define")
 		}
 	}
 	if opts.Every == 0 {
@@ -121,7 +121,7 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 func (w *Worker) Run(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.store == nil {
-		return invalid.New(ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
+		return invalid.New(tsdb.ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -189,7 +189,7 @@ func (p *pass) fail(err error) {
 // and 500 rows of marks, and the computing. A tenant that had no marks in the pass before costs one more request.
 func (w *Worker) Pass(ctx context.Context) (_ Pass, err error) {
 	if w == nil || w.store == nil {
-		return Pass{}, invalid.New(ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
+		return Pass{}, invalid.New(tsdb.ErrInvalid, "worker", "the zero value", "a worker from NewWorker")
 	}
 	watch := inside.Of(w.store).Watch()
 	ctx, op := watch.Begin(ctx, telemetry.RollupPass, telemetry.Subject{})

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // assignment returns the part of a profile that decides in which class points are written.
@@ -55,7 +56,7 @@ func (r room) offered(ctx context.Context, p Profile) error {
 		all = ""
 	}
 	if !found {
-		return invalid.New(ErrInvalid, "Retention", invalid.Quote(p.Retention), "a class that a dataset of the table offers"+all)
+		return invalid.New(tsdb.ErrInvalid, "Retention", invalid.Quote(p.Retention), "a class that a dataset of the table offers"+all)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
 		own := ": " + named[name]
@@ -64,9 +65,9 @@ func (r room) offered(ctx context.Context, p Profile) error {
 		}
 		switch _, ok := named[name]; {
 		case !ok:
-			return invalid.New(ErrInvalid, "dataset in Classes", invalid.Quote(name), "a dataset of the table"+all)
+			return invalid.New(tsdb.ErrInvalid, "dataset in Classes", invalid.Quote(name), "a dataset of the table"+all)
 		case refused[name]:
-			return invalid.New(ErrInvalid, "class for dataset "+name, invalid.Quote(p.Classes[name]), "a class that it offers"+own)
+			return invalid.New(tsdb.ErrInvalid, "class for dataset "+name, invalid.Quote(p.Classes[name]), "a class that it offers"+own)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func TestOnboardInAClass(t *testing.T) {
 			`class for dataset readings is empty`:                                                           {Classes: map[string]string{"readings": ""}},
 			`Classes is 1001 datasets; want at most 1000`:                                                   {Classes: many(1001)},
 		} {
-			if err := onboard("a", p); !errors.Is(err, tenants.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			if err := onboard("a", p); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), want) {
 				t.Errorf("Onboard: %v\nwant %s", err, want)
 			}
 		}

@@ -13,14 +13,11 @@ package tenants
 
 import (
 	"github.com/tidemark-go/tidemark/internal/errtype"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
-	ErrInvalid = rowkey.ErrInvalid
 	// ErrErased: the tenant is erased, or is being erased.
 	ErrErased = tsdb.ErrErased
 	// ErrErasing: the erasure has not ended, so the tenant cannot be readmitted. Erase continues it.

@@ -30,7 +30,7 @@ type EraseOptions struct {
 	// tsdb.ErasedWithin plus the longer of the store's write and scan timeouts. For a store of package embedded,
 	// which no other program can have open, zero is one second. Set Settle if programs with longer timeouts write to
 	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
-	// change Settle during the wait. After the wait, a longer Settle fails with ErrInvalid.
+	// change Settle during the wait. After the wait, a longer Settle fails with tsdb.ErrInvalid.
 	Settle time.Duration
 	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant or the entity is
 	// readmitted. After the mark ends, a journal that still contains erased points writes them back.
@@ -92,7 +92,7 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 // exactly the given key fields. fields holds the key fields by name, as text in the form that tsdb.Schema.Entity
 // accepts: "7", not "007". Only writes of this entity are refused, during the erasure and after it. EraseEntity
 // deletes points, heads, and rows of reserved kinds that are stored per entity. Sums over several entities stay. The
-// error matches ErrInvalid if the entity fits no dataset.
+// error matches tsdb.ErrInvalid if the entity fits no dataset.
 //
 // The mark stores no key fields, only a hash of them. To continue an erasure, call EraseEntity with the same fields.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (_ Report, err error) {
@@ -118,14 +118,14 @@ func (o EraseOptions) check(r room) (EraseOptions, error) {
 		return o, err
 	}
 	if o.Settle < 0 {
-		return o, invalid.New(ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
+		return o, invalid.New(tsdb.ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
 	}
 	if o.Keep < 0 {
-		return o, invalid.New(ErrInvalid, "Keep", o.Keep.String(), "0 for ever, or more")
+		return o, invalid.New(tsdb.ErrInvalid, "Keep", o.Keep.String(), "0 for ever, or more")
 	}
 	for i, w := range o.Writers {
 		if w == nil {
-			return o, invalid.New(ErrInvalid, fmt.Sprintf("Writers[%d]", i), "nil", "a writer")
+			return o, invalid.New(tsdb.ErrInvalid, fmt.Sprintf("Writers[%d]", i), "nil", "a writer")
 		}
 	}
 	o.RowsPerSecond = cmp.Or(o.RowsPerSecond, 20_000)

@@ -271,7 +271,7 @@ func TestEraseEntity(t *testing.T) {
 		}
 	}
 	for _, bad := range []map[string]string{nil, {"site": "x"}, {"site": "x", "user": "y"}, {"site": "", "device": "y"}, {"site": "x", "device": "\xff"}} {
-		if rep, err := tenants.EraseEntity(t.Context(), store, acme, "", bad, quick); !errors.Is(err, tenants.ErrInvalid) {
+		if rep, err := tenants.EraseEntity(t.Context(), store, acme, "", bad, quick); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("fields %v: report %+v, error %v", bad, rep, err)
 		}
 	}

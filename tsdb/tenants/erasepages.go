@@ -94,15 +94,15 @@ const shownDatasets = 10
 func unfit(ctx context.Context, keys []string, n int, dataset string, fields map[string]string) error {
 	given := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	if _, ok := tenant.FromContext(ctx); ok {
-		return invalid.New(ErrInvalid, "fields", given, "the key fields of a dataset in the catalogue, by name")
+		return invalid.New(tsdb.ErrInvalid, "fields", given, "the key fields of a dataset in the catalogue, by name")
 	}
 	if len(keys) == 0 && dataset != "" {
-		return invalid.New(ErrInvalid, "dataset", invalid.Quote(dataset), "a dataset of the catalogue")
+		return invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(dataset), "a dataset of the catalogue")
 	}
 	if more := n - len(keys); more > 0 {
 		keys = append(keys, fmt.Sprintf("and %d more datasets", more))
 	}
-	return invalid.New(ErrInvalid, "fields", given,
+	return invalid.New(tsdb.ErrInvalid, "fields", given,
 		"the key fields of a dataset, each with a value ("+strings.Join(keys, "; ")+")")
 }
 
@@ -198,7 +198,7 @@ func (r room) kinds(ctx context.Context, space rowkey.Space) (kinds []rowkey.Spa
 		kinds = append(kinds, reserved)
 		rng.Start = reserved.All().Limit
 	}
-	return nil, invalid.New(ErrInvalid, "kinds", fmt.Sprintf("over %d", mostKinds), "a dataset with fewer kinds of rows")
+	return nil, invalid.New(tsdb.ErrInvalid, "kinds", fmt.Sprintf("over %d", mostKinds), "a dataset with fewer kinds of rows")
 }
 
 // rest returns the rest of sorted ranges from the key next on.

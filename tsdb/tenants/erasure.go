@@ -113,7 +113,7 @@ func (e *erasure) begin(ctx context.Context) (err error) {
 	case m.rec.State == Marked:
 		m.rec.Settle = e.opts.Settle
 	case e.opts.Settle > m.rec.Settle:
-		return invalid.New(ErrInvalid, "Settle", e.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this erasure has waited", m.rec.Settle))
+		return invalid.New(tsdb.ErrInvalid, "Settle", e.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this erasure has waited", m.rec.Settle))
 	}
 	if m.rec.State == Erased {
 		m.rec.State = Verifying // again

@@ -35,7 +35,7 @@ func ExampleProfile_limits() {
 		_, err := tenants.Onboard(ctx, store, acme, tenants.Profile{Limits: json.RawMessage(limits)}, tenants.OnboardOptions{Replace: true})
 		return err
 	}
-	fmt.Println(errors.Is(onboard(`{"points": 10}`), tenants.ErrInvalid)) // no such limit
+	fmt.Println(errors.Is(onboard(`{"points": 10}`), tsdb.ErrInvalid)) // no such limit
 	if err := onboard(`{"points_per_second": 1}`); err != nil {
 		log.Fatal(err)
 	}

@@ -49,7 +49,8 @@ func ExampleRemoveOptions() {
 }
 
 func ExampleTenantRows() {
-	fmt.Println(tenants.TenantRows{Tenant: tenant.MustParse("acme"), Rows: 3})
+	rows := tenants.TenantRows{Tenant: tenant.MustParse("acme"), Rows: 3}
+	fmt.Println(rows.Tenant, rows.Rows)
 	// Output:
-	// tenant acme: 3
+	// acme 3
 }

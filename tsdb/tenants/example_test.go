@@ -178,11 +178,11 @@ func ExampleCounted() {
 		tenants.EraseOptions{Settle: 1})
 	fmt.Println(err)
 	for _, k := range rep.Kinds {
-		fmt.Println(k)
+		fmt.Println(k.Dataset, k.Rows)
 	}
 	// Output:
 	// <nil>
-	// dataset notes, points: 1
+	// notes 1
 }
 
 func ExampleState() {

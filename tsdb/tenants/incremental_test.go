@@ -131,7 +131,7 @@ func TestReadmitEntity(t *testing.T) {
 	if err := readmit(""); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("readmit an entity that was never erased: %v", err)
 	}
-	if err := tenants.ReadmitEntity(t.Context(), store, acme, "", map[string]string{"no": "such"}); !errors.Is(err, tenants.ErrInvalid) {
+	if err := tenants.ReadmitEntity(t.Context(), store, acme, "", map[string]string{"no": "such"}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("readmit an entity of no dataset: %v", err)
 	}
 	for _, dataset := range []string{"readings", "salted"} {
@@ -159,7 +159,7 @@ func TestReadmitEntity(t *testing.T) {
 	if _, err := tenants.EraseEntity(t.Context(), store, acme, "", site0, quick); err != nil {
 		t.Fatal(err)
 	}
-	if err := readmit("salted"); !errors.Is(err, tenants.ErrInvalid) || put(f.salted) == nil {
+	if err := readmit("salted"); !errors.Is(err, tsdb.ErrInvalid) || put(f.salted) == nil {
 		t.Errorf("readmit to one dataset of a mark for several: %v, want ErrInvalid", err)
 	}
 	for range 2 {
@@ -198,14 +198,14 @@ func TestMarksAreBounded(t *testing.T) {
 	if _, err := tenants.Erasure(t.Context(), store, acme); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if err := erase("acme"); !errors.Is(err, tenants.ErrInvalid) {
+	if err := erase("acme"); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("a fourth mark of one tenant: %v", err)
 	}
 	if err := erase("ab"); err != nil {
 		t.Errorf("the first mark of another tenant: %v", err)
 	}
 	manyMarks(t, table, "abc", 0, 1)
-	if err := erase("abcd"); !errors.Is(err, tenants.ErrInvalid) {
+	if err := erase("abcd"); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("a sixth mark of all tenants: %v", err)
 	}
 	past := newOwn("m", "1700000000")

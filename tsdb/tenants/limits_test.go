@@ -32,7 +32,7 @@ func TestOnboardWithLimits(t *testing.T) {
 		strings.Repeat(" ", 64<<10) + `{}`: `at most 64 KiB`,
 	} {
 		_, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{})
-		if !errors.Is(err, tenants.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("limits %.40s: %v\nwant %s", doc, err, want)
 		}
 	}

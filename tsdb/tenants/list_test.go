@@ -204,7 +204,7 @@ func TestOnboard(t *testing.T) {
 		{Limits: json.RawMessage(``)},
 		{Limits: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)},
 	} {
-		if _, err := tenants.Onboard(t.Context(), store, acme, bad, tenants.OnboardOptions{Replace: true}); !errors.Is(err, tenants.ErrInvalid) {
+		if _, err := tenants.Onboard(t.Context(), store, acme, bad, tenants.OnboardOptions{Replace: true}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("profile named %.20q: %v, want ErrInvalid", bad.Name, err)
 		}
 	}

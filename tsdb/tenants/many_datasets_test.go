@@ -11,7 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -23,15 +23,15 @@ import (
 func TestManyDatasets(t *testing.T) {
 	testkit.Plain(t)
 	f, store, _, table := open(t, tsdbtest.Options{})
-	var keys []string
+	var names []string
 	var entries []*bigtable.Mutation
 	for i := range 10_500 {
 		name := fmt.Sprintf("d%05d-of-a-tenant-with-many", i)
 		m := newOwn("json", `{"name":"`+name+`","key":["site","device"],"precision":"ns","tags":["str"],"classes":[{"name":"keep","policy":"never"}]}`)
 		m.Set("_sys", "gen", 0, []byte("1"))
-		keys, entries = append(keys, "!dataset#"+name), append(entries, m)
+		names, entries = append(names, "!dataset#"+name), append(entries, m)
 	}
-	if errs, err := table.ApplyBulk(t.Context(), keys, entries); err != nil || errs != nil {
+	if errs, err := table.ApplyBulk(t.Context(), names, entries); err != nil || errs != nil {
 		t.Fatal(errs, err)
 	}
 	beta := tenant.MustParse("beta")
@@ -60,7 +60,7 @@ func TestManyDatasets(t *testing.T) {
 	if p, err := retention.NewPlanFor(t.Context(), store, nil); err != nil || !p.Empty() {
 		t.Errorf("NewPlanFor: %v", err)
 	}
-	if _, _, err := advise.TakeSample(t.Context(), store, "readings", acme, advise.SampleOptions{}); err != nil {
+	if _, _, err := keys.TakeSample(t.Context(), store, "readings", acme, 0); err != nil {
 		t.Errorf("Sample: %v", err)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, beta, tenants.Profile{Classes: map[string]string{"readings": "keep"}}, tenants.OnboardOptions{}); err != nil {

@@ -138,9 +138,9 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	}
 	switch {
 	case n >= mostMarks:
-		return invalid.New(ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, because every store holds all marks in memory; remove some with ReadmitEntity", mostMarks))
+		return invalid.New(tsdb.ErrInvalid, "marks", fmt.Sprint(n), fmt.Sprintf("fewer than %d, because every store holds all marks in memory; remove some with ReadmitEntity", mostMarks))
 	case mine >= mostOfTenant:
-		return invalid.New(ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; remove some with ReadmitEntity", mostOfTenant))
+		return invalid.New(tsdb.ErrInvalid, "marks of tenant "+e.id.String(), fmt.Sprint(mine), fmt.Sprintf("fewer than %d; remove some with ReadmitEntity", mostOfTenant))
 	}
 	if err := e.forgetLifts(ctx, gone, n); err != nil {
 		return err
@@ -301,7 +301,7 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 		switch {
 		case m.Gone || m.Tenant != id.String() || !slices.ContainsFunc(m.Entities, here):
 		case dataset != "" && slices.ContainsFunc(m.Entities, elsewhere):
-			return invalid.New(ErrInvalid, "dataset", dataset, "empty, as the entity was erased from several datasets at once")
+			return invalid.New(tsdb.ErrInvalid, "dataset", dataset, "empty, as the entity was erased from several datasets at once")
 		default:
 			marks[m.Name] = m.Entities
 		}

@@ -35,8 +35,8 @@ type Profile struct {
 	Classes map[string]string `json:"classes,omitempty"`
 	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with
 	// tsdb.StoreOptions.ProfileLimits apply them, and a change of them within tsdb.ClassesWithin. A missing limit is
-	// the default of the store's table of limits; 0 is no limit. Onboard fails with ErrInvalid for other JSON. Nil is
-	// none.
+	// the default of the store's table of limits; 0 is no limit. Onboard fails with tsdb.ErrInvalid for other JSON.
+	// Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	// View says that the tenant has an authorized view.
 	View bool `json:"view,omitempty"`
@@ -64,9 +64,9 @@ type OnboardOptions struct {
 // erased tenant the error matches ErrErased. Tenants can write points without onboarding: a profile is not a
 // permission.
 //
-// The error matches ErrInvalid if no dataset of the catalogue offers Profile.Retention, or if Profile.Classes names a
-// dataset that the catalogue does not have or a class that this dataset does not offer. A program that does not know a class yet writes in its default class, so deploy the programs before
-// profiles name the class.
+// The error matches tsdb.ErrInvalid if no dataset of the catalogue offers Profile.Retention, or if Profile.Classes
+// names a dataset that the catalogue does not have or a class that this dataset does not offer. A program that does
+// not know a class yet writes in its default class, so deploy the programs before profiles name the class.
 //
 // Onboard costs two reads, one more of the whole catalogue if the profile names retention classes, and one
 // conditional write for a change. A change that other stores must apply costs two more reads and two writes. Onboard
@@ -224,15 +224,15 @@ func (p Profile) check() error {
 	}
 	switch {
 	case len(p.Classes) > maxClasses:
-		return invalid.New(ErrInvalid, "Classes", strconv.Itoa(len(p.Classes))+" datasets", "at most "+strconv.Itoa(maxClasses))
+		return invalid.New(tsdb.ErrInvalid, "Classes", strconv.Itoa(len(p.Classes))+" datasets", "at most "+strconv.Itoa(maxClasses))
 	case len(p.Limits) > maxLimits:
-		return invalid.New(ErrInvalid, "Limits", strconv.Itoa(len(p.Limits))+" bytes", "at most 64 KiB")
+		return invalid.New(tsdb.ErrInvalid, "Limits", strconv.Itoa(len(p.Limits))+" bytes", "at most 64 KiB")
 	}
 	if p.Limits == nil || string(p.Limits) == "null" {
 		return nil
 	}
 	if err := new(limit.Limits).UnmarshalJSON(p.Limits); err != nil {
-		return fmt.Errorf("%w: Limits: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: Limits: %w", tsdb.ErrInvalid, err)
 	}
 	return nil
 }

@@ -58,11 +58,11 @@ func (p Part) check() error {
 			n++
 		}
 		if len(name) > 64 || strings.ContainsAny(name, "#!") {
-			return invalid.New(ErrInvalid, "part", invalid.Quote(name), "the name of a class, a tag or a rollup")
+			return invalid.New(tsdb.ErrInvalid, "part", invalid.Quote(name), "the name of a class, a tag or a rollup")
 		}
 	}
 	if n > 1 || p.Dataset == "" && p.Class == "" {
-		return invalid.New(ErrInvalid, "part", fmt.Sprintf("%q", []string{p.Dataset, p.Class, p.Tag, p.Rollup}),
+		return invalid.New(tsdb.ErrInvalid, "part", fmt.Sprintf("%q", []string{p.Dataset, p.Class, p.Tag, p.Rollup}),
 			"a dataset, a class, tag or rollup of a dataset, or a class alone")
 	}
 	if p.Class != "" {
@@ -92,7 +92,7 @@ func (p Part) key() string {
 // RemoveOptions configure a removal. The zero value is useful: a removal that it begins deletes no data of a class, tag
 // or rollup that a reader could still see. A call that continues a removal keeps By, Reason and Unexpired of the call
 // that began it, and may add Unexpired; all other options are its own. It may change Settle during the wait; after the
-// wait, a longer Settle fails with ErrInvalid.
+// wait, a longer Settle fails with tsdb.ErrInvalid.
 type RemoveOptions struct {
 	// DryRun counts the rows that would be deleted, and changes nothing.
 	DryRun bool
@@ -116,7 +116,7 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 		return o, err
 	}
 	if o.Settle < 0 {
-		return o, invalid.New(ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
+		return o, invalid.New(tsdb.ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
 	}
 	o.RowsPerSecond = cmp.Or(o.RowsPerSecond, 20_000)
 	o.countPage, o.deletePage = cmp.Or(o.countPage, countPage), cmp.Or(o.deletePage, deletePage)
@@ -184,7 +184,7 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 		return err
 	}
 	if part.Dataset == "" || part.whole() {
-		return invalid.New(ErrInvalid, "part", part.String(), "a class, a tag or a rollup of a dataset")
+		return invalid.New(tsdb.ErrInvalid, "part", part.String(), "a class, a tag or a rollup of a dataset")
 	}
 	entry, err := rm.entryOf(ctx)
 	if err != nil {
@@ -300,9 +300,6 @@ type TenantRows struct {
 	Rows   int64     `json:"rows"`
 }
 
-// String returns tenant and rows in one line.
-func (t TenantRows) String() string { return fmt.Sprintf("tenant %s: %d", t.Tenant, t.Rows) }
-
 // Removal reports what a removal deletes. It marshals to JSON; String returns it as text.
 type Removal struct {
 	Part   Part  `json:"part"`
@@ -360,10 +357,10 @@ func (r Removal) String() string {
 	}
 	line("Rows", "%d", r.Rows)
 	for _, k := range r.Kinds {
-		fmt.Fprintf(&b, "  %s\n", k)
+		fmt.Fprintf(&b, "  %s\n", k.text())
 	}
 	for _, t := range r.Tenants {
-		fmt.Fprintf(&b, "  %s\n", t)
+		fmt.Fprintf(&b, "  tenant %s: %d\n", t.Tenant, t.Rows)
 	}
 	if r.OtherTenants > 0 {
 		fmt.Fprintf(&b, "  and of %d more tenants\n", r.OtherTenants)

@@ -202,7 +202,7 @@ func TestWithoutRetiredParts(t *testing.T) {
 		}
 	}
 	equal(t, "the entry", dump(t, a.table, func(key string) bool { return key == "!dataset#temps" }), entry)
-	if _, err := tenants.Onboard(t.Context(), a.store, acme, tenants.Profile{Retention: "spare"}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrInvalid) {
+	if _, err := tenants.Onboard(t.Context(), a.store, acme, tenants.Profile{Retention: "spare"}, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("Onboard with a retired class: %v", err)
 	}
 	// With one more tag, the entry is written again, and retired parts stay in it.

@@ -146,7 +146,7 @@ func (rm *removal) begin(ctx context.Context, entry *catalog.Entry) error {
 	case rm.rec.State == Marked:
 		rm.rec.Settle = rm.opts.Settle
 	case rm.opts.Settle > rm.rec.Settle:
-		return invalid.New(ErrInvalid, "Settle", rm.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this removal has waited", rm.rec.Settle))
+		return invalid.New(tsdb.ErrInvalid, "Settle", rm.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this removal has waited", rm.rec.Settle))
 	}
 	if rm.rec.State == Erased {
 		rm.rec.State = Verifying // again

@@ -271,7 +271,7 @@ func journalOfADeletedDataset(t *testing.T, released bool) {
 func TestRemovalRefusals(t *testing.T) {
 	_, store, _, _ := open(t, tsdbtest.Options{})
 	for _, part := range []tenants.Part{{}, {Tag: "str"}, {Dataset: "a#b"}, {Dataset: "readings", Class: "a", Tag: "b"}, {Dataset: "readings", Rollup: "a#b"}} {
-		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tenants.ErrInvalid) {
+		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("Remove of %+v: %v", part, err)
 		}
 	}

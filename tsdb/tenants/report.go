@@ -110,7 +110,7 @@ func (r Report) String() string {
 	}
 	line("Rows", "%d", r.Rows)
 	for _, k := range r.Kinds {
-		fmt.Fprintf(&b, "  %s\n", k)
+		fmt.Fprintf(&b, "  %s\n", k.text())
 	}
 	if r.Late > 0 {
 		line("Came late", "%d rows, deleted too", r.Late)
@@ -131,8 +131,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// String returns dataset, kind and rows in one line.
-func (c Counted) String() string {
+// text returns dataset, kind and rows in one line.
+func (c Counted) text() string {
 	name := "dataset " + c.Dataset
 	switch {
 	case c.Dataset == "":

@@ -87,9 +87,9 @@ func (r room) now() time.Time { return r.Clock().UTC().Truncate(time.Millisecond
 func checkText(field, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return invalid.New(ErrInvalid, field, strconv.Itoa(len(text))+" bytes", fmt.Sprintf("at most %d bytes", most))
+		return invalid.New(tsdb.ErrInvalid, field, strconv.Itoa(len(text))+" bytes", fmt.Sprintf("at most %d bytes", most))
 	case !utf8.ValidString(text):
-		return invalid.New(ErrInvalid, field, invalid.Quote(text), "valid UTF-8")
+		return invalid.New(tsdb.ErrInvalid, field, invalid.Quote(text), "valid UTF-8")
 	}
 	return nil
 }

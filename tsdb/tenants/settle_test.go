@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -58,7 +59,7 @@ func TestSettleOfAnErasureThatIsContinued(t *testing.T) {
 		if took, err := erase(5*time.Second, time.Minute); err != nil || took < 5*time.Second || took > 10*time.Second {
 			t.Errorf("with a shorter Settle: %v after %v", err, took)
 		}
-		if _, err := erase(time.Hour, 2*time.Hour); !errors.Is(err, tenants.ErrInvalid) {
+		if _, err := erase(time.Hour, 2*time.Hour); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("with a longer Settle than it has waited: %v, want ErrInvalid", err)
 		}
 		for _, settle := range []time.Duration{0, 1, 5 * time.Second} {

@@ -113,7 +113,7 @@ func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptio
 	if c := opts.Continue; c != nil {
 		next := string(c.Next)
 		if c.Tenant != id || next < rng.Start || next > rng.Limit {
-			return UsageReport{}, invalid.New(ErrInvalid, "Continue", "the report of another tenant", "an incomplete report of "+id.String())
+			return UsageReport{}, invalid.New(tsdb.ErrInvalid, "Continue", "the report of another tenant", "an incomplete report of "+id.String())
 		}
 		rep = *c
 		rep.Kinds, rng.Start = slices.Clone(c.Kinds), next

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -75,7 +76,7 @@ func TestUsage(t *testing.T) {
 	stranger := tenants.UsageReport{Tenant: tenant.MustParse("acme2"), Next: []byte("acme2#")}
 	twisted := tenants.UsageReport{Tenant: acme, Next: []byte("acme2#")}
 	for _, c := range []tenants.UsageReport{stranger, twisted, {}} {
-		if _, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{Continue: &c}); !errors.Is(err, tenants.ErrInvalid) {
+		if _, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{Continue: &c}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

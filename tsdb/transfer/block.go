@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 const (
@@ -69,7 +70,7 @@ func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 		return nil, err
 	}
 	if r == nil {
-		return nil, invalid.New(ErrInvalid, "reader", "nil", "an io.Reader with an export")
+		return nil, invalid.New(tsdb.ErrInvalid, "reader", "nil", "an io.Reader with an export")
 	}
 	b := &blocks{lines: *newLines(r), counts: map[string]int64{}}
 	text, err := b.lines.next()

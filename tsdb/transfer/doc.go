@@ -25,13 +25,10 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
 // Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrInvalid: invalid argument. A *tsdb.InvalidError names the field, the value and what is allowed.
-	ErrInvalid = rowkey.ErrInvalid
 	// ErrDamaged: a line is not what Export wrote, or the file ends before its last line. A *LineError says which line.
 	ErrDamaged = errtype.New("transfer.ErrDamaged", "transfer: the file is damaged")
 	// ErrVersion: the file is not an export, or has a version of the format that this program does not know.

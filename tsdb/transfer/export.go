@@ -63,7 +63,7 @@ type Exported struct {
 // It costs one request for every 1,000 points. It reads the rows one after the other, and with an Interval skips the
 // others entity by entity. It holds one block in memory, about 4 MiB. It is bounded by ctx, and each request by the
 // scan timeout, which includes the time that w takes. It reads the rows with the app profile tsdb.Config.BulkAppProfile.
-// The error matches ErrInvalid for a dataset that the catalogue does not have.
+// The error matches tsdb.ErrInvalid for a dataset that the catalogue does not have.
 func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
 	defer func() {
@@ -78,7 +78,7 @@ func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, o
 		return Exported{}, err
 	}
 	if w == nil {
-		return Exported{}, invalid.New(ErrInvalid, "writer", "nil", "an io.Writer for the export")
+		return Exported{}, invalid.New(tsdb.ErrInvalid, "writer", "nil", "an io.Writer for the export")
 	}
 	e := &exporter{in: in, w: w, progress: opts.Progress, chain: newChain(opts.Key), counts: map[string]int64{}}
 	if opts.Continue.Line > 0 {
@@ -140,7 +140,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	for _, entity := range opts.Entities {
 		parts := entity.Parts()
 		if !slices.ContainsFunc(h.Datasets, func(d catalog.Dataset) bool { return len(d.Key) == len(parts) }) {
-			return invalid.New(ErrInvalid, "entity", invalid.Quote(entity.String()), "one part for each key field of an exported dataset in which the tenant has rows")
+			return invalid.New(tsdb.ErrInvalid, "entity", invalid.Quote(entity.String()), "one part for each key field of an exported dataset in which the tenant has rows")
 		}
 		h.Entities = append(h.Entities, parts)
 	}
@@ -152,7 +152,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 		return err
 	}
 	if len(text) > maxLine-sealLen {
-		return invalid.New(ErrInvalid, "datasets and entities", fmt.Sprintf("%d bytes", len(text)), "less than 16 MiB")
+		return invalid.New(tsdb.ErrInvalid, "datasets and entities", fmt.Sprintf("%d bytes", len(text)), "less than 16 MiB")
 	}
 	e.header = h
 	e.block.Write(e.chain.seal(text[:len(text)-1], true))
@@ -166,7 +166,7 @@ func end(t time.Time, ok bool) (*time.Time, error) {
 	}
 	t = t.UTC()
 	if t.Year() < 0 || t.Year() > 9999 {
-		return nil, invalid.New(ErrInvalid, "Interval", instant.Text(t), "ends in the years 0 to 9999")
+		return nil, invalid.New(tsdb.ErrInvalid, "Interval", instant.Text(t), "ends in the years 0 to 9999")
 	}
 	return &t, nil
 }
@@ -188,7 +188,7 @@ func (e *exporter) choose(ctx context.Context, id tenant.ID, names []string) (al
 			for _, name := range some {
 				entry, ok := st.Datasets[name]
 				if !ok {
-					return nil, invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the catalogue")
+					return nil, invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the catalogue")
 				}
 				all = append(all, entry.Dataset)
 			}
@@ -205,9 +205,9 @@ func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	s := opts.Continue.state
 	switch {
 	case s == nil:
-		return invalid.New(ErrInvalid, "Continue", "a checkpoint of something else", "a checkpoint that Recover returned")
+		return invalid.New(tsdb.ErrInvalid, "Continue", "a checkpoint of something else", "a checkpoint that Recover returned")
 	case opts.Datasets != nil || opts.Entities != nil || opts.Interval != (tsdb.Interval{}):
-		return invalid.New(ErrInvalid, "Continue", "given", "no Datasets, Entities or Interval together with it: the file has them")
+		return invalid.New(tsdb.ErrInvalid, "Continue", "given", "no Datasets, Entities or Interval together with it: the file has them")
 	case s.header.id != id:
 		return invalid.New(ErrTenant, "tenant", invalid.Quote(id.String()), s.header.id.String()+", whose points the file holds")
 	}

@@ -17,7 +17,7 @@ func (im *importer) fit(ctx context.Context) error {
 	h := im.blocks.header
 	for _, name := range im.opts.Datasets {
 		if h.dataset(name) == nil {
-			return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the file")
+			return invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(name), "a dataset of the file")
 		}
 	}
 	var names []string

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 const (
@@ -92,12 +93,12 @@ func (h *header) resolve() error {
 		return err
 	}
 	if len(h.Datasets) > maxDatasets || len(h.Entities) > maxEntities {
-		return invalid.New(ErrInvalid, "datasets and entities", fmt.Sprintf("%d and %d", len(h.Datasets), len(h.Entities)), "at most 10000 each")
+		return invalid.New(tsdb.ErrInvalid, "datasets and entities", fmt.Sprintf("%d and %d", len(h.Datasets), len(h.Entities)), "at most 10000 each")
 	}
 	h.datasets = make([]*dataset, len(h.Datasets))
 	for i, e := range h.Datasets {
 		if i > 0 && h.Datasets[i-1].Name >= e.Name {
-			return invalid.New(ErrInvalid, "dataset", invalid.Quote(e.Name), "each name once, in ascending order")
+			return invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(e.Name), "each name once, in ascending order")
 		}
 		if h.datasets[i], err = h.resolveDataset(i, e); err != nil {
 			return fmt.Errorf("dataset %s: %w", invalid.Quote(e.Name), err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // leastKey is the least number of bytes of a key.
@@ -14,7 +15,7 @@ const leastKey = 32
 
 func checkKey(key []byte) error {
 	if key != nil && len(key) < leastKey {
-		return invalid.New(ErrInvalid, "Key", strconv.Itoa(len(key))+" bytes", "nil, or at least "+strconv.Itoa(leastKey))
+		return invalid.New(tsdb.ErrInvalid, "Key", strconv.Itoa(len(key))+" bytes", "nil, or at least "+strconv.Itoa(leastKey))
 	}
 	return nil
 }

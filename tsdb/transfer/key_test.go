@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -112,7 +113,7 @@ func TestKeys(t *testing.T) {
 			}
 		}
 	}
-	if _, err := transfer.Check(t.Context(), bytes.NewReader(signed), []byte("short")); !errors.Is(err, transfer.ErrInvalid) {
+	if _, err := transfer.Check(t.Context(), bytes.NewReader(signed), []byte("short")); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("a key of 5 bytes: %v, want ErrInvalid", err)
 	}
 	at, complete, err := transfer.Recover(t.Context(), bytes.NewReader(signed[:len(signed)-10]), key)

@@ -233,7 +233,7 @@ func TestRefusedArguments(t *testing.T) {
 		{Interval: tsdb.Between(time.Unix(2, 0), time.Unix(1, 0))},
 		{Continue: transfer.Checkpoint{Line: 5}},
 	} {
-		if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), opts); !errors.Is(err, transfer.ErrInvalid) {
+		if _, err := transfer.Export(t.Context(), store, acme, new(bytes.Buffer), opts); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("Export with %+v: %v", opts, err)
 		}
 	}
@@ -246,7 +246,7 @@ func TestRefusedArguments(t *testing.T) {
 			t.Errorf("Import of %q: %v", text, err)
 		}
 	}
-	if _, err := transfer.Export(t.Context(), nil, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, transfer.ErrInvalid) {
+	if _, err := transfer.Export(t.Context(), nil, acme, new(bytes.Buffer), transfer.ExportOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("Export without a store: %v", err)
 	}
 	must(t, store.Close())

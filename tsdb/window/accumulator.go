@@ -3,6 +3,8 @@ package window
 import (
 	"math"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/sketch"
 )
 
 // rule is how a measure is aggregated.
@@ -28,7 +30,7 @@ type reading struct {
 	t     time.Time
 	x     float64
 	exact bool
-	units Decimal
+	units decimal
 	text  string
 }
 
@@ -63,9 +65,9 @@ type accumulator struct {
 	resets     int64
 	area       compensated
 	covered    Span
-	exactSum   Decimal // of units
-	exactInc   Decimal
-	sketch     *Sketch
+	exactSum   decimal // of units
+	exactInc   decimal
+	sketch     *sketch.Sketch
 	rounded    bool   // one of the numbers is not exact
 	states     States // its states have no names yet if they are numbers
 }
@@ -104,7 +106,7 @@ func (a *accumulator) add(p reading, r *rule, oldestFirst bool) {
 	}
 	if r.Aggregates.any(Quantiles) {
 		if a.sketch == nil {
-			a.sketch = new(Sketch)
+			a.sketch = new(sketch.Sketch)
 		}
 		a.sketch.Add(p.x)
 	}
@@ -131,7 +133,7 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 			until = r.until(older.t, newer.t)
 		}
 		a.area.add(r.area(older, newer, older.t, until))
-		a.covered = a.covered.Add(spanOf(older.t, until))
+		a.covered = a.covered.add(spanOf(older.t, until))
 	}
 	if r.Aggregates.any(Durations) {
 		a.states.spend(older.state(), spanOf(older.t, r.until(older.t, newer.t)))
@@ -154,9 +156,9 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	s.First, s.Last = first.x, last.x
 	s.Sum, s.Min, s.Max = a.sum.total(), a.min.x, a.max.x
 	if !a.rounded {
-		s.Exact = &Exact{Sum: a.exactSum, Min: a.min.units, Max: a.max.units, First: first.units, Last: last.units, Increase: a.exactInc}
-		s.Exact.Sum.decimals, s.Exact.Increase.decimals = first.units.decimals, first.units.decimals
-		s.Sum = s.Exact.Sum.Float64()
+		s.exact = &exactNumbers{Sum: a.exactSum, Min: a.min.units, Max: a.max.units, First: first.units, Last: last.units, Increase: a.exactInc}
+		s.exact.Sum.decimals, s.exact.Increase.decimals = first.units.decimals, first.units.decimals
+		s.Sum = s.exact.Sum.Float64()
 	}
 	s.Mean = s.Sum / float64(s.Count)
 	if isFinite(s.Mean) {
@@ -171,7 +173,7 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	if r.Aggregates.any(Integral) {
 		s.Integral, s.Covered = a.area.total(), a.covered
 	}
-	s.Sketch = a.sketch
+	s.sketch = a.sketch
 	if r.Aggregates.any(Durations) {
 		*s.States = a.states
 		s.States.between(first.state(), last.state(), decimals)

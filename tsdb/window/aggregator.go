@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -24,14 +25,14 @@ type Measure[T any] struct {
 	// as none, because it would make the bucket's sum and mean useless.
 	Of func(T) (float64, bool)
 	// Int returns the number as a whole multiple of 10^-Decimals, and false if the value has none: with Decimals 2, it
-	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.Exact] has the results.
+	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.exact] has the results.
 	Int func(T) (int64, bool)
 	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First and Last
 	// then, but States has. For a boolean, use strconv.FormatBool.
 	Text func(T) (string, bool)
 	// Value returns a number or a state of any type, as package dynamic reads it, and the zero value if there is none. Numbers are
 	// those of codec.Value.AsNumber. If all numbers of a bucket are integers, and the one before the bucket that Delta and
-	// Increase count from, they are exact: [Summary.Exact] has the results. If the Kind is State, the state is
+	// Increase count from, they are exact: [Summary.exact] has the results. If the Kind is State, the state is
 	// codec.Value.Text.
 	Value func(T) codec.Value
 	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
@@ -57,7 +58,7 @@ type Measure[T any] struct {
 	MaxDip float64
 }
 
-// rule returns how to aggregate the measure. The error matches [ErrInvalid].
+// rule returns how to aggregate the measure. The error matches tsdb.ErrInvalid.
 func (m *Measure[T]) rule() (rule, error) {
 	functions := 0
 	for _, set := range []bool{m.Of != nil, m.Int != nil, m.Text != nil, m.Value != nil} {
@@ -68,17 +69,17 @@ func (m *Measure[T]) rule() (rule, error) {
 	asked := m.Aggregates
 	switch {
 	case functions != 1:
-		return rule{}, invalid.New(ErrInvalid, "Of, Int, Text and Value", strconv.Itoa(functions)+" of them set", "one function")
+		return rule{}, invalid.New(tsdb.ErrInvalid, "Of, Int, Text and Value", strconv.Itoa(functions)+" of them set", "one function")
 	case m.Text != nil && m.Kind != State:
-		return rule{}, invalid.New(ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
+		return rule{}, invalid.New(tsdb.ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
 	case (m.Text != nil || m.Value != nil && m.Kind == State) && asked == 0:
 		asked = Count | Ends | Durations
 	case m.Of != nil && m.Kind == State && asked.any(Durations):
-		return rule{}, invalid.New(ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
+		return rule{}, invalid.New(tsdb.ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
 	}
 	switch {
 	case m.Decimals < 0 || m.Decimals > maxDecimals || m.Int == nil && m.Decimals != 0:
-		return rule{}, invalid.New(ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
+		return rule{}, invalid.New(tsdb.ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
 	}
 	a, err := m.Kind.Resolve(asked)
 	if err == nil {
@@ -100,17 +101,17 @@ type Aggregator[T any] struct {
 }
 
 // New returns an aggregator over the buckets of a grid, with at least one measure. One pass over the points computes
-// all measures. The error matches [ErrInvalid]: it refuses aggregates that the kind of a measure does not allow, and
+// all measures. The error matches tsdb.ErrInvalid: it refuses aggregates that the kind of a measure does not allow, and
 // says why.
 func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T], error) {
 	if len(measures) == 0 {
-		return nil, invalid.New(ErrInvalid, "measures", "none", "at least one")
+		return nil, invalid.New(tsdb.ErrInvalid, "measures", "none", "at least one")
 	}
 	a := &Aggregator[T]{grid: grid, measures: slices.Clone(measures), opts: opts}
 	for i, m := range measures {
 		r, err := m.rule()
 		if bad, ok := errors.AsType[*invalid.Error](err); ok {
-			return nil, invalid.New(ErrInvalid, bad.Field+" of measure "+strconv.Itoa(i), bad.Value, bad.Limit)
+			return nil, invalid.New(tsdb.ErrInvalid, bad.Field+" of measure "+strconv.Itoa(i), bad.Value, bad.Limit)
 		}
 		if err := r.fits(i, opts); err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 		a.names = append(a.names, m.Name)
 		a.rules = append(a.rules, r)
 	}
-	if err := (Frame{Grid: grid, Measures: a.names}).check(); err != nil {
+	if err := (frame{Grid: grid, Measures: a.names}).check(); err != nil {
 		return nil, err
 	}
 	if err := opts.check(); err != nil {
@@ -136,7 +137,7 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 	case m.Int != nil:
 		var units int64
 		units, ok = m.Int(v)
-		p.exact, p.units = true, NewDecimal(units, m.Decimals)
+		p.exact, p.units = true, newDecimal(units, m.Decimals)
 		p.x = p.units.Float64()
 	case m.Text != nil:
 		p.text, ok = m.Text(v)
@@ -157,15 +158,15 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 }
 
 // wholeNumber returns an integer without rounding.
-func wholeNumber(v codec.Value) (exact bool, units Decimal) {
+func wholeNumber(v codec.Value) (exact bool, units decimal) {
 	if _, isFloat := v.Float(); isFloat {
-		return false, Decimal{}
+		return false, decimal{}
 	}
 	if i, ok := v.Int(); ok {
-		return true, NewDecimal(i, 0)
+		return true, newDecimal(i, 0)
 	}
 	u, ok := v.Uint()
-	return ok, Decimal{lo: u}
+	return ok, decimal{lo: u}
 }
 
 // decimals returns the decimal places of a measure of whole numbers, or -1.
@@ -181,22 +182,53 @@ type Ranger[T any] interface {
 	Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[T], error]
 }
 
-// Read returns an iterator over the buckets of an entity's points in an interval, newest first or in another
-// tsdb.Order. Each loop over it reads from the table and costs as much as the repository's Range.
+// Read returns an iterator over the buckets of an entity in an interval, newest first or in another tsdb.Order. Each
+// loop over it reads from the table. Of a repository, it takes the buckets that a rollup of the schema stores if they
+// answer, and else reads the points; [Aggregator.Source] says which.
 //
-// If something in the interval depends on them, Read also reads the nearest numbers outside of it: the one before the
-// interval for [Delta], [Increase], [Integral], [Durations], [Previous] and [Linear], and the one after it for [Linear]
-// and for an [Integral] without Hold.
-// Each costs one read of one point, and a second one of up to 1,000 points if that point does not have a number for
-// each measure. A number that is even further away counts as missing. These reads do not count towards the tenant's limits.
+// # From the points
+//
+// Read then costs as much as the repository's Range. If something in the interval depends on them, Read also reads
+// the nearest numbers outside of it: the one before the interval for [Delta], [Increase], [Integral], [Durations],
+// [Previous] and [Linear], and the one after it for [Linear] and for an [Integral] without Hold. Each costs one read
+// of one point, and a second one of up to 1,000 points if that point does not have a number for each measure. A
+// number that is even further away counts as missing. These reads do not count towards the tenant's limits.
+//
+// It holds one bucket in memory, and more for some Gaps. It yields each bucket when it reads the first point of a
+// later bucket or the end. With an [Integral] without Hold, a bucket waits for the next one with a number of the
+// measure. If the newest come first, it does so with Hold, [Delta], [Increase] and [Durations], too. At most
+// Options.MaxFilled wait. If more would wait, [Previous] and [Linear] end the sequence with [ErrTooManyFilled]. With
+// the other Gaps, the bucket that waits longest is yielded without its step from that number: Since, Covered and
+// Unknown say so. Per bucket it allocates the bucket's values.
+//
+// A *tsdb.PointError is yielded immediately, and the point's bucket counts it as Bad. A
+// bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:
+// an error of the points, [ErrOrder] for a point out of order, tsdb.ErrInvalid for a point outside the interval, or
+// [ErrTooManyFilled]. After such an error, Read does not yield the incomplete bucket and the buckets that it holds
+// back.
+//
+// # From a rollup
+//
+// A derived rollup answers if
+//
+//   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
+//     [Integral] has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number
+//     holds in a longer gap. No measure has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by
+//     [Previous] or [Linear], it also keeps [Ends]. None of them has Added;
+//   - the interval has both ends, and it and each bucket of the aggregator's grid starts and ends where buckets of
+//     the rollup do;
+//   - the interval does not start before the rollup's oldest buckets.
+//
+// Of several, Read takes the one with the widest buckets, and merges them into those of the grid. It costs what
+// rollup.Reader.Buckets costs for the interval. The numbers are those that the rollup counts: with its Decimals, and
+// without those above its Max. They may go back further than the points. A point that does not decode is counted as
+// Bad, but not yielded. The tenant's limit on the length of ranges does not apply.
 //
 // Read uses the order. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale.
-//
-// For everything else see [Aggregator.Over].
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if from == nil {
-			yield(Bucket{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository"))
+			yield(Bucket{}, invalid.New(tsdb.ErrInvalid, "ranger", "nil", "a repository"))
 			return
 		}
 		order, _, err := inside.Of(in).ReadOptions(opts)
@@ -204,8 +236,21 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 			yield(Bucket{}, err)
 			return
 		}
-		ends := func(before bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
-		for b, err := range a.over(from.Range(ctx, e, in, order), in, order, ends) {
+		ctx := ctxerr.Given(ctx)
+		d, err := a.choose(ctx, from, in)
+		if err != nil {
+			yield(Bucket{}, err)
+			return
+		}
+		var buckets iter.Seq2[Bucket, error]
+		if d != nil {
+			repo, _ := from.(*tsdb.Repository[T])
+			buckets = d.Windows(ctx, repo, a, e, in, order)
+		} else {
+			ends := func(before bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
+			buckets = a.over(from.Range(ctx, e, in, order), in, order, ends)
+		}
+		for b, err := range buckets {
 			if err == nil && ctx.Err() != nil {
 				yield(Bucket{}, ctx.Err())
 				return
@@ -217,46 +262,32 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 	}
 }
 
-// Over returns an iterator over the buckets of a sequence of points. The points must be in the interval and in the
-// given order; times may repeat. Points of several entities are aggregated together; [Delta], [Increase],
+// Over returns the buckets of a sequence of points, such as one that is in memory. The points must be in the interval
+// and in the given order; times may repeat. Points of several entities are aggregated together; [Delta], [Increase],
 // [Integral], [Durations] and [Ends] then make no sense, because they compare points of one entity; see
 // [Aggregator.ReadGroup]. The interval decides which
-// buckets are partial and how far gaps extend. If the interval has no start or end, there is no gap before the first
-// or after the last point.
-//
-// Over knows no points outside of the interval, so nothing before the first one counts; [Aggregator.Read] looks them up.
-//
-// Each loop reads the points and starts no goroutine. It holds one bucket in memory, and more for some Gaps (see
-// [Fill]). It yields each bucket when it reads the first point of a later bucket or the end. With an [Integral]
-// without Hold, a bucket waits for the next one with a number of the measure. If the newest come first, it does so
-// with Hold, [Delta], [Increase] and [Durations], too. At most Options.MaxFilled wait. If more would wait, [Previous]
-// and [Linear] end the sequence with [ErrTooManyFilled]. With the other Gaps, the bucket that waits longest is yielded
-// without its step from that number: Since, Covered and Unknown say so. Per bucket it allocates the bucket's values.
-//
-// If the points contain a *tsdb.PointError, Over yields it immediately, and the point's bucket counts it as Bad. A
-// bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:
-// an error of the points, [ErrOrder] for a point out of order, [ErrInvalid] for a point outside the interval, or
-// [ErrTooManyFilled]. After such an error, Over does not yield the incomplete bucket and the buckets that it holds
-// back.
+// buckets are partial and how far gaps extend. If it has no start or end, there is no gap before the first
+// or after the last point. Over knows no points outside of it. Everything else is as [Aggregator.Read] says of points.
 func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order) iter.Seq2[Bucket, error] {
 	return a.over(points, in, order, nil)
 }
 
+// over is Over. ends returns the nearest numbers before or after the interval.
 func (a *Aggregator[T]) over(
 	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order, ends func(before bool) ([]anchor, error),
 ) iter.Seq2[Bucket, error] {
 	if a == nil || len(a.measures) == 0 {
-		return fail(invalid.New(ErrInvalid, "aggregator", "the zero value", "an aggregator from New"))
+		return fail(invalid.New(tsdb.ErrInvalid, "aggregator", "the zero value", "an aggregator from New"))
 	}
 	if points == nil {
-		return fail(invalid.New(ErrInvalid, "points", "nil", "a sequence"))
+		return fail(invalid.New(tsdb.ErrInvalid, "points", "nil", "a sequence"))
 	}
-	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
+	f := frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
 	return fill(a.buckets(points, f), f, a.opts, &joining{a.rules, ends})
 }
 
 // buckets returns the buckets that hold points.
-func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame) iter.Seq2[Bucket, error] {
+func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f frame) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.measures)), known: make([]map[stateID]bool, len(a.measures))}
 		for p, err := range points {
@@ -296,7 +327,7 @@ func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f Frame)
 // run is one loop over a sequence.
 type run[T any] struct {
 	*Aggregator[T]
-	frame   Frame
+	frame   frame
 	bucket  Bucket
 	open    bool
 	cut     bool      // the open bucket is partial
@@ -313,7 +344,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 	}
 	if !r.open || t.Before(r.bucket.Start) || !t.Before(r.bucket.End) {
 		if !inCalendar(t) {
-			return invalid.New(ErrInvalid, "time of a point", instant.Text(t), inYears)
+			return invalid.New(tsdb.ErrInvalid, "time of a point", instant.Text(t), inYears)
 		}
 		if r.open && !yield(r.close(), nil) {
 			r.stopped = true
@@ -321,11 +352,11 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 		}
 		r.open = true
 		r.bucket = Bucket{}
-		r.bucket.Start, r.bucket.End = r.grid.Bucket(t)
+		r.bucket.Start, r.bucket.End = r.grid.bucket(t)
 		r.cut = r.frame.cut(&r.bucket)
 	}
 	if r.cut && !r.frame.Interval.Contains(t) {
-		return invalid.New(ErrInvalid, "time of a point", instant.Text(t), "a time in the interval")
+		return invalid.New(tsdb.ErrInvalid, "time of a point", instant.Text(t), "a time in the interval")
 	}
 	r.last = t
 	return nil
@@ -357,7 +388,7 @@ func (r *run[T]) learn(measure int, s stateID) error {
 	case known == nil:
 		known = map[stateID]bool{}
 		r.known[measure] = known
-	case len(known) == MaxStates:
+	case len(known) == maxStates:
 		return tooManyStates(r.names[measure])
 	}
 	known[s] = true

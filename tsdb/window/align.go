@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// MaxSeries is how many series can be aligned at once. Each has a request under way.
-const MaxSeries = 100
+// maxSeries is how many series can be aligned at once. Each has a request under way.
+const maxSeries = 100
 
 // Series is one column of aligned rows: a value of each point of an entity. [NewSeries] makes one. The entities of several series
 // may be of different datasets and types; only V is the same, such as float64. A Series is a value and safe for concurrent use.
@@ -91,7 +91,7 @@ func (r Row[V]) MarshalJSON() ([]byte, error) {
 	}{instant.Time{Time: r.Time}, r.Values})
 }
 
-// AlignOptions configure [AlignToGrid] and [AlignToPoints]. The zero value means the documented defaults.
+// AlignOptions configure [Align]. The zero value means the documented defaults.
 type AlignOptions struct {
 	// MaxAge is how old a value may be. An older one is missing. Zero is no limit.
 	MaxAge time.Duration
@@ -99,8 +99,13 @@ type AlignOptions struct {
 	Order tsdb.Order
 }
 
-// AlignToGrid returns a row for each start of a bucket of the grid in an interval, with the value that each series has then: its
-// newest one at that time or before it, also from before the interval. The interval has a start and an end.
+// Align returns a row for each start of a bucket of the grid in an interval, with the value that each series has
+// then: its newest one at that time or before it, also from before the interval. The interval has a start and an end.
+//
+// With the zero Grid, it returns a row for each time in the interval at which at least one of the series has a value,
+// and the interval may be open. A series has a point at the time of a row if its sample has the row's Time; so the
+// values as of the points of one series are the rows with such a sample. Of several points of a series at one time,
+// the last one counts.
 //
 // It reads all series at the same time, each once and as a stream, and holds two values of each in memory. So the loop must not
 // take longer than the scan timeout. Each series costs as much as Range of its repository and counts as a read of its own. With the
@@ -108,24 +113,24 @@ type AlignOptions struct {
 // value; with the newest first, only if the rows get there. A value that is even further away counts as missing. These reads do not
 // count towards the tenant's limits.
 //
-// A *tsdb.PointError is yielded with an empty row when its point is read, and the sequence continues. Any other error is the last
-// pair: an error of a series, [ErrOrder] if a series is out of order, or [ErrInvalid] for arguments, such as more than MaxSeries
-// series.
-func AlignToGrid[V any](ctx context.Context, grid Grid, in tsdb.Interval, series []Series[V], opts AlignOptions) iter.Seq2[Row[V], error] {
+// A *tsdb.PointError is yielded with an empty row when its point is read, and the sequence continues. Any other error
+// is the last pair: an error of a series, [ErrOrder] if a series is out of order, or tsdb.ErrInvalid for arguments,
+// such as more than 100 series.
+func Align[V any](ctx context.Context, grid Grid, in tsdb.Interval, series []Series[V], opts AlignOptions) iter.Seq2[Row[V], error] {
 	return func(yield func(Row[V], error) bool) {
-		start, end, err := closed(in)
-		if err == nil {
-			_, _, err = Frame{Interval: in}.bounds()
-		}
-		if err == nil {
-			err = Frame{Grid: grid, Order: opts.Order}.check()
-		}
-		if err != nil {
+		if err := checkAlign(grid, in, opts); err != nil {
 			yield(Row[V]{}, err)
 			return
 		}
 		align(ctx, in, series, opts, yield, func(a *alignment[V]) {
-			if opts.Order == tsdb.OldestFirst {
+			start, _ := in.Start()
+			end, _ := in.End()
+			switch {
+			case grid == Grid{}:
+				for at, ok := a.first(); ok && a.row(at); {
+					at, ok = a.after(at)
+				}
+			case opts.Order == tsdb.OldestFirst:
 				at := grid.Start(start)
 				if at.Before(start) {
 					at = grid.Next(at)
@@ -133,39 +138,35 @@ func AlignToGrid[V any](ctx context.Context, grid Grid, in tsdb.Interval, series
 				for at.Before(end) && a.row(at) {
 					at = grid.Next(at)
 				}
-				return
-			}
-			for at := grid.Start(end.Add(-1)); !at.Before(start) && a.row(at); {
-				at = grid.Prev(at)
+			default:
+				for at := grid.Start(end.Add(-1)); !at.Before(start) && a.row(at); {
+					at = grid.prev(at)
+				}
 			}
 		})
 	}
 }
 
-// AlignToPoints returns a row for each time in an interval at which at least one of the series has a value, with the values that
-// all series have then. A series has a point at the time of a row if its sample has the row's Time; so the values as of the
-// points of one series are the rows with such a sample. Of several points of a series at one time, the last one counts.
-//
-// Everything else is as in [AlignToGrid]. The interval may be open.
-func AlignToPoints[V any](ctx context.Context, in tsdb.Interval, series []Series[V], opts AlignOptions) iter.Seq2[Row[V], error] {
-	return func(yield func(Row[V], error) bool) {
-		if err := (Frame{Grid: Days(1), Interval: in, Order: opts.Order}).check(); err != nil {
-			yield(Row[V]{}, err)
-			return
-		}
-		align(ctx, in, series, opts, yield, func(a *alignment[V]) {
-			for at, ok := a.first(); ok && a.row(at); {
-				at, ok = a.after(at)
-			}
-		})
+// checkAlign refuses a bad grid, interval or order.
+func checkAlign(grid Grid, in tsdb.Interval, opts AlignOptions) error {
+	if grid == (Grid{}) {
+		return frame{Grid: Days(1), Interval: in, Order: opts.Order}.check()
 	}
+	_, _, err := closed(in)
+	if err == nil {
+		_, _, err = frame{Interval: in}.bounds()
+	}
+	if err == nil {
+		err = frame{Grid: grid, Order: opts.Order}.check()
+	}
+	return err
 }
 
 // align runs one loop over aligned rows.
 func align[V any](ctx context.Context, in tsdb.Interval, series []Series[V], opts AlignOptions, yield func(Row[V], error) bool, rows func(*alignment[V])) {
 	a := &alignment[V]{
 		ctx: ctxerr.Given(ctx), in: in, opts: opts, yield: yield,
-		frame: Frame{Order: opts.Order}, columns: make([]column[V], len(series)),
+		frame: frame{Order: opts.Order}, columns: make([]column[V], len(series)),
 	}
 	if a.err = checkSeries(series, opts); a.err == nil {
 		for i, s := range series {
@@ -184,14 +185,14 @@ func align[V any](ctx context.Context, in tsdb.Interval, series []Series[V], opt
 
 func checkSeries[V any](series []Series[V], opts AlignOptions) error {
 	if opts.MaxAge < 0 {
-		return invalid.New(ErrInvalid, "MaxAge", opts.MaxAge.String(), "0 for none, or more")
+		return invalid.New(tsdb.ErrInvalid, "MaxAge", opts.MaxAge.String(), "0 for none, or more")
 	}
-	if len(series) < 1 || len(series) > MaxSeries {
-		return invalid.New(ErrInvalid, "number of series", strconv.Itoa(len(series)), "1 to "+strconv.Itoa(MaxSeries))
+	if len(series) < 1 || len(series) > maxSeries {
+		return invalid.New(tsdb.ErrInvalid, "number of series", strconv.Itoa(len(series)), "1 to "+strconv.Itoa(maxSeries))
 	}
 	for i := range series {
 		if series[i].read == nil {
-			return invalid.New(ErrInvalid, "series "+strconv.Itoa(i), "the zero value", "a series of NewSeries with a repository and a function")
+			return invalid.New(tsdb.ErrInvalid, "series "+strconv.Itoa(i), "the zero value", "a series of NewSeries with a repository and a function")
 		}
 	}
 	return nil
@@ -202,7 +203,7 @@ type alignment[V any] struct {
 	ctx     context.Context
 	in      tsdb.Interval
 	opts    AlignOptions
-	frame   Frame
+	frame   frame
 	yield   func(Row[V], error) bool
 	columns []column[V]
 	stopped bool // the caller left the loop

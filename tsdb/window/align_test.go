@@ -90,8 +90,8 @@ func TestAlignedRowsAreTheModel(t *testing.T) {
 		for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
 			name := fmt.Sprintf("round %d, %v, order %v, age %v", round, grid, order, maxAge)
 			opts := window.AlignOptions{MaxAge: maxAge, Order: order}
-			compareRows(t, name+", on the grid", window.AlignToGrid(t.Context(), grid, in, series, opts), onGrid, order, -1)
-			compareRows(t, name+", at points", window.AlignToPoints(t.Context(), in, series, opts), atPoints, order, bad)
+			compareRows(t, name+", on the grid", window.Align(t.Context(), grid, in, series, opts), onGrid, order, -1)
+			compareRows(t, name+", at points", window.Align(t.Context(), window.Grid{}, in, series, opts), atPoints, order, bad)
 		}
 		for _, r := range append(onGrid, atPoints...) {
 			for _, s := range r.Values {
@@ -148,15 +148,14 @@ func TestAlignRefuses(t *testing.T) {
 		shuffled[i].p.Value.gauge = &x
 	}
 	for want, seq := range map[string]iter.Seq2[window.Row[float64], error]{
-		"number of series is 0; want 1 to 100":   window.AlignToPoints[float64](t.Context(), hour, nil, window.AlignOptions{}),
-		"number of series is 101; want 1 to 100": window.AlignToPoints(t.Context(), hour, slices.Repeat([]window.Series[float64]{good}, 101), window.AlignOptions{}),
-		"series 1 is the zero value; want":       window.AlignToPoints(t.Context(), hour, []window.Series[float64]{good, {}}, window.AlignOptions{}),
-		"MaxAge is -1ns; want 0 for none":        window.AlignToPoints(t.Context(), hour, []window.Series[float64]{good}, window.AlignOptions{MaxAge: -1}),
-		"order is 7; want":                       window.AlignToPoints(t.Context(), hour, []window.Series[float64]{good}, window.AlignOptions{Order: 7}),
-		"interval is open; want":                 window.AlignToGrid(t.Context(), window.Days(1), tsdb.Since(noon), []window.Series[float64]{good}, window.AlignOptions{}),
-		"grid is the zero value; want":           window.AlignToGrid(t.Context(), window.Grid{}, hour, []window.Series[float64]{good}, window.AlignOptions{}),
-		"broken":                                 window.AlignToPoints(t.Context(), hour, []window.Series[float64]{good, window.NewSeries(failing{broken}, tsdb.Entity{}, telemetry.finite)}, window.AlignOptions{}),
-		"out of order: 2026-06-01T12:01:00Z":     window.AlignToPoints(t.Context(), hour, []window.Series[float64]{window.NewSeries(shuffled, tsdb.Entity{}, telemetry.finite)}, window.AlignOptions{Order: tsdb.OldestFirst}),
+		"number of series is 0; want 1 to 100":   window.Align[float64](t.Context(), window.Grid{}, hour, nil, window.AlignOptions{}),
+		"number of series is 101; want 1 to 100": window.Align(t.Context(), window.Grid{}, hour, slices.Repeat([]window.Series[float64]{good}, 101), window.AlignOptions{}),
+		"series 1 is the zero value; want":       window.Align(t.Context(), window.Grid{}, hour, []window.Series[float64]{good, {}}, window.AlignOptions{}),
+		"MaxAge is -1ns; want 0 for none":        window.Align(t.Context(), window.Grid{}, hour, []window.Series[float64]{good}, window.AlignOptions{MaxAge: -1}),
+		"order is 7; want":                       window.Align(t.Context(), window.Grid{}, hour, []window.Series[float64]{good}, window.AlignOptions{Order: 7}),
+		"interval is open; want":                 window.Align(t.Context(), window.Days(1), tsdb.Since(noon), []window.Series[float64]{good}, window.AlignOptions{}),
+		"broken":                                 window.Align(t.Context(), window.Grid{}, hour, []window.Series[float64]{good, window.NewSeries(failing{broken}, tsdb.Entity{}, telemetry.finite)}, window.AlignOptions{}),
+		"out of order: 2026-06-01T12:01:00Z":     window.Align(t.Context(), window.Grid{}, hour, []window.Series[float64]{window.NewSeries(shuffled, tsdb.Entity{}, telemetry.finite)}, window.AlignOptions{Order: tsdb.OldestFirst}),
 	} {
 		var err error
 		for _, err = range seq { //nolint:revive // the loop keeps the last error
@@ -167,12 +166,12 @@ func TestAlignRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range window.AlignToGrid(ctx, window.Every(time.Minute), hour, []window.Series[float64]{good}, window.AlignOptions{}) {
+	for _, err := range window.Align(ctx, window.Every(time.Minute), hour, []window.Series[float64]{good}, window.AlignOptions{}) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("with an ended context: %v", err)
 		}
 	}
-	for range window.AlignToGrid(t.Context(), window.Every(time.Minute), hour, []window.Series[float64]{good, good}, window.AlignOptions{}) {
+	for range window.Align(t.Context(), window.Every(time.Minute), hour, []window.Series[float64]{good, good}, window.AlignOptions{}) {
 		break // goleak finds what leaving the loop would leave behind
 	}
 }

@@ -43,8 +43,8 @@ func (b Bucket) MarshalJSON() ([]byte, error) {
 		Partial    bool               `json:"partial,omitempty"`
 		Open       bool               `json:"open,omitempty"`
 		Values     map[string]Summary `json:"values"`
-		Incomplete *Incomplete        `json:"incomplete,omitempty"`
-	}{instant.Time{Time: b.Start}, instant.Time{Time: b.End}, b.Points, b.Bad, b.Entities, b.Partial, b.Open, byName(b.Values), b.Incomplete})
+		Incomplete *incompleteJSON    `json:"incomplete,omitempty"`
+	}{instant.Time{Time: b.Start}, instant.Time{Time: b.End}, b.Points, b.Bad, b.Entities, b.Partial, b.Open, byName(b.Values), b.Incomplete.json()})
 }
 
 func byName(values []Summary) map[string]Summary {
@@ -56,6 +56,6 @@ func byName(values []Summary) map[string]Summary {
 }
 
 // cut reports whether the interval covers only part of the bucket.
-func (f *Frame) cut(b *Bucket) bool {
+func (f *frame) cut(b *Bucket) bool {
 	return !f.Interval.Contains(b.Start) || !f.Interval.Contains(b.End.Add(-1))
 }

@@ -1,7 +1,9 @@
 // Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It computes
 // the count, sum, mean, minimum, maximum, first and last of the numbers in values; the increase, rate and resets of
-// counters; the percentiles, change, standard deviation, time-weighted mean and integral of gauges; and how long each state lasted. It
-// can fill gaps, add up the buckets of a group of entities, find outages, and align series with one another.
+// counters; the percentiles, change, standard deviation, time-weighted mean and integral of gauges; and how long each
+// state lasted. It takes the buckets that a rollup stores where they answer, and reads points where they do not. It
+// can fill gaps, add up the buckets of a group of entities, find outages, align series with one another, and draw
+// lines for charts.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
@@ -34,18 +36,19 @@
 //
 // # Percentiles
 //
-// With [Quantiles], a bucket has a [Sketch] of its numbers: [Summary.Quantile] returns percentiles, [Sketch.Histogram] counts
-// between bounds. The error is at most 0.8 percent of the number, whatever the numbers are. Sketches of several buckets or
-// entities merge to the sketch of all their numbers, as percentiles cannot.
+// With [Quantiles], a bucket has a sketch of its numbers: [Summary.Quantile] returns percentiles, [Summary.Histogram]
+// counts between bounds. The error is at most 0.8 percent of the number, whatever the numbers are. The percentiles of
+// a group, and of windows that are read from a rollup, are those of all their numbers.
 //
 // # Other questions
 //
 //   - [Aggregator.ReadGroup] adds up the buckets of several entities; [Aggregator.ReadGroups] does so for all groups under a prefix.
 //   - [Outages] are the times in which an entity sent nothing for too long, and [ReadUptime] is the rest, by buckets.
-//   - [AlignToGrid] and [AlignToPoints] put the values of several entities, also of different datasets, into rows of one time.
+//   - [Align] puts the values of several entities, also of different datasets, into rows of one time.
+//   - [ReadLine] returns the few samples that a line on a screen needs, from a rollup where one fits.
 //
-// These read points. Rollups keep numbers of buckets only, so they can answer none of these questions, with one exception: a bucket
-// without points shows that an entity was silent.
+// The others read points. Rollups keep numbers of buckets only, so they can answer none of these questions, with one
+// exception: a bucket without points tells that an entity was silent.
 //
 // # Gaps
 //
@@ -56,6 +59,8 @@
 // # Cost
 //
 // A sequence reads points once and does not keep them. It reads only as far as the loop goes, and starts no
-// goroutine. [Fill] documents which buckets it holds back for gaps. Only [Aggregator.ReadGroup] reads entities in parallel, and
-// only aligned series have several reads open.
+// goroutine. [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
+// [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
+// most Options.MaxFilled of them; one more ends the sequence with [ErrTooManyFilled]. Only [Aggregator.ReadGroup]
+// reads entities in parallel, and only aligned series have several reads open.
 package window

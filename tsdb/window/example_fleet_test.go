@@ -78,13 +78,13 @@ func ExampleAggregator_ReadGroup() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(b.Start.Format("15:04"), b.Entities, "vehicles,", b.Values[0].Exact.Increase, "km, on for", b.Values[1].States.Time("true"))
+		fmt.Println(b.Start.Format("15:04"), b.Entities, "vehicles,", b.Values[0].Exact().Increase, "km, on for", b.Values[1].States.Time("true"))
 	}
 	for depot, err := range hourly.ReadGroups(ctx, trackers.Under(tsdb.AllEntities()), 1, in, tsdb.OldestFirst) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(depot.Prefix, depot.Buckets[0].Values[0].Exact.Increase, "km in the first hour")
+		fmt.Println(depot.Prefix, depot.Buckets[0].Values[0].Exact().Increase, "km in the first hour")
 	}
 	// Output:
 	// 08:00 2 vehicles, 55 km, on for 1h15m0s
@@ -102,7 +102,7 @@ func ExampleOutages() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("silent from", o.From.Format("15:04"), "over:", !o.To.IsZero(), o.Within(in))
+		fmt.Println("silent from", o.From.Format("15:04"), "over:", !o.To.IsZero())
 	}
 	for hour, err := range window.ReadUptime(ctx, window.Every(time.Hour), trackers, truck1, in, 15*time.Minute, tsdb.OldestFirst) {
 		if err != nil {
@@ -111,15 +111,15 @@ func ExampleOutages() {
 		fmt.Println(hour.Start.Format("15:04"), "up", hour.Up, "down", hour.Down)
 	}
 	// Output:
-	// silent from 08:30 over: true 1h10m0s
-	// silent from 10:00 over: false 1h0m0s
+	// silent from 08:30 over: true
+	// silent from 10:00 over: false
 	// 08:00 up 30m0s down 30m0s
 	// 09:00 up 20m0s down 40m0s
 	// 10:00 up 0s down 1h0m0s
 }
 
 // Speed and fuel come from two datasets, at different times. A speed that is older than 20 minutes is missing.
-func ExampleAlignToGrid() {
+func ExampleAlign() {
 	ctx := context.Background()
 	store, trackers, fuel := fleetStore(ctx)
 	defer store.Close()
@@ -128,14 +128,14 @@ func ExampleAlignToGrid() {
 		window.NewSeries(fuel, truck1, func(litres float64) (float64, bool) { return litres, true }),
 	}
 	in := tsdb.Between(shiftStart, shiftStart.Add(2*time.Hour))
-	for row, err := range window.AlignToGrid(ctx, window.Every(30*time.Minute), in, series[:1], window.AlignOptions{MaxAge: 20 * time.Minute, Order: tsdb.OldestFirst}) {
+	for row, err := range window.Align(ctx, window.Every(30*time.Minute), in, series[:1], window.AlignOptions{MaxAge: 20 * time.Minute, Order: tsdb.OldestFirst}) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(row.Time.Format("15:04"), row.Values[0].Value, "km/h, known:", row.Values[0].OK)
 	}
 	// The speed as of each reading of the tank.
-	for row, err := range window.AlignToPoints(ctx, in, series, window.AlignOptions{Order: tsdb.OldestFirst}) {
+	for row, err := range window.Align(ctx, window.Grid{}, in, series, window.AlignOptions{Order: tsdb.OldestFirst}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -73,9 +73,9 @@ func Example_smartMeter() {
 			break
 		}
 		kwh, volts, kw, relay := month.Values[0], month.Values[1], month.Values[2], month.Values[3].States
-		fmt.Printf("%s  %v kWh, resets: %d, %.0f W on average\n", month.Start.Format("Jan"), kwh.Exact.Increase, kwh.Resets, kwh.Rate*3600*1000)
+		fmt.Printf("%s  %v kWh, resets: %d, %.0f W on average\n", month.Start.Format("Jan"), kwh.Exact().Increase, kwh.Resets, kwh.Rate*3600*1000)
 		fmt.Printf("     %.1f V, standard deviation %.2f; %.1f kWh by the load\n", volts.Mean, volts.StdDev, kw.Integral/3600)
-		fmt.Printf("     connected for %.1f%% of the time, off for %v, transitions: %d\n", 100*relay.DutyCycle("on"), relay.Time("off"), relay.Transitions)
+		fmt.Printf("     connected for %.1f%% of the time, off for %v, transitions: %d\n", 100*relay.Time("on").Seconds()/(relay.Time("on").Seconds()+relay.Time("off").Seconds()), relay.Time("off"), relay.Transitions)
 	}
 	// Output:
 	// Jan  184.5 kWh, resets: 0, 250 W on average
@@ -97,8 +97,8 @@ func ExampleKind() {
 	_, err = window.New(window.Days(1), []window.Measure[MeterReading]{{Name: "kwh", Kind: window.Counter, Of: volts, Aggregates: window.Sum}}, window.Options{})
 	fmt.Println(err)
 	// Output:
-	// window: invalid input: Aggregates of measure 0 is increase of a gauge; want some of count+sum+min+max+ends+stddev+delta+integral+quantiles; a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta
-	// window: invalid input: Aggregates of measure 0 is sum of a counter; want some of count+min+max+ends+increase; the readings of a counter are totals since a reset, so only their Increase can be added up or averaged
+	// tsdb: invalid input: Aggregates of measure 0 is increase of a gauge; want some of count+sum+min+max+ends+stddev+delta+integral+quantiles; a gauge falls without a reset, so it has no increase: declare Kind: Counter, or use Delta
+	// tsdb: invalid input: Aggregates of measure 0 is sum of a counter; want some of count+min+max+ends+increase; the readings of a counter are totals since a reset, so only their Increase can be added up or averaged
 }
 
 func ExampleAggregates() {
@@ -135,7 +135,7 @@ func ExampleMeasure_hold() {
 }
 
 // Whole numbers are added without rounding, also where a float64 has no more digits.
-func ExampleDecimal() {
+func ExampleExact() {
 	cents, err := window.New(window.Days(1), []window.Measure[int64]{
 		{Name: "paid", Int: func(v int64) (int64, bool) { return v, true }, Decimals: 2},
 	}, window.Options{})
@@ -151,25 +151,13 @@ func ExampleDecimal() {
 		}
 	}
 	for b, err := range cents.Over(paid, tsdb.AllTime(), tsdb.OldestFirst) {
-		fmt.Println(b.Values[0].Exact.Sum, err)
+		fmt.Println(b.Values[0].Exact().Sum, err)
 	}
 	// Output: 138350580552821637.13 <nil>
 }
 
-func ExampleNewDecimal() {
-	price := window.NewDecimal(1999, 2)
-	fmt.Println(price, price.Float64(), price.Rat())
-	// Output: 19.99 19.99 1999/100
-}
-
-// The 95th percentile of each day, and that of the whole week from the sketches of its days.
+// The 95th percentile of each day, and that of the whole week.
 func ExampleSummary_Quantile() {
-	loads, err := window.New(window.Days(1), []window.Measure[MeterReading]{
-		{Name: "kw", Of: func(r MeterReading) (float64, bool) { return r.LoadKW, true }, Aggregates: window.Quantiles},
-	}, window.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
 	monday := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	readings := func(yield func(tsdb.Point[MeterReading], error) bool) {
 		for i := range 7 * 24 {
@@ -179,34 +167,36 @@ func ExampleSummary_Quantile() {
 			}
 		}
 	}
-	var week window.Sketch
-	for day, err := range loads.Over(readings, tsdb.AllTime(), tsdb.OldestFirst) {
+	measures := []window.Measure[MeterReading]{
+		{Name: "kw", Of: func(r MeterReading) (float64, bool) { return r.LoadKW, true }, Aggregates: window.Quantiles},
+	}
+	for _, grid := range []window.Grid{window.Days(1), window.Weeks(1, time.Monday)} {
+		loads, err := window.New(grid, measures, window.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}
-		kw := day.Values[0]
-		fmt.Printf("%s  median %.2f kW, p95 %.2f kW, at most %.2f kW\n", day.Start.Format("Mon"), kw.Quantile(0.5), kw.Quantile(0.95), kw.Max)
-		week.Merge(kw.Sketch)
+		for b, err := range loads.Over(readings, tsdb.AllTime(), tsdb.OldestFirst) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			kw := b.Values[0]
+			fmt.Printf("%v from %s  median %.2f kW, p95 %.2f kW, at most %.2f kW\n", grid, b.Start.Format("Mon"), kw.Quantile(0.5), kw.Quantile(0.95), kw.Max)
+		}
 	}
-	fmt.Printf("week median %.2f kW, p95 %.2f kW\n", week.Quantile(0.5), week.Quantile(0.95))
 	// Output:
-	// Mon  median 1.10 kW, p95 2.20 kW, at most 2.30 kW
-	// Tue  median 2.11 kW, p95 3.20 kW, at most 3.30 kW
-	// Wed  median 3.11 kW, p95 4.22 kW, at most 4.30 kW
-	// Thu  median 4.09 kW, p95 5.22 kW, at most 5.30 kW
-	// Fri  median 5.09 kW, p95 6.22 kW, at most 6.30 kW
-	// Sat  median 6.09 kW, p95 7.22 kW, at most 7.30 kW
-	// Sun  median 7.09 kW, p95 8.19 kW, at most 8.30 kW
-	// week median 4.09 kW, p95 7.53 kW
+	// 1d from Mon  median 1.10 kW, p95 2.20 kW, at most 2.30 kW
+	// 1d from Tue  median 2.11 kW, p95 3.20 kW, at most 3.30 kW
+	// 1d from Wed  median 3.11 kW, p95 4.22 kW, at most 4.30 kW
+	// 1d from Thu  median 4.09 kW, p95 5.22 kW, at most 5.30 kW
+	// 1d from Fri  median 5.09 kW, p95 6.22 kW, at most 6.30 kW
+	// 1d from Sat  median 6.09 kW, p95 7.22 kW, at most 7.30 kW
+	// 1d from Sun  median 7.09 kW, p95 8.19 kW, at most 8.30 kW
+	// 1w from Mon  median 4.09 kW, p95 7.53 kW, at most 8.30 kW
 }
 
-// A Span adds up the times of a whole fleet, which soon take longer than the 292 years of a time.Duration.
+// A Span may be longer than the 292 years of a time.Duration, as the times of a whole fleet are.
 func ExampleSpan() {
-	driven := window.Span{}
-	for range 500 { // vehicles
-		driven = driven.Add(window.NewSpan(8000 * time.Hour))
-	}
-	_, short := driven.Duration()
-	fmt.Println(driven, driven.Seconds()/3600, short)
-	// Output: 4000000h0m0s 4e+06 false
+	var covered window.Span // such as Summary.Covered
+	fmt.Println(covered, covered.Seconds())
+	// Output: 0s 0
 }

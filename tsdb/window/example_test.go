@@ -201,7 +201,7 @@ func ExampleParse() {
 	// 1d <nil>
 	// 2w <nil>
 	// 1mo <nil>
-	// no grid window: invalid input: width is "soon"; want a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo
+	// no grid tsdb: invalid input: width is "soon"; want a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo
 }
 
 // With a narrow grid, a long gap ends with an error at the limit.
@@ -225,25 +225,6 @@ func ExampleOptions() {
 	// Output:
 	// window: gaps hold too many buckets: more than 1000 of 1ns
 	// 1
-}
-
-// Buckets of another source, with the gap between them filled.
-func ExampleFrame() {
-	hour := func(h int, mean float64) window.Bucket {
-		start := time.Date(2026, 6, 1, h, 0, 0, 0, time.UTC)
-		return window.Bucket{Start: start, End: start.Add(time.Hour), Points: 60, Values: []window.Summary{{Name: "load", Count: 60, Sum: 60 * mean, Mean: mean}}}
-	}
-	stored := func(yield func(window.Bucket, error) bool) {
-		_ = yield(hour(7, 10), nil) && yield(hour(9, 20), nil)
-	}
-	frame := window.Frame{Grid: window.Every(time.Hour), Measures: []string{"load"}, Order: tsdb.OldestFirst}
-	for b, err := range window.Fill(stored, frame, window.Options{Gaps: window.Linear}) {
-		fmt.Println(b.Start.Hour(), b.Values[0].Mean, b.Values[0].Filled, err)
-	}
-	// Output:
-	// 7 10 false <nil>
-	// 8 15 true <nil>
-	// 9 20 false <nil>
 }
 
 func ExampleSummary() {

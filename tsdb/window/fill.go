@@ -11,21 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Fill returns an iterator over a sequence of buckets with its gaps filled as Options.Gaps says. It sets Partial on
-// buckets that the frame's interval covers only in part. [Aggregator.Over] does the same for its own buckets; use
-// Fill for buckets from elsewhere.
-//
-// The buckets must be buckets of the frame's grid that are not empty, each once and in the frame's order, with the
-// values in the order of the frame's measures. Otherwise the sequence ends with [ErrInvalid] or [ErrOrder]. Fill
-// passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
-//
-// Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
-// [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
-// most Options.MaxFilled of them; one more ends the sequence with [ErrTooManyFilled].
-func Fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options) iter.Seq2[Bucket, error] {
-	return fill(buckets, frame, opts, nil)
-}
-
 // joining says how to join the buckets of a frame. Buckets to join are known to be buckets of the grid, and the values
 // of each belong to the sequence.
 type joining struct {
@@ -34,16 +19,25 @@ type joining struct {
 	ends func(before bool) ([]anchor, error)
 }
 
-// fill is Fill. If j is not nil, it joins the buckets, too.
-func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, j *joining) iter.Seq2[Bucket, error] {
+// fill returns a sequence of buckets with its gaps filled as Options.Gaps says. It sets Partial on
+// buckets that the frame's interval covers only in part. If j is not nil, it joins the buckets, too.
+//
+// The buckets must be buckets of the frame's grid that are not empty, each once and in the frame's order, with the
+// values in the order of the frame's measures. Otherwise the sequence ends with tsdb.ErrInvalid or [ErrOrder]. It
+// passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
+//
+// Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
+// [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
+// most Options.MaxFilled of them; one more ends the sequence with [ErrTooManyFilled].
+func fill(buckets iter.Seq2[Bucket, error], frame frame, opts Options, j *joining) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		f := filler{Frame: frame, opts: opts, joining: j, yield: yield}
+		f := filler{frame: frame, opts: opts, joining: j, yield: yield}
 		err := frame.check()
 		if err == nil {
 			err = opts.check()
 		}
 		if err == nil && buckets == nil {
-			err = invalid.New(ErrInvalid, "buckets", "nil", "a sequence")
+			err = invalid.New(tsdb.ErrInvalid, "buckets", "nil", "a sequence")
 		}
 		if err == nil {
 			err = f.run(buckets)
@@ -54,9 +48,9 @@ func fill(buckets iter.Seq2[Bucket, error], frame Frame, opts Options, j *joinin
 	}
 }
 
-// filler is one loop over the result of Fill.
+// filler is one loop over the result of fill.
 type filler struct {
-	Frame
+	frame
 	opts     Options
 	joining  *joining
 	yield    func(Bucket, error) bool
@@ -168,11 +162,11 @@ func (f *filler) begin() (far time.Time, err error) {
 // take adds the next bucket that is not empty.
 func (f *filler) take(b Bucket) error {
 	if len(b.Values) != len(f.Measures) {
-		return invalid.New(ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one for each measure")
+		return invalid.New(tsdb.ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one for each measure")
 	}
 	if f.joining == nil {
-		if start, next := f.Grid.Bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
-			return invalid.New(ErrInvalid, "bucket", instant.Text(b.Start)+" to "+instant.Text(b.End), "a bucket of the grid "+f.Grid.String())
+		if start, next := f.Grid.bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
+			return invalid.New(tsdb.ErrInvalid, "bucket", instant.Text(b.Start)+" to "+instant.Text(b.End), "a bucket of the grid "+f.Grid.String())
 		}
 	}
 	near, far := b.Start, b.End

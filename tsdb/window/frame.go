@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Frame describes a sequence of buckets. The zero Frame is invalid: it has no grid.
-type Frame struct {
+// frame describes a sequence of buckets. The zero frame is invalid: it has no grid.
+type frame struct {
 	// Grid is the grid of the buckets.
 	Grid Grid
 	// Measures are the names of each bucket's values, in their order. Names are unique and not empty. It is empty for
@@ -26,39 +26,39 @@ type Frame struct {
 	Order tsdb.Order
 }
 
-func (f Frame) check() error {
+func (f frame) check() error {
 	if err := f.Grid.Check(); err != nil {
 		return err
 	}
 	for i, name := range f.Measures {
 		if name == "" || slices.Contains(f.Measures[:i], name) {
-			return invalid.New(ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(name), "a unique name that is not empty")
+			return invalid.New(tsdb.ErrInvalid, "name of measure "+strconv.Itoa(i), invalid.Quote(name), "a unique name that is not empty")
 		}
 	}
 	if f.Order != tsdb.NewestFirst && f.Order != tsdb.OldestFirst {
-		return invalid.New(ErrInvalid, "order", strconv.Itoa(int(f.Order)), "NewestFirst or OldestFirst")
+		return invalid.New(tsdb.ErrInvalid, "order", strconv.Itoa(int(f.Order)), "NewestFirst or OldestFirst")
 	}
 	if bad, ok := errors.AsType[*tsdb.InvalidError](f.Interval.Check()); ok {
-		return invalid.New(ErrInvalid, bad.Field, bad.Value, bad.Limit)
+		return invalid.New(tsdb.ErrInvalid, bad.Field, bad.Value, bad.Limit)
 	}
 	return nil
 }
 
 // bounds returns where gaps end, or the zero time if the interval has no such end.
-func (f Frame) bounds() (from, to time.Time, err error) {
+func (f frame) bounds() (from, to time.Time, err error) {
 	from, hasFrom := f.Interval.Start()
 	to, hasTo := f.Interval.End()
 	switch {
 	case hasFrom && !inCalendar(from):
-		return from, to, invalid.New(ErrInvalid, "start of the interval", instant.Text(from), inYears)
+		return from, to, invalid.New(tsdb.ErrInvalid, "start of the interval", instant.Text(from), inYears)
 	case hasTo && !inCalendar(to.Add(-1)):
-		return from, to, invalid.New(ErrInvalid, "end of the interval", instant.Text(to), inYears)
+		return from, to, invalid.New(tsdb.ErrInvalid, "end of the interval", instant.Text(to), inYears)
 	}
 	return from, to, nil
 }
 
 // before reports whether t is before u in the order of the frame.
-func (f *Frame) before(t, u time.Time) bool {
+func (f *frame) before(t, u time.Time) bool {
 	if f.Order == tsdb.OldestFirst {
 		return t.Before(u)
 	}
@@ -66,7 +66,7 @@ func (f *Frame) before(t, u time.Time) bool {
 }
 
 // disorder returns the error for a t that follows u but is before it in the frame's order.
-func (f *Frame) disorder(t, u time.Time) error {
+func (f *frame) disorder(t, u time.Time) error {
 	order := "newest"
 	if f.Order == tsdb.OldestFirst {
 		order = "oldest"

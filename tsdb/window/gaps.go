@@ -1,6 +1,9 @@
 package window
 
-import "github.com/tidemark-go/tidemark/internal/invalid"
+import (
+	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
 
 // Gaps says how to represent a bucket without points, or without a number for one of the measures. Such a bucket
 // always has a Count of 0. If a Gaps fills it, it is marked as Filled, and its Sum stays 0, so that totals count only
@@ -40,7 +43,7 @@ func (g Gaps) String() string {
 	return gapNames[g]
 }
 
-// MarshalText implements encoding.TextMarshaler. It fails with [ErrInvalid] for a value that is not one of the
+// MarshalText implements encoding.TextMarshaler. It fails with tsdb.ErrInvalid for a value that is not one of the
 // constants.
 func (g Gaps) MarshalText() ([]byte, error) {
 	if int(g) >= len(gapNames) {
@@ -49,7 +52,7 @@ func (g Gaps) MarshalText() ([]byte, error) {
 	return []byte(gapNames[g]), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. The error matches [ErrInvalid].
+// UnmarshalText implements encoding.TextUnmarshaler. The error matches tsdb.ErrInvalid.
 func (g *Gaps) UnmarshalText(text []byte) error {
 	for i, name := range gapNames {
 		if name == string(text) {
@@ -57,9 +60,9 @@ func (g *Gaps) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return invalid.New(ErrInvalid, "gaps", invalid.Quote(string(text)), "leave-out, null, previous or linear")
+	return invalid.New(tsdb.ErrInvalid, "gaps", invalid.Quote(string(text)), "leave-out, null, previous or linear")
 }
 
 func (g Gaps) invalid() error {
-	return invalid.New(ErrInvalid, "Gaps", g.String(), "LeaveOut, Null, Previous or Linear")
+	return invalid.New(tsdb.ErrInvalid, "Gaps", g.String(), "LeaveOut, Null, Previous or Linear")
 }

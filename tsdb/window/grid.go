@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // unit is the unit of a grid's width.
@@ -28,11 +29,12 @@ const maxCount = 10_000
 
 // Grid divides all of time into buckets without gaps between them. [Every], [Days], [Weeks] and [Months] make a grid
 // in UTC. [Grid.In] moves it into a time zone; the grid then follows the zone's clock changes. Constructors do not
-// fail: [Grid.Check] and every function with a Grid argument report a bad grid as [ErrInvalid]. The zero Grid is
+// fail: [Grid.Check] and every function with a Grid argument report a bad grid as tsdb.ErrInvalid. The zero Grid is
 // invalid.
 //
-// Start, Next and Prev accept times in the years 1 to 294247, the last one in a row key. They return other times unchanged, and on an invalid grid
-// all times. They cost a few look-ups in the zone's table and no allocation. Their results are in the grid's zone.
+// Start and Next accept times in the years 1 to 294247, the last one in a row key. They return other times unchanged,
+// and on an invalid grid all times. They cost a few look-ups in the zone's table and no allocation. Their results are
+// in the grid's zone.
 //
 // A Grid is a value: comparable, and safe for concurrent use.
 type Grid struct {
@@ -84,46 +86,46 @@ func (g Grid) In(zone *time.Location) Grid {
 	return g
 }
 
-// Check returns an error that matches [ErrInvalid] if the grid is invalid, else nil.
+// Check returns an error that matches tsdb.ErrInvalid if the grid is invalid, else nil.
 func (g Grid) Check() error {
 	switch {
 	case g.unit == noUnit:
-		return invalid.New(ErrInvalid, "grid", "the zero value", "a grid from Every, Days, Weeks or Months")
+		return invalid.New(tsdb.ErrInvalid, "grid", "the zero value", "a grid from Every, Days, Weeks or Months")
 	case g.unit == clock || g.unit == elapsed:
 		if g.n <= 0 {
-			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String(), "more than 0")
+			return invalid.New(tsdb.ErrInvalid, "width", time.Duration(g.n).String(), "more than 0")
 		}
 		if g.unit == elapsed && g.zone != nil {
-			return invalid.New(ErrInvalid, "width", time.Duration(g.n).String()+" in "+g.zone.String(), "a width that divides 24h, or days, or UTC")
+			return invalid.New(tsdb.ErrInvalid, "width", time.Duration(g.n).String()+" in "+g.zone.String(), "a width that divides 24h, or days, or UTC")
 		}
 		return nil
 	case g.n < 1 || g.n > maxCount:
-		return invalid.New(ErrInvalid, "number of "+g.unit.String(), strconv.FormatInt(g.n, 10), "1 to "+strconv.Itoa(maxCount))
+		return invalid.New(tsdb.ErrInvalid, "number of "+g.unit.String(), strconv.FormatInt(g.n, 10), "1 to "+strconv.Itoa(maxCount))
 	case g.first < time.Sunday || g.first > time.Saturday:
-		return invalid.New(ErrInvalid, "first day of the week", strconv.Itoa(int(g.first)), "Sunday to Saturday")
+		return invalid.New(tsdb.ErrInvalid, "first day of the week", strconv.Itoa(int(g.first)), "Sunday to Saturday")
 	}
 	return nil
 }
 
 // Start returns the start of the bucket that contains t.
 func (g Grid) Start(t time.Time) time.Time {
-	start, _ := g.Bucket(t)
+	start, _ := g.bucket(t)
 	return start
 }
 
 // Next returns the end of the bucket that contains t, which is the start of the next bucket.
 func (g Grid) Next(t time.Time) time.Time {
-	_, next := g.Bucket(t)
+	_, next := g.bucket(t)
 	return next
 }
 
-// Prev returns the start of the bucket before the one that contains t.
-func (g Grid) Prev(t time.Time) time.Time {
+// prev returns the start of the bucket before the one that contains t.
+func (g Grid) prev(t time.Time) time.Time {
 	return g.Start(g.Start(t).Add(-1))
 }
 
-// Bucket returns the results of Start and Next with one computation.
-func (g Grid) Bucket(t time.Time) (start, next time.Time) {
+// bucket returns the results of Start and Next with one computation.
+func (g Grid) bucket(t time.Time) (start, next time.Time) {
 	if !inCalendar(t) || g.Check() != nil {
 		return t, t
 	}

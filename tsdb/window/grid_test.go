@@ -8,6 +8,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -258,7 +259,7 @@ func TestGridRefusals(t *testing.T) {
 		"weeks from before that": window.Weeks(1, -1),
 		"negative months":        window.Months(-1),
 	} {
-		if err := g.Check(); !errors.Is(err, window.ErrInvalid) {
+		if err := g.Check(); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%s: Check is %v", name, err)
 		}
 		if got := g.Start(now); !got.Equal(now) {
@@ -340,7 +341,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		g, err := window.Parse(s)
-		if (err == nil) != (g.Check() == nil) || err != nil && !errors.Is(err, window.ErrInvalid) {
+		if (err == nil) != (g.Check() == nil) || err != nil && !errors.Is(err, tsdb.ErrInvalid) {
 			t.Fatalf("Parse(%q): %v, but Check returns %v", s, err, g.Check())
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ const groupConcurrency = 16
 // Of the group, in each bucket:
 //
 //   - Points, Bad, Count, Sum, Increase, Resets, Delta, Integral, Covered and the times in each state are sums, and Min and
-//     Max those of all numbers, as the percentiles of Sketch are. Rate is the sum of the entities' rates.
+//     Max those of all numbers, as the percentiles are. Rate is the sum of the entities' rates.
 //   - Mean and StdDev are those of all numbers, so an entity that sends more often weighs more. TimeMean weighs each entity
 //     by the time that it covers: use it for the mean over entities. Integral divided by the seconds of the bucket is the
 //     mean total of the group, such as the load of a site.
@@ -51,7 +51,7 @@ func (a *Aggregator[T]) ReadGroup(ctx context.Context, from Ranger[T], entities 
 				}
 			}
 		}
-		for b, err := range Fill(each, frame, a.opts) {
+		for b, err := range fill(each, frame, a.opts, nil) {
 			if !yield(b, err) {
 				return
 			}
@@ -59,26 +59,27 @@ func (a *Aggregator[T]) ReadGroup(ctx context.Context, from Ranger[T], entities 
 	}
 }
 
-func (a *Aggregator[T]) readGroup(ctx context.Context, from Ranger[T], entities []tsdb.Entity, in tsdb.Interval, opts []tsdb.ReadOption) ([]Bucket, Frame, error) {
+func (a *Aggregator[T]) readGroup(ctx context.Context, from Ranger[T], entities []tsdb.Entity, in tsdb.Interval, opts []tsdb.ReadOption) ([]Bucket, frame, error) {
 	if a == nil || len(a.measures) == 0 {
-		return nil, Frame{}, invalid.New(ErrInvalid, "aggregator", "the zero value", "an aggregator from New")
+		return nil, frame{}, invalid.New(tsdb.ErrInvalid, "aggregator", "the zero value", "an aggregator from New")
 	}
 	if from == nil {
-		return nil, Frame{}, invalid.New(ErrInvalid, "ranger", "nil", "a repository")
+		return nil, frame{}, invalid.New(tsdb.ErrInvalid, "ranger", "nil", "a repository")
 	}
 	order, width, err := inside.Of(in).ReadOptions(opts)
 	if err != nil {
-		return nil, Frame{}, err
+		return nil, frame{}, err
 	}
 	if width == 0 {
 		width = groupConcurrency
 	}
-	f := Frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
+	f := frame{Grid: a.grid, Measures: a.names, Interval: in, Order: order}
 	total, err := a.emptyGroup(f)
 	if err != nil || len(total) == 0 {
 		return nil, f, err
 	}
 	each := *a
+	each.opts.FromPoints = true
 	each.opts.Gaps = Null // an entity counts where it has no points, too: its states and its integral
 	for block := range slices.Chunk(entities, width) {
 		found := make([][]Bucket, len(block))
@@ -99,7 +100,7 @@ func (a *Aggregator[T]) readGroup(ctx context.Context, from Ranger[T], entities 
 }
 
 // emptyGroup returns the buckets of a frame, in its order.
-func (a *Aggregator[T]) emptyGroup(f Frame) (total []Bucket, err error) {
+func (a *Aggregator[T]) emptyGroup(f frame) (total []Bucket, err error) {
 	start, end, err := closed(f.Interval)
 	if err == nil {
 		_, _, err = f.bounds()
@@ -109,10 +110,10 @@ func (a *Aggregator[T]) emptyGroup(f Frame) (total []Bucket, err error) {
 	}
 	for at := start; at.Before(end); {
 		if len(total) == a.opts.maxFilled() {
-			return nil, (&filler{Frame: f, opts: a.opts}).tooMany()
+			return nil, (&filler{frame: f, opts: a.opts}).tooMany()
 		}
 		b := Bucket{Values: make([]Summary, len(a.names))}
-		b.Start, b.End = a.grid.Bucket(at)
+		b.Start, b.End = a.grid.bucket(at)
 		for i, name := range a.names {
 			r := a.rules[i]
 			if r.Aggregates &^= Ends; r.Aggregates == 0 {
@@ -130,7 +131,7 @@ func (a *Aggregator[T]) emptyGroup(f Frame) (total []Bucket, err error) {
 }
 
 // readAll reads all buckets of an entity. It drops the errors of points.
-func (a *Aggregator[T]) readAll(ctx context.Context, from Ranger[T], e tsdb.Entity, f Frame) ([]Bucket, error) {
+func (a *Aggregator[T]) readAll(ctx context.Context, from Ranger[T], e tsdb.Entity, f frame) ([]Bucket, error) {
 	var out []Bucket
 	for b, err := range a.Read(ctx, from, e, f.Interval, f.Order) {
 		if _, bad := errors.AsType[*tsdb.PointError](err); err != nil && !bad {
@@ -163,7 +164,7 @@ func (s *Summary) addEntity(o *Summary) error {
 		s.addNumbers(o)
 	}
 	s.Integral += o.Integral // an entity without numbers in the bucket may have some on either side of it
-	s.Covered = s.Covered.Add(o.Covered)
+	s.Covered = s.Covered.add(o.Covered)
 	if s.Covered != (Span{}) {
 		s.TimeMean = s.Integral / s.Covered.Seconds()
 	}
@@ -198,15 +199,15 @@ func (s *Summary) addNumbers(o *Summary) {
 	if first || o.Since.Before(s.Since) {
 		s.Since = o.Since
 	}
-	if o.Exact != nil && (first || s.Exact != nil) {
+	if o.exact != nil && (first || s.exact != nil) {
 		s.addExact(o, first)
 	} else {
-		s.Exact = nil
+		s.exact = nil
 	}
-	if s.Sketch == nil {
-		s.Sketch = o.Sketch
+	if s.sketch == nil {
+		s.sketch = o.sketch
 	} else {
-		s.Sketch.Merge(o.Sketch)
+		s.sketch.Merge(o.sketch)
 	}
 	s.Mean = s.Sum / float64(s.Count)
 	if isFinite(s.Mean) && s.Min <= s.Max { // both are NaN if they were not asked for
@@ -217,26 +218,26 @@ func (s *Summary) addNumbers(o *Summary) {
 // addExact adds the exact numbers, and rounds the sums from them.
 func (s *Summary) addExact(o *Summary, first bool) {
 	if first {
-		none := func(d Decimal) Decimal { return Decimal{decimals: d.decimals} }
-		s.Exact = &Exact{
-			Min: o.Exact.Min, Max: o.Exact.Max, Sum: none(o.Exact.Sum), Delta: none(o.Exact.Delta), Increase: none(o.Exact.Increase),
+		none := func(d decimal) decimal { return decimal{decimals: d.decimals} }
+		s.exact = &exactNumbers{
+			Min: o.exact.Min, Max: o.exact.Max, Sum: none(o.exact.Sum), Delta: none(o.exact.Delta), Increase: none(o.exact.Increase),
 		}
 	}
-	if o.Exact.Min.less(s.Exact.Min) {
-		s.Exact.Min = o.Exact.Min
+	if o.exact.Min.less(s.exact.Min) {
+		s.exact.Min = o.exact.Min
 	}
-	if s.Exact.Max.less(o.Exact.Max) {
-		s.Exact.Max = o.Exact.Max
+	if s.exact.Max.less(o.exact.Max) {
+		s.exact.Max = o.exact.Max
 	}
-	sum := func(float *float64, d *Decimal, by Decimal) {
+	sum := func(float *float64, d *decimal, by decimal) {
 		*d = d.add(by)
 		if isFinite(*float) {
 			*float = d.Float64()
 		}
 	}
-	sum(&s.Sum, &s.Exact.Sum, o.Exact.Sum)
-	sum(&s.Delta, &s.Exact.Delta, o.Exact.Delta)
-	sum(&s.Increase, &s.Exact.Increase, o.Exact.Increase)
+	sum(&s.Sum, &s.exact.Sum, o.exact.Sum)
+	sum(&s.Delta, &s.exact.Delta, o.exact.Delta)
+	sum(&s.Increase, &s.exact.Increase, o.exact.Increase)
 }
 
 // pooled returns the standard deviation of all numbers of two summaries, the second of which has some.
@@ -259,13 +260,13 @@ func pooled(s, o *Summary) float64 {
 func (s *States) addEntity(measure string, o *States) error {
 	for _, t := range o.Times {
 		at := s.at(stateID{t.units, t.State})
-		at.Time = at.Time.Add(t.Time)
+		at.Time = at.Time.add(t.Time)
 		at.Entered += t.Entered
-		if len(s.Times) > MaxStates {
+		if len(s.Times) > maxStates {
 			return tooManyStates(measure)
 		}
 	}
 	s.Transitions += o.Transitions
-	s.Unknown = s.Unknown.Add(o.Unknown)
+	s.Unknown = s.Unknown.add(o.Unknown)
 	return nil
 }

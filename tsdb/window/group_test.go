@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/sketch"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -68,9 +69,10 @@ func groupTruth(histories []history, g window.Grid, measures []window.Measure[te
 			}
 			out[j].Values[i].StdDev = deviation(xs)
 			if measures[i].Aggregates&window.Quantiles != 0 && len(xs) > 0 {
-				out[j].Values[i].Sketch = &window.Sketch{}
+				sk := &sketch.Sketch{}
+				window.SetSketch(&out[j].Values[i], sk)
 				for _, x := range xs {
-					out[j].Values[i].Sketch.Add(x)
+					sk.Add(x)
 				}
 			}
 		}
@@ -223,8 +225,8 @@ func compareGroup(t *testing.T, name string, measures []window.Measure[telemetry
 			if d == "" {
 				d = statesDiffer(s.States, w.Values[i].States)
 			}
-			if s.Exact != nil && a&window.Increase != 0 && math.Abs(s.Exact.Increase.Float64()-w.Values[i].Increase) > 1e-9 {
-				d = fmt.Sprintf("exact increase %v, want %v", s.Exact.Increase, w.Values[i].Increase)
+			if window.ExactOf(s) != nil && a&window.Increase != 0 && math.Abs(window.ExactOf(s).Increase.Float64()-w.Values[i].Increase) > 1e-9 {
+				d = fmt.Sprintf("exact increase %v, want %v", s.Exact().Increase, w.Values[i].Increase)
 			}
 			if q, wantQ := s.Quantile(0.7), w.Values[i].Quantile(0.7); a&window.Quantiles != 0 && q != wantQ && !(math.IsNaN(q) && math.IsNaN(wantQ)) {
 				d = fmt.Sprintf("70th percentile %v, want %v", q, wantQ)
@@ -253,7 +255,7 @@ func TestGroupIsBounded(t *testing.T) {
 	if err := last(tsdb.Between(noon, noon.Add(25*time.Hour))); !errors.Is(err, window.ErrTooManyFilled) {
 		t.Errorf("more buckets than MaxFilled: %v, want ErrTooManyFilled", err)
 	}
-	if err := last(tsdb.Since(noon)); !errors.Is(err, window.ErrInvalid) {
+	if err := last(tsdb.Since(noon)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("an interval without an end: %v, want ErrInvalid", err)
 	}
 	broken := errors.New("broken")

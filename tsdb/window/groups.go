@@ -43,7 +43,7 @@ type Group struct {
 // search for entities together.
 //
 // It holds one group in memory: its entities, up to 100,000 of them, and its buckets, up to the aggregator's MaxFilled. A group
-// with more entities is refused with ErrInvalid, and one with more buckets with [ErrTooManyFilled]. There is no limit on
+// with more entities is refused with tsdb.ErrInvalid, and one with more buckets with [ErrTooManyFilled]. There is no limit on
 // the number of groups. The interval has a start and an end, and the tenant's limit on the length of ranges applies. Any error is
 // the last pair. A point that does not decode is counted as Bad in its bucket. The scan timeout bounds the iteration, including
 // the time that the loop body takes.
@@ -91,10 +91,10 @@ func (a *Aggregator[T]) checkGroups(c *inside.PrefixRead[tsdb.Point[T]], p tsdb.
 		return err
 	}
 	if a == nil || len(a.measures) == 0 {
-		return invalid.New(ErrInvalid, "aggregator", "the zero value", "an aggregator from New")
+		return invalid.New(tsdb.ErrInvalid, "aggregator", "the zero value", "an aggregator from New")
 	}
 	if most := len(c.Rows.D.Fields) - len(p.Parts()) - 1; fields < 0 || fields > most {
-		return invalid.New(ErrInvalid, "fields of a group", strconv.Itoa(fields), fmt.Sprintf("0 to %d: below the prefix, one key field is left for the entities of a group", most))
+		return invalid.New(tsdb.ErrInvalid, "fields of a group", strconv.Itoa(fields), fmt.Sprintf("0 to %d: below the prefix, one key field is left for the entities of a group", most))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (g *grouping[T]) take(ctx context.Context, e tsdb.Entity) bool {
 		return false
 	}
 	if len(g.members) == maxGroupEntities {
-		g.err = invalid.New(ErrInvalid, "entities of group "+g.prefix.String(), "more than "+strconv.Itoa(maxGroupEntities),
+		g.err = invalid.New(tsdb.ErrInvalid, "entities of group "+g.prefix.String(), "more than "+strconv.Itoa(maxGroupEntities),
 			"up to "+strconv.Itoa(maxGroupEntities)+"; a longer prefix, or more fields")
 		return false
 	}

@@ -1,7 +1,6 @@
 package window
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -26,14 +25,19 @@ type Incomplete struct {
 	Values []Summary
 }
 
-// MarshalJSON implements json.Marshaler.
-func (n Incomplete) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Changed instant.Time       `json:"changed"`
-		Points  int64              `json:"points"`
-		Bad     int64              `json:"bad,omitempty"`
-		Values  map[string]Summary `json:"values"`
-	}{instant.Time{Time: n.Changed}, n.Points, n.Bad, byName(n.Values)})
+// incompleteJSON is an Incomplete in JSON.
+type incompleteJSON struct {
+	Changed instant.Time       `json:"changed"`
+	Points  int64              `json:"points"`
+	Bad     int64              `json:"bad,omitempty"`
+	Values  map[string]Summary `json:"values"`
+}
+
+func (n *Incomplete) json() *incompleteJSON {
+	if n == nil {
+		return nil
+	}
+	return &incompleteJSON{instant.Time{Time: n.Changed}, n.Points, n.Bad, byName(n.Values)}
 }
 
 // changed returns when a bucket changed whose numbers are not known; the zero time if they are only older than the measure.
@@ -59,14 +63,14 @@ func (b *Bucket) lack(measure int, lost Aggregates, changed time.Time) {
 	nan := math.NaN()
 	s.Missing |= lost
 	s.Aggregates &^= lost
-	if s.Exact != nil {
-		exact := *s.Exact
-		s.Exact = &exact
+	if s.exact != nil {
+		exact := *s.exact
+		s.exact = &exact
 		if lost.any(Delta) {
-			exact.Delta = Decimal{}
+			exact.Delta = decimal{}
 		}
 		if lost.any(Increase) {
-			exact.Increase = Decimal{}
+			exact.Increase = decimal{}
 		}
 	}
 	if lost.any(Delta) {

@@ -8,7 +8,7 @@ import (
 )
 
 // counted returns how much a counter counted from one number to the next, also in units, and whether it was reset.
-func (r *rule) counted(older, newer reading) (by float64, units Decimal, reset bool) {
+func (r *rule) counted(older, newer reading) (by float64, units decimal, reset bool) {
 	by, units = newer.x-older.x, newer.units.sub(older.units)
 	if !newer.less(&older) {
 		return by, units, false
@@ -54,16 +54,16 @@ func (r *rule) area(older, newer reading, from, to time.Time) float64 {
 // first and last return the ends of a summary with numbers.
 func (s *Summary) first() reading {
 	p := reading{t: s.FirstTime, x: s.First}
-	if s.Exact != nil {
-		p.exact, p.units = true, s.Exact.First
+	if s.exact != nil {
+		p.exact, p.units = true, s.exact.First
 	}
 	return p
 }
 
 func (s *Summary) last() reading {
 	p := reading{t: s.LastTime, x: s.Last}
-	if s.Exact != nil {
-		p.exact, p.units = true, s.Exact.Last
+	if s.exact != nil {
+		p.exact, p.units = true, s.exact.Last
 	}
 	return p
 }
@@ -74,17 +74,17 @@ func (s *Summary) setDelta(since reading) {
 		return
 	}
 	s.Delta = s.Last - since.x
-	if s.Exact != nil {
-		s.Exact.Delta = s.Exact.Last.sub(since.units)
-		s.Delta = s.Exact.Delta.Float64()
+	if s.exact != nil {
+		s.exact.Delta = s.exact.Last.sub(since.units)
+		s.Delta = s.exact.Delta.Float64()
 	}
 }
 
 // setRates sets what follows from the increase and from the integral.
 func (s *Summary) setRates() {
 	if s.Aggregates.any(Increase) {
-		if s.Exact != nil {
-			s.Increase = s.Exact.Increase.Float64()
+		if s.exact != nil {
+			s.Increase = s.exact.Increase.Float64()
 		}
 		s.Rate = math.NaN()
 		if s.LastTime.After(s.Since) {
@@ -112,14 +112,14 @@ func (s *Summary) follow(r *rule, older reading) {
 	}
 	s.Since = older.t
 	if !older.exact {
-		s.Exact = nil
+		s.exact = nil
 	}
 	s.setDelta(older)
 	if s.Aggregates.any(Increase) {
 		by, units, reset := r.counted(older, s.first())
 		s.Increase += by
-		if s.Exact != nil {
-			s.Exact.Increase = s.Exact.Increase.add(units)
+		if s.exact != nil {
+			s.exact.Increase = s.exact.Increase.add(units)
 		}
 		if reset {
 			s.Resets++
@@ -134,7 +134,7 @@ func (s *Summary) hold(x float64, from, to time.Time) {
 		return
 	}
 	s.Integral += x * instant.Seconds(from, to)
-	s.Covered = s.Covered.Add(spanOf(from, to))
+	s.Covered = s.Covered.add(spanOf(from, to))
 	s.setRates()
 }
 
@@ -150,7 +150,7 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 		return
 	}
 	s.Integral += r.area(older, newer, from, to)
-	s.Covered = s.Covered.Add(spanOf(from, to))
+	s.Covered = s.Covered.add(spanOf(from, to))
 	s.setRates()
 }
 
@@ -158,12 +158,12 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 func (s *Summary) drop() {
 	nan := math.NaN()
 	a := s.Aggregates
-	var unknown Exact
-	exact := s.Exact
+	var unknown exactNumbers
+	exact := s.exact
 	if exact == nil {
 		exact = &unknown
 	}
-	var none Decimal
+	var none decimal
 	if !a.any(Sum) {
 		s.Sum, s.Mean, exact.Sum = nan, nan, none
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Kind says what the numbers of a measure mean, and so which aggregates of them make sense. A Kind marshals as text:
@@ -34,7 +35,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// MarshalText implements encoding.TextMarshaler. It fails with [ErrInvalid] for a value that is not one of the
+// MarshalText implements encoding.TextMarshaler. It fails with tsdb.ErrInvalid for a value that is not one of the
 // constants.
 func (k Kind) MarshalText() ([]byte, error) {
 	if int(k) >= len(kindNames) {
@@ -43,7 +44,7 @@ func (k Kind) MarshalText() ([]byte, error) {
 	return []byte(kindNames[k]), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. The error matches [ErrInvalid].
+// UnmarshalText implements encoding.TextUnmarshaler. The error matches tsdb.ErrInvalid.
 func (k *Kind) UnmarshalText(text []byte) error {
 	for i, name := range kindNames {
 		if name == string(text) {
@@ -51,11 +52,11 @@ func (k *Kind) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return invalid.New(ErrInvalid, "kind", invalid.Quote(string(text)), "gauge, counter or state")
+	return invalid.New(tsdb.ErrInvalid, "kind", invalid.Quote(string(text)), "gauge, counter or state")
 }
 
 func (k Kind) invalid() error {
-	return invalid.New(ErrInvalid, "Kind", k.String(), "Gauge, Counter or State")
+	return invalid.New(tsdb.ErrInvalid, "Kind", k.String(), "Gauge, Counter or State")
 }
 
 // Aggregates says which aggregates of a measure to compute, or, in a rollup, to keep: one of the constants, or several
@@ -86,7 +87,7 @@ const (
 	Increase
 	// Integral weighs the numbers of a gauge by how long each was valid: Integral, TimeMean and Covered.
 	Integral
-	// Quantiles are percentiles and histograms, from a Sketch, with an error of at most 0.8 percent.
+	// Quantiles are percentiles and histograms, with an error of at most 0.8 percent.
 	Quantiles
 	// Durations are how long each state lasted: States.
 	Durations
@@ -101,9 +102,8 @@ var aggregateNames = [...]string{"count", "sum", "min", "max", "ends", "stddev",
 
 const everyAggregate = Aggregates(1<<len(aggregateNames)) - 1
 
-// Names returns the names of the aggregates in the order of the constants, as rollups are stored with them: "count",
-// "sum".
-func (a Aggregates) Names() (names []string) {
+// names returns the names of the aggregates in the order of the constants.
+func (a Aggregates) names() (names []string) {
 	for i, name := range aggregateNames {
 		if a&(1<<i) != 0 {
 			names = append(names, name)
@@ -112,14 +112,15 @@ func (a Aggregates) Names() (names []string) {
 	return names
 }
 
-// String returns the names of the aggregates: count+sum.
-func (a Aggregates) String() string { return strings.Join(a.Names(), "+") }
+// String returns the names of the aggregates in the order of the constants, as rollups are stored with them: count+sum.
+func (a Aggregates) String() string { return strings.Join(a.names(), "+") }
 
 // any reports whether a has one of the aggregates of b.
 func (a Aggregates) any(b Aggregates) bool { return a&b != 0 }
 
-// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase, Integral or Durations need it, Mean
-// where StdDev does, and Count, Min and Max where Quantiles do. The error matches [ErrInvalid] and says why the kind does not allow one of them.
+// Resolve returns a, or the default of the kind if a is zero, with Ends where Delta, Increase, Integral or Durations
+// need it, Mean where StdDev does, and Count, Min and Max where Quantiles do. The error matches tsdb.ErrInvalid and
+// says why the kind does not allow one of them.
 func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 	const field = "Aggregates"
 	var allowed Aggregates
@@ -147,13 +148,13 @@ func (k Kind) Resolve(a Aggregates) (Aggregates, error) {
 		return 0, k.invalid()
 	}
 	if bad := a &^ everyAggregate; bad != 0 {
-		return 0, invalid.New(ErrInvalid, field, strconv.Itoa(int(a)), "constants of package window, joined by |")
+		return 0, invalid.New(tsdb.ErrInvalid, field, strconv.Itoa(int(a)), "constants of package window, joined by |")
 	}
 	if bad := a &^ allowed; bad != 0 {
 		if bad == Durations {
 			why = "only a state lasts until the next one: declare Kind: State"
 		}
-		return 0, invalid.New(ErrInvalid, field, bad.String()+" of a "+k.String(), fmt.Sprintf("some of %s; %s", allowed, why))
+		return 0, invalid.New(tsdb.ErrInvalid, field, bad.String()+" of a "+k.String(), fmt.Sprintf("some of %s; %s", allowed, why))
 	}
 	if a.any(joined) {
 		a |= Ends
@@ -175,26 +176,26 @@ func (r *rule) fits(measure int, opts Options) error {
 	if r.Kind != State || opts.Gaps != Linear {
 		return nil
 	}
-	return invalid.New(ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
+	return invalid.New(tsdb.ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
 }
 
 // checkLine refuses options of a measure that none of its aggregates uses.
 func (m *Measure[T]) checkLine(a Aggregates) error {
 	switch {
 	case m.MaxGap < 0:
-		return invalid.New(ErrInvalid, "MaxGap", m.MaxGap.String(), "0 for none, or more")
+		return invalid.New(tsdb.ErrInvalid, "MaxGap", m.MaxGap.String(), "0 for none, or more")
 	case !(m.MaxDip >= 0 && isFinite(m.MaxDip)):
-		return invalid.New(ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 for none, or more")
+		return invalid.New(tsdb.ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 for none, or more")
 	case m.MaxDip != 0 && !a.any(Increase):
-		return invalid.New(ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 without Increase among the Aggregates: nothing else uses it")
+		return invalid.New(tsdb.ErrInvalid, "MaxDip", strconv.FormatFloat(m.MaxDip, 'g', -1, 64), "0 without Increase among the Aggregates: nothing else uses it")
 	case m.Linear && !a.any(Integral):
-		return invalid.New(ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
+		return invalid.New(tsdb.ErrInvalid, "Linear", "true", "false without Integral among the Aggregates: nothing else uses it")
 	case m.Hold && !a.any(Integral):
-		return invalid.New(ErrInvalid, "Hold", "true", "false without Integral among the Aggregates: nothing else uses it")
+		return invalid.New(tsdb.ErrInvalid, "Hold", "true", "false without Integral among the Aggregates: nothing else uses it")
 	case m.Hold && m.Linear:
-		return invalid.New(ErrInvalid, "Hold and Linear", "true and true", "one of them: a number holds its value until the next one, or changes linearly")
+		return invalid.New(tsdb.ErrInvalid, "Hold and Linear", "true and true", "one of them: a number holds its value until the next one, or changes linearly")
 	case m.MaxGap != 0 && !a.any(Integral|Durations):
-		return invalid.New(ErrInvalid, "MaxGap", m.MaxGap.String(), "0 without Integral or Durations among the Aggregates: nothing else uses it")
+		return invalid.New(tsdb.ErrInvalid, "MaxGap", m.MaxGap.String(), "0 without Integral or Durations among the Aggregates: nothing else uses it")
 	}
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// DefaultMaxFilled is the default of Options.MaxFilled. For comparison: a year has 8,760 hours.
-const DefaultMaxFilled = 10_000
+// defaultMaxFilled is the default of Options.MaxFilled. For comparison: a year has 8,760 hours.
+const defaultMaxFilled = 10_000
 
-// Options configure [New] and [Fill]. The zero value means the documented defaults.
+// Options configure [New]. The zero value means the documented defaults.
 type Options struct {
 	// Gaps says how to represent empty buckets. The zero value is [LeaveOut].
 	Gaps Gaps
@@ -21,15 +22,19 @@ type Options struct {
 	MaxGap time.Duration
 
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
-	// time (see [Fill]). It protects against a narrow grid over a long gap. One bucket more ends the sequence with
-	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase], [Integral] or [Durations] only (see [Aggregator.Over]).
-	// Zero means [DefaultMaxFilled].
+	// time (see [Aggregator.Read]). It protects against a narrow grid over a long gap. One bucket more ends the
+	// sequence with
+	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase], [Integral] or [Durations] only (see [Aggregator.Read]).
+	// Zero means [defaultMaxFilled].
 	MaxFilled int
+
+	// FromPoints reads points only. Without it, [Aggregator.Read] takes stored buckets of a rollup where they answer.
+	FromPoints bool
 }
 
 func (o Options) maxFilled() int {
 	if o.MaxFilled == 0 {
-		return DefaultMaxFilled
+		return defaultMaxFilled
 	}
 	return o.MaxFilled
 }
@@ -39,10 +44,10 @@ func (o Options) check() error {
 		return o.Gaps.invalid()
 	}
 	if o.MaxGap < 0 {
-		return invalid.New(ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
+		return invalid.New(tsdb.ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
 	}
 	if o.MaxFilled < 0 {
-		return invalid.New(ErrInvalid, "MaxFilled", strconv.Itoa(o.MaxFilled), "0 or more")
+		return invalid.New(tsdb.ErrInvalid, "MaxFilled", strconv.Itoa(o.MaxFilled), "0 or more")
 	}
 	return nil
 }

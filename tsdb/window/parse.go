@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Parse returns a grid in UTC. The width s is a duration in the syntax of time.ParseDuration ("15m", "1h30m"), or a
 // whole number of days ("1d"), weeks that start on Monday ("2w") or calendar months ("3mo"). The error matches
-// [ErrInvalid].
+// tsdb.ErrInvalid.
 func Parse(s string) (Grid, error) {
 	g, ok := parse(s)
 	if !ok {
-		return Grid{}, invalid.New(ErrInvalid, "width", invalid.Quote(s), "a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo")
+		return Grid{}, invalid.New(tsdb.ErrInvalid, "width", invalid.Quote(s), "a duration, or a number with d, w or mo: 15m, 1h, 1d, 1w, 1mo")
 	}
 	return g, g.Check()
 }

@@ -260,8 +260,8 @@ func isGap(s Summary) bool { return s.Count == 0 }
 // carry fills a gap with the aggregates of another bucket.
 func carry(gap, from Summary) Summary {
 	gap = between(gap, from, from, 0)
-	if x := from.Exact; x != nil {
-		gap.Exact = &Exact{Min: x.Min, Max: x.Max, First: x.First, Last: x.Last}
+	if x := from.exact; x != nil {
+		gap.exact = &exactNumbers{Min: x.Min, Max: x.Max, First: x.First, Last: x.Last}
 	}
 	return gap
 }

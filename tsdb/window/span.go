@@ -14,8 +14,8 @@ type Span struct {
 	nanos   int32 // 0 to 999,999,999
 }
 
-// NewSpan returns the span of a duration.
-func NewSpan(d time.Duration) Span {
+// newSpan returns the span of a duration.
+func newSpan(d time.Duration) Span {
 	seconds, nanos := int64(d/time.Second), int32(d%time.Second)
 	if nanos < 0 {
 		seconds, nanos = seconds-1, nanos+1e9
@@ -32,8 +32,8 @@ func spanOf(from, to time.Time) Span {
 	return Span{seconds, nanos}
 }
 
-// Add returns the sum of two spans.
-func (s Span) Add(o Span) Span {
+// add returns the sum of two spans.
+func (s Span) add(o Span) Span {
 	s.seconds, s.nanos = s.seconds+o.seconds, s.nanos+o.nanos
 	if s.nanos >= 1e9 {
 		s.seconds, s.nanos = s.seconds+1, s.nanos-1e9
@@ -53,19 +53,19 @@ func (s Span) sub(o Span) Span {
 // Seconds returns the seconds of s.
 func (s Span) Seconds() float64 { return float64(s.seconds) + float64(s.nanos)/1e9 }
 
-// Duration returns s as a time.Duration, and false if it is too long for one.
-func (s Span) Duration() (time.Duration, bool) {
+// duration returns s as a time.Duration, and false if it is too long for one.
+func (s Span) duration() (time.Duration, bool) {
 	d := time.Duration(s.seconds)*time.Second + time.Duration(s.nanos)
-	return d, NewSpan(d) == s
+	return d, newSpan(d) == s
 }
 
 // String returns s in hours, minutes and seconds, as that of a time.Duration does.
 func (s Span) String() string {
-	if d, ok := s.Duration(); ok {
+	if d, ok := s.duration(); ok {
 		return d.String()
 	}
 	const hour = 3600
 	rest := Span{s.seconds % hour, s.nanos}
-	d, _ := rest.Duration()
+	d, _ := rest.duration()
 	return fmt.Sprintf("%dh%dm%vs", s.seconds/hour, d/time.Minute, (d % time.Minute).Seconds())
 }

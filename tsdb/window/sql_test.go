@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/sketch"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -230,7 +231,7 @@ func TestHoursAreThoseOfSQL(t *testing.T) {
 				if k := (key{"gauge", int64(i), b.Start.UnixMilli() / time.Hour.Milliseconds()}); truth[k] != nil {
 					truth[key{"percentiles", k.series, k.hour}] = truth[k][6:]
 				}
-				check("percentiles", window.SketchError, g.Quantile(0.5), g.Quantile(0.95))
+				check("percentiles", sketch.Error, g.Quantile(0.5), g.Quantile(0.95))
 				check("integral", 1e-12, g.Integral, g.Covered.Seconds())
 				check("counter", 0, float64(c.Count), c.Increase, float64(c.Resets))
 				for _, s := range []string{"off", "idle", "on"} {

@@ -3,17 +3,17 @@ package window
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// MaxStates is how many different states a measure may have in one run of a sequence. One more ends the sequence with
-// [ErrInvalid].
-const MaxStates = 1000
+// maxStates is how many different states a measure may have in one run of a sequence. One more ends the sequence with
+// tsdb.ErrInvalid.
+const maxStates = 1000
 
 // States says how long each state of a measure lasted in a bucket, in the part of it that the interval covers. A state lasts until
 // the next point that has one, also beyond the bucket of its own point, and the last one to the end of the interval; but no
@@ -58,19 +58,11 @@ func (s *States) Time(state string) Span {
 	return Span{}
 }
 
-// DutyCycle returns the share of a state in the time in which the state is known, 0 to 1. It is NaN if it never is.
-func (s *States) DutyCycle(state string) float64 {
-	if known := s.known(); known != (Span{}) {
-		return s.Time(state).Seconds() / known.Seconds()
-	}
-	return math.NaN()
-}
-
 // known returns how long some state was known.
 func (s *States) known() (sum Span) {
 	if s != nil {
 		for i := range s.Times {
-			sum = sum.Add(s.Times[i].Time)
+			sum = sum.add(s.Times[i].Time)
 		}
 	}
 	return sum
@@ -122,7 +114,7 @@ func (s *States) at(id stateID) *StateTime {
 func (s *States) spend(id stateID, d Span) {
 	if d != (Span{}) {
 		t := s.at(id)
-		t.Time = t.Time.Add(d)
+		t.Time = t.Time.add(d)
 	}
 }
 
@@ -138,9 +130,9 @@ func (s *States) enter(older, newer stateID) {
 func (s *States) between(first, last stateID, decimals int) {
 	if decimals >= 0 {
 		for i := range s.Times {
-			s.Times[i].State = NewDecimal(s.Times[i].units, decimals).String()
+			s.Times[i].State = newDecimal(s.Times[i].units, decimals).String()
 		}
-		first.name, last.name = NewDecimal(first.units, decimals).String(), NewDecimal(last.units, decimals).String()
+		first.name, last.name = newDecimal(first.units, decimals).String(), newDecimal(last.units, decimals).String()
 	}
 	s.first, s.last = first, last
 	s.First, s.Last = first.name, last.name
@@ -190,5 +182,5 @@ func (r *row) lastBetween(measure int, a, b *anchor) {
 }
 
 func tooManyStates(measure string) error {
-	return invalid.New(ErrInvalid, "states of measure "+measure, "more than "+strconv.Itoa(MaxStates), "up to "+strconv.Itoa(MaxStates)+" different ones")
+	return invalid.New(tsdb.ErrInvalid, "states of measure "+measure, "more than "+strconv.Itoa(maxStates), "up to "+strconv.Itoa(maxStates)+" different ones")
 }

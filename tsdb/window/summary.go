@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/instant"
+	"github.com/tidemark-go/tidemark/internal/sketch"
 )
 
 // Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are NaN,
@@ -61,26 +62,94 @@ type Summary struct {
 	// added to the rollup. They are NaN or 0, and not among Aggregates. If Count is one of them, nothing is known of the
 	// measure in this bucket. Rebuild of the rollup's reader computes them. Only package rollup sets it.
 	Missing Aggregates
-	// Sketch holds the distribution of the numbers if Quantiles are among the Aggregates; Quantile reads it. It is nil
-	// without numbers. The caller may keep and change it.
-	Sketch *Sketch
 	// States says how long each state lasted, if the Aggregates have Durations. Else it is nil.
 	States *States
-	// Exact holds the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int, integers
-	// of Measure.Value, and each measure of a rollup). Else it is nil. In a gap that Previous fills, it has Min, Max, First
-	// and Last.
-	Exact *Exact
 	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
 	// Overflow says that the sum or the increase may exceed 64 bits. Then Sum, Mean, Increase and Rate may be wrong, and
 	// StdDev is NaN. Only package rollup sets it.
 	Overflow bool
+
+	sketch *sketch.Sketch // of the numbers, if Quantiles are among the Aggregates
+	exact  *exactNumbers  // nil if the measure is not exact
 }
 
-// Exact holds aggregates of whole or fixed-decimal numbers. Those that were not computed are 0.
-type Exact struct {
-	Sum, Min, Max, First, Last, Delta, Increase Decimal
+// exactNumbers holds aggregates of whole or fixed-decimal numbers. Those that were not computed are 0.
+type exactNumbers struct {
+	Sum, Min, Max, First, Last, Delta, Increase decimal
 }
+
+// Exact holds aggregates without rounding, with all their digits: "-0.25". What was not computed is "".
+type Exact struct {
+	Sum, Min, Max, First, Last, Delta, Increase json.Number
+}
+
+// Exact returns the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int,
+// integers of Measure.Value, and each measure of a rollup). Else all are "". In a gap that Previous fills, it has
+// Min, Max, First and Last.
+func (s Summary) Exact() (e Exact) {
+	if s.exact == nil {
+		return e
+	}
+	kept := s.kept()
+	for _, n := range []struct {
+		to *json.Number
+		of Aggregates
+		x  float64
+		d  decimal
+	}{
+		{&e.Sum, Sum, s.Sum, s.exact.Sum}, {&e.Min, Min, s.Min, s.exact.Min}, {&e.Max, Max, s.Max, s.exact.Max},
+		{&e.First, Ends, s.First, s.exact.First}, {&e.Last, Ends, s.Last, s.exact.Last},
+		{&e.Delta, Delta, s.Delta, s.exact.Delta}, {&e.Increase, Increase, s.Increase, s.exact.Increase},
+	} {
+		if kept.any(n.of) && isFinite(n.x) {
+			*n.to = json.Number(n.d.String())
+		}
+	}
+	return e
+}
+
+// kept returns the aggregates that the summary has.
+func (s *Summary) kept() Aggregates {
+	if s.Aggregates == 0 && s.Missing == 0 {
+		return Basic | Ends
+	}
+	return s.Aggregates
+}
+
+// Quantile returns the number that a share q of the bucket's numbers does not exceed: Quantile(0.5) is the median,
+// Quantile(0.95) the 95th percentile. That is the number with rank q times Count, rounded up, counted from the
+// smallest; it is never between two numbers. The result differs from it by at most 0.8 percent of that number. It
+// needs
+// [Quantiles] among the Aggregates; without them, without numbers, in a filled gap and for a q that is not in 0 to 1 it is NaN. The
+// smallest and the largest number are exact, and so are small numbers of an exact measure: those up to 64 times its
+// unit.
+func (s Summary) Quantile(q float64) float64 {
+	key, rank, ok := s.sketch.At(q)
+	switch {
+	case !ok:
+		return math.NaN()
+	case rank == 1 && isFinite(s.Min):
+		return s.Min
+	case rank == s.sketch.Count() && isFinite(s.Max):
+		return s.Max
+	}
+	x := sketch.Middle(key)
+	if s.exact != nil {
+		x = sketch.MiddleOfUnits(key, s.exact.Min.decimals)
+	}
+	if isFinite(s.Min) && isFinite(s.Max) {
+		x = min(max(x, s.Min), s.Max)
+	}
+	return x
+}
+
+// Histogram returns how many numbers are below the first bound, how many from each bound to the next one, without it,
+// and last from the last bound on: one more than there are bounds. It needs [Quantiles] among the Aggregates. Bounds
+// are ascending. A number that differs from a bound by at most 0.8 percent of the bound may be counted on its other
+// side. For bounds above 0 with up to seven significant binary digits, such as the whole numbers up to 128, the
+// counts are exact. The error matches tsdb.ErrInvalid.
+func (s Summary) Histogram(bounds ...float64) ([]int64, error) { return s.sketch.Histogram(bounds...) }
 
 // empty returns the summary of no numbers.
 func (r *rule) empty(name string) Summary {
@@ -109,10 +178,7 @@ func (r *rule) empty(name string) Summary {
 
 // MarshalJSON implements json.Marshaler. The JSON has no name: the enclosing object has it as a key.
 func (s Summary) MarshalJSON() ([]byte, error) {
-	kept, count := s.Aggregates, &s.Count
-	if kept == 0 && s.Missing == 0 {
-		kept = Basic | Ends
-	}
+	kept, count := s.kept(), &s.Count
 	if s.Missing.any(Count) {
 		count = nil
 	}
@@ -122,14 +188,14 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		}
 		return &number{x: x}
 	}
-	var none Exact
-	exact := s.Exact
+	var none exactNumbers
+	exact := s.exact
 	if exact == nil {
 		exact = &none
 	}
-	decimal := func(a Aggregates, x float64, d Decimal) *number {
+	exactly := func(a Aggregates, x float64, d decimal) *number {
 		n := float(a, x)
-		if n != nil && s.Exact != nil && isFinite(x) {
+		if n != nil && s.exact != nil && isFinite(x) {
 			n.exact = &d
 		}
 		return n
@@ -161,14 +227,14 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		Overflow  bool         `json:"overflow,omitempty"`
 		Missing   []string     `json:"missing,omitempty"`
 	}{
-		Count: count, Sum: decimal(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
-		Min: decimal(Min, s.Min, exact.Min), Max: decimal(Max, s.Max, exact.Max),
-		First: decimal(Ends, s.First, exact.First), Last: decimal(Ends, s.Last, exact.Last),
-		StdDev: float(StdDev, s.StdDev), Delta: decimal(Delta, s.Delta, exact.Delta),
-		Increase: decimal(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: instant.Time{Time: s.Since},
+		Count: count, Sum: exactly(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
+		Min: exactly(Min, s.Min, exact.Min), Max: exactly(Max, s.Max, exact.Max),
+		First: exactly(Ends, s.First, exact.First), Last: exactly(Ends, s.Last, exact.Last),
+		StdDev: float(StdDev, s.StdDev), Delta: exactly(Delta, s.Delta, exact.Delta),
+		Increase: exactly(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: instant.Time{Time: s.Since},
 		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
 		P50: float(Quantiles, s.Quantile(0.5)), P95: float(Quantiles, s.Quantile(0.95)), P99: float(Quantiles, s.Quantile(0.99)),
-		States: s.States, Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.Names(),
+		States: s.States, Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.names(),
 	}
 	if s.Overflow {
 		out.Sum = float(Sum, s.Sum)
@@ -185,13 +251,13 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 // number is a number in JSON: exact, or a float64 that is null if it is not finite.
 type number struct {
 	x     float64
-	exact *Decimal
+	exact *decimal
 }
 
 func (n *number) MarshalJSON() ([]byte, error) {
 	switch {
 	case n.exact != nil:
-		return n.exact.MarshalJSON()
+		return []byte(n.exact.String()), nil
 	case !isFinite(n.x):
 		return []byte("null"), nil
 	}

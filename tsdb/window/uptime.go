@@ -29,17 +29,7 @@ func (o Outage) MarshalJSON() ([]byte, error) {
 	}{instant.Time{Time: o.From}, instant.Time{Time: o.To}})
 }
 
-// Within returns how much of the outage is in an interval with a start and an end, and 0 in others. It adds up: the parts in the hours of
-// a day are as long as the part in the day.
-func (o Outage) Within(in tsdb.Interval) Span {
-	start, hasStart := in.Start()
-	end, hasEnd := in.End()
-	if !hasStart || !hasEnd {
-		return Span{}
-	}
-	return o.between(start, end)
-}
-
+// between returns how much of the outage is between two times.
 func (o Outage) between(start, end time.Time) Span {
 	if start.Before(o.From) {
 		start = o.From
@@ -56,7 +46,7 @@ func (o Outage) between(start, end time.Time) Span {
 // future. Before its first point the entity is out, however short that is; points that have expired or were deleted are not known.
 //
 // A point that does not decode counts as sent. The interval has a start and an end. Errors are the last pair; those of the
-// arguments match [ErrInvalid].
+// arguments match tsdb.ErrInvalid.
 //
 // It costs what the repository's Range costs for the interval, plus two reads of one point, which do not count towards the
 // tenant's limits. It holds one point in memory. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale.
@@ -105,10 +95,10 @@ func ReadUptime[T any](
 	return func(yield func(Uptime, error) bool) {
 		s, err := newSilence(from, in, longer, opts)
 		if err == nil {
-			err = Frame{Grid: grid, Interval: in, Order: s.order}.check()
+			err = frame{Grid: grid, Interval: in, Order: s.order}.check()
 		}
 		if err == nil {
-			_, _, err = Frame{Interval: in}.bounds()
+			_, _, err = frame{Interval: in}.bounds()
 		}
 		if err != nil || !s.start.Before(s.end) {
 			if err != nil {
@@ -148,8 +138,8 @@ type uptimes struct {
 // turn makes the bucket that contains t the open one.
 func (u *uptimes) turn(t time.Time) {
 	b := Bucket{}
-	b.Start, b.End = u.grid.Bucket(t)
-	f := Frame{Interval: u.in}
+	b.Start, b.End = u.grid.bucket(t)
+	f := frame{Interval: u.in}
 	u.bucket, u.more = Uptime{Start: b.Start, End: b.End, Partial: f.cut(&b)}, true
 }
 
@@ -187,7 +177,7 @@ func (u *uptimes) add(o Outage) bool {
 	for {
 		from, to := u.span()
 		if part := o.between(from, to); part != (Span{}) {
-			u.bucket.Down = u.bucket.Down.Add(part)
+			u.bucket.Down = u.bucket.Down.add(part)
 			u.bucket.Outages++
 		}
 		beyond := o.To.IsZero() || to.Before(o.To)
@@ -214,14 +204,14 @@ type silence struct {
 func newSilence[T any](from Ranger[T], in tsdb.Interval, longer time.Duration, opts []tsdb.ReadOption) (silence, error) {
 	s := silence{in: in, longer: longer}
 	if from == nil {
-		return s, invalid.New(ErrInvalid, "ranger", "nil", "a repository")
+		return s, invalid.New(tsdb.ErrInvalid, "ranger", "nil", "a repository")
 	}
 	var err error
 	if s.order, _, err = inside.Of(in).ReadOptions(opts); err != nil {
 		return s, err
 	}
 	if longer <= 0 {
-		return s, invalid.New(ErrInvalid, "longest silence", longer.String(), "more than 0")
+		return s, invalid.New(tsdb.ErrInvalid, "longest silence", longer.String(), "more than 0")
 	}
 	s.start, s.end, err = closed(in)
 	return s, err
@@ -229,13 +219,13 @@ func newSilence[T any](from Ranger[T], in tsdb.Interval, longer time.Duration, o
 
 // closed returns the ends of an interval that must have both.
 func closed(in tsdb.Interval) (start, end time.Time, err error) {
-	if err := (Frame{Grid: Days(1), Interval: in}).check(); err != nil {
+	if err := (frame{Grid: Days(1), Interval: in}).check(); err != nil {
 		return start, end, err
 	}
 	start, hasStart := in.Start()
 	end, hasEnd := in.End()
 	if !hasStart || !hasEnd {
-		return start, end, invalid.New(ErrInvalid, "interval", "open", "an interval with a start and an end")
+		return start, end, invalid.New(tsdb.ErrInvalid, "interval", "open", "an interval with a start and an end")
 	}
 	return start, end, nil
 }

@@ -131,9 +131,9 @@ func TestOutagesRefuse(t *testing.T) {
 	hour := tsdb.Between(noon, noon.Add(time.Hour))
 	broken := errors.New("broken")
 	for want, seq := range map[string]iter.Seq2[window.Outage, error]{
-		"window: invalid input: longest silence is 0s; want more than 0":                    window.Outages(t.Context(), history{}, tsdb.Entity{}, hour, 0),
-		"window: invalid input: interval is open; want an interval with a start and an end": window.Outages(t.Context(), history{}, tsdb.Entity{}, tsdb.Since(noon), time.Hour),
-		"window: invalid input: ranger is nil; want a repository":                           window.Outages[telemetry](t.Context(), nil, tsdb.Entity{}, hour, time.Hour),
+		"tsdb: invalid input: longest silence is 0s; want more than 0":                    window.Outages(t.Context(), history{}, tsdb.Entity{}, hour, 0),
+		"tsdb: invalid input: interval is open; want an interval with a start and an end": window.Outages(t.Context(), history{}, tsdb.Entity{}, tsdb.Since(noon), time.Hour),
+		"tsdb: invalid input: ranger is nil; want a repository":                           window.Outages[telemetry](t.Context(), nil, tsdb.Entity{}, hour, time.Hour),
 		"broken": window.Outages(t.Context(), failing{broken}, tsdb.Entity{}, hour, time.Hour),
 	} {
 		var err error
@@ -144,7 +144,7 @@ func TestOutagesRefuse(t *testing.T) {
 		}
 	}
 	for _, err := range window.ReadUptime(t.Context(), window.Grid{}, history{}, tsdb.Entity{}, hour, time.Hour) {
-		if !errors.Is(err, window.ErrInvalid) {
+		if !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("the zero grid: %v, want ErrInvalid", err)
 		}
 	}

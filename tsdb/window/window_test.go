@@ -59,12 +59,12 @@ func TestOutsideOfTheInterval(t *testing.T) {
 	in := tsdb.Between(minutes(30), minutes(90))
 	for _, when := range []int{-60, 29, 90, 300} {
 		_, _, err := collect(t, hourly(t, window.Options{}).Over(sequence([]item{at(minutes(when), 1)}), in, tsdb.OldestFirst))
-		if !errors.Is(err, window.ErrInvalid) {
+		if !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("a point at minute %d: %v, want ErrInvalid", when, err)
 		}
 	}
 	far := []item{at(time.Date(312026, 1, 1, 0, 0, 0, 0, time.UTC), 1)}
-	if _, _, err := collect(t, hourly(t, window.Options{}).Over(sequence(far), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrInvalid) {
+	if _, _, err := collect(t, hourly(t, window.Options{}).Over(sequence(far), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("a point in the year 312026: %v, want ErrInvalid", err)
 	}
 }
@@ -255,7 +255,7 @@ func TestRefusals(t *testing.T) {
 		"unknown gaps":   {window.Days(1), measures, window.Options{Gaps: 4}},
 		"negative limit": {window.Days(1), measures, window.Options{MaxFilled: -1}},
 	} {
-		if a, err := window.New(c.grid, c.measures, c.opts); !errors.Is(err, window.ErrInvalid) || a != nil {
+		if a, err := window.New(c.grid, c.measures, c.opts); !errors.Is(err, tsdb.ErrInvalid) || a != nil {
 			t.Errorf("%s: %v, %v", name, a, err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestRefusals(t *testing.T) {
 		"other grid": window.Fill(odd(window.Bucket{Start: noon, End: minutes(1), Values: make([]window.Summary, 1)}),
 			window.Frame{Grid: days.Grid, Measures: days.Measures, Interval: tsdb.Since(noon), Order: tsdb.OldestFirst}, null),
 	} {
-		if got, _, err := collect(t, seq); !errors.Is(err, window.ErrInvalid) || len(got) > 0 {
+		if got, _, err := collect(t, seq); !errors.Is(err, tsdb.ErrInvalid) || len(got) > 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -298,10 +298,10 @@ func TestGapsAsText(t *testing.T) {
 		}
 	}
 	var g window.Gaps
-	if err := g.UnmarshalText([]byte("zero")); !errors.Is(err, window.ErrInvalid) || g != window.LeaveOut {
+	if err := g.UnmarshalText([]byte("zero")); !errors.Is(err, tsdb.ErrInvalid) || g != window.LeaveOut {
 		t.Errorf("the zero Gaps is read as %v, %v", g, err)
 	}
-	if _, err := window.Gaps(9).MarshalText(); !errors.Is(err, window.ErrInvalid) || window.Gaps(9).String() != "unknown" {
+	if _, err := window.Gaps(9).MarshalText(); !errors.Is(err, tsdb.ErrInvalid) || window.Gaps(9).String() != "unknown" {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
+
+// maxSeries is how many series window.Align takes.
+const maxSeries = 100
 
 // series is a measure of an entity, one column of the aligned rows.
 type series struct {
@@ -26,7 +30,7 @@ type alignQuery struct {
 	Entities []tsdb.Entity
 	Names    []string // of the measures
 	In       tsdb.Interval
-	Grid     *window.Grid // nil for a row at the time of each point
+	Grid     window.Grid // zero for a row at the time of each point
 	Opts     window.AlignOptions
 }
 
@@ -35,8 +39,7 @@ func (s *server) align(w http.ResponseWriter, r request) error {
 	p := r.params
 	q := alignQuery{In: p.bounded(), Opts: window.AlignOptions{MaxAge: p.duration("max_age"), Order: p.order(tsdb.OldestFirst)}}
 	if _, ok := p.values["every"]; ok {
-		grid := p.grid()
-		q.Grid = &grid
+		q.Grid = p.grid()
 	}
 	if numbers := r.dataset.numbers(); len(numbers) == 0 {
 		p.refuse("dataset", "without numbers", "one with a measure that is a number")
@@ -51,8 +54,8 @@ func (s *server) align(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	if n := len(keys) * len(q.Names); n > window.MaxSeries {
-		return refused("keys", fmt.Sprintf("%d keys with %d measures", len(keys), len(q.Names)), fmt.Sprintf("up to %d series: one for each measure of each key", window.MaxSeries))
+	if n := len(keys) * len(q.Names); n > maxSeries {
+		return refused("keys", fmt.Sprintf("%d keys with %d measures", len(keys), len(q.Names)), fmt.Sprintf("up to %d series: one for each measure of each key", maxSeries))
 	}
 	answer := struct {
 		Series []series              `json:"series"`
@@ -108,10 +111,7 @@ func (s served[T]) align(ctx context.Context, id tenant.ID, q alignQuery) iter.S
 			all = append(all, window.NewSeries(repo, e, func(v T) (float64, bool) { return numberOf(&m, v) }))
 		}
 	}
-	if q.Grid == nil {
-		return window.AlignToPoints(ctx, q.In, all, q.Opts)
-	}
-	return window.AlignToGrid(ctx, *q.Grid, q.In, all, q.Opts)
+	return window.Align(ctx, q.Grid, q.In, all, q.Opts)
 }
 
 // numberOf returns the number of a value for a measure.
@@ -120,5 +120,5 @@ func numberOf[T any](m *window.Measure[T], v T) (float64, bool) {
 		return m.Of(v)
 	}
 	units, ok := m.Int(v)
-	return window.NewDecimal(units, m.Decimals).Float64(), ok
+	return float64(units) / math.Pow10(m.Decimals), ok
 }

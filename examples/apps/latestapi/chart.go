@@ -10,11 +10,20 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // maxColumns is the largest number of columns of one response.
 const maxColumns = 10_000
+
+// source says what a line is read from: all points, but for those between two times, where buckets of a rollup are
+// read.
+type source struct {
+	Rollup string    `json:"rollup,omitempty"`
+	From   time.Time `json:"from,omitzero"`
+	To     time.Time `json:"to,omitzero"`
+	Exact  bool      `json:"exact"` // the samples draw the same pixels as all points
+}
 
 // chart answers GET: the samples for a line through an entity's points, for a chart of the given number of columns.
 func (s *server) chart(w http.ResponseWriter, r request) error {
@@ -27,20 +36,20 @@ func (s *server) chart(w http.ResponseWriter, r request) error {
 	}
 	measure := p.one("measure", measures...)
 	method := p.one("method", "m4", "lttb")
-	opts := chart.Options{Columns: p.integer("columns", 1000, maxColumns), MaxGap: p.duration("max_gap")}
+	opts := window.LineOptions{LTTB: method == "lttb", Columns: p.integer("columns", 1000, maxColumns), MaxGap: p.duration("max_gap")}
 	as, err := r.accepted(asJSON, asCSV)
 	if err := errors.Join(p.check(), err); err != nil {
 		return err
 	}
-	line, err := r.dataset.chart(r.Context(), r.tenant, e, in, measure, method, opts)
+	line, err := r.dataset.chart(r.Context(), r.tenant, e, in, measure, opts)
 	if err != nil {
 		return err
 	}
 	answer := struct {
-		Source     chart.Source   `json:"source"`
-		Samples    []chart.Sample `json:"samples"`
-		Unreadable int            `json:"unreadable,omitempty"` // points that do not decode
-	}{Source: line.Source, Samples: []chart.Sample{}}
+		Source     source              `json:"source"`
+		Samples    []window.LineSample `json:"samples"`
+		Unreadable int                 `json:"unreadable,omitempty"` // points that do not decode
+	}{Source: source{line.Rollup, line.From, line.To, line.Exact}, Samples: []window.LineSample{}}
 	for sample, err := range line.Samples {
 		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
 			answer.Unreadable++

@@ -17,8 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -115,13 +113,13 @@ type dataset interface {
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)
 	// silent returns up to n entities without points since a time.
 	silent(ctx context.Context, id tenant.ID, p tsdb.Prefix, since time.Time, n int) ([]silence, error)
-	// windows and groups also return the columns of the windows. Their errors are those of the definition.
-	windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (rollup.Windows, aggregate.Columns, error)
+	// windows and groups also return the columns. Their errors are those of the definition.
+	windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (windows, error)
 	groups(ctx context.Context, id tenant.ID, p tsdb.Prefix, fields int, q windowQuery) (iter.Seq2[groupWindows, error], aggregate.Columns, error)
 	align(ctx context.Context, id tenant.ID, q alignQuery) iter.Seq2[window.Row[float64], error]
 	outages(ctx context.Context, id tenant.ID, q selection, longer time.Duration) iter.Seq2[window.Outage, error]
 	uptime(ctx context.Context, id tenant.ID, q selection, grid window.Grid, longer time.Duration) iter.Seq2[window.Uptime, error]
-	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options) (chart.Line, error)
+	chart(ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure string, opts window.LineOptions) (window.Line, error)
 	// history and rangeUnder yield all points, or one more than size, and errors as latestUnder does.
 	history(ctx context.Context, id tenant.ID, q selection, size int) iter.Seq2[point, error]
 	rangeUnder(ctx context.Context, id tenant.ID, q belowQuery, size int) iter.Seq2[point, error]
@@ -306,14 +304,10 @@ func (s served[T]) shown(got tsdb.Page[T], err error) (page, error) {
 }
 
 func (s served[T]) chart(
-	ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure, method string, opts chart.Options,
-) (chart.Line, error) {
+	ctx context.Context, id tenant.ID, e tsdb.Entity, in tsdb.Interval, measure string, opts window.LineOptions,
+) (window.Line, error) {
 	i := slices.IndexFunc(s.of, func(m window.Measure[T]) bool { return m.Name == measure })
-	read := chart.ReadM4[T]
-	if method == "lttb" {
-		read = chart.ReadLTTB[T]
-	}
-	return read(ctx, s.schema.For(s.store, id), e, in, s.of[i], opts)
+	return window.ReadLine(ctx, s.schema.For(s.store, id), e, in, s.of[i], opts)
 }
 
 // selection is the points of an entity that a request asks for.

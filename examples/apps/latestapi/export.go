@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"iter"
+	"math/big"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/examples/internal/display"
-	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // formats are the media types by the names that the parameter format takes.
@@ -142,6 +142,15 @@ func (s served[T]) columns() []string {
 	return append(append(out, s.measures()...), "problem")
 }
 
+// digits returns units times 10^-decimals with all its digits.
+func digits(units int64, decimals int) string {
+	text := new(big.Rat).SetFrac(big.NewInt(units), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)).FloatString(decimals)
+	if decimals > 0 {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
 func (s served[T]) row(p point) []string {
 	out := append(slices.Clone(p.Key.parts), aggregate.Instant(p.Time.Time), p.ID)
 	of, _ := p.Value.(display.Value)
@@ -159,7 +168,7 @@ func (s served[T]) row(p point) []string {
 		case !ok:
 		case m.Int != nil:
 			if units, ok := m.Int(value); ok {
-				text = window.NewDecimal(units, m.Decimals).String()
+				text = digits(units, m.Decimals)
 			}
 		case m.Text != nil:
 			text, _ = m.Text(value)

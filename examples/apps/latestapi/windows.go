@@ -13,7 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -61,14 +60,14 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	if err := errors.Join(p.check(), err); err != nil {
 		return err
 	}
-	found, columns, err := r.dataset.windows(r.Context(), r.tenant, e, q)
+	found, err := r.dataset.windows(r.Context(), r.tenant, e, q)
 	if err != nil {
 		return p.explain(err)
 	}
 	if as == asCSV {
-		return s.sendCSV(w, r, columns.Header(), func(yield func([]string, error) bool) {
-			for b, err := range readable(found.Buckets) {
-				if !yield(columns.Row(&b), err) {
+		return s.sendCSV(w, r, found.columns.Header(), func(yield func([]string, error) bool) {
+			for b, err := range readable(found.buckets) {
+				if !yield(found.columns.Row(&b), err) {
 					return
 				}
 			}
@@ -77,15 +76,15 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	answer := struct {
 		Rollup  string             `json:"rollup,omitempty"`
 		Buckets []aggregate.Bucket `json:"buckets"`
-	}{found.Rollup, []aggregate.Bucket{}}
-	for b, err := range readable(found.Buckets) {
+	}{found.rollup, []aggregate.Bucket{}}
+	for b, err := range readable(found.buckets) {
 		if err == nil && len(answer.Buckets) == maxBuckets {
 			err = window.ErrTooManyFilled
 		}
 		if err != nil {
 			return err
 		}
-		answer.Buckets = append(answer.Buckets, columns.Bucket(&b))
+		answer.Buckets = append(answer.Buckets, found.columns.Bucket(&b))
 	}
 	return write(w, answer)
 }
@@ -125,13 +124,22 @@ func (s served[T]) aggregator(q windowQuery) (*window.Aggregator[T], aggregate.C
 	return by, columns, err
 }
 
-func (s served[T]) windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (rollup.Windows, aggregate.Columns, error) {
+// windows are windows to read, of one entity.
+type windows struct {
+	rollup  string // that they are read from; "" for the points
+	columns aggregate.Columns
+	buckets iter.Seq2[window.Bucket, error]
+}
+
+func (s served[T]) windows(ctx context.Context, id tenant.ID, e tsdb.Entity, q windowQuery) (found windows, err error) {
 	by, columns, err := s.aggregator(q)
 	if err != nil {
-		return rollup.Windows{}, nil, err
+		return found, err
 	}
-	found, err := rollup.ReadWindows(ctx, s.schema.For(s.store, id), by, e, q.In, q.Order)
-	return found, columns, err
+	repo := s.schema.For(s.store, id)
+	found.rollup, err = by.Source(ctx, repo, q.In)
+	found.columns, found.buckets = columns, by.Read(ctx, repo, e, q.In, q.Order)
+	return found, err
 }
 
 // grid reads every, which is required, and zone.

@@ -165,7 +165,7 @@ func TestProtobuf(t *testing.T) {
 	for _, schema := range []*tsdb.Schema[*timestamppb.Timestamp]{times, packed} {
 		putPoints(t, s, schema, acme, tsdb.Point[*timestamppb.Timestamp]{Entity: tsdb.NewEntity("x"), Time: at, Value: &timestamppb.Timestamp{Seconds: 7, Nanos: 5}})
 	}
-	if err := rollup.NewOnceAdder(counted, times.For(s.store, acme)).Add(t.Context(), tsdb.NewEntity("x"), at, &timestamppb.Timestamp{Nanos: 3}); err != nil {
+	if err := rollup.NewAdder(counted, times.For(s.store, acme), nil).Add(t.Context(), tsdb.NewEntity("x"), at, &timestamppb.Timestamp{Nanos: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if _, got := s.get("label/__name__/values"); !strings.Contains(got, `["times:n:avg_1m",`) || strings.Contains(got, "seconds") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -100,7 +101,7 @@ func shortWidth(every string) string {
 }
 
 func keeps(kept map[string]bool, needs window.Aggregates) bool {
-	for _, name := range needs.Names() {
+	for _, name := range strings.FieldsFunc(needs.String(), func(r rune) bool { return r == '+' }) {
 		if !kept[name] {
 			return false
 		}
@@ -125,7 +126,7 @@ func (s *mappedSource) readBuckets(ctx context.Context, id tenant.ID, m *metric,
 		return all, nil
 	}
 	buckets := rollup.For(a.rollup, m.entities.For(s.store, id))
-	starts := tsdb.Between(maxTime(a.rollup.Grid().Prev(from), epoch), to) // of the buckets that end in the interval, and some more
+	starts := tsdb.Between(maxTime(before(a.rollup.Grid(), from), epoch), to) // of the buckets that end in the interval, and some more
 	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
 		for bucket, err := range buckets.Buckets(ctx, of[i].entity, starts) {
 			if err != nil {
@@ -161,3 +162,6 @@ func (a *aggregate) of(bucket window.Bucket) (float64, bool) {
 	}
 	return a.value(sum), true
 }
+
+// before returns the start of the bucket before the one that contains t.
+func before(g window.Grid, t time.Time) time.Time { return g.Start(g.Start(t).Add(-1)) }

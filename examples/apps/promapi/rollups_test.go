@@ -161,7 +161,7 @@ func TestEventsWithoutPoints(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, prom, pages)
 	add := func(id tenant.ID, e tsdb.Entity) {
 		t.Helper()
-		if err := rollup.NewOnceAdder(views, pages.For(store, id)).Add(t.Context(), e, now, 7); err != nil {
+		if err := rollup.NewAdder(views, pages.For(store, id), nil).Add(t.Context(), e, now, 7); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +212,7 @@ func TestKindsOfRollups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := rollup.NewOnceAdder(views, repo).Add(t.Context(), e, now, 7); err != nil {
+	if err := rollup.NewAdder(views, repo, nil).Add(t.Context(), e, now, 7); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(5 * time.Hour)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,9 +15,12 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
+
+// maxSeries is how many series window.Align takes.
+const maxSeries = 100
 
 // align prints the values of several entities at the same times.
 func (a *app) align() *cli.Command {
@@ -32,27 +34,23 @@ func (a *app) align() *cli.Command {
 			zoneFlag(),
 			&cli.DurationFlag{Name: "max-age", Usage: "how `old` a value may be; 0 for any"},
 		},
-		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *dynamic.View) error {
 			all, names, measures, err := a.seriesOf(c, v)
 			if err != nil {
 				return err
 			}
 			opts := window.AlignOptions{MaxAge: c.Duration("max-age"), Order: tsdb.OldestFirst}
-			var rows iter.Seq2[window.Row[codec.Value], error]
+			var grid window.Grid // zero for the times of points
 			if c.IsSet("every") {
-				grid, err := gridOf(c)
-				if err != nil {
+				if grid, err = gridOf(c); err != nil {
 					return err
 				}
-				rows = window.AlignToGrid(ctx, grid, interval(c), all, opts)
-			} else {
-				rows = window.AlignToPoints(ctx, interval(c), all, opts)
 			}
 			out, err := a.rows(append([]string{"time"}, names...)...)
 			if err != nil {
 				return err
 			}
-			for r, err := range rows {
+			for r, err := range window.Align(ctx, grid, interval(c), all, opts) {
 				if _, one := errors.AsType[*tsdb.PointError](err); one {
 					a.say("%v", err)
 					continue
@@ -80,7 +78,7 @@ func (a *app) align() *cli.Command {
 }
 
 // seriesOf returns a series for each measure of each entity, and their names.
-func (a *app) seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[codec.Value], names []string, measures []measure, err error) {
+func (a *app) seriesOf(c *cli.Command, v *dynamic.View) (all []window.Series[codec.Value], names []string, measures []measure, err error) {
 	leading, err := leadingOf(c, v)
 	if err != nil {
 		return nil, nil, nil, err
@@ -96,10 +94,10 @@ func (a *app) seriesOf(c *cli.Command, v *inspect.View) (all []window.Series[cod
 		}
 		measures = append(measures, m)
 	}
-	if n := len(measures) * len(c.StringSlice("entity")); n > window.MaxSeries {
-		return nil, nil, nil, usageError{fmt.Errorf("--entity and --measure name %d series; want %d at most", n, window.MaxSeries)}
+	if n := len(measures) * len(c.StringSlice("entity")); n > maxSeries {
+		return nil, nil, nil, usageError{fmt.Errorf("--entity and --measure name %d series; want %d at most", n, maxSeries)}
 	}
-	key, repo := v.Describe().Key, v.Repository()
+	key, repo := keyFieldsOf(v), v.Repository()
 	for _, text := range c.StringSlice("entity") {
 		values := map[string]string{}
 		for i, part := range leading {
@@ -135,7 +133,7 @@ func (a *app) outages() *cli.Command {
 			requiredTime("from", "the `time` from which on outages count"), requiredTime("to", "the `time` up to which they count"), longerFlag(),
 			&cli.IntFlag{Name: "limit", Usage: "how `many` outages at most; 0 for all", Value: 100},
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			longer, err := longerOf(c)
 			if limit := c.Int("limit"); err == nil && limit < 0 {
 				err = usageError{fmt.Errorf("--limit is %d; want 0 or more", limit)}
@@ -173,7 +171,7 @@ func (a *app) uptime() *cli.Command {
 			&cli.StringFlag{Name: "every", Usage: "the `width`: 15m, 1h, 1d, 1w, 1mo", Required: true},
 			zoneFlag(),
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			longer, err := longerOf(c)
 			if err != nil {
 				return err

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 // pointSink takes points in the form that a user wants. After end it is not used again.
 type pointSink interface {
-	add(p inspect.Point) error
+	add(p dynamic.Point) error
 	end(failed error) error
 }
 
@@ -61,7 +61,7 @@ func (e *exportedPoints) line(text []byte) error {
 	if err != nil {
 		return err
 	}
-	p := inspect.Point{Entity: tsdb.NewEntity(l.Entity...), Time: at, ID: l.ID, Class: l.Class, Tag: l.Tag, Payload: l.JSON}
+	p := dynamic.Point{Entity: tsdb.NewEntity(l.Entity...), Time: at, ID: l.ID, Class: l.Class, Tag: l.Tag, Payload: l.JSON}
 	if l.JSON == nil {
 		p.Payload = l.Base64
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/display"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
 // reader reads the fields of payloads. The zero reader reads all formats but protobuf, of which a payload does not say its message.
@@ -63,7 +62,7 @@ func (a *app) messageFlags() []cli.Flag {
 }
 
 // fields returns the fields of a payload, or its bytes: those of a payload that is bytes, and of one that nothing reads.
-func (r reader) fields(p inspect.Point) (fields codec.Record, plain []byte, err error) {
+func (r reader) fields(p dynamic.Point) (fields codec.Record, plain []byte, err error) {
 	if p.Err != nil {
 		return fields, nil, p.Err
 	}
@@ -82,7 +81,7 @@ func (r reader) fields(p inspect.Point) (fields codec.Record, plain []byte, err 
 }
 
 // json returns a payload as JSON: one of the codec json as it is, and of others the fields. It returns bytes as fields does.
-func (r reader) json(p inspect.Point) (text json.RawMessage, plain []byte, err error) {
+func (r reader) json(p dynamic.Point) (text json.RawMessage, plain []byte, err error) {
 	if p.Err == nil && p.Tag == tagJSON && utf8.Valid(p.Payload) && json.Valid(p.Payload) {
 		return p.Payload, nil, nil
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // The bounds of what hot lists and reads.
@@ -53,8 +53,8 @@ type hotGroup struct {
 	Dataset string      `json:"dataset,omitempty"`
 	Tablets []hotTablet `json:"tablets"`
 	// Advice is what the advisor says about a sample of the dataset's entities of the tenant. Unadvised says why there is none.
-	Advice    []advise.Advice `json:"advice"`
-	Unadvised string          `json:"unadvised,omitempty"`
+	Advice    []keys.Advice `json:"advice"`
+	Unadvised string        `json:"unadvised,omitempty"`
 }
 
 // hot lists the tablets that Bigtable reports as hot, with what is known of their keys.
@@ -190,7 +190,7 @@ func grouped(tablets []hotTablet, findings []heatview.Finding) []hotGroup {
 		i := slices.IndexFunc(groups, func(g hotGroup) bool { return g.Tenant == id && g.Dataset == name })
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, hotGroup{Tenant: id, Dataset: name, Advice: []advise.Advice{}})
+			groups = append(groups, hotGroup{Tenant: id, Dataset: name, Advice: []keys.Advice{}})
 		}
 		groups[i].Tablets = append(groups[i].Tablets, t)
 	}
@@ -222,13 +222,13 @@ func (a *app) adviseOnHot(ctx context.Context, groups []hotGroup) (err error) {
 		if err != nil {
 			return err
 		}
-		dataset, sample, err := advise.TakeSample(ctx, store, g.Dataset, id, advise.SampleOptions{Entities: advisedOn})
+		dataset, sample, err := keys.TakeSample(ctx, store, g.Dataset, id, advisedOn)
 		switch {
 		case err != nil:
 		case len(sample.Entities) == 0:
 			g.Unadvised = "the tenant has no points in it"
 		default:
-			g.Advice, err = advise.Keys(dataset, sample)
+			g.Advice, err = keys.Advise(dataset, sample)
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return cause

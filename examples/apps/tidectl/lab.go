@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
@@ -153,9 +153,9 @@ func (a *app) describe(ctx context.Context, c *cli.Command) (text []byte, err er
 		}
 	}
 	var dataset tsdb.Dataset
-	var samples []advise.Sample
+	var samples []keys.Sample
 	for _, id := range ids {
-		d, sample, err := advise.TakeSample(ctx, store, c.String("from"), id, advise.SampleOptions{Entities: sampledEntities})
+		d, sample, err := keys.TakeSample(ctx, store, c.String("from"), id, sampledEntities)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -22,7 +21,7 @@ func measureUsage(more string) string {
 
 // measure is the numbers or states of one field of the payloads.
 type measure struct {
-	window.Measure[inspect.Payload]
+	window.Measure[dynamic.Payload]
 	*found
 	names []string // of the aggregates that the flag names
 }
@@ -32,10 +31,10 @@ type measure struct {
 type found struct {
 	read   reader
 	values atomic.Int64
-	other  atomic.Pointer[inspect.Payload] // the first payload without a value
+	other  atomic.Pointer[dynamic.Payload] // the first payload without a value
 }
 
-func (f *found) note(p inspect.Payload, v codec.Value) {
+func (f *found) note(p dynamic.Payload, v codec.Value) {
 	if _, ok := v.Text(); ok {
 		f.values.Add(1)
 	} else if f.other.Load() == nil {
@@ -100,7 +99,7 @@ func (a *app) measureWith(text string) (measure, error) {
 	if m.Kind == window.State { // whatever the field is: a text, a number, a boolean
 		read = place.Value
 	}
-	m.Value = func(p inspect.Payload) codec.Value {
+	m.Value = func(p dynamic.Payload) codec.Value {
 		v, _ := read(p.Tag, p.Data) // the query reports payloads that do not decode
 		m.note(p, v)
 		return v
@@ -109,14 +108,14 @@ func (a *app) measureWith(text string) (measure, error) {
 }
 
 // number returns the number of a payload, and false if it has none that is finite.
-func (m *measure) number(p inspect.Payload) (float64, bool) {
+func (m *measure) number(p dynamic.Payload) (float64, bool) {
 	v, ok := m.exact(p)
 	x, _ := v.Number()
 	return x, ok
 }
 
 // exact is number without rounding.
-func (m *measure) exact(p inspect.Payload) (codec.Value, bool) {
+func (m *measure) exact(p dynamic.Payload) (codec.Value, bool) {
 	v := m.Value(p)
 	x, ok := v.Number()
 	return v, ok && x-x == 0
@@ -178,7 +177,7 @@ func (m *measure) meant() string {
 	if p == nil {
 		return ""
 	}
-	fields, plain, err := m.found.read.fields(inspect.Point{Tag: p.Tag, Payload: p.Data})
+	fields, plain, err := m.found.read.fields(dynamic.Point{Tag: p.Tag, Payload: p.Data})
 	if err != nil || plain != nil {
 		return ""
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
 // meterRow is a row of an exported file, as another program reads it.
@@ -111,7 +111,7 @@ func TestParquetIsStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	v, err := inspect.Open(t.Context(), store, tenant.MustParse("acme"), "meters")
+	v, err := dynamic.Open(t.Context(), store, tenant.MustParse("acme"), "meters")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestParquetIsStreamed(t *testing.T) {
 	}
 	add := func(i int, tag string, payload []byte) {
 		t.Helper()
-		if err := w.add(inspect.Point{Entity: tsdb.NewEntity("main", fmt.Sprint("m", i)), Time: monday.Add(time.Duration(i)), Tag: tag, Payload: payload}); err != nil {
+		if err := w.add(dynamic.Point{Entity: tsdb.NewEntity("main", fmt.Sprint("m", i)), Time: monday.Add(time.Duration(i)), Tag: tag, Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 const pointArgs = "DATASET TENANT FIELD=VALUE..."
@@ -27,7 +27,7 @@ func (a *app) get() *cli.Command {
 			timeFlag("from", "only points from this `time` on"), timeFlag("to", "only points before this `time`"),
 			&cli.IntFlag{Name: "limit", Usage: "how `many` points at most", Value: 100},
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			left := c.Int("limit")
 			if left < 1 {
 				return usageError{fmt.Errorf("--limit is %d; want 1 or more", left)}
@@ -59,7 +59,7 @@ func (a *app) latest() *cli.Command {
 		Name: "latest", Usage: "print the newest point of an entity, of those with these first key fields, or without fields of some entities",
 		ArgsUsage: prefixArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{&cli.IntFlag{Name: "entities", Usage: "of how `many` entities at most; without fields they are picked at random where there are more", Value: 100}},
-		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *dynamic.View) error {
 			p, whole, err := prefixOf(c, v)
 			most := c.Int("entities")
 			switch {
@@ -72,7 +72,7 @@ func (a *app) latest() *cli.Command {
 			case c.Args().Len() > 2:
 				return a.latestUnder(ctx, v, p, most)
 			}
-			_, sample, err := advise.TakeSample(ctx, store, v.Describe().Name, id, advise.SampleOptions{Entities: most})
+			_, sample, err := keys.TakeSample(ctx, store, v.Describe().Name, id, most)
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (a *app) latest() *cli.Command {
 }
 
 // latestOf prints the newest points of entities.
-func (a *app) latestOf(ctx context.Context, v *inspect.View, entities ...tsdb.Entity) error {
+func (a *app) latestOf(ctx context.Context, v *dynamic.View, entities ...tsdb.Entity) error {
 	out, err := a.points(v)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (a *app) latestOf(ctx context.Context, v *inspect.View, entities ...tsdb.En
 }
 
 // latestUnder prints the newest points of the first entities below a prefix.
-func (a *app) latestUnder(ctx context.Context, v *inspect.View, below tsdb.Prefix, most int) error {
+func (a *app) latestUnder(ctx context.Context, v *dynamic.View, below tsdb.Prefix, most int) error {
 	out, err := a.points(v)
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (a *app) latestUnder(ctx context.Context, v *inspect.View, below tsdb.Prefi
 }
 
 // pointOf returns a point of a repository as a view has it. One whose payload cannot be read has its error.
-func pointOf(p tsdb.Point[inspect.Payload], err error) (inspect.Point, error) {
-	out := inspect.Point{Entity: p.Entity, Time: p.Time, ID: p.ID, Tag: p.Value.Tag, Payload: p.Value.Data}
+func pointOf(p tsdb.Point[dynamic.Payload], err error) (dynamic.Point, error) {
+	out := dynamic.Point{Entity: p.Entity, Time: p.Time, ID: p.ID, Tag: p.Value.Tag, Payload: p.Value.Data}
 	if bad, one := errors.AsType[*tsdb.PointError](err); one {
 		out.Err, err = bad.Err, nil
 	}
@@ -150,7 +150,7 @@ func (a *app) watch() *cli.Command {
 			&cli.DurationFlag{Name: "every", Usage: "how often to look", Value: time.Second},
 			timeFlag("from", "print points from this `time` on, too"),
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			every := c.Duration("every")
 			if every < 100*time.Millisecond {
 				return usageError{fmt.Errorf("--every is %v; want 100ms or more", every)}
@@ -214,7 +214,7 @@ type seen struct {
 
 // note takes a point for printed. It reports false where the instant has more points than are remembered: from then on points of
 // that instant are no longer new.
-func (s *seen) note(p inspect.Point) bool {
+func (s *seen) note(p dynamic.Point) bool {
 	if p.Time.Before(s.from) {
 		return true
 	}
@@ -231,7 +231,7 @@ func (s *seen) note(p inspect.Point) bool {
 }
 
 // seenUntil takes a point and all others of its time for printed.
-func seenUntil(ctx context.Context, v *inspect.View, newest inspect.Point) (seen, error) {
+func seenUntil(ctx context.Context, v *dynamic.View, newest dynamic.Point) (seen, error) {
 	s := seen{from: newest.Time, ids: map[string]bool{}, most: watchedIDs}
 	for p, err := range v.Points(ctx, newest.Entity, tsdb.Between(newest.Time, newest.Time).ClosedEnd()) {
 		if err != nil {
@@ -245,8 +245,8 @@ func seenUntil(ctx context.Context, v *inspect.View, newest inspect.Point) (seen
 }
 
 // printSince prints the points that were not seen, the oldest first, and notes them.
-func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s *seen, out *pointRows) error {
-	var found []inspect.Point
+func (a *app) printSince(ctx context.Context, v *dynamic.View, e tsdb.Entity, s *seen, out *pointRows) error {
+	var found []dynamic.Point
 	for p, err := range v.Points(ctx, e, tsdb.Since(s.from)) {
 		if err != nil {
 			return err
@@ -271,7 +271,7 @@ func (a *app) printSince(ctx context.Context, v *inspect.View, e tsdb.Entity, s 
 }
 
 // withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and fields.
-func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *inspect.View) error) cli.ActionFunc {
+func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *dynamic.View) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
 		switch asCSV := a.form == "csv"; {
 		case asCSV && (c.Name == "watch" || c.Name == "put" || c.Name == "delete"):
@@ -310,8 +310,8 @@ func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tena
 }
 
 // view opens a dataset. For a name that the catalogue does not have, the error names the one that is most like it.
-func (a *app) view(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*inspect.View, error) {
-	v, err := inspect.Open(ctx, store, id, dataset)
+func (a *app) view(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) (*dynamic.View, error) {
+	v, err := dynamic.Open(ctx, store, id, dataset)
 	if !errors.Is(err, tsdb.ErrInvalid) {
 		return v, err
 	}
@@ -329,8 +329,8 @@ func (a *app) view(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 }
 
 // withEntity is withView for a command on one entity.
-func (a *app) withEntity(act func(context.Context, *cli.Command, *inspect.View, tsdb.Entity) error) cli.ActionFunc {
-	return a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+func (a *app) withEntity(act func(context.Context, *cli.Command, *dynamic.View, tsdb.Entity) error) cli.ActionFunc {
+	return a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *dynamic.View) error {
 		e, err := a.knownEntity(ctx, c, v)
 		if err != nil {
 			return err
@@ -340,14 +340,14 @@ func (a *app) withEntity(act func(context.Context, *cli.Command, *inspect.View, 
 }
 
 // fieldsOf returns the values of the key fields that the arguments name.
-func fieldsOf(c *cli.Command, v *inspect.View) (map[string]string, error) {
+func fieldsOf(c *cli.Command, v *dynamic.View) (map[string]string, error) {
 	values := map[string]string{}
 	for _, arg := range c.Args().Slice()[2:] {
 		name, value, ok := strings.Cut(arg, "=")
 		if _, twice := values[name]; !ok || twice {
-			return nil, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(v.Describe().Key, ", "))}
+			return nil, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(keyFieldsOf(v), ", "))}
 		}
-		if key := v.Describe().Key; !slices.Contains(key, name) {
+		if key := keyFieldsOf(v); !slices.Contains(key, name) {
 			return nil, usageError{fmt.Errorf("dataset %s has no key field %q%s; the fields are %s", v.Describe().Name, name, didYouMean(name, key), strings.Join(key, ", "))}
 		}
 		values[name] = value
@@ -356,7 +356,7 @@ func fieldsOf(c *cli.Command, v *inspect.View) (map[string]string, error) {
 }
 
 // knownEntity is entityOf for a command that reads. It says so if the entity has no points.
-func (a *app) knownEntity(ctx context.Context, c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+func (a *app) knownEntity(ctx context.Context, c *cli.Command, v *dynamic.View) (tsdb.Entity, error) {
 	e, err := entityOf(c, v)
 	if err != nil {
 		return e, err
@@ -369,10 +369,21 @@ func (a *app) knownEntity(ctx context.Context, c *cli.Command, v *inspect.View) 
 }
 
 // entityOf returns the entity that the arguments name.
-func entityOf(c *cli.Command, v *inspect.View) (tsdb.Entity, error) {
+func entityOf(c *cli.Command, v *dynamic.View) (tsdb.Entity, error) {
 	values, err := fieldsOf(c, v)
 	if err != nil {
 		return tsdb.Entity{}, err
 	}
 	return v.Entity(values)
 }
+
+// keyFieldsOf returns the names of a dataset's key fields.
+func keyFieldsOf(v *dynamic.View) (names []string) {
+	for _, f := range v.Describe().Key {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// precisions are the precisions of datasets by their names.
+var precisions = map[string]tsdb.Precision{"ns": tsdb.Nanoseconds, "us": tsdb.Microseconds, "ms": tsdb.Milliseconds}

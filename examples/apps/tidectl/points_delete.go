@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 // delete deletes points of an entity.
@@ -23,7 +23,7 @@ func (a *app) delete() *cli.Command {
 			timeFlag("from", "delete the points from this `time` on"), timeFlag("to", "delete the points before this `time`"),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			one, some := c.IsSet("time"), c.IsSet("from") || c.IsSet("to")
 			switch {
 			case one == some:

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
 // Two events of one instant are put, printed, watched and exported, each with its ID.
@@ -47,7 +47,7 @@ func TestInspectEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	v, err := inspect.Open(t.Context(), store, tenant.MustParse("acme"), "events")
+	v, err := dynamic.Open(t.Context(), store, tenant.MustParse("acme"), "events")
 	if err != nil {
 		t.Fatal(err)
 	}

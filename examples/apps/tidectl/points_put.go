@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
@@ -31,13 +31,13 @@ func (a *app) put() *cli.Command {
 			&cli.StringFlag{Name: "tag", Usage: "the codec's `tag`; the dataset's first one by default"},
 			&cli.StringFlag{Name: "class", Usage: "the retention `class`; that of the tenant's profile, or else the dataset's first one, by default"},
 		},
-		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *dynamic.View) error {
 			e, err := entityOf(c, v)
 			if err != nil {
 				return err
 			}
 			d := v.Describe()
-			p := inspect.Point{Entity: e, Time: time.Now(), ID: c.String("id"), Tag: c.String("tag"), Class: c.String("class")}
+			p := dynamic.Point{Entity: e, Time: time.Now(), ID: c.String("id"), Tag: c.String("tag"), Class: c.String("class")}
 			if c.IsSet("time") {
 				p.Time = timeOf(c, "time")
 			}
@@ -87,15 +87,15 @@ func payload(c *cli.Command, tag string) ([]byte, error) {
 }
 
 // classOf returns the class that a program writes a tenant's points in.
-func classOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d inspect.Description) (string, error) {
+func classOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d dynamic.Description) (string, error) {
 	p, err := tenants.Load(ctx, store, id)
 	if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
 		return "", err
 	}
-	for _, class := range []string{p.Classes[d.Name], p.Retention} {
-		if slices.Contains(d.Offered, class) {
-			return class, nil
+	for _, name := range []string{p.Classes[d.Name], p.Retention} {
+		if slices.ContainsFunc(d.Classes, func(c dynamic.Class) bool { return c.Name == name && c.Offered }) {
+			return name, nil
 		}
 	}
-	return d.Classes[0], nil
+	return d.Classes[0].Name, nil
 }

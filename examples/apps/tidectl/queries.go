@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 const prefixArgs = "DATASET TENANT [FIELD=VALUE...]"
@@ -32,7 +32,7 @@ func (a *app) rangeUnder() *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "how `many` points at most; 0 for all", Value: 100},
 			&cli.StringSliceFlag{Name: "measure", Usage: "with -o parquet or csv, a column with the `field` of the payloads, as temp_c or door:state, in place of all fields; may be repeated"},
 		},
-		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *dynamic.View) error {
 			by, limit := c.String("by"), c.Int("limit")
 			measures, err := a.measuresOf(c.StringSlice("measure"))
 			switch {
@@ -56,9 +56,9 @@ func (a *app) rangeUnder() *cli.Command {
 			if limit > 0 {
 				opts = append(opts, tsdb.Limit(limit+1))
 			}
-			seq := tsdb.PrefixReader[inspect.Payload].Range
+			seq := tsdb.PrefixReader[dynamic.Payload].Range
 			if by == "time" {
-				seq = tsdb.PrefixReader[inspect.Payload].Merged
+				seq = tsdb.PrefixReader[dynamic.Payload].Merged
 			}
 			out, err := a.points(v, measures...)
 			if err != nil {
@@ -88,12 +88,12 @@ func (a *app) rangeUnder() *cli.Command {
 	}
 }
 
-type rangeFunc = func(tsdb.PrefixReader[inspect.Payload], context.Context, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[inspect.Payload], error]
+type rangeFunc = func(tsdb.PrefixReader[dynamic.Payload], context.Context, tsdb.Interval, ...tsdb.ReadOption) iter.Seq2[tsdb.Point[dynamic.Payload], error]
 
 // pointsOf returns the points of one entity if all key fields are given, and else of those under a prefix.
-func pointsOf(ctx context.Context, c *cli.Command, v *inspect.View, parts []any, below rangeFunc, opts []tsdb.ReadOption) (iter.Seq2[tsdb.Point[inspect.Payload], error], error) {
+func pointsOf(ctx context.Context, c *cli.Command, v *dynamic.View, parts []any, below rangeFunc, opts []tsdb.ReadOption) (iter.Seq2[tsdb.Point[dynamic.Payload], error], error) {
 	repo := v.Repository()
-	if len(parts) == len(v.Describe().Key) {
+	if len(parts) == len(keyFieldsOf(v)) {
 		e, err := entityOf(c, v)
 		return repo.Range(ctx, e, interval(c), opts...), err
 	}
@@ -110,7 +110,7 @@ func (a *app) silent() *cli.Command {
 			&cli.DurationFlag{Name: "for", Usage: "or for how `long`, as 2h"},
 			&cli.IntFlag{Name: "limit", Usage: "how `many` entities at most, 1 to 9999", Value: 100},
 		},
-		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *dynamic.View) error {
 			since, long, limit := timeOf(c, "since"), c.Duration("for"), c.Int("limit")
 			switch {
 			case c.IsSet("since") == c.IsSet("for"):
@@ -126,7 +126,7 @@ func (a *app) silent() *cli.Command {
 			if err != nil {
 				return err
 			}
-			key := v.Describe().Key
+			key := keyFieldsOf(v)
 			out, err := a.rows(append(slices.Clone(key), "last")...)
 			if err != nil {
 				return err
@@ -154,7 +154,7 @@ func (a *app) silent() *cli.Command {
 }
 
 // silences returns those of the entities that the arguments name which have sent nothing since a time.
-func (a *app) silences(ctx context.Context, c *cli.Command, v *inspect.View, since time.Time, most int) ([]tsdb.Silence, error) {
+func (a *app) silences(ctx context.Context, c *cli.Command, v *dynamic.View, since time.Time, most int) ([]tsdb.Silence, error) {
 	p, whole, err := prefixOf(c, v)
 	if err != nil {
 		return nil, err
@@ -190,31 +190,29 @@ func (a *app) chart() *cli.Command {
 			&cli.DurationFlag{Name: "max-gap", Usage: "the line breaks where points are further apart than this `time`; 0 for never"},
 			&cli.StringFlag{Name: "method", Usage: "m4, for up to four samples a column and the same pixels, or lttb, for one", Value: "m4"},
 		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *inspect.View, e tsdb.Entity) error {
-			line := chart.M4[inspect.Payload]
-			switch c.String("method") {
-			case "m4":
-			case "lttb":
-				line = chart.LTTB[inspect.Payload]
-			default:
-				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", c.String("method"))}
+		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
+			if method := c.String("method"); method != "m4" && method != "lttb" {
+				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", method)}
 			}
 			m, err := a.numbersOf(c.String("measure"))
 			if err != nil {
 				return err
 			}
 			points := int64(0)
-			counted := func(p inspect.Payload) (float64, bool) {
+			counted := window.Measure[dynamic.Payload]{Name: "number", Of: func(p dynamic.Payload) (float64, bool) {
 				points++
 				return m.number(p)
-			}
-			opts := chart.Options{Columns: c.Int("columns"), MaxGap: c.Duration("max-gap")}
+			}}
+			opts := window.LineOptions{Columns: c.Int("columns"), MaxGap: c.Duration("max-gap"), LTTB: c.String("method") == "lttb", FromPoints: true}
 			out, err := a.rows("time", "value", "break")
 			if err != nil {
 				return err
 			}
-			in := interval(c)
-			for s, err := range line(v.Repository().Range(ctx, e, in, tsdb.OldestFirst), in, counted, opts) {
+			line, err := window.ReadLine(ctx, v.Repository(), e, interval(c), counted, opts)
+			if err != nil {
+				return out.end(err)
+			}
+			for s, err := range line.Samples {
 				if _, one := errors.AsType[*tsdb.PointError](err); one {
 					a.say("%v", err)
 					continue
@@ -240,12 +238,12 @@ func yes(b bool) string {
 
 // prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.
 // With all key fields it is one whole entity, which no query under a prefix takes.
-func prefixOf(c *cli.Command, v *inspect.View) (p tsdb.Prefix, whole bool, err error) {
+func prefixOf(c *cli.Command, v *dynamic.View) (p tsdb.Prefix, whole bool, err error) {
 	parts, err := leadingOf(c, v)
 	if err != nil {
 		return p, false, err
 	}
-	if len(parts) < len(v.Describe().Key) {
+	if len(parts) < len(keyFieldsOf(v)) {
 		p, err = v.Repository().Schema().Prefix(parts...)
 		return p, false, err
 	}
@@ -254,12 +252,12 @@ func prefixOf(c *cli.Command, v *inspect.View) (p tsdb.Prefix, whole bool, err e
 }
 
 // leadingOf returns the values of the first key fields that the arguments name.
-func leadingOf(c *cli.Command, v *inspect.View) (parts []any, err error) {
+func leadingOf(c *cli.Command, v *dynamic.View) (parts []any, err error) {
 	values, err := fieldsOf(c, v)
 	if err != nil {
 		return nil, err
 	}
-	key := v.Describe().Key
+	key := keyFieldsOf(v)
 	for _, name := range key {
 		value, ok := values[name]
 		if !ok {

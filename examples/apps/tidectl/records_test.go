@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 )
 
 // withRecords returns the folder of a store in which a meter of acme has the records, a minute apart.
@@ -176,17 +176,17 @@ func TestFieldsBehindTheSample(t *testing.T) {
 	}
 }
 
-func viewOf(t *testing.T, store *tsdb.Store, dataset string) *inspect.View {
+func viewOf(t *testing.T, store *tsdb.Store, dataset string) *dynamic.View {
 	t.Helper()
-	v, err := inspect.Open(t.Context(), store, tenant.MustParse("acme"), dataset)
+	v, err := dynamic.Open(t.Context(), store, tenant.MustParse("acme"), dataset)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-func point(tag, payload string) inspect.Point {
-	return inspect.Point{Entity: tsdb.NewEntity("a", "b"), Time: monday, Tag: tag, Payload: []byte(payload)}
+func point(tag, payload string) dynamic.Point {
+	return dynamic.Point{Entity: tsdb.NewEntity("a", "b"), Time: monday, Tag: tag, Payload: []byte(payload)}
 }
 
 // lastCells returns the last cells of each row of a Parquet file.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -12,12 +13,12 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// fromRollup returns the windows of an entity from a rollup that keeps measures of these names. Rollup is empty if none fits.
-func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, dataset string, e tsdb.Entity, options dynamic.Options) (rollup.Windows, error) {
+// fromRollup returns the windows of an entity from a rollup that keeps measures of these names, and its name. It is
+// empty if none fits.
+func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, dataset string, e tsdb.Entity, options dynamic.Options) (rollup string, found iter.Seq2[window.Bucket, error], err error) {
 	var measures []window.Measure[struct{}]
 	for _, m := range q.measures { // a rollup is read by the names of its measures
 		none := func(struct{}) codec.Value { return codec.Value{} }
@@ -25,22 +26,24 @@ func (q *windowQuery) fromRollup(ctx context.Context, c *cli.Command, store *tsd
 	}
 	windows, err := window.New(q.grid, measures, q.opts)
 	if err != nil {
-		return rollup.Windows{}, usageError{err}
+		return "", nil, usageError{err}
 	}
 	for d, err := range store.Datasets(ctx) {
 		if d == nil || d.Name() != dataset {
 			continue
 		}
 		if err != nil {
-			return rollup.Windows{}, err
+			return "", nil, err
 		}
 		_, schema, err := dynamic.Rollups(d, options)
 		if err != nil {
-			return rollup.Windows{}, err
+			return "", nil, err
 		}
-		return rollup.ReadWindows(ctx, schema.For(store, id), windows, e, interval(c), tsdb.OldestFirst)
+		repo := schema.For(store, id)
+		rollup, err = windows.Source(ctx, repo, interval(c))
+		return rollup, windows.Read(ctx, repo, e, interval(c), tsdb.OldestFirst), err
 	}
-	return rollup.Windows{}, nil
+	return "", nil, nil
 }
 
 // rolled is a window of a rollup in JSON.

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/tidemark-go/tidemark/internal/instant"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 // rows prints the rows of a query as --output says: as text in columns, as one object of JSON per line, or as CSV. The columns
@@ -87,7 +87,7 @@ type pointRows struct {
 }
 
 // points returns what prints points as --output says. Measures are the columns of a table; without any, these are the fields.
-func (a *app) points(v *inspect.View, measures ...measure) (*pointRows, error) {
+func (a *app) points(v *dynamic.View, measures ...measure) (*pointRows, error) {
 	r, err := a.reader()
 	if err != nil {
 		return nil, err
@@ -95,14 +95,14 @@ func (a *app) points(v *inspect.View, measures ...measure) (*pointRows, error) {
 	p := &pointRows{to: printedPoints{a, a.std.out, a.form, r, v}}
 	switch a.form {
 	case "parquet":
-		p.to, err = newTable(newParquet(a.std.out, v.Describe().Name, v.Describe().Precision), r, v, measures, false)
+		p.to, err = newTable(newParquet(a.std.out, v.Describe().Name, precisions[v.Describe().Precision]), r, v, measures, false)
 	case "csv":
 		p.to, err = newTable(newCSV(a.std.out), r, v, measures, false)
 	}
 	return p, err
 }
 
-func (p *pointRows) add(of inspect.Point) error {
+func (p *pointRows) add(of dynamic.Point) error {
 	p.printed++
 	return p.to.add(of)
 }
@@ -115,10 +115,10 @@ type printedPoints struct {
 	out  io.Writer
 	form string
 	read reader
-	view *inspect.View
+	view *dynamic.View
 }
 
-func (p printedPoints) add(of inspect.Point) error {
+func (p printedPoints) add(of dynamic.Point) error {
 	s := p.shown(of)
 	if p.form == "json" {
 		return json.NewEncoder(p.out).Encode(s)
@@ -150,11 +150,11 @@ type shownPoint struct {
 	Error   string            `json:"error,omitempty"`
 }
 
-func (p printedPoints) shown(of inspect.Point) shownPoint {
+func (p printedPoints) shown(of dynamic.Point) shownPoint {
 	d := p.view.Describe()
 	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: instant.Time{Time: of.Time.UTC()}, ID: of.ID, Class: of.Class, Tag: of.Tag}
 	for i, value := range p.view.Values(of.Entity) {
-		out.Key[d.Key[i]] = value
+		out.Key[d.Key[i].Name] = value
 	}
 	var err error
 	if out.JSON, out.Base64, err = p.read.json(of); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/display"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -27,7 +27,7 @@ const (
 type pointTable struct {
 	to       sheet
 	read     reader
-	view     *inspect.View
+	view     *dynamic.View
 	measures []measure
 	typed    bool // a column has values of one type
 	export   bool
@@ -57,13 +57,13 @@ type column struct {
 type tableRow struct {
 	fixed   []codec.Value
 	fields  codec.Record
-	point   inspect.Point
+	point   dynamic.Point
 	payload codec.Value
 	failed  string
 }
 
 // newTable returns a table. export says that its points come from an export. Without measures, all fields are columns.
-func newTable(to sheet, r reader, v *inspect.View, measures []measure, export bool) (*pointTable, error) {
+func newTable(to sheet, r reader, v *dynamic.View, measures []measure, export bool) (*pointTable, error) {
 	t := &pointTable{to: to, read: r, view: v, measures: measures, export: export, most: sampledPoints}
 	_, t.typed = to.(*parquetSheet)
 	if len(measures) == 0 {
@@ -85,7 +85,7 @@ func newTable(to sheet, r reader, v *inspect.View, measures []measure, export bo
 // first returns the columns before the fields, and last those behind them.
 func (t *pointTable) first() (out []column) {
 	d := t.view.Describe()
-	for _, name := range d.Key {
+	for _, name := range keyFieldsOf(t.view) {
 		out = append(out, column{name, asText, true, true})
 	}
 	out = append(out, column{"time", asTime, true, false})
@@ -111,7 +111,7 @@ func (t *pointTable) last() (out []column) {
 }
 
 // add writes a point.
-func (t *pointTable) add(p inspect.Point) error {
+func (t *pointTable) add(p dynamic.Point) error {
 	row := tableRow{point: p}
 	for _, value := range t.view.Values(p.Entity) {
 		row.fixed = append(row.fixed, codec.Str(value))
@@ -201,7 +201,7 @@ func (t *pointTable) write(row tableRow) error {
 	at := copy(cells, row.fixed)
 	for i := range t.measures {
 		if row.failed == "" {
-			cells[at+i] = t.measures[i].Value(inspect.Payload{Tag: row.point.Tag, Data: row.point.Payload})
+			cells[at+i] = t.measures[i].Value(dynamic.Payload{Tag: row.point.Tag, Data: row.point.Payload})
 		}
 	}
 	at += len(t.measures)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
@@ -55,7 +55,7 @@ func (a *app) tenantsExport() *cli.Command {
 			case format != "csv" && format != "parquet" && c.IsSet("measure"):
 				return usageError{errors.New("--measure is for --format csv and parquet")}
 			}
-			var v *inspect.View
+			var v *dynamic.View
 			if table {
 				var err error
 				if v, err = a.view(ctx, store, id, opts.Datasets[0]); err != nil {
@@ -139,18 +139,18 @@ func (a *app) toExport(ctx context.Context, c *cli.Command, store *tsdb.Store, i
 }
 
 // exported returns what writes the points of an export to a file in a format for other programs.
-func (a *app) exported(out io.WriteCloser, v *inspect.View, format string, measures []measure) (io.WriteCloser, error) {
+func (a *app) exported(out io.WriteCloser, v *dynamic.View, format string, measures []measure) (io.WriteCloser, error) {
 	r, err := a.reader()
 	if err != nil {
 		return nil, err
 	}
 	d := v.Describe()
-	e := &exportedPoints{out: out, in: d.Precision}
+	e := &exportedPoints{out: out, in: precisions[d.Precision]}
 	switch format {
 	case "csv":
 		e.to, err = newTable(newCSV(out), r, v, measures, true)
 	case "parquet":
-		e.to, err = newTable(newParquet(out, d.Name, d.Precision), r, v, measures, true)
+		e.to, err = newTable(newParquet(out, d.Name, precisions[d.Precision]), r, v, measures, true)
 	default:
 		e.to = printedPoints{a, out, format, r, v}
 	}

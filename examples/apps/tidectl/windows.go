@@ -15,8 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -39,7 +38,7 @@ func (a *app) windows() *cli.Command {
 		Flags: windowFlags(&cli.BoolFlag{
 			Name: "rollups", Usage: "read a rollup where one fits, by the names of its measures; windows that it cannot know are marked as incomplete",
 		}),
-		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, v *dynamic.View) error {
 			q, err := a.queryOf(c)
 			if err != nil {
 				return err
@@ -49,28 +48,30 @@ func (a *app) windows() *cli.Command {
 				return err
 			}
 			header := q.columns.Header()
-			var found rollup.Windows
+			name, found := "", q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst)
 			if c.Bool("rollups") {
 				header = append(header, "open", "incomplete")
 				r, err := a.reader()
 				if err != nil {
 					return err
 				}
-				if found, err = q.fromRollup(ctx, c, store, id, v.Describe().Name, e, r.options); err != nil {
+				rolled, windows, err := q.fromRollup(ctx, c, store, id, v.Describe().Name, e, r.options)
+				if err != nil {
 					return err
 				}
+				if rolled != "" {
+					name, found = rolled, windows
+				}
 			}
-			if q.rollup = found.Rollup != ""; q.rollup {
-				a.say("Read from rollup %s", found.Rollup)
-			} else {
-				found.Buckets = q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst)
+			if q.rollup = name != ""; q.rollup {
+				a.say("Read from rollup %s", name)
 			}
 			out, err := a.rows(header...)
 			if err != nil {
 				return err
 			}
 			incomplete := 0
-			for b, err := range found.Buckets {
+			for b, err := range found {
 				if _, one := errors.AsType[*tsdb.PointError](err); one {
 					a.say("%v", err)
 					continue
@@ -112,7 +113,7 @@ func (a *app) groups() *cli.Command {
 	return &cli.Command{
 		Name: "groups", Usage: "print windows of groups of entities, each adding up those of its entities", ArgsUsage: prefixArgs, HideHelpCommand: true,
 		Flags: windowFlags(&cli.StringFlag{Name: "by", Usage: "the last key `field` that the entities of a group share; without it, all entities are one group"}),
-		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *inspect.View) error {
+		Action: a.withView(func(ctx context.Context, c *cli.Command, _ *tsdb.Store, _ tenant.ID, v *dynamic.View) error {
 			q, err := a.queryOf(c)
 			if err != nil {
 				return err
@@ -121,7 +122,7 @@ func (a *app) groups() *cli.Command {
 			if err != nil {
 				return err
 			}
-			key := v.Describe().Key
+			key := keyFieldsOf(v)
 			given := len(p.Parts())
 			share := given
 			switch by := c.String("by"); {
@@ -179,7 +180,7 @@ func (a *app) groups() *cli.Command {
 }
 
 // ofOne returns the windows of one entity as a group.
-func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *inspect.View, p tsdb.Prefix) iter.Seq2[window.Group, error] {
+func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *dynamic.View, p tsdb.Prefix) iter.Seq2[window.Group, error] {
 	return func(yield func(window.Group, error) bool) {
 		g := window.Group{Prefix: p, Entities: 1}
 		for b, err := range q.windows.Read(ctx, v.Repository(), tsdb.NewEntity(p.Parts()...), interval(c), tsdb.OldestFirst) {
@@ -200,17 +201,17 @@ func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *inspect.View
 }
 
 // valuesOf returns the values of a prefix's key fields as text.
-func valuesOf(v *inspect.View, p tsdb.Prefix) []string {
+func valuesOf(v *dynamic.View, p tsdb.Prefix) []string {
 	parts := p.Parts()
 	n := len(parts)
-	return v.Values(tsdb.NewEntity(append(parts, slices.Repeat([]string{"0"}, len(v.Describe().Key)-n)...)...))[:n]
+	return v.Values(tsdb.NewEntity(append(parts, slices.Repeat([]string{"0"}, len(keyFieldsOf(v))-n)...)...))[:n]
 }
 
 // windowQuery is what the flags of windows ask for.
 type windowQuery struct {
 	grid     window.Grid
 	opts     window.Options
-	windows  *window.Aggregator[inspect.Payload]
+	windows  *window.Aggregator[dynamic.Payload]
 	measures []measure
 	columns  aggregate.Columns
 	points   atomic.Int64 // of the windows
@@ -280,7 +281,7 @@ func (a *app) queryOf(c *cli.Command) (*windowQuery, error) {
 		texts = []string{""}
 	}
 	q := &windowQuery{grid: grid, opts: opts}
-	var of []window.Measure[inspect.Payload]
+	var of []window.Measure[dynamic.Payload]
 	for _, text := range texts {
 		m, err := a.measureWith(text)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
@@ -30,12 +30,12 @@ type versionOf func(device, i int) int
 func (w *world) compare(l layout, devices, count int, v versionOf) {
 	w.t.Helper()
 	m := must(adopt.Parse([]byte(l.mapping)))
-	views := map[tenant.ID]*inspect.View{}
+	views := map[tenant.ID]*dynamic.View{}
 	for d := range devices {
 		id, e, _, _, _ := l.stored(d, 0, 0)
 		if views[id] == nil {
 			var err error
-			views[id], err = inspect.Open(context.Background(), w.store, id, m.Dataset())
+			views[id], err = dynamic.Open(context.Background(), w.store, id, m.Dataset())
 			w.ok(err)
 		}
 		i := count
@@ -302,13 +302,13 @@ func TestVerifyFindsDifferences(t *testing.T) {
 	s := l.source(t, table)
 	_, err := s.Copy(t.Context(), w.store, adopt.CopyOptions{Rate: 10_000_000})
 	w.ok(err)
-	v, err := inspect.Open(t.Context(), w.store, acme, "weather")
+	v, err := dynamic.Open(t.Context(), w.store, acme, "weather")
 	w.ok(err)
 	_, e, when, tag, payload := l.stored(1, 10, 0)
 	changed := bytes.Clone(payload)
 	changed[len(changed)-1] ^= 1
-	w.ok(v.Put(t.Context(), inspect.Point{Entity: e, Time: when, Class: "keep", Tag: tag, Payload: changed}))
-	w.ok(v.Put(t.Context(), inspect.Point{Entity: e, Time: when.Add(time.Second), Class: "keep", Tag: tag, Payload: payload}))
+	w.ok(v.Put(t.Context(), dynamic.Point{Entity: e, Time: when, Class: "keep", Tag: tag, Payload: changed}))
+	w.ok(v.Put(t.Context(), dynamic.Point{Entity: e, Time: when.Add(time.Second), Class: "keep", Tag: tag, Payload: payload}))
 	missing, _, _ := l.row(4, 11, 0)
 	rows, err := storedRows(w, "acme#weather#site-1#dev%20004#")
 	w.ok(err)

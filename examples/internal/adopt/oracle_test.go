@@ -19,7 +19,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 var tablesFlag = flag.Int("adopt.tables", 40, "random tables of TestCopyOracle")
@@ -236,7 +236,7 @@ func (f fact) String() string {
 // got returns the points that a store has of a tenant, sorted.
 func (r *random) got(t *testing.T, store *tsdb.Store, id string) []string {
 	t.Helper()
-	view, err := inspect.Open(t.Context(), store, tenant.MustParse(id), "d")
+	view, err := dynamic.Open(t.Context(), store, tenant.MustParse(id), "d")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package aggregate
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -15,21 +16,21 @@ type Aggregate struct {
 	Kept window.Aggregates
 	of   func(*window.Summary) float64 // nil for states
 	// exact returns the number without rounding. It is nil where there is only a rounded one.
-	exact func(*window.Exact) window.Decimal
+	exact func(window.Exact) json.Number
 }
 
 // All are all of them. The kind of a measure decides which it has.
 var All = []Aggregate{
 	{"count", window.Count, func(s *window.Summary) float64 { return float64(s.Count) }, nil},
-	{"sum", window.Sum, func(s *window.Summary) float64 { return s.Sum }, func(e *window.Exact) window.Decimal { return e.Sum }},
+	{"sum", window.Sum, func(s *window.Summary) float64 { return s.Sum }, func(e window.Exact) json.Number { return e.Sum }},
 	{"mean", window.Sum, func(s *window.Summary) float64 { return s.Mean }, nil},
-	{"min", window.Min, func(s *window.Summary) float64 { return s.Min }, func(e *window.Exact) window.Decimal { return e.Min }},
-	{"max", window.Max, func(s *window.Summary) float64 { return s.Max }, func(e *window.Exact) window.Decimal { return e.Max }},
-	{"first", window.Ends, func(s *window.Summary) float64 { return s.First }, func(e *window.Exact) window.Decimal { return e.First }},
-	{"last", window.Ends, func(s *window.Summary) float64 { return s.Last }, func(e *window.Exact) window.Decimal { return e.Last }},
+	{"min", window.Min, func(s *window.Summary) float64 { return s.Min }, func(e window.Exact) json.Number { return e.Min }},
+	{"max", window.Max, func(s *window.Summary) float64 { return s.Max }, func(e window.Exact) json.Number { return e.Max }},
+	{"first", window.Ends, func(s *window.Summary) float64 { return s.First }, func(e window.Exact) json.Number { return e.First }},
+	{"last", window.Ends, func(s *window.Summary) float64 { return s.Last }, func(e window.Exact) json.Number { return e.Last }},
 	{"stddev", window.StdDev, func(s *window.Summary) float64 { return s.StdDev }, nil},
-	{"delta", window.Delta, func(s *window.Summary) float64 { return s.Delta }, func(e *window.Exact) window.Decimal { return e.Delta }},
-	{"increase", window.Increase, func(s *window.Summary) float64 { return s.Increase }, func(e *window.Exact) window.Decimal { return e.Increase }},
+	{"delta", window.Delta, func(s *window.Summary) float64 { return s.Delta }, func(e window.Exact) json.Number { return e.Delta }},
+	{"increase", window.Increase, func(s *window.Summary) float64 { return s.Increase }, func(e window.Exact) json.Number { return e.Increase }},
 	{"rate", window.Increase, func(s *window.Summary) float64 { return s.Rate }, nil},
 	{"resets", window.Increase, func(s *window.Summary) float64 { return float64(s.Resets) }, nil},
 	{"integral", window.Integral, func(s *window.Summary) float64 { return s.Integral }, nil},
@@ -61,8 +62,9 @@ func Named(names []string) (of []Aggregate, kept window.Aggregates) {
 	return of, kept
 }
 
-// value returns what a summary has of the aggregate: a window.Decimal where it is exact and else a float64, the name of a state, or
-// *window.States. It is nil if the summary has nothing: its measure does not have the aggregate, or the window has no number.
+// value returns what a summary has of the aggregate: a json.Number where it is exact and else a float64, the name of
+// a state, or *window.States. It is nil if the summary has nothing: its measure does not have the aggregate, or the
+// window has no number.
 func (a Aggregate) value(s *window.Summary) any {
 	if s.Aggregates&a.Kept == 0 {
 		return nil
@@ -84,8 +86,10 @@ func (a Aggregate) value(s *window.Summary) any {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return nil
-	case s.Exact != nil && a.exact != nil && !s.Overflow:
-		return a.exact(s.Exact)
+	case a.exact != nil && !s.Overflow:
+		if digits := a.exact(s.Exact()); digits != "" {
+			return digits
+		}
 	}
 	return x
 }

@@ -98,7 +98,7 @@ func text(value any) string {
 	switch v := value.(type) {
 	case float64:
 		return Number(v)
-	case window.Decimal:
+	case json.Number:
 		return v.String()
 	case string:
 		return v

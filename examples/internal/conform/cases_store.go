@@ -130,7 +130,7 @@ var storeTests = []test{
 		name: "store/lost addition", claim: "an event whose response is lost counts once, by its token", source: idempotency, want: "1 event", aggregates: true,
 		see: onStore(readings, func(e *env, s *tsdb.Store) (string, error) {
 			e.meter.loseNext("MutateRow")
-			if err := rollup.NewOnceAdder(once, readings.For(s, acme)).Add(e.ctx, e.entity(), time.Now(), 1); err != nil {
+			if err := rollup.NewAdder(once, readings.For(s, acme), nil).Add(e.ctx, e.entity(), time.Now(), 1); err != nil {
 				return oneLine(err.Error()), nil
 			}
 			return e.events(s, once)
@@ -139,10 +139,10 @@ var storeTests = []test{
 	{
 		name: "store/lost message", claim: "a message whose response is lost counts once, by its marker", source: design, want: "1 event", aggregates: true,
 		see: onStore(readings, func(e *env, s *tsdb.Store) (string, error) {
-			in := rollup.NewMessageAdder(byMessage, readings.For(s, acme))
+			in := rollup.NewAdder(byMessage, readings.For(s, acme), nil)
 			e.meter.loseNext("CheckAndMutateRow")
 			for range 2 {
-				if _, err := in.Add(e.ctx, "message-1", e.entity(), time.Now(), 1); err != nil {
+				if _, err := in.AddMessage(e.ctx, "message-1", e.entity(), time.Now(), 1); err != nil {
 					return oneLine(err.Error()), nil
 				}
 			}

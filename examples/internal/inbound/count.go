@@ -16,7 +16,7 @@ func (r *Route) Counts() bool { return r.counts != nil }
 // except that Stored also means: added before.
 func (s Sink) Count(ctx context.Context, id tenant.ID, r *Route, e Event) tsdb.Outcome {
 	repo := e.Dataset.schema.For(s.Store, id)
-	_, err := rollup.NewMessageAdder(r.counts, repo).Add(ctx, e.ID, e.Entity, e.Time, e.Record)
+	_, err := rollup.NewAdder(r.counts, repo, nil).AddMessage(ctx, e.ID, e.Entity, e.Time, e.Record)
 	switch {
 	case err == nil:
 		return tsdb.Outcome{State: tsdb.Stored}

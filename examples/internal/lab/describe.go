@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 const (
@@ -34,12 +34,14 @@ type sampled struct {
 	distinct []float64 // of each leading field: values in all tenants, estimated
 }
 
-// Describe writes a file for what is stored in a dataset: entities, sizes and intervals, from one sample of advise.TakeSample for each of up to
-// 1,000 tenants. It is a draft: it says what to check, and its queries are examples, because nothing stored tells what programs
-// ask. The candidates are the dataset's own key, others that are common, and heads. Names of tenants and entities do not appear in the file.
+// Describe writes a file for what is stored in a dataset: entities, sizes and intervals, from one sample of
+// keys.TakeSample for each of up to 1,000 tenants. It is a draft: it says what to check, and its queries are
+// examples, because nothing stored tells what programs ask. The candidates are the dataset's own key, others that are
+// common, and heads. Names of tenants and entities do not appear in the file.
 //
-// It does no I/O. Errors match ErrInvalid: a dataset that is not from tsdb.Define or advise.TakeSample, no samples, or samples without entities.
-func Describe(dataset tsdb.Dataset, samples []advise.Sample) ([]byte, error) {
+// It does no I/O. Errors match ErrInvalid: a dataset that is not from tsdb.Define or keys.TakeSample, no samples, or
+// samples without entities.
+func Describe(dataset tsdb.Dataset, samples []keys.Sample) ([]byte, error) {
 	shape, err := inside.Of(dataset).Shape()
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func Describe(dataset tsdb.Dataset, samples []advise.Sample) ([]byte, error) {
 	return s.file(), nil
 }
 
-func (s *sampled) add(sample advise.Sample) {
+func (s *sampled) add(sample keys.Sample) {
 	entities := float64(len(sample.Entities))
 	if sample.Share > 0 && sample.Share <= 1 {
 		entities = min(math.Round(entities/sample.Share), maxEntities)

@@ -9,7 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // Two row keys for the same load: how many rows the service looks at for the newest point of a truck.
@@ -65,16 +65,16 @@ candidates:
 // A file for what a dataset has, or will have.
 func ExampleDescribe() {
 	positions := tsdb.MustDefine("positions", tsdb.Key("depot", "truck"), codec.Float64(), tsdb.SchemaOptions{})
-	var sample advise.Sample // of a store: advise.TakeSample
+	var sample keys.Sample // of a store: keys.TakeSample
 	for depot := range 4 {
 		for truck := range 25 {
-			sample.Entities = append(sample.Entities, advise.SampledEntity{
+			sample.Entities = append(sample.Entities, keys.SampledEntity{
 				Tenant: tenant.MustParse("acme"), Rate: 0.2, Payload: 64,
 				Entity: tsdb.NewEntity(fmt.Sprint("depot-", depot), fmt.Sprint("truck-", truck)),
 			})
 		}
 	}
-	file, err := lab.Describe(positions, []advise.Sample{sample})
+	file, err := lab.Describe(positions, []keys.Sample{sample})
 	if err != nil {
 		log.Fatal(err)
 	}

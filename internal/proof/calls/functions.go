@@ -11,13 +11,11 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
-	"github.com/tidemark-go/tidemark/tsdb/privacy"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -61,7 +59,6 @@ var Functions = []any{
 	gc.All,
 	gc.Any,
 	gc.Cutoff,
-	gc.FromBigtable,
 	gc.MaxAge,
 	gc.MaxVersions,
 	gc.Never,
@@ -89,7 +86,7 @@ var Functions = []any{
 	httptenant.StatusOf,
 	limit.New,
 	limit.Parse,
-	advise.Keys,
+	keys.Advise,
 	tsdb.AllEntities,
 	tsdb.AllTime,
 	tsdb.Between,
@@ -105,8 +102,6 @@ var Functions = []any{
 	tsdb.Since,
 	tsdb.Until,
 	tsdb.ViewID,
-	chart.LTTB[int],
-	chart.M4[int],
 	dynamic.Describe,
 	dynamic.NewDecoder,
 	dynamic.NewField,
@@ -114,21 +109,20 @@ var Functions = []any{
 	dynamic.Fields[int],
 	dynamic.Rollups,
 	dynamic.Schema,
-	dynamic.Values,
 	embedded.NewServer,
 	errstatus.GRPC,
 	errstatus.HTTP,
 	heatmap.NewRecorder,
-	privacy.Check,
-	privacy.NewHasher,
+	keys.CheckPersonal,
+	keys.NewHasher,
 	retention.ReadPlan,
+	retention.FromBigtable,
+	retention.ToBigtable,
 	rollup.Define[int],
 	rollup.For[int],
-	rollup.NewMessageAdder[int],
 	rollup.MustDefine[int],
 	rollup.NewJob[int],
-	rollup.NewOnceAdder[int],
-	rollup.NewStreamAdder[int],
+	rollup.NewAdder[int],
 	tsdbtest.CutStream,
 	tsdbtest.Delay,
 	tsdbtest.DelayBy,
@@ -140,12 +134,9 @@ var Functions = []any{
 	tsdbtest.Repeat,
 	window.Days,
 	window.Every,
-	window.Fill,
 	window.Months,
 	window.New[int],
-	window.NewDecimal,
 	window.NewSeries[int, int],
-	window.NewSpan,
 	window.Parse,
 	window.Weeks,
 }

@@ -2,10 +2,9 @@ package calls
 
 import (
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -94,16 +93,14 @@ var List = []Call{
 	{Func: rollup.NewWorker, Free: "returns a worker"},
 	{Func: (*rollup.Worker).Pass, Tenants: All, Operation: "rollup.Pass"},
 	{Func: (*rollup.Worker).Run, Tenants: All, Operation: "rollup.Pass"},
-	{Func: (*rollup.OnceAdder[int]).Add, Tenants: One, Operation: "rollup.Add"},
-	{Func: (*rollup.OnceAdder[int]).AddMany, Tenants: One, Operation: "rollup.Add"},
-	{Func: (*rollup.MessageAdder[int]).Add, Tenants: One, Operation: "rollup.Add"},
-	{Func: (*rollup.StreamAdder[int]).Add, Tenants: One, Operation: "Deliver"},
-	{Func: (*rollup.StreamAdder[int]).AddFunc, Tenants: One, Operation: "Deliver"},
-	{Func: (*rollup.StreamAdder[int]).AddMany, Tenants: One, Operation: "Deliver"},
-	{Func: (*rollup.StreamAdder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
+	{Func: (*rollup.Adder[int]).Add, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.Adder[int]).AddMany, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.Adder[int]).AddMessage, Tenants: One, Operation: "rollup.Add"},
+	{Func: (*rollup.Adder[int]).AddFunc, Tenants: One, Operation: "Deliver"},
+	{Func: (*rollup.Adder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
-	{Func: advise.TakeSample, Tenants: One, Operation: "advise.TakeSample"},
+	{Func: keys.TakeSample, Tenants: One, Operation: "keys.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
 	{Func: tenants.KeptFor, Tenants: All, Operation: "tenants.Profile"},
@@ -133,18 +130,16 @@ var List = []Call{
 	{Func: (*retention.Plan).Apply, Operation: "retention.Apply"},
 
 	// Reads of a table without the program's Go types.
-	{Func: inspect.Open, Tenants: One},
-	{Func: (*inspect.View).Points, Tenants: One},
-	{Func: (*inspect.View).Latest, Tenants: One},
-	{Func: (*inspect.View).Put, Tenants: One},
+	{Func: dynamic.Open, Tenants: One},
+	{Func: (*dynamic.View).Points, Tenants: One},
+	{Func: (*dynamic.View).Latest, Tenants: One},
+	{Func: (*dynamic.View).Put, Tenants: One},
 	{Func: (*window.Aggregator[int]).Read, Tenants: One},
 	{Func: (*window.Aggregator[int]).ReadGroups, Tenants: One, Operation: "window.Groups"},
 	{Func: (*window.Aggregator[int]).ReadGroup, Tenants: One},
 	{Func: window.Outages[int], Tenants: One},
 	{Func: window.ReadUptime[int], Tenants: One},
-	{Func: window.AlignToGrid[int], Tenants: One},
-	{Func: window.AlignToPoints[int], Tenants: One},
-	{Func: rollup.ReadWindows[int], Tenants: One},
-	{Func: chart.ReadM4[int], Tenants: One},
-	{Func: chart.ReadLTTB[int], Tenants: One},
+	{Func: window.Align[int], Tenants: One},
+	{Func: window.ReadLine[int], Tenants: One},
+	{Func: (*window.Aggregator[int]).Source, Tenants: One, Free: "chooses a rollup by the schema"},
 }

@@ -183,11 +183,7 @@ var doors = []door{
 		return last(collect(w.by.Read(ctx, r, w.keys.entity(i), tsdb.Between(start, late), tsdb.NewestFirst)))
 	}},
 	{"window of a rollup, or of points", func(ctx context.Context, w *world, r *tsdb.Repository[int64], i int) (answer, error) {
-		found, err := rollup.ReadWindows(ctx, r, w.by, w.keys.entity(i), twoDays, w.parallel)
-		if err != nil {
-			return answer{}, err
-		}
-		return last(collect(found.Buckets))
+		return last(collect(w.rolled.Read(ctx, r, w.keys.entity(i), twoDays, w.parallel)))
 	}},
 	{"dynamic", func(ctx context.Context, w *world, r *tsdb.Repository[int64], i int) (answer, error) {
 		if !w.format.plain {

@@ -184,7 +184,8 @@ type world struct {
 	clock  *testkit.Clock
 	schema *tsdb.Schema[int64]
 	lasts  []*rollup.Rollup[int64]
-	by     *window.Aggregator[int64]
+	by     *window.Aggregator[int64] // of points
+	rolled *window.Aggregator[int64] // of a rollup where one fits
 	disk   vfs.FS
 	dir    string // of the journal
 
@@ -210,7 +211,10 @@ func newWorld(t *testing.T, s setup) *world {
 	var err error
 	w.schema, err = tsdb.Define("numbers", s.keys.fields, s.format.codec, w.opts)
 	w.must(err)
-	w.by, err = window.New(window.Every(time.Hour), []window.Measure[int64]{{Name: "v", Int: whole, Aggregates: window.Basic | window.Ends}}, window.Options{})
+	measures := []window.Measure[int64]{{Name: "v", Int: whole, Aggregates: window.Basic | window.Ends}}
+	w.by, err = window.New(window.Every(time.Hour), measures, window.Options{FromPoints: true})
+	w.must(err)
+	w.rolled, err = window.New(window.Every(time.Hour), measures, window.Options{})
 	w.must(err)
 	w.open()
 	return w

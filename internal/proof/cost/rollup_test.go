@@ -10,19 +10,18 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 // added returns a rollup by hour to which events are added, and a repository of its own schema.
-func (w *world) added(mode rollup.Mode) (*rollup.Rollup[reading], *tsdb.Repository[reading]) {
+func (w *world) added(mode rollup.Mode, journal *tsdb.Writer) *rollup.Adder[reading] {
 	w.Helper()
 	r := rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{Mode: mode, Retention: y1})
 	s := tsdb.MustDefine("events", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Retention: d90, Rollups: []tsdb.Rollup{r}})
 	w.ok(w.store.Ensure(w.ctx, s))
-	return r, s.For(w.store, acme)
+	return rollup.NewAdder(r, s.For(w.store, acme), journal)
 }
 
 // worker returns a worker for the one tenant.
@@ -73,7 +72,7 @@ func chartOf(w *world, length, before time.Duration, columns int) func() {
 	to := noon.Add(-before)
 	temp := window.Measure[reading]{Name: "temp_c", Of: func(r reading) (float64, bool) { return r.TempC, true }}
 	return func() {
-		line, err := chart.ReadM4(w.ctx, w.repo, device(0), tsdb.Between(to.Add(-length), to), temp, chart.Options{Columns: columns})
+		line, err := window.ReadLine(w.ctx, w.repo, device(0), tsdb.Between(to.Add(-length), to), temp, window.LineOptions{Columns: columns})
 		w.ok(err)
 		drain(w, line.Samples)
 	}
@@ -86,9 +85,7 @@ func windowsOf(w *world, g window.Grid, length time.Duration, n int) func() {
 	}, window.Options{})
 	w.ok(err)
 	return func() {
-		found, err := rollup.ReadWindows(w.ctx, w.repo, by, device(0), tsdb.Between(noon.Add(-length), noon))
-		w.ok(err)
-		w.wantN(drain(w, found.Buckets), n)
+		w.wantN(drain(w, by.Read(w.ctx, w.repo, device(0), tsdb.Between(noon.Add(-length), noon))), n)
 	}
 }
 
@@ -127,35 +124,35 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.ReadWindows"}, name: "`rollup.ReadWindows`, of two hours each, from hours", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(2)), seen: always(1),
+		covers: []string{"window.Aggregator.Read"}, name: "`window.Aggregator.Read`, of two hours each, from a rollup by hours", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return windowsOf(w, window.Every(2*time.Hour), time.Duration(2*n)*time.Hour, n)
 		},
 	},
 	{
-		covers: []string{"rollup.ReadWindows"}, name: "`rollup.ReadWindows`, of half hours, from points", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(1)), seen: each(30, 0),
+		covers: []string{"window.Aggregator.Read"}, name: "`window.Aggregator.Read`, of half hours, from points", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(1)), seen: each(30, 0),
 		run: func(w *world, n int) func() {
 			w.history(1, 1200)
 			return windowsOf(w, window.Every(30*time.Minute), time.Duration(30*n)*time.Minute, n)
 		},
 	},
 	{
-		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "`chart.ReadM4` or `ReadLTTB`, from points", of: "points in the interval", sizes: []int{10, 100, 1_000}, requests: only("read", always(1)), seen: each(1, 0),
+		covers: []string{"window.ReadLine"}, name: "`window.ReadLine`, from points", of: "points in the interval", sizes: []int{10, 100, 1_000}, requests: only("read", always(1)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(1, 1200)
 			return chartOf(w, time.Duration(n)*time.Minute, 0, 4*n)
 		},
 	},
 	{
-		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "`chart.ReadM4` or `ReadLTTB`, from a rollup, a column for each of its hours", of: "hours", schema: charted, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
+		covers: []string{"window.ReadLine"}, name: "`window.ReadLine`, from a rollup, a column for each of its hours", of: "hours", schema: charted, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return chartOf(w, time.Duration(n)*time.Hour, 0, n)
 		},
 	},
 	{
-		covers: []string{"chart.ReadM4", "chart.ReadLTTB"}, name: "the same, with 20 points before the first whole hour and 20 after the last one", of: "hours", schema: charted, sizes: []int{2, 24, 47}, requests: only("read", always(4)), seen: always(41),
+		covers: []string{"window.ReadLine"}, name: "the same, with 20 points before the first whole hour and 20 after the last one", of: "hours", schema: charted, sizes: []int{2, 24, 47}, requests: only("read", always(4)), seen: always(41),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return chartOf(w, time.Duration(n)*time.Hour-20*time.Minute, 40*time.Minute, n/2)
@@ -239,17 +236,17 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.OnceAdder.Add"}, requests: only("write", always(1)), written: always(1),
+		covers: []string{"rollup.Adder.Add"}, name: "`rollup.Adder.Add` to the table", requests: only("write", always(1)), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.NewOnceAdder(w.added(rollup.Once))
+			in := w.added(rollup.Once, nil)
 			w.ok(in.Add(w.ctx, device(1), noon, value))
 			return func() { w.ok(in.Add(w.ctx, device(0), noon, value)) }
 		},
 	},
 	{
-		covers: []string{"rollup.OnceAdder.AddMany"}, of: "events, each of another entity", sizes: []int{1, 100, 1_000}, requests: only("bulk", always(1)), written: each(1, 0),
+		covers: []string{"rollup.Adder.AddMany"}, name: "`rollup.Adder.AddMany` to the table", of: "events, each of another entity", sizes: []int{1, 100, 1_000}, requests: only("bulk", always(1)), written: each(1, 0),
 		run: func(w *world, n int) func() {
-			in := rollup.NewOnceAdder(w.added(rollup.Once))
+			in := w.added(rollup.Once, nil)
 			w.ok(in.Add(w.ctx, tsdb.NewEntity("berlin", "first"), noon, value))
 			return func() {
 				_, err := in.AddMany(w.ctx, points(noon, n, 1))
@@ -258,21 +255,21 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.MessageAdder.Add"}, requests: only("conditional", always(1)), written: always(1),
+		covers: []string{"rollup.Adder.AddMessage"}, requests: only("conditional", always(1)), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.NewMessageAdder(w.added(rollup.ByMessage))
+			in := w.added(rollup.ByMessage, nil)
 			return func() {
-				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
+				_, err := in.AddMessage(w.ctx, "message-1", device(0), noon, value)
 				w.ok(err)
 			}
 		},
 	},
 	{
-		covers: []string{"rollup.MessageAdder.Add"}, name: "`rollup.MessageAdder.Add`, of a repeated message", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
+		covers: []string{"rollup.Adder.AddMessage"}, name: "`rollup.Adder.AddMessage`, of a repeated message", requests: map[string]shape{"conditional": always(1), "read": always(1)}, seen: always(1), written: always(1),
 		run: func(w *world, _ int) func() {
-			in := rollup.NewMessageAdder(w.added(rollup.ByMessage))
+			in := w.added(rollup.ByMessage, nil)
 			add := func() {
-				_, err := in.Add(w.ctx, "message-1", device(0), noon, value)
+				_, err := in.AddMessage(w.ctx, "message-1", device(0), noon, value)
 				w.ok(err)
 			}
 			add()
@@ -280,21 +277,20 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.StreamAdder.AddMany", "rollup.StreamAdder.Add", "rollup.StreamAdder.AddFunc", "rollup.StreamAdder.TryAdd"},
-		name:   "`rollup.StreamAdder.Add`, `TryAdd`, `AddFunc` or `AddMany`, then `Writer.Flush`", of: "events of as many entities, at once", sizes: []int{1, 10, 100}, requests: only("conditional", each(1, 0)), written: each(1, 0),
+		covers: []string{"rollup.Adder.AddMany", "rollup.Adder.Add", "rollup.Adder.AddFunc", "rollup.Adder.TryAdd"},
+		name:   "`rollup.Adder.Add`, `TryAdd`, `AddFunc` or `AddMany` through a journal, then `Writer.Flush`", of: "events of as many entities, at once", sizes: []int{1, 10, 100}, requests: only("conditional", each(1, 0)), written: each(1, 0),
 		run: func(w *world, n int) func() { return streamed(w, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"rollup.StreamAdder.AddMany"}, name: "the same, one entity and hour", of: "events, at once", sizes: []int{1, 10, 50}, varies: true, requests: only("conditional", each(1, 0).from(always(1))), written: each(1, 0).from(always(1)),
+		covers: []string{"rollup.Adder.AddMany"}, name: "the same, one entity and hour", of: "events, at once", sizes: []int{1, 10, 50}, varies: true, requests: only("conditional", each(1, 0).from(always(1))), written: each(1, 0).from(always(1)),
 		run: func(w *world, n int) func() { return streamed(w, points(noon, 1, n)) },
 	},
 }}
 
 // streamed returns a function that adds events to a rollup through a journal.
 func streamed(w *world, events []tsdb.Point[reading]) func() {
-	r, repo := w.added(rollup.ByStream)
 	writer := w.writer(w.journaled())
-	in := rollup.NewStreamAdder(r, repo, writer)
+	in := w.added(rollup.ByStream, writer)
 	return func() {
 		outcomes, err := in.AddMany(w.ctx, events)
 		w.ok(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -66,11 +66,11 @@ var stores = group{title: "The store, and retention", calls: []call{
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
 	},
 	{
-		covers: []string{"advise.TakeSample"}, name: "`advise.TakeSample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),
+		covers: []string{"keys.TakeSample"}, name: "`keys.TakeSample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 5)
 			return func() {
-				_, _, err := advise.TakeSample(w.ctx, w.store, "readings", acme, advise.SampleOptions{})
+				_, _, err := keys.TakeSample(w.ctx, w.store, "readings", acme, 0)
 				w.ok(err)
 			}
 		},

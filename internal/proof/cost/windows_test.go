@@ -82,21 +82,23 @@ var windows = group{title: "Aggregating an hour of 60 points, histories of 1,000
 		},
 	},
 	{
-		covers: []string{"window.AlignToGrid"}, name: "`window.AlignToGrid`, oldest first", of: "series", sizes: []int{1, 5, 20},
+		covers: []string{"window.Align"}, name: "`window.Align` to a grid, oldest first", of: "series", sizes: []int{1, 5, 20},
 		requests: only("read", each(2, 0)), seen: each(61, 0),
 		run: func(w *world, n int) func() {
 			series := aligned(w, n)
 			return func() {
-				w.wantN(drain(w, window.AlignToGrid(w.ctx, window.Every(time.Minute), anHour(w), series, window.AlignOptions{Order: tsdb.OldestFirst})), 60)
+				w.wantN(drain(w, window.Align(w.ctx, window.Every(time.Minute), anHour(w), series, window.AlignOptions{Order: tsdb.OldestFirst})), 60)
 			}
 		},
 	},
 	{
-		covers: []string{"window.AlignToPoints"}, name: "`window.AlignToPoints`, newest first", of: "series", sizes: []int{1, 5, 20},
+		covers: []string{"window.Align"}, name: "`window.Align` to points, newest first", of: "series", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 0)), seen: each(60, 0),
 		run: func(w *world, n int) func() {
 			series := aligned(w, n)
-			return func() { w.wantN(drain(w, window.AlignToPoints(w.ctx, anHour(w), series, window.AlignOptions{})), 60) }
+			return func() {
+				w.wantN(drain(w, window.Align(w.ctx, window.Grid{}, anHour(w), series, window.AlignOptions{})), 60)
+			}
 		},
 	},
 }}

@@ -164,17 +164,17 @@ func steps(seed uint64, n int) (list []step) {
 			}
 		case k < 76:
 			s = step{"count by stream", []effect{{fmt.Sprint("stream ", v), "1"}}, func(ctx context.Context, w *world) error {
-				return rollup.NewStreamAdder(byStream, sums.For(w.store, acme), w.w).Add(ctx, counted, start, 1)
+				return rollup.NewAdder(byStream, sums.For(w.store, acme), w.w).Add(ctx, counted, start, 1)
 			}}
 		case k < 81:
 			id := fmt.Sprint("m", r.IntN(10)) // some come twice
 			s = step{"count by message", []effect{{"message " + id, "1"}}, func(ctx context.Context, w *world) error {
-				_, err := rollup.NewMessageAdder(byMessage, sums.For(w.store, acme)).Add(ctx, id, counted, start, 1)
+				_, err := rollup.NewAdder(byMessage, sums.For(w.store, acme), nil).AddMessage(ctx, id, counted, start, 1)
 				return err
 			}}
 		case k < 84:
 			s = step{"count once", []effect{{fmt.Sprint("once ", v), "1"}}, func(ctx context.Context, w *world) error {
-				return rollup.NewOnceAdder(byOnce, sums.For(w.store, acme)).Add(ctx, counted, start, 1)
+				return rollup.NewAdder(byOnce, sums.For(w.store, acme), nil).Add(ctx, counted, start, 1)
 			}}
 		case k < 90:
 			s = step{"flush", nil, func(ctx context.Context, w *world) error { return w.w.Flush(ctx) }}

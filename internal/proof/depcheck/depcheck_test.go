@@ -30,23 +30,16 @@ var linkRules = []struct {
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine", module + "/internal/bt",
 	}},
-	{"tsdb/chart", []string{
-		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
-		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
-	}},
 	{"tsdb/window", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd", module + "/internal/engine",
 	}},
-	// A policy needs the client's types, but no store.
-	{"gc", []string{"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest", module + "/tsdb"}},
+	{"gc", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	// Programs without a store use codecs and tenants too.
 	{"codec", []string{"cloud.google.com", "google.golang.org/grpc", "github.com"}},
 	{"tenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	{"tenant/httptenant", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 	{"tenant/grpctenant", []string{"cloud.google.com", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
-	// Programs without a store hash keys too, before they send them to a service.
-	{"tsdb/privacy", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io"}},
 	{"tenant/limit", []string{"cloud.google.com", "google.golang.org", "github.com", "go.opentelemetry.io", module + "/tsdb"}},
 }
 
@@ -152,7 +145,7 @@ func TestNotice(t *testing.T) {
 		t.Fatal("NOTICE has no list for every program")
 	}
 	every, more, _ := strings.Cut(text, "Linked by the embedded engine, by codec/zstd or by tsdb/heatmap:\n")
-	cloud := modules(t, root, "./tsdb", "./tsdb/advise", "./tsdb/inspect", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
+	cloud := modules(t, root, "./tsdb", "./tsdb/keys", "./tsdb/rollup", "./tsdb/tenants", "./tsdb/retention", "./tsdb/transfer", "./tenant/...", "./gc")
 	engine := modules(t, root, "./tsdb/embedded", "./codec/zstd", "./tsdb/dynamic", "./tsdb/heatmap")
 	for _, list := range []struct {
 		name, text string

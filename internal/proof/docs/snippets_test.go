@@ -18,9 +18,9 @@ var imports = []string{
 	"cloud.google.com/go/bigtable", "google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/protobuf/types/known/durationpb", "go.opentelemetry.io/otel",
 	module + "/codec", module + "/codec/zstd", module + "/gc",
 	module + "/tenant", module + "/tenant/httptenant", module + "/tenant/grpctenant", module + "/tenant/limit",
-	module + "/tsdb", module + "/tsdb/embedded", module + "/tsdb/inspect", module + "/tsdb/privacy", module + "/tsdb/retention",
+	module + "/tsdb", module + "/tsdb/embedded", module + "/tsdb/keys", module + "/tsdb/retention",
 	module + "/tsdb/dynamic", module + "/tsdb/errstatus",
-	module + "/tsdb/advise", module + "/tsdb/chart", module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/window",
+	module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/window",
 }
 
 // TestSnippets compiles all Go code of README.md and docs/, runs it page by page, and compares what it prints with the text

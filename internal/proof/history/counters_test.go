@@ -72,12 +72,12 @@ func (c *counters) add(ctx context.Context, mode int, repo *tsdb.Repository[int6
 	at := start
 	switch mode {
 	case once:
-		return rollup.NewOnceAdder(c.rollups[mode], repo).Add(ctx, counted, at, 1)
+		return rollup.NewAdder(c.rollups[mode], repo, nil).Add(ctx, counted, at, 1)
 	case byStream:
-		return rollup.NewStreamAdder(c.rollups[mode], repo, c.journal).Add(ctx, counted, at, 1)
+		return rollup.NewAdder(c.rollups[mode], repo, c.journal).Add(ctx, counted, at, 1)
 	}
 	for range 20 { // as a queue that delivers a message until it is acknowledged
-		if _, err = rollup.NewMessageAdder(c.rollups[mode], repo).Add(ctx, message, counted, at, 1); err == nil {
+		if _, err = rollup.NewAdder(c.rollups[mode], repo, nil).AddMessage(ctx, message, counted, at, 1); err == nil {
 			break
 		}
 	}

@@ -82,7 +82,7 @@ func (w *world) writeErased(ctx context.Context, n *node) {
 			}
 		}
 		w.explain(w.feed.schema.For(n.store, gone).Put(w.t.Context(), feedEntities[0], time.Now(), 1), tsdb.ErrErased)
-		w.explain(rollup.NewOnceAdder(w.counters.rollups[once], w.counters.schema.For(n.store, gone)).Add(w.t.Context(), counted, start, 1), tsdb.ErrErased)
+		w.explain(rollup.NewAdder(w.counters.rollups[once], w.counters.schema.For(n.store, gone), nil).Add(w.t.Context(), counted, start, 1), tsdb.ErrErased)
 	}
 }
 

@@ -119,9 +119,9 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 	switch way {
 	case byStream:
 		ended := func(out tsdb.Outcome) { w.recordEvent(way, i, bucket, out.State, out.Err) }
-		_ = rollup.NewStreamAdder(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, ended) // ended gets every outcome
+		_ = rollup.NewAdder(a.rollups[way], repo, w.writer.Load()).AddFunc(ctx, th.entity, at, v, ended) // ended gets every outcome
 	case once:
-		add := rollup.NewOnceAdder(a.rollups[way], repo)
+		add := rollup.NewAdder(a.rollups[way], repo, nil)
 		if rnd.IntN(2) == 0 {
 			state, err := stateOf(add.Add(ctx, th.entity, at, v))
 			w.recordEvent(way, i, bucket, state, err)
@@ -134,11 +134,11 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 		}
 	case byMessage:
 		id := fmt.Sprintf("m-%d", rnd.Uint64())
-		add := rollup.NewMessageAdder(a.rollups[way], repo)
+		add := rollup.NewAdder(a.rollups[way], repo, nil)
 		state, err := tsdb.Unknown, error(nil)
 		unknown := false
 		for try := 0; try < 20 && state != tsdb.Stored; try++ { // as a queue that redelivers until the message is acknowledged
-			_, err = add.Add(ctx, id, th.entity, at, v)
+			_, err = add.AddMessage(ctx, id, th.entity, at, v)
 			if state, err = stateOf(err); state == tsdb.Unknown {
 				unknown = true
 			}
@@ -151,7 +151,7 @@ func (w *world) addOne(rnd *rand.Rand, way, i, bucket int, at time.Time) {
 		}
 		w.recordEvent(way, i, bucket, state, err)
 		if state == tsdb.Stored && rnd.IntN(3) == 0 { // sometimes deliver it once more
-			if again, err := add.Add(ctx, id, th.entity, at, v); err == nil && again {
+			if again, err := add.AddMessage(ctx, id, th.entity, at, v); err == nil && again {
 				w.fail("message %s of tenant %s, thing %s was added twice", id, th.tenant.id, th.entity)
 			}
 		}

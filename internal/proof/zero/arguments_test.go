@@ -15,9 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/chart"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/inspect"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -177,25 +176,25 @@ func validArguments(t *testing.T) argumentsByType {
 	add("d", 1, uint64(1), time.Hour, tsdb.AllEntities(), tsdb.Between(noon, noon.Add(time.Hour)), window.Every(time.Hour))
 	add(tsdb.Point[int]{Entity: roof, Time: noon, Value: 1}, func(tsdb.Outcome) {}, tenants.Part{Dataset: "d", Class: "c"}, tsdb.Config{Project: "p", Instance: "i", Table: "t"}, []byte(nil))
 	add(map[string]string{"pool": "a"}, map[string]gc.Policy{"d": gc.MaxAge(time.Hour)})
-	add(rollup.For(l.hours, l.repo), rollup.NewStreamAdder(l.counts[rollup.ByStream], l.repo, l.writer),
-		rollup.NewMessageAdder(l.counts[rollup.ByMessage], l.repo), rollup.NewOnceAdder(l.counts[rollup.Once], l.repo))
+	add(rollup.For(l.hours, l.repo), rollup.NewAdder(l.counts[rollup.ByStream], l.repo, l.writer),
+		rollup.NewAdder(l.counts[rollup.ByMessage], l.repo, nil), rollup.NewAdder(l.counts[rollup.Once], l.repo, nil))
 
 	measure := window.Measure[int]{Name: "n", Int: func(v int) (int64, bool) { return int64(v), true }}
 	aggregator, err := window.New(window.Every(time.Hour), []window.Measure[int]{measure}, window.Options{})
 	check(err)
-	add(measure, aggregator, chart.Options{Columns: 10},
+	add(measure, aggregator, window.LineOptions{Columns: 10},
 		window.NewSeries(l.repo, roof, func(v int) (int, bool) { return v, true }))
 	follower, err := l.repo.Follow(t.Context(), roof, tsdb.FollowOptions{})
 	check(err)
 	t.Cleanup(func() { _ = follower.Close() })
-	view, err := inspect.Open(t.Context(), l.store, acme, "d")
+	view, err := dynamic.Open(t.Context(), l.store, acme, "d")
 	check(err)
 	plan, err := retention.NewPlan(t.Context(), l.store, l.schema)
 	check(err)
 	server, err := embedded.NewServer(embedded.Options{})
 	check(err)
 	t.Cleanup(func() { _ = server.Close() })
-	add(follower, view, plan, server, inspect.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0], Payload: []byte("1")})
+	add(follower, view, plan, server, dynamic.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0].Name, Payload: []byte("1")})
 
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)

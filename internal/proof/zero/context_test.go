@@ -80,8 +80,8 @@ func TestNilContexts(t *testing.T) {
 	}
 	for _, v := range []any{
 		l.store, l.repo, l.sink, l.schema, l.worker, limiter, l.conn,
-		rollup.For(l.hours, l.repo), rollup.NewStreamAdder(l.counts[rollup.ByStream], l.repo, l.writer),
-		rollup.NewMessageAdder(l.counts[rollup.ByMessage], l.repo), rollup.NewOnceAdder(l.counts[rollup.Once], l.repo), l.writer,
+		rollup.For(l.hours, l.repo), rollup.NewAdder(l.counts[rollup.ByStream], l.repo, l.writer),
+		rollup.NewAdder(l.counts[rollup.ByMessage], l.repo, nil), rollup.NewAdder(l.counts[rollup.Once], l.repo, nil), l.writer,
 	} {
 		of := reflect.ValueOf(v)
 		for i := range of.NumMethod() {

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
@@ -82,7 +83,7 @@ func FamiliesOf(shapes []*Dataset) map[string]bigtable.Family {
 			continue
 		}
 		for _, c := range d.Classes {
-			out[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
+			out[c.Name] = bigtable.Family{GCPolicy: gcrule.To(c.Policy)}
 		}
 	}
 	return out
@@ -101,12 +102,12 @@ func CompareFamilies(want map[string]bigtable.Family, info *bigtable.TableInfo) 
 			diffs = append(diffs, diff)
 			continue
 		}
-		declared, err := gc.FromBigtable(w.GCPolicy)
+		declared, err := gcrule.From(w.GCPolicy)
 		if err != nil {
 			diffs = append(diffs, fmt.Sprintf("family %s: declared policy: %v", have.Name, err))
 			continue
 		}
-		stored, err := gc.FromBigtable(have.FullGCPolicy)
+		stored, err := gcrule.From(have.FullGCPolicy)
 		if err != nil {
 			diffs = append(diffs, fmt.Sprintf("family %s: the table's policy %q: %v", have.Name, have.GCPolicy, err))
 			continue
@@ -167,7 +168,7 @@ func FamiliesFromCatalog(entries []catalog.Dataset) ([]Family, error) {
 	}
 	all := map[string]*Family{}
 	for name, f := range FamiliesOf(shapes) {
-		policy, err := gc.FromBigtable(f.GCPolicy)
+		policy, err := gcrule.From(f.GCPolicy)
 		if err != nil {
 			return nil, fmt.Errorf("family %s: %w", name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -85,7 +86,7 @@ func (d *Dataset) entryHead() *catalog.Head {
 // headFamilies adds the column families of the dataset's heads.
 func (d *Dataset) headFamilies(families map[string]bigtable.Family) {
 	for _, c := range d.HeadClasses {
-		families[c.Name] = bigtable.Family{GCPolicy: c.Policy.Bigtable()}
+		families[c.Name] = bigtable.Family{GCPolicy: gcrule.To(c.Policy)}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -174,11 +175,11 @@ func (d *Dataset) BesideRollups(s rowkey.Space) rowkey.Space {
 func (d *Dataset) rollupFamilies(families map[string]bigtable.Family) {
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
-		policy := u.Class.Policy.Bigtable()
+		policy := gcrule.To(u.Class.Policy)
 		families[u.Families.Sum] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.SumAggregator{})}
 		families[u.Families.Min] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.MinAggregator{})}
 		families[u.Families.Max] = bigtable.Family{GCPolicy: policy, ValueType: aggregate(bigtable.MaxAggregator{})}
-		families[u.Families.Control] = bigtable.Family{GCPolicy: gc.Any(u.Class.Policy, gc.MaxVersions(1)).Bigtable()}
+		families[u.Families.Control] = bigtable.Family{GCPolicy: gcrule.To(gc.Any(u.Class.Policy, gc.MaxVersions(1)))}
 		if u.Kind == catalog.Derived {
 			families[MarkFamily] = bigtable.Family{GCPolicy: bigtable.MaxVersionsPolicy(1)}
 		}

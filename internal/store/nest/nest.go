@@ -26,6 +26,8 @@ type Definition struct {
 	Width func() time.Duration
 	// Is reports whether a value is a rollup of the package that makes definitions. Types that embed one have its definition too.
 	Is func(rollup any) bool
+	// Source reads the buckets. It depends on the type of the values: package window declares the interface.
+	Source any
 }
 
 // Follows rejects a finer rollup whose buckets are not each inside one bucket of d, and a source whose policies

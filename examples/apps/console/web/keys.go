@@ -13,7 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb/advise"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 const (
@@ -156,11 +156,11 @@ func hashes(page []byte, of *regexp.Regexp) (list string) {
 
 // advice is what package advise says about a tenant's keys.
 type advice struct {
-	At       float64         `json:"at"`
-	Every    float64         `json:"every_ms"`
-	Entities int             `json:"entities"` // in the sample
-	Share    float64         `json:"share"`
-	Advice   []advise.Advice `json:"advice"`
+	At       float64       `json:"at"`
+	Every    float64       `json:"every_ms"`
+	Entities int           `json:"entities"` // in the sample
+	Share    float64       `json:"share"`
+	Advice   []keys.Advice `json:"advice"`
 }
 
 // advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the same time.
@@ -192,15 +192,15 @@ func (s *Console) advice(w http.ResponseWriter, r request) error {
 	}
 	name, id := d.described.Name, r.tenant
 	out, err := s.advices.of(tenantDataset{id, name}, func(ctx context.Context) (*advice, error) {
-		found, sample, err := advise.TakeSample(operatorContext(ctx), s.Store, name, id, advise.SampleOptions{Entities: advised})
+		found, sample, err := keys.TakeSample(operatorContext(ctx), s.Store, name, id, advised)
 		if err != nil {
 			return nil, err
 		}
-		list, err := advise.Keys(found, sample)
+		list, err := keys.Advise(found, sample)
 		if err != nil {
 			return nil, err
 		}
-		return &advice{millis(time.Now()), adviceFor.Seconds() * 1000, len(sample.Entities), sample.Share, append([]advise.Advice{}, list...)}, nil
+		return &advice{millis(time.Now()), adviceFor.Seconds() * 1000, len(sample.Entities), sample.Share, append([]keys.Advice{}, list...)}, nil
 	}).get(r.Context())
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -18,7 +17,7 @@ type Known interface {
 	// measured returns the numbers of the fields that have a measure of their name, and those of the others.
 	measured(names []string) (with, without []int)
 	// windows returns windows of one width of fields with measures, oldest first.
-	windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (rollup.Windows, error)
+	windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (windows, error)
 }
 
 // Knows returns a dataset of the program. The name of a measure is that of the field which it reads, with dots for nested ones; charts
@@ -49,7 +48,7 @@ func (k known[T]) measured(names []string) (with, without []int) {
 	return with, without
 }
 
-func (k known[T]) windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (rollup.Windows, error) {
+func (k known[T]) windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (found windows, err error) {
 	measures := make([]window.Measure[T], len(q.names))
 	for i, name := range q.names {
 		measures[i] = k.measures[k.find(name)]
@@ -58,11 +57,14 @@ func (k known[T]) windows(ctx context.Context, store *tsdb.Store, id tenant.ID, 
 	grid := gridOf(width)
 	by, err := window.New(grid, measures, window.Options{})
 	if err != nil {
-		return rollup.Windows{}, err
+		return found, err
 	}
 	from, to := grid.Start(q.from), grid.Start(q.to)
 	if to.Before(q.to) {
 		to = grid.Next(to)
 	}
-	return rollup.ReadWindows(ctx, k.schema.For(store, id), by, q.entity, tsdb.Between(from, to), tsdb.OldestFirst)
+	repo, in := k.schema.For(store, id), tsdb.Between(from, to)
+	found.rollup, err = by.Source(ctx, repo, in)
+	found.buckets = by.Read(ctx, repo, q.entity, in, tsdb.OldestFirst)
+	return found, err
 }

@@ -3,13 +3,13 @@ package web
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
@@ -23,6 +23,12 @@ var widths = []time.Duration{
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 	day, 2 * day, 5 * day, 10 * day, 20 * day, 50 * day,
+}
+
+// windows are windows to read, of one entity.
+type windows struct {
+	rollup  string // that they are read from; "" for the points
+	buckets iter.Seq2[window.Bucket, error]
 }
 
 // widest is how many columns a window may have, if a rollup answers then.
@@ -50,7 +56,7 @@ func (s *Console) windows(ctx context.Context, id tenant.ID, d *dataset, repo *t
 		switch {
 		case err != nil:
 			return nil, err
-		case found.Rollup != "":
+		case found.rollup != "":
 			width = w
 			if err := out.collect(q, stored, newest, width, found); err != nil {
 				return nil, err
@@ -72,7 +78,7 @@ func (s *Console) windows(ctx context.Context, id tenant.ID, d *dataset, repo *t
 	if err != nil {
 		return nil, err
 	}
-	return out, out.collect(q, rest, newest, width, rollup.Windows{Buckets: by.Read(ctx, repo, q.entity, tsdb.Between(q.from, q.to), tsdb.OldestFirst)})
+	return out, out.collect(q, rest, newest, width, windows{buckets: by.Read(ctx, repo, q.entity, tsdb.Between(q.from, q.to), tsdb.OldestFirst)})
 }
 
 func (q linesQuery) column() time.Duration { return q.to.Sub(q.from) / time.Duration(q.columns) }
@@ -88,16 +94,16 @@ func (q linesQuery) of(fields []int) linesQuery {
 }
 
 // stored returns the narrowest windows that a rollup has, and their width. It returns the zero Windows if none fits.
-func (s *Console) stored(ctx context.Context, id tenant.ID, k Known, q linesQuery) (rollup.Windows, time.Duration, error) {
+func (s *Console) stored(ctx context.Context, id tenant.ID, k Known, q linesQuery) (windows, time.Duration, error) {
 	for _, width := range widths {
 		if width < q.column() || width > widest*q.column() || len(q.names) == 0 {
 			continue
 		}
-		if found, err := k.windows(ctx, s.Store, id, q, width); err != nil || found.Rollup != "" {
+		if found, err := k.windows(ctx, s.Store, id, q, width); err != nil || found.rollup != "" {
 			return found, width, err
 		}
 	}
-	return rollup.Windows{}, 0, nil
+	return windows{}, 0, nil
 }
 
 func gridOf(width time.Duration) window.Grid {
@@ -108,8 +114,8 @@ func gridOf(width time.Duration) window.Grid {
 }
 
 // collect adds the lines of some fields from their windows, oldest first.
-func (out *lines) collect(q linesQuery, fields []int, newest tsdb.Point[codec.Record], width time.Duration, found rollup.Windows) error {
-	for b, err := range found.Buckets {
+func (out *lines) collect(q linesQuery, fields []int, newest tsdb.Point[codec.Record], width time.Duration, found windows) error {
+	for b, err := range found.buckets {
 		if bad(err) {
 			out.Bad++
 			continue
@@ -125,7 +131,7 @@ func (out *lines) collect(q linesQuery, fields []int, newest tsdb.Point[codec.Re
 	}
 	for _, field := range fields { // the end of a line is the newest number, and no mean
 		l := &out.Lines[field]
-		l.Rollup = found.Rollup
+		l.Rollup = found.rollup
 		if x, ok := number(newest.Value, q.names[field]); ok && len(l.Times) > 0 && millis(newest.Time) > l.Times[len(l.Times)-1] && newest.Time.Before(q.to) {
 			l.Times, l.Values, l.Low, l.High = append(l.Times, millis(newest.Time)), append(l.Values, x), append(l.Low, x), append(l.High, x)
 		}

@@ -135,7 +135,7 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 			for i := range p {
 				p[i].Time = start
 			}
-			return rollup.NewStreamAdder(daily, events.For(store, acme), w).AddMany(ctx, p)
+			return rollup.NewAdder(daily, events.For(store, acme), w).AddMany(ctx, p)
 		})
 	}
 	wg.Wait()

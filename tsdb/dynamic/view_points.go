@@ -1,0 +1,106 @@
+package dynamic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// Point is a stored point. The zero Point is invalid.
+type Point struct {
+	Entity tsdb.Entity
+	Time   time.Time
+	ID     string // in a dataset whose points have an identity; else empty
+	// Class is the point's retention class. Tag is the tag of the payload's codec.
+	Class, Tag string
+	// Payload is the encoded value.
+	Payload []byte
+	// Err says that the payload has a tag that the catalogue does not know. Class, Tag and Payload are empty then.
+	Err error
+}
+
+var errEnough = errors.New("dynamic: enough")
+
+// Points returns an iterator over the visible points of an entity in an interval, newest first. An error is the last
+// pair. It costs a request for every 1,000 rows; leaving the loop ends the current one. It is bounded by ctx, and
+// each request by the scan timeout.
+func (v *View) Points(ctx context.Context, e tsdb.Entity, in tsdb.Interval) iter.Seq2[Point, error] {
+	return func(yield func(Point, error) bool) {
+		if err := v.read(ctx, e, in, func(p Point) bool { return yield(p, nil) }); err != nil {
+			yield(Point{}, err)
+		}
+	}
+}
+
+func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit func(Point) bool) error {
+	if err := v.check(); err != nil {
+		return err
+	}
+	if e == (tsdb.Entity{}) { // the core would read all entities
+		_, err := v.Entity(nil)
+		return err
+	}
+	if err := in.Check(); err != nil {
+		return err
+	}
+	s := points.Selection{Entity: inside.Of(e).Path(), Newest: v.unit.Max()}
+	if from, ok := in.Start(); ok {
+		if s.Oldest, ok = v.unit.AtOrAfter(from); !ok {
+			return nil
+		}
+	}
+	if to, ok := in.End(); ok {
+		if s.Newest, ok = v.unit.AtOrBefore(to.Add(-1)); !ok {
+			return nil
+		}
+	}
+	if s.Oldest > s.Newest {
+		return nil
+	}
+	err := v.points.Read(ctx, s, func(p points.RawPoint) error {
+		if !visit(Point{e, v.unit.Time(p.Units), p.ID, p.Class, p.Tag, bytes.Clone(p.Payload), p.Unread}) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// Latest returns the newest visible point of an entity. The error matches tsdb.ErrNotFound if there is none. It costs
+// as much as the first pair of Points.
+func (v *View) Latest(ctx context.Context, e tsdb.Entity) (Point, error) {
+	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
+		return p, err
+	}
+	return Point{}, fmt.Errorf("%w: entity %s", tsdb.ErrNotFound, e)
+}
+
+// Put stores a point in its class, with its tag, as a repository's Put does, including rollup marks, heads and
+// merging. Put does not decode the payload: the caller must make sure that it fits the tag. The error is a
+// *tsdb.WriteError.
+func (v *View) Put(ctx context.Context, p Point) error {
+	err := v.check()
+	var units int64
+	if err == nil {
+		units, err = v.unit.WrittenUnits(p.Time)
+	}
+	if err != nil {
+		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.Rejected, Err: err}}
+	}
+	out := v.points.Write(ctx, []points.RawPoint{{Path: inside.Of(p.Entity).Path(), Units: units, ID: p.ID, Class: p.Class, Tag: p.Tag, Payload: p.Payload}}, false)[0]
+	if out.State == bt.Stored {
+		return nil
+	}
+	return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.State(out.State), Attempts: out.Attempts, Err: out.Err}}
+}
