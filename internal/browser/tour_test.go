@@ -23,14 +23,14 @@ type running struct {
 
 var invitation = regexp.MustCompile(`(?m)^  (\w+) +(http://\S+)$`)
 
-// startTour runs a small tour with its built-in broker.
+// startTour runs a small tour without a broker.
 func startTour(t *testing.T, dir string) running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := tour.Run(ctx, []string{"-dir", dir, "-addr", "127.0.0.1:0", "-broker", "built-in", "-vehicles", "60", "-history", "1h"},
+		err := tour.Run(ctx, []string{"-dir", dir, "-addr", "127.0.0.1:0", "-broker", "none", "-vehicles", "60", "-history", "1h"},
 			tour.Streams{Out: write, Err: write, Release: func() {}})
 		write.CloseWithError(io.EOF)
 		ended <- err

@@ -25,7 +25,7 @@ type options struct {
 // The values of -broker.
 const (
 	brokerAuto      = "auto"
-	brokerBuiltIn   = "built-in"
+	brokerNone      = "none"
 	brokerMosquitto = "mosquitto"
 )
 
@@ -58,7 +58,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.DurationVar(&o.every, "every", 0, "the `time` between two messages of a vehicle; 0 is 2s, or longer where all together would send more than 1000 a second")
 	flags.DurationVar(&o.history, "history", 6*time.Hour, "fill up to so much `time` before the start, with fewer points; 0 fills nothing")
 	flags.Uint64Var(&o.seed, "seed", 1, "another `number` gives other vehicles")
-	flags.StringVar(&o.broker, "broker", brokerAuto, "the MQTT `broker`: mosquitto starts that program, built-in is a part of this one, auto takes mosquitto if it is installed")
+	flags.StringVar(&o.broker, "broker", brokerAuto, "the MQTT `broker`: mosquitto starts that program, none stores the messages in this process without one, auto takes mosquitto if it is installed")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Simulated vehicles publish by MQTT, a bridge stores that, and a console shows it live: the tour of Tidemark.")
 		flags.SetOutput(stdout)
@@ -94,8 +94,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-every is %v; want 100ms to 1h, or 0", o.every)
 	case o.history < 0 || o.history > maxHistory:
 		return fmt.Errorf("-history is %v; want 0 to %v", o.history, maxHistory)
-	case o.broker != brokerAuto && o.broker != brokerBuiltIn && o.broker != brokerMosquitto:
-		return fmt.Errorf("-broker is %q; want %s, %s or %s", o.broker, brokerAuto, brokerBuiltIn, brokerMosquitto)
+	case o.broker != brokerAuto && o.broker != brokerNone && o.broker != brokerMosquitto:
+		return fmt.Errorf("-broker is %q; want %s, %s or %s", o.broker, brokerAuto, brokerNone, brokerMosquitto)
 	}
 	return nil
 }

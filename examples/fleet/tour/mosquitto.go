@@ -69,7 +69,7 @@ func startMosquitto(ctx context.Context, path string) (_ *mosquitto, err error) 
 			break
 		}
 	}
-	return nil, fmt.Errorf("start %s: %w; -broker built-in needs no other program", path, err)
+	return nil, fmt.Errorf("start %s: %w; -broker none needs no other program", path, err)
 }
 
 func (m *mosquitto) start(ctx context.Context, path string) error {

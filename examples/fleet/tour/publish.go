@@ -14,11 +14,13 @@ import (
 	"github.com/eclipse/paho.golang/paho"
 )
 
-// publisher sends the messages of all vehicles over one connection, each with QoS 1.
+// publisher sends the messages of all vehicles.
 type publisher struct {
 	fleet *fleet
 	now   func() time.Time
 	log   *slog.Logger
+	// publish sends a message, and returns when it is accepted.
+	publish func(ctx context.Context, topic string, body []byte) error
 
 	published, skipped atomic.Uint64
 }
@@ -26,50 +28,61 @@ type publisher struct {
 const (
 	// tick is how often the publisher looks which vehicles are due.
 	tick = 100 * time.Millisecond
-	// behind is how far the publisher may be behind the time, because the broker accepts messages slowly. It then leaves out what
+	// behind is how far the publisher may be behind the time, because messages are accepted slowly. It then leaves out what
 	// is older, so that the picture stays live.
 	behind = 30 * time.Second
-	// width is how many messages the broker has not acknowledged, at most.
+	// width is how many messages are not accepted yet, at most.
 	width = 16
-	// patience is how long the broker may take for one message until it is sent again.
+	// patience is how long one message may take until it is sent again.
 	patience = 10 * time.Second
 	// drain is how long the acknowledgements of the last messages may take.
 	drain = 2 * time.Second
 )
 
-// run publishes from a time on until ctx ends. It reconnects as often as necessary.
-func (p *publisher) run(ctx context.Context, broker string, from time.Time) error {
+// overMQTT publishes to a broker over one connection, with QoS 1. It reconnects as often as necessary. The connection outlasts ctx, for
+// the last acknowledgements; stop ends it.
+func (p *publisher) overMQTT(ctx context.Context, broker string) (stop func(), err error) {
 	address, err := url.Parse(broker)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	link, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last acknowledgements
-	defer stop()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(drain, stop) })()
+	link, end := context.WithCancel(context.WithoutCancel(ctx))
 	cm, err := autopaho.NewConnection(link, autopaho.ClientConfig{
 		ServerUrls: []*url.URL{address}, KeepAlive: 20, CleanStartOnInitialConnection: true,
 		OnConnectError: func(err error) { p.log.Warn("the vehicles cannot connect to the broker", "error", err) },
 		ClientConfig:   paho.ClientConfig{ClientID: "tidemark-fleet-vehicles"},
 	})
 	if err != nil {
-		return fmt.Errorf("connect the vehicles: %w", err)
+		end()
+		return nil, fmt.Errorf("connect the vehicles: %w", err)
 	}
-	defer func() {
+	p.publish = func(ctx context.Context, topic string, body []byte) error {
+		if err := cm.AwaitConnection(ctx); err != nil {
+			return err
+		}
+		_, err := cm.Publish(ctx, &paho.Publish{Topic: topic, QoS: 1, Payload: body})
+		return err
+	}
+	return func() {
 		bounded, cancel := context.WithTimeout(link, time.Second)
 		defer cancel()
 		_ = cm.Disconnect(bounded)
-		stop()
+		end()
 		<-cm.Done()
-	}()
-	if err := cm.AwaitConnection(ctx); err != nil {
-		return nil //nolint:nilerr // ctx ended first
-	}
+	}, nil
+}
+
+// run publishes from a time on until ctx ends.
+func (p *publisher) run(ctx context.Context, from time.Time) error {
+	link, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last acknowledgements
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(drain, stop) })()
 	due := make(chan message)
 	var workers sync.WaitGroup
 	for range width {
 		workers.Go(func() {
 			for m := range due {
-				p.send(link, cm, m)
+				p.send(link, m)
 			}
 		})
 	}
@@ -105,9 +118,8 @@ type payload struct {
 	reading
 }
 
-// send publishes a message until the broker has acknowledged it. A message that is published twice is one point, because its time is
-// the same.
-func (p *publisher) send(ctx context.Context, cm *autopaho.ConnectionManager, m message) {
+// send publishes a message until it is accepted. A message that is published twice is one point, because its time is the same.
+func (p *publisher) send(ctx context.Context, m message) {
 	body, err := json.Marshal(payload{m.time.UnixMilli(), m.vehicle.measure(m.time)})
 	if err != nil {
 		p.log.Error("a reading is not JSON", "error", err) // a mistake of this program: readings are finite
@@ -115,14 +127,15 @@ func (p *publisher) send(ctx context.Context, cm *autopaho.ConnectionManager, m 
 	}
 	for ctx.Err() == nil {
 		bounded, cancel := context.WithTimeout(ctx, patience)
-		_, err := cm.Publish(bounded, &paho.Publish{Topic: m.vehicle.topic(), QoS: 1, Payload: body})
+		err := p.publish(bounded, m.vehicle.topic(), body)
 		cancel()
 		if err == nil {
 			p.published.Add(1)
 			return
 		}
-		if cm.AwaitConnection(ctx) != nil {
-			return
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
 		}
 	}
 }

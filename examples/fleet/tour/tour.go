@@ -1,8 +1,8 @@
 // Package tour runs the tour of Tidemark: simulated vehicles publish by MQTT, a bridge stores what they send, rollups follow, and a
 // console shows it live.
 //
-// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, broker.go and mosquitto.go
-// are the brokers, dataset.go says what is stored, backfill.go stores the hours before the first start.
+// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, mosquitto.go starts
+// the broker, direct.go stores without one, dataset.go says what is stored, backfill.go stores the hours before the first start.
 package tour
 
 import (
@@ -50,12 +50,6 @@ type tour struct {
 	metrics *metric.ManualReader
 	limits  *limit.Limiter
 	fleet   *fleet
-}
-
-// started is a broker that is running.
-type started interface {
-	URL() string
-	Close() error
 }
 
 // storeFolder is where the store is below the folder of a tour.
@@ -130,12 +124,13 @@ func (t *tour) open(ctx context.Context) (err error) {
 // serve runs everything until ctx ends, and stops it in the order of the data: the vehicles, the bridge, the rollups, the console, the
 // broker.
 func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
-	b, name, err := t.startBroker(ctx)
+	broker, err := t.startBroker(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	fmt.Fprintf(t.std.Out, "Broker    %s at %s\n", name, b.URL())
+	if broker != nil {
+		defer func() { err = errors.Join(err, broker.Close()) }()
+	}
 
 	tokens, err := openTokens(t.dir)
 	if err != nil {
@@ -191,24 +186,45 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	bridged, err := bridge.New(ctx, t.store, routes, bridge.Config{
-		Broker: b.URL(), ClientID: "tidemark-fleet-bridge", Schemas: []*tsdb.Schema[codec.Record]{telemetry},
-		Journal: tsdb.JournalOptions{Dir: filepath.Join(t.dir, "journal")}, Log: t.log,
-	})
-	if err != nil {
-		return err
-	}
-	stopBridge := t.stage(ctx, start, "bridge", bridged.Run)
-	defer stopBridge()
-	select {
-	case <-bridged.Subscribed():
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 	vehicles := &publisher{fleet: t.fleet, now: time.Now, log: t.log}
-	stopVehicles := t.stage(ctx, start, "vehicles", func(ctx context.Context) error { return vehicles.run(ctx, b.URL(), time.Now()) })
+	journal := tsdb.JournalOptions{Dir: filepath.Join(t.dir, "journal")}
+	var stored func() uint64
+	var stopIntake func()
+	if broker == nil {
+		in, err := newDirect(ctx, t.store, routes, journal, t.log)
+		if err != nil {
+			return err
+		}
+		vehicles.publish, stored = in.publish, in.stored.Load
+		stopIntake = t.stage(ctx, start, "store", in.run)
+		defer stopIntake()
+	} else {
+		bridged, err := bridge.New(ctx, t.store, routes, bridge.Config{
+			Broker: broker.URL(), ClientID: "tidemark-fleet-bridge", Schemas: []*tsdb.Schema[codec.Record]{telemetry}, Journal: journal, Log: t.log,
+		})
+		if err != nil {
+			return err
+		}
+		stored = func() uint64 {
+			s := bridged.Stats()
+			return s.Stored + s.Journaled
+		}
+		stopIntake = t.stage(ctx, start, "bridge", bridged.Run)
+		defer stopIntake()
+		select {
+		case <-bridged.Subscribed():
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+		disconnect, err := vehicles.overMQTT(ctx, broker.URL())
+		if err != nil {
+			return err
+		}
+		defer disconnect()
+	}
+	stopVehicles := t.stage(ctx, start, "vehicles", func(ctx context.Context) error { return vehicles.run(ctx, time.Now()) })
 	defer stopVehicles()
 
 	fmt.Fprintf(t.std.Out, "Vehicles  %d, each sends every %v\n\n", len(t.fleet.vehicles), t.fleet.every())
@@ -221,16 +237,11 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	t.std.Release()
 	fmt.Fprintln(t.std.Out, "\nStopping  Ctrl-C again ends at once")
 	stopVehicles()
-	ended := func() uint64 {
-		s := bridged.Stats()
-		return s.Stored + s.Journaled + s.DeadLetters
-	}
-	for until := time.Now().Add(leftover); ended() < vehicles.published.Load() && time.Now().Before(until); { // what the broker has accepted
+	for until := time.Now().Add(leftover); stored() < vehicles.published.Load() && time.Now().Before(until); { // what the broker has accepted
 		time.Sleep(20 * time.Millisecond)
 	}
-	stopBridge()
-	s := bridged.Stats()
-	fmt.Fprintf(t.std.Out, "Stored    %d messages of the vehicles, %d in %d connections of the bridge\n", vehicles.published.Load(), s.Stored+s.Journaled, s.Connections)
+	stopIntake()
+	fmt.Fprintf(t.std.Out, "Stored    %d messages of the vehicles, %d in the store or its journal\n", vehicles.published.Load(), stored())
 	return nil
 }
 
@@ -251,29 +262,28 @@ func (t *tour) stage(ctx context.Context, start func(string, func() error), what
 	}
 }
 
-// startBroker starts the broker of -broker.
-func (t *tour) startBroker(ctx context.Context) (started, string, error) {
+// startBroker starts the broker of -broker. It returns nil if there is none.
+func (t *tour) startBroker(ctx context.Context) (*mosquitto, error) {
 	path := ""
-	if t.broker != brokerBuiltIn {
+	if t.broker != brokerNone {
 		path = findMosquitto()
+	}
+	if path == "" && t.broker == brokerMosquitto {
+		return nil, errors.New("mosquitto is not installed; -broker none needs no other program")
 	}
 	if path != "" {
 		m, err := startMosquitto(ctx, path)
 		if err == nil {
-			return m, "mosquitto", nil
+			fmt.Fprintf(t.std.Out, "Broker    mosquitto at %s\n", m.URL())
+			return m, nil
 		}
 		if t.broker == brokerMosquitto || ctx.Err() != nil {
-			return nil, "", err
+			return nil, err
 		}
 		fmt.Fprintf(t.std.Out, "Broker    not mosquitto: %v\n", err)
-	} else if t.broker == brokerMosquitto {
-		return nil, "", errors.New("mosquitto is not installed; -broker built-in needs no other program")
 	}
-	b, err := startBroker()
-	if err != nil {
-		return nil, "", err
-	}
-	return b, "built-in", nil
+	fmt.Fprintln(t.std.Out, "Broker    none: messages are stored in this process")
+	return nil, nil
 }
 
 // invite prints where to look. The token is behind the #: browsers do not send that part, so it appears in no log.

@@ -86,13 +86,13 @@ func (r *running) eventually(what string, met func() bool) {
 
 var invitation = regexp.MustCompile(`(?m)^  (\w+) +(http://\S+)$`)
 
-func start(t *testing.T, args ...string) *running {
+func start(t *testing.T, broker string, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &lines{invited: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0", "-broker", "built-in"}, args...), Streams{Out: out, Err: out, Release: func() {}})
+		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0", "-broker", broker}, args...), Streams{Out: out, Err: out, Release: func() {}})
 	}()
 	r := &running{t: t, links: map[string]string{}, out: out, stop: sync.OnceValue(func() error { cancel(); return within(t, ended) })}
 	t.Cleanup(func() {
@@ -168,9 +168,20 @@ func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehic
 // TestTour: the first start fills the past, the vehicles' messages arrive, the console shows them to their owner, Ctrl-C stops everything,
 // and the second start continues with what is there. Its links are those of the first, and sessions continue.
 func TestTour(t *testing.T) {
+	for _, broker := range []string{brokerNone, brokerMosquitto} {
+		t.Run(broker, func(t *testing.T) {
+			if broker == brokerMosquitto && findMosquitto() == "" {
+				t.Skip("mosquitto is not installed")
+			}
+			tourWith(t, broker)
+		})
+	}
+}
+
+func tourWith(t *testing.T, broker string) {
 	dir := t.TempDir()
 	args := []string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}
-	r := start(t, args...)
+	r := start(t, broker, args...)
 	began := time.Now()
 	client, base := r.login("acme")
 	r.eventually("20 vehicles of acme, live and not only in the history", func() bool {
@@ -215,7 +226,7 @@ func TestTour(t *testing.T) {
 	ended, links, open := time.Now(), r.links, client
 
 	// At the same address, because a browser keeps the cookies of two ports apart by their names.
-	r = start(t, append(args, "-addr", strings.TrimPrefix(base, "http://"))...)
+	r = start(t, broker, append(args, "-addr", strings.TrimPrefix(base, "http://"))...)
 	for who, link := range r.links {
 		if _, want, _ := strings.Cut(links[who], "#"); !strings.HasSuffix(link, "#"+want) {
 			t.Errorf("the second start has the link %s for %s, want the token of %s", link, who, links[who])
@@ -284,7 +295,7 @@ func TestEarlyEnd(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	args := []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-broker", "built-in", "-vehicles", "2000"}
+	args := []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-broker", brokerNone, "-vehicles", "2000"}
 	if err := Run(ctx, args, Streams{Out: out, Err: io.Discard, Release: func() {}}); err != nil || !strings.Contains(text, "Store ") || !strings.Contains(text, "Stopping") || strings.Contains(text, "Broker") {
 		t.Errorf("the tour ends with %v, after\n%s", err, text)
 	}
