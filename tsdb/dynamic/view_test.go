@@ -26,11 +26,9 @@ type sample struct {
 	TempC float64 `json:"temp_c"`
 }
 
-var (
-	hour = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[sample]{
-		{Name: "temp", Of: func(r sample) (float64, bool) { return r.TempC, true }, Decimals: 1, Max: 1000},
-	}, rollup.Options{})
-)
+var hour = rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[sample]{
+	{Name: "temp", Of: func(r sample) (float64, bool) { return r.TempC, true }, Decimals: 1, Max: 1000},
+}, rollup.Options{})
 
 func define(t *testing.T, opts tsdb.SchemaOptions) *tsdb.Schema[sample] {
 	t.Helper()

@@ -98,9 +98,13 @@ func (s Summary) Exact() (e Exact) {
 		x  float64
 		d  decimal
 	}{
-		{&e.Sum, Sum, s.Sum, s.exact.Sum}, {&e.Min, Min, s.Min, s.exact.Min}, {&e.Max, Max, s.Max, s.exact.Max},
-		{&e.First, Ends, s.First, s.exact.First}, {&e.Last, Ends, s.Last, s.exact.Last},
-		{&e.Delta, Delta, s.Delta, s.exact.Delta}, {&e.Increase, Increase, s.Increase, s.exact.Increase},
+		{&e.Sum, Sum, s.Sum, s.exact.Sum},
+		{&e.Min, Min, s.Min, s.exact.Min},
+		{&e.Max, Max, s.Max, s.exact.Max},
+		{&e.First, Ends, s.First, s.exact.First},
+		{&e.Last, Ends, s.Last, s.exact.Last},
+		{&e.Delta, Delta, s.Delta, s.exact.Delta},
+		{&e.Increase, Increase, s.Increase, s.exact.Increase},
 	} {
 		if kept.any(n.of) && isFinite(n.x) {
 			*n.to = json.Number(n.d.String())
