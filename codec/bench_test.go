@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // benchmark measures both directions of a codec. Next to JSON and Proto it measures the library alone.
@@ -20,10 +21,7 @@ func benchmark[T any](
 	if err != nil {
 		b.Fatal(err)
 	}
-	decode, err := codec.Decoder(c, c.Tag())
-	if err != nil {
-		b.Fatal(err)
-	}
+	decode := codec.Readers(c)[0].Decode
 	run := func(name string, f func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -85,10 +83,7 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decode, err := codec.Decoder(codec.Records(), "rec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	decode := codec.Readers(codec.Records())[0].Decode
 	floats, records, message := codec.Float64(), codec.Records(), codec.Proto[*durationpb.Duration]()
 	fallback := codec.Fallback(records, codec.JSON[codec.Record]())
 	duration := &durationpb.Duration{Seconds: 300}
@@ -97,7 +92,7 @@ func TestAllocations(t *testing.T) {
 		want float64
 		do   func()
 	}{
-		{"CheckTag", 0, func() { _ = codec.CheckTag("json+zstd") }},
+		{"CheckTag", 0, func() { _ = codecerr.CheckTag("json+zstd") }},
 		{"Float64 Append", 0, func() { _, _ = codec.Append(floats, buf, 1.5) }},
 		{"Float64 Decode", 0, func() { _, _ = floats.Decode(payload[:8]) }},
 		{"Proto Append", 0, func() { _, _ = message.Append(buf, duration) }},

@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"unicode/utf8"
+
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // Bytes returns a codec that stores bytes unchanged. Its tag is "raw". Nil and empty are stored alike, and a read
@@ -43,7 +45,7 @@ func (stringCodec) Tag() string { return tagString }
 // Append implements Codec. Text that is not valid UTF-8 is refused with ErrEncode.
 func (stringCodec) Append(dst []byte, v string) ([]byte, error) {
 	if !utf8.ValidString(v) {
-		return dst, NewEncodeError(tagString, errNotUTF8)
+		return dst, codecerr.NewEncode(tagString, errNotUTF8)
 	}
 	return append(dst, v...), nil
 }
@@ -51,7 +53,7 @@ func (stringCodec) Append(dst []byte, v string) ([]byte, error) {
 // Decode implements Codec. A payload that is not valid UTF-8 is refused with ErrCorrupt.
 func (stringCodec) Decode(src []byte) (string, error) {
 	if !utf8.Valid(src) {
-		return "", NewCorruptError(tagString, src, errNotUTF8)
+		return "", codecerr.NewCorrupt(tagString, src, errNotUTF8)
 	}
 	return string(src), nil
 }

@@ -1,17 +1,17 @@
 package codec
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // ErrInvalid: the codec cannot be used, or the tag cannot be stored.
-var ErrInvalid = errors.New("codec: invalid")
+var ErrInvalid = codecerr.ErrInvalid
 
-// Check returns an error if c cannot store and read values. c must not be nil, its tags must satisfy [CheckTag], its
+// Check returns an error if c cannot store and read values. c must not be nil, its tags must be valid ([Codec]), its
 // readers must have different tags, it must be able to write, and the codecs that it wraps must pass, too.
 // Constructors of this package return no error, so that codecs can be written in one expression. An invalid codec
 // fails Check, and each call on it returns the same error. Defining a schema calls Check, so most programs need not.
@@ -39,7 +39,7 @@ func checkReaders[T any](written string, readers []Reader[T]) error {
 	}
 	seen := make(map[string]bool, len(readers))
 	for i, r := range readers {
-		if err := CheckTag(r.Tag); err != nil {
+		if err := codecerr.CheckTag(r.Tag); err != nil {
 			return err
 		}
 		if seen[r.Tag] {

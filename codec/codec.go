@@ -1,9 +1,9 @@
 package codec
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -11,25 +11,22 @@ import (
 // decoder of a read. So a tag is a contract: once stored data has it, it must mean the same bytes forever.
 //
 // A Codec must be safe for concurrent use, and must not change after its first use. Append and Decode must not panic
-// on any input. A codec for your own type needs three methods; see the package example.
+// on any input. A codec for your own type needs three methods; see the package example. One that reads more tags than it
+// writes also has a method Readers() []Reader[T], which lists the formats to read, the written one first.
 type Codec[T any] interface {
-	// Tag names the stored format. It is constant and satisfies [CheckTag].
+	// Tag names the stored format. It is constant: 1 to 24 bytes, words of a-z and 0-9 with a single '.', '+' or '-' between
+	// two words. By convention, '+' joins the tag of a payload and a transformation of it, as in "json+zstd".
 	Tag() string
 
 	// Append appends the encoding of v to dst and returns the extended slice, as the built-in append does. Equal
 	// values have equal bytes. It must not retain dst or parts of v. On an error the caller drops the appended bytes.
-	// Use [NewEncodeError] for errors.
+	// Any error will do: callers wrap it, so that it matches [ErrEncode].
 	Append(dst []byte, v T) ([]byte, error)
 
 	// Decode decodes one value from the whole of src. Remaining bytes are an error. The result must not share memory
-	// with src, which the caller may overwrite. Use [NewCorruptError] for errors.
+	// with src, which the caller may overwrite. Any error will do: callers wrap it, so that it
+	// matches [ErrCorrupt].
 	Decode(src []byte) (T, error)
-}
-
-// Multi is implemented by a [Codec] that reads more tags than it writes, such as one made by [Fallback].
-type Multi[T any] interface {
-	// Readers lists the formats to read, the written one first. The caller may change the slice.
-	Readers() []Reader[T]
 }
 
 // Reader decodes the payloads of one tag. The zero Reader is invalid. A Reader returned by [Readers] is safe for
@@ -85,7 +82,7 @@ func bareReaders[T any](c Codec[T]) []Reader[T] {
 	if c == nil {
 		return nil
 	}
-	if m, ok := c.(Multi[T]); ok {
+	if m, ok := c.(interface{ Readers() []Reader[T] }); ok {
 		return m.Readers()
 	}
 	r := Reader[T]{Tag: c.Tag(), Decode: c.Decode}
@@ -97,51 +94,32 @@ func bareReaders[T any](c Codec[T]) []Reader[T] {
 	return []Reader[T]{r}
 }
 
-// Tags lists the tags that c reads, the written one first. It allocates: call it once and keep the result.
-func Tags[T any](c Codec[T]) []string {
-	readers := bareReaders(c)
+// DecodeTag decodes one payload stored with tag. Errors match [ErrUnknownTag] or [ErrCorrupt]. It looks up the tag
+// each time; to decode many payloads, keep the Decode of a reader of [Readers].
+func DecodeTag[T any](c Codec[T], tag string, src []byte) (v T, err error) {
+	readers := Readers(c)
 	tags := make([]string, len(readers))
 	for i, r := range readers {
+		if r.Tag == tag {
+			return r.Decode(src)
+		}
 		tags[i] = r.Tag
 	}
-	return tags
-}
-
-// Decoder returns the function that decodes payloads with a tag. If c does not read the tag, the error matches
-// [ErrUnknownTag] and names the tag. The function costs as much as the codec's own decoder and is safe for concurrent
-// use. Its errors match [ErrCorrupt]. Decoder itself allocates: call it once per tag.
-func Decoder[T any](c Codec[T], tag string) (func(src []byte) (T, error), error) {
-	readers := Readers(c)
-	i := slices.IndexFunc(readers, func(r Reader[T]) bool { return r.Tag == tag })
-	if i < 0 {
-		return nil, invalid.New(ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(Tags(c), ", "))
-	}
-	return readers[i].Decode, nil
-}
-
-// DecodeTag decodes one payload stored with tag. Errors match [ErrUnknownTag] or [ErrCorrupt]. It looks up the tag
-// each time; to decode many payloads, keep the function that [Decoder] returns.
-func DecodeTag[T any](c Codec[T], tag string, src []byte) (T, error) {
-	decode, err := Decoder(c, tag)
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return decode(src)
+	return v, invalid.New(ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(tags, ", "))
 }
 
 // Append appends the encoding of v to dst, as c.Append does, with two more guarantees: an error matches [ErrEncode]
 // for every codec, and with an error dst is returned unchanged. It adds no allocation.
 func Append[T any](c Codec[T], dst []byte, v T) ([]byte, error) {
 	if c == nil {
-		return dst, NewEncodeError("", Check(c))
+		return dst, codecerr.NewEncode("", Check(c))
 	}
 	out, err := c.Append(dst, v)
 	if err != nil {
 		return dst, asEncode(c.Tag(), err)
 	}
 	if len(out) < len(dst) {
-		return dst, NewEncodeError(c.Tag(), errShrunk)
+		return dst, codecerr.NewEncode(c.Tag(), errShrunk)
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // stored is a value and its bytes, on which other programs and later versions rely.
@@ -68,7 +69,7 @@ func documented(t *testing.T, tag string) {
 
 func wantCorrupt(t *testing.T, err error, tag, src string) {
 	t.Helper()
-	is, ok := errors.AsType[*codec.CorruptError](err)
+	is, ok := errors.AsType[*codecerr.Corrupt](err)
 	if !ok || !errors.Is(err, codec.ErrCorrupt) {
 		t.Fatalf("Decode(%.40q) = %v, want a CorruptError", src, err)
 	}
@@ -81,7 +82,7 @@ func wantCorrupt(t *testing.T, err error, tag, src string) {
 
 func wantEncode(t *testing.T, out []byte, err error, tag, part string) {
 	t.Helper()
-	is, ok := errors.AsType[*codec.EncodeError](err)
+	is, ok := errors.AsType[*codecerr.Encode](err)
 	if !ok || !errors.Is(err, codec.ErrEncode) || is.Tag != tag || !strings.Contains(err.Error(), part) {
 		t.Errorf("Append = %v, want an EncodeError of %q about %q", err, tag, part)
 	}

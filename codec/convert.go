@@ -3,6 +3,7 @@ package codec
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -79,20 +80,20 @@ func (c *convert[From, To]) Readers() []Reader[To] {
 
 // Messages returns the messages of the other codec: the stored format is its own. Function Messages calls it.
 func (c *convert[From, To]) Messages() map[string]protoreflect.MessageDescriptor {
-	return Messages(c.from)
+	return messagesOf(c.from)
 }
 
 // Append implements Codec: it converts the value and appends the result. Errors match ErrEncode.
 func (c *convert[From, To]) Append(dst []byte, v To) ([]byte, error) {
 	switch {
 	case c.err != nil:
-		return dst, NewEncodeError(c.Tag(), c.err)
+		return dst, codecerr.NewEncode(c.Tag(), c.err)
 	case c.back == nil:
-		return dst, NewEncodeError(c.Tag(), ErrReadOnly)
+		return dst, codecerr.NewEncode(c.Tag(), ErrReadOnly)
 	}
 	from, err := c.back(v)
 	if err != nil {
-		return dst, NewEncodeError(c.Tag(), err)
+		return dst, codecerr.NewEncode(c.Tag(), err)
 	}
 	return c.from.Append(dst, from)
 }
@@ -101,7 +102,7 @@ func (c *convert[From, To]) Append(dst []byte, v To) ([]byte, error) {
 func (c *convert[From, To]) Decode(src []byte) (To, error) {
 	if c.err != nil {
 		var zero To
-		return zero, NewCorruptError(c.Tag(), src, c.err)
+		return zero, codecerr.NewCorrupt(c.Tag(), src, c.err)
 	}
 	return c.decode(c.from.Tag(), src, c.from.Decode)
 }

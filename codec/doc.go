@@ -30,8 +30,8 @@
 //
 // # Errors
 //
-// A payload that cannot be decoded is a [*CorruptError], which shows the tag, the length and the first 32 bytes. A
-// value that cannot be encoded is an [*EncodeError]. If a codec is built incorrectly, [Check] returns [ErrInvalid]
+// The error of a payload that cannot be decoded matches [ErrCorrupt], and shows the tag, the length and the first 32 bytes.
+// That of a value that cannot be encoded matches [ErrEncode]. If a codec is built incorrectly, [Check] returns [ErrInvalid]
 // when its schema is defined. No function of this package panics on any input. A decoder's memory is proportional to
 // the payload's actual size.
 //

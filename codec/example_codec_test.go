@@ -27,9 +27,9 @@ func (positions) Append(dst []byte, p Position) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(dst, p.KmH), nil
 }
 
-func (c positions) Decode(src []byte) (Position, error) {
+func (positions) Decode(src []byte) (Position, error) {
 	if len(src) != 10 {
-		return Position{}, codec.NewCorruptError(c.Tag(), src, errWidth)
+		return Position{}, errWidth
 	}
 	return Position{
 		Lat: int32(binary.BigEndian.Uint32(src)),
@@ -49,7 +49,7 @@ func ExampleCodec() {
 	p, err := c.Decode(payload)
 	fmt.Println(p, err)
 
-	_, err = c.Decode(payload[:3])
+	_, err = codec.DecodeTag(c, "acme.pos", payload[:3]) // as a store decodes: it wraps the codec's error
 	fmt.Println(err)
 	// Output:
 	// <nil>
@@ -87,10 +87,10 @@ func (yesNo) decode(no, yes string, src []byte) (bool, error) {
 	return string(src) == yes, nil
 }
 
-// Most codecs get their old formats from Fallback. A codec that knows its own old formats implements Multi.
-func ExampleMulti() {
+// Most codecs get their old formats from Fallback. A codec that knows its own old formats has a method Readers.
+func ExampleReader_ownFormats() {
 	var c codec.Codec[bool] = yesNo{}
-	fmt.Println(codec.Check(c), codec.Tags(c))
+	fmt.Println(codec.Check(c), tagsOf(c))
 
 	fmt.Println(codec.DecodeTag(c, "acme.yn", []byte("y")))
 	fmt.Println(codec.DecodeTag(c, "acme.yn", []byte("?")))

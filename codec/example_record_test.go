@@ -8,11 +8,11 @@ import (
 
 // Fields that are only known at run time keep their types in the store.
 func ExampleRecord() {
-	r := codec.RecordOf(map[string]codec.Value{
-		"temp":   codec.Float(21),
-		"door":   codec.Str("open"),
-		"pulses": codec.Uint(1<<64 - 1),
-	})
+	r := codec.NewRecord(
+		codec.Field{Name: "temp", Value: codec.Float(21)},
+		codec.Field{Name: "door", Value: codec.Str("open")},
+		codec.Field{Name: "pulses", Value: codec.Uint(1<<64 - 1)},
+	)
 	payload, err := codec.Records().Append(nil, r)
 	if err != nil {
 		fmt.Println(err)

@@ -56,7 +56,7 @@ func ExampleFallback() {
 		codec.Proto[*durationpb.Duration](),
 		codec.Convert(codec.JSON[oldUptime](), fromOld, nil),
 	)
-	fmt.Println(codec.Check(uptimes), codec.Tags(uptimes))
+	fmt.Println(codec.Check(uptimes), tagsOf(uptimes))
 
 	d, err := codec.DecodeTag(uptimes, "json", []byte(`{"seconds":300}`))
 	fmt.Println(d.AsDuration(), err)
@@ -104,31 +104,20 @@ func ExampleReader() {
 }
 
 // The error of an unreadable payload describes the payload.
-func ExampleCorruptError() {
+func Example_errors() {
 	_, err := codec.Float64().Decode([]byte("21.5"))
-
-	if corrupt, ok := errors.AsType[*codec.CorruptError](err); ok {
-		fmt.Println(corrupt.Tag, corrupt.Len)
-	}
 	fmt.Println(errors.Is(err, codec.ErrCorrupt))
 	fmt.Println(err)
 	// Output:
-	// f64 4
 	// true
 	// codec: corrupt "f64" payload of 4 bytes "21.5": want 8 bytes
 }
 
 // A value that a format cannot hold is rejected before anything is stored.
-func ExampleEncodeError() {
+func ExampleAppend_refused() {
 	_, err := codec.Append(codec.String(), nil, "\xff")
-
-	if refused, ok := errors.AsType[*codec.EncodeError](err); ok {
-		fmt.Println(refused.Tag)
-	}
-	fmt.Println(err)
-	// Output:
-	// str
-	// codec: value cannot be encoded as "str": not valid UTF-8
+	fmt.Println(errors.Is(err, codec.ErrEncode), err)
+	// Output: true codec: value cannot be encoded as "str": not valid UTF-8
 }
 
 // A chart of one field decodes nothing else.

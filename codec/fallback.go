@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // Fallback returns a codec that writes the format of write and also reads the formats of old, each by its own tag. So
@@ -21,14 +23,14 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 	if c.err = Check(write); c.err != nil {
 		return c
 	}
-	c.readers, c.messages = bareReaders(write), maps.Clone(Messages(write))
+	c.readers, c.messages = bareReaders(write), maps.Clone(messagesOf(write))
 	for _, o := range old {
 		if err := Check(o); err != nil && !errors.Is(err, ErrReadOnly) {
 			c.err = err
 			return c
 		}
 		c.readers = append(c.readers, bareReaders(o)...)
-		for tag, m := range Messages(o) {
+		for tag, m := range messagesOf(o) {
 			if c.messages == nil {
 				c.messages = make(map[string]protoreflect.MessageDescriptor)
 			}
@@ -63,7 +65,7 @@ func (c *fallback[T]) Messages() map[string]protoreflect.MessageDescriptor {
 
 func (c *fallback[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {
-		return dst, NewEncodeError(c.Tag(), c.err)
+		return dst, codecerr.NewEncode(c.Tag(), c.err)
 	}
 	return c.write.Append(dst, v)
 }
@@ -71,7 +73,7 @@ func (c *fallback[T]) Append(dst []byte, v T) ([]byte, error) {
 func (c *fallback[T]) Decode(src []byte) (T, error) {
 	if c.err != nil {
 		var zero T
-		return zero, NewCorruptError(c.Tag(), src, c.err)
+		return zero, codecerr.NewCorrupt(c.Tag(), src, c.err)
 	}
 	return c.write.Decode(src)
 }

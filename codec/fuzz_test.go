@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 type nested struct {
@@ -92,7 +93,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 func FuzzCheckTag(f *testing.F) {
 	f.Add("json+zstd")
 	f.Fuzz(func(t *testing.T, tag string) {
-		if codec.CheckTag(tag) != nil {
+		if codecerr.CheckTag(tag) != nil {
 			return
 		}
 		for _, c := range []byte(tag) {

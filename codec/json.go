@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // JSON returns a codec that stores values as JSON text, by the rules of [encoding/json]: struct tags, MarshalJSON and
@@ -74,7 +76,7 @@ func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	out := w.buf
 	*w = jsonWriter[T]{enc: w.enc}
 	if err != nil {
-		return dst, NewEncodeError(tagJSON, err)
+		return dst, codecerr.NewEncode(tagJSON, err)
 	}
 	c.writers.Put(w)
 	return out[:len(out)-1], nil // without the newline that json.Encoder appends
@@ -87,7 +89,7 @@ func (c *jsonCodec[T]) Decode(src []byte) (T, error) {
 		p = new(T)
 	}
 	if err := json.Unmarshal(src, p); err != nil {
-		return zero, NewCorruptError(tagJSON, src, err)
+		return zero, codecerr.NewCorrupt(tagJSON, src, err)
 	}
 	v := *p
 	if c.reuse {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -28,12 +29,12 @@ func Lookup(tag string, payload []byte, name string) (v Value, err error) {
 	switch tag {
 	case tagJSON:
 		if v, err = lookupJSON(payload, name); err != nil {
-			return Value{}, NewCorruptError(tag, payload, err)
+			return Value{}, codecerr.NewCorrupt(tag, payload, err)
 		}
 		return v, nil
 	case tagRecord:
 		if v, err = lookupRecord(payload, name); err != nil {
-			return Value{}, NewCorruptError(tag, payload, err)
+			return Value{}, codecerr.NewCorrupt(tag, payload, err)
 		}
 		return v, nil
 	case tagFloat64:

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // Float64 returns a codec that stores a number as the 8 bytes of its IEEE 754 double, most significant first. Its tag
@@ -34,7 +36,7 @@ func (float64Codec) Append(dst []byte, v float64) ([]byte, error) {
 
 func (float64Codec) Decode(src []byte) (float64, error) {
 	if len(src) != 8 {
-		return 0, NewCorruptError(tagFloat64, src, errNot8)
+		return 0, codecerr.NewCorrupt(tagFloat64, src, errNot8)
 	}
 	return math.Float64frombits(binary.BigEndian.Uint64(src)), nil
 }
@@ -49,7 +51,7 @@ func (int64Codec) Append(dst []byte, v int64) ([]byte, error) {
 
 func (int64Codec) Decode(src []byte) (int64, error) {
 	if len(src) != 8 {
-		return 0, NewCorruptError(tagInt64, src, errNot8)
+		return 0, codecerr.NewCorrupt(tagInt64, src, errNot8)
 	}
 	return int64(binary.BigEndian.Uint64(src)), nil
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -53,14 +54,14 @@ func (c protoCodec[T]) Messages() map[string]protoreflect.MessageDescriptor {
 
 func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {
-		return dst, NewEncodeError(tagProto, c.err)
+		return dst, codecerr.NewEncode(tagProto, c.err)
 	}
 	if !v.ProtoReflect().IsValid() {
-		return dst, NewEncodeError(tagProto, errNilMessage)
+		return dst, codecerr.NewEncode(tagProto, errNilMessage)
 	}
 	out, err := protoWrite.MarshalAppend(dst, v)
 	if err != nil {
-		return dst, NewEncodeError(tagProto, err)
+		return dst, codecerr.NewEncode(tagProto, err)
 	}
 	return out, nil
 }
@@ -68,11 +69,11 @@ func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 func (c protoCodec[T]) Decode(src []byte) (T, error) {
 	var zero T
 	if c.err != nil {
-		return zero, NewCorruptError(tagProto, src, c.err)
+		return zero, codecerr.NewCorrupt(tagProto, src, c.err)
 	}
 	v := c.typ.New().Interface().(T) // messageType has checked it
 	if err := protoRead.Unmarshal(src, v); err != nil {
-		return zero, NewCorruptError(tagProto, src, err)
+		return zero, codecerr.NewCorrupt(tagProto, src, err)
 	}
 	return v, nil
 }
@@ -96,4 +97,15 @@ func messageType[T proto.Message]() (typ protoreflect.MessageType, err error) {
 		return nil, refused
 	}
 	return typ, nil
+}
+
+// messagesOf returns, by tag, the types of the payloads of c that are plain protobuf messages. Package tsdb/dynamic reads their fields. A
+// codec that wraps another one and stores its payloads unchanged has a method Messages too.
+func messagesOf[T any](c Codec[T]) map[string]protoreflect.MessageDescriptor {
+	if own, ok := c.(interface {
+		Messages() map[string]protoreflect.MessageDescriptor
+	}); ok {
+		return own.Messages()
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ type Field struct {
 // Record is a set of named values, for data whose fields are known only when it arrives. Its names are unique, and
 // its fields are in the order of their names, compared as bytes.
 //
-// A Record never changes: With, Without and Merge return another one. So it may be copied, kept and shared between
+// A Record never changes: With and Merge return another one. So it may be copied, kept and shared between
 // goroutines. The zero Record has no fields and is ready to use. Names and values are checked when the record is
 // stored: see [Records].
 type Record struct {
@@ -51,19 +51,6 @@ func sortFields(fields []Field) []Field {
 		}
 	}
 	return kept
-}
-
-// RecordOf returns a record with the map's names and values. It is the shortest notation; a program that makes many
-// records uses [NewRecord], which needs no map.
-func RecordOf(values map[string]Value) Record {
-	fields := make([]Field, 0, len(values))
-	for name, v := range values {
-		fields = append(fields, Field{Name: name, Value: v})
-	}
-	if len(fields) == 0 {
-		return Record{}
-	}
-	return Record{fields: sortFields(fields)}
 }
 
 // Len returns the number of fields.
@@ -127,17 +114,6 @@ func (r Record) With(name string, v Value) Record {
 	fields = append(fields, r.fields[:i]...)
 	fields = append(fields, Field{Name: name, Value: v})
 	return Record{fields: append(fields, r.fields[i:]...)}
-}
-
-// Without returns r without the name. It copies r, or returns r itself if it does not have the name.
-func (r Record) Without(name string) Record {
-	i, ok := r.find(name)
-	if !ok {
-		return r
-	}
-	fields := make([]Field, 0, len(r.fields)-1)
-	fields = append(fields, r.fields[:i]...)
-	return Record{fields: append(fields, r.fields[i+1:]...)}
 }
 
 // Merge returns the fields of both records. If both have a name, the value of newer counts, whatever the kinds. So

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -28,11 +29,11 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		}
 		name, err := json.Marshal(f.Name)
 		if err != nil {
-			return nil, NewEncodeError(tagJSON, err)
+			return nil, codecerr.NewEncode(tagJSON, err)
 		}
 		out = append(append(out, name...), ':')
 		if out, err = f.Value.appendJSON(out); err != nil {
-			return nil, NewEncodeError(tagJSON, fmt.Errorf("field %s: %w", invalid.Quote(f.Name), err))
+			return nil, codecerr.NewEncode(tagJSON, fmt.Errorf("field %s: %w", invalid.Quote(f.Name), err))
 		}
 	}
 	return append(out, '}'), nil
@@ -47,7 +48,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	}
 	out, err := v.appendJSON(nil)
 	if err != nil {
-		return nil, NewEncodeError(tagJSON, err)
+		return nil, codecerr.NewEncode(tagJSON, err)
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -131,13 +132,13 @@ func refusedKind(k Kind) string {
 }
 
 func refuseRecord(field, value, limit string) error {
-	return NewEncodeError(tagRecord, invalid.New(errRecord, field, value, limit))
+	return codecerr.NewEncode(tagRecord, invalid.New(errRecord, field, value, limit))
 }
 
 func (recordCodec) Decode(src []byte) (Record, error) {
 	fields, err := decodeFields(src)
 	if err != nil {
-		return Record{}, NewCorruptError(tagRecord, src, err)
+		return Record{}, codecerr.NewCorrupt(tagRecord, src, err)
 	}
 	return Record{fields: fields}, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -20,7 +21,7 @@ import (
 // costs nothing more than c, and is safe for concurrent use.
 func Tagged[T any](tag string, c Codec[T]) Codec[T] {
 	out := &tagged[T]{tag: tag, inner: c}
-	if out.err = CheckTag(tag); out.err != nil {
+	if out.err = codecerr.CheckTag(tag); out.err != nil {
 		return out
 	}
 	if c == nil {
@@ -62,7 +63,7 @@ func (c *tagged[T]) Messages() map[string]protoreflect.MessageDescriptor {
 	if c.err != nil {
 		return nil
 	}
-	m, ok := Messages(c.inner)[c.inner.Tag()]
+	m, ok := messagesOf(c.inner)[c.inner.Tag()]
 	if !ok {
 		return nil
 	}
@@ -71,14 +72,14 @@ func (c *tagged[T]) Messages() map[string]protoreflect.MessageDescriptor {
 
 func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {
-		return dst, NewEncodeError(c.tag, c.err)
+		return dst, codecerr.NewEncode(c.tag, c.err)
 	}
 	out, err := c.inner.Append(dst, v)
 	if err != nil {
-		if inner, ok := err.(*EncodeError); ok { // only an error of the codec itself
+		if inner, ok := err.(*codecerr.Encode); ok { // only an error of the codec itself
 			err = inner.Err
 		}
-		return dst, NewEncodeError(c.tag, err)
+		return dst, codecerr.NewEncode(c.tag, err)
 	}
 	return out, nil
 }
@@ -86,14 +87,14 @@ func (c *tagged[T]) Append(dst []byte, v T) ([]byte, error) {
 func (c *tagged[T]) Decode(src []byte) (T, error) {
 	var zero T
 	if c.err != nil {
-		return zero, NewCorruptError(c.tag, src, c.err)
+		return zero, codecerr.NewCorrupt(c.tag, src, c.err)
 	}
 	v, err := c.inner.Decode(src)
 	if err != nil {
-		if inner, ok := err.(*CorruptError); ok { // only an error of the codec itself
+		if inner, ok := err.(*codecerr.Corrupt); ok { // only an error of the codec itself
 			err = inner.Err
 		}
-		return zero, NewCorruptError(c.tag, src, err)
+		return zero, codecerr.NewCorrupt(c.tag, src, err)
 	}
 	return v, nil
 }

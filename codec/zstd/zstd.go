@@ -9,6 +9,7 @@ import (
 	kzstd "github.com/klauspost/compress/zstd"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -125,7 +126,7 @@ func (c *wrapped[T]) Readers() []codec.Reader[T] {
 
 func (c *wrapped[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {
-		return dst, codec.NewEncodeError(c.tag, c.err)
+		return dst, codecerr.NewEncode(c.tag, c.err)
 	}
 	s, ok := c.scratch.Get().(*scratch)
 	if !ok {
@@ -139,7 +140,7 @@ func (c *wrapped[T]) Append(dst []byte, v T) ([]byte, error) {
 		c.scratch.Put(s)
 	}
 	if err != nil {
-		return dst, codec.NewEncodeError(c.tag, err)
+		return dst, codecerr.NewEncode(c.tag, err)
 	}
 	return dst, nil
 }
@@ -155,7 +156,7 @@ func (c *wrapped[T]) pack(s *scratch, v T) (err error) {
 func (c *wrapped[T]) Decode(src []byte) (T, error) {
 	if c.err != nil {
 		var zero T
-		return zero, codec.NewCorruptError(c.tag, src, c.err)
+		return zero, codecerr.NewCorrupt(c.tag, src, c.err)
 	}
 	return read(&c.frames, c.tag, src, c.inner.Decode)
 }
@@ -171,7 +172,7 @@ func read[V any](f *frames, tag string, src []byte, of func([]byte) (V, error)) 
 		}
 	}
 	var zero V
-	return zero, codec.NewCorruptError(tag, src, err)
+	return zero, codecerr.NewCorrupt(tag, src, err)
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // ReadOnly returns a codec that reads the tags of a dataset and refuses to write, for schemas of the catalogue. decoder
@@ -35,5 +36,5 @@ func (c readOnly[T]) Readers() []codec.Reader[T] { return slices.Clone(c) }
 func (c readOnly[T]) Decode(src []byte) (T, error) { return c[0].Decode(src) }
 
 func (c readOnly[T]) Append(dst []byte, _ T) ([]byte, error) {
-	return dst, codec.NewEncodeError(c.Tag(), codec.ErrReadOnly)
+	return dst, codecerr.NewEncode(c.Tag(), codec.ErrReadOnly)
 }

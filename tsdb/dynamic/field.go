@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -61,7 +62,7 @@ func (f Field) read(tag string, payload []byte, numbers bool) (v codec.Value, er
 	if decode := f.tags.decoders[tag]; decode != nil {
 		fields, err := decode(payload)
 		if err != nil {
-			return v, codec.NewCorruptError(tag, payload, err)
+			return v, codecerr.NewCorrupt(tag, payload, err)
 		}
 		v, _ = fields.Lookup(f.name)
 		return v, nil
@@ -76,7 +77,7 @@ func (f Field) read(tag string, payload []byte, numbers bool) (v codec.Value, er
 			v, err = path.value(payload, numbers)
 		}
 		if err != nil {
-			return codec.Value{}, codec.NewCorruptError(tag, payload, err)
+			return codec.Value{}, codecerr.NewCorrupt(tag, payload, err)
 		}
 		return v, nil
 	}
@@ -85,8 +86,8 @@ func (f Field) read(tag string, payload []byte, numbers bool) (v codec.Value, er
 		if err == nil {
 			v, err = f.read(inner, plain, numbers)
 		}
-		if bad, corrupt := errors.AsType[*codec.CorruptError](err); corrupt {
-			err = codec.NewCorruptError(tag, payload, bad.Err)
+		if bad, corrupt := errors.AsType[*codecerr.Corrupt](err); corrupt {
+			err = codecerr.NewCorrupt(tag, payload, bad.Err)
 		}
 		return v, err
 	}

@@ -24,9 +24,15 @@ type fielded[T any] struct{ codec.Codec[T] }
 // Check returns what function Check says of the other codec.
 func (c fielded[T]) Check() error { return codec.Check(c.Codec) }
 
-// Messages returns the messages of the other codec. Function Messages calls it.
+// Messages returns, by tag, the types of the payloads of the other codec that are plain protobuf messages, such as those of
+// codec.Proto.
 func (c fielded[T]) Messages() map[string]protoreflect.MessageDescriptor {
-	return codec.Messages(c.Codec)
+	if own, ok := c.Codec.(interface {
+		Messages() map[string]protoreflect.MessageDescriptor
+	}); ok {
+		return own.Messages()
+	}
+	return nil
 }
 
 // Readers returns the readers of the other codec. Function Readers calls it.

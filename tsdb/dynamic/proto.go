@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -21,7 +22,7 @@ import (
 func (o Options) tags() (tags, error) {
 	t := tags{decoders: make(map[string]decodeFunc, len(o.Decoders))}
 	for _, tag := range slices.Sorted(maps.Keys(o.Decoders)) {
-		if err := codec.CheckTag(tag); err != nil {
+		if err := codecerr.CheckTag(tag); err != nil {
 			return tags{}, fmt.Errorf("dynamic: Decoders: %w", err)
 		}
 		if decode := o.Decoders[tag]; decode != nil {
@@ -50,7 +51,7 @@ func (o Options) tags() (tags, error) {
 	}
 	t.messages = make(map[string]*message, len(o.Messages))
 	for _, tag := range slices.Sorted(maps.Keys(o.Messages)) {
-		if err := codec.CheckTag(tag); err != nil {
+		if err := codecerr.CheckTag(tag); err != nil {
 			return tags{}, fmt.Errorf("dynamic: Messages: %w", err)
 		}
 		found, _ := files.FindDescriptorByName(protoreflect.FullName(o.Messages[tag]))

@@ -155,11 +155,11 @@ func TestProto(t *testing.T) {
 	want["inner.s"] = codec.Str("deep")
 	for name, c := range map[string]codec.Codec[[]byte]{"pb": pb, "pb+zstd": zstd.Wrap(pb, zstd.Options{})} {
 		all, numbers := read(t, c, acmeOptions(t), "motor.rpm", full, empty)
-		if len(all) != 2 || !all[0].Equal(codec.RecordOf(want)) {
-			t.Errorf("%s: got %v, want %v", name, all[0], codec.RecordOf(want))
+		if len(all) != 2 || !all[0].Equal(recordOf(want)) {
+			t.Errorf("%s: got %v, want %v", name, all[0], recordOf(want))
 		}
-		if !all[1].Equal(codec.RecordOf(defaults)) {
-			t.Errorf("%s: an empty message is %v, want %v", name, all[1], codec.RecordOf(defaults))
+		if !all[1].Equal(recordOf(defaults)) {
+			t.Errorf("%s: an empty message is %v, want %v", name, all[1], recordOf(defaults))
 		}
 		if !slices.Equal(numbers, []codec.Value{codec.Int(-1200), {}}) {
 			t.Errorf("%s: numbers %v", name, numbers)

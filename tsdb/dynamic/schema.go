@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -77,8 +78,8 @@ func (d Decoder) Decode(tag string, payload []byte) (codec.Record, error) {
 		return codec.Record{}, unknownTag(invalid.Quote(tag))
 	}
 	fields, err := decode(payload)
-	if _, corrupt := errors.AsType[*codec.CorruptError](err); err != nil && !corrupt {
-		err = codec.NewCorruptError(tag, payload, err)
+	if _, corrupt := errors.AsType[*codecerr.Corrupt](err); err != nil && !corrupt {
+		err = codecerr.NewCorrupt(tag, payload, err)
 	}
 	if err != nil {
 		return codec.Record{}, err

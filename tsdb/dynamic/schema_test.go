@@ -100,14 +100,14 @@ func TestSchemaReadsEachFormat(t *testing.T) {
 	all, numbers = read(t, codec.Bytes(), dynamic.Options{}, "a", []byte{0, 1})
 	same("raw", all, numbers, single([]byte{0, 1}), none)
 
-	record := codec.RecordOf(map[string]codec.Value{"a": codec.Int(-1), "b": codec.Uint(2), "motor.temp_c": codec.Float(3.5), "d": codec.Str("x"), "e": codec.Bool(true)})
+	record := recordOf(map[string]codec.Value{"a": codec.Int(-1), "b": codec.Uint(2), "motor.temp_c": codec.Float(3.5), "d": codec.Str("x"), "e": codec.Bool(true)})
 	all, numbers = read(t, codec.Records(), dynamic.Options{}, "motor.temp_c", record, codec.Record{})
 	same("rec", all, numbers, []codec.Record{record, {}}, codec.Float(3.5), none)
 
 	values := []any{
 		map[string]any{"motor": map[string]any{"temp_c": 81.5, "on": true}, "n": []any{1.0, 2.5, nil, "x"}, "none": nil}, uint64(math.MaxUint64), int64(math.MinInt64), 1e300, "text", true, nil,
 	}
-	fields := codec.RecordOf(map[string]codec.Value{
+	fields := recordOf(map[string]codec.Value{
 		"motor.temp_c": codec.Float(81.5), "motor.on": codec.Bool(true), "n": codec.ValueOf([]any{1, 2.5, nil, "x"}), "none": codec.ValueOf(nil),
 	})
 	want := append([]codec.Record{fields}, single(values[1:]...)...)
@@ -175,7 +175,7 @@ func TestSchemaOnlyReads(t *testing.T) {
 	} {
 		s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Records(), opts)
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-		if err := s.For(store, acme).Put(t.Context(), roof, start, codec.RecordOf(map[string]codec.Value{"a": codec.Int(1)})); err != nil {
+		if err := s.For(store, acme).Put(t.Context(), roof, start, recordOf(map[string]codec.Value{"a": codec.Int(1)})); err != nil {
 			t.Fatal(err)
 		}
 		schema, err := dynamic.Schema(reading(t, store), dynamic.Options{})
@@ -188,7 +188,7 @@ func TestSchemaOnlyReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Reset()
-		ctx, v := t.Context(), codec.RecordOf(map[string]codec.Value{"a": codec.Int(2)})
+		ctx, v := t.Context(), recordOf(map[string]codec.Value{"a": codec.Int(2)})
 		for call, f := range map[string]func() error{
 			"Put":         func() error { return repo.Put(ctx, roof, start, v) },
 			"PutIfAbsent": func() error { _, err := repo.PutIfAbsent(ctx, roof, start, v); return err },
@@ -218,7 +218,7 @@ func TestSchemaOnlyReads(t *testing.T) {
 		if err := writer.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if p, err := repo.Latest(ctx, roof); err != nil || !p.Value.Equal(codec.RecordOf(map[string]codec.Value{"a": codec.Int(1)})) {
+		if p, err := repo.Latest(ctx, roof); err != nil || !p.Value.Equal(recordOf(map[string]codec.Value{"a": codec.Int(1)})) {
 			t.Errorf("%s: the point is now %v, %v", name, p, err)
 		}
 	}
@@ -314,7 +314,7 @@ func TestOptionsAreCopied(t *testing.T) {
 
 // FuzzFieldIsAsDecoded: of each format, one field read alone is what a look-up in all fields returns.
 func FuzzFieldIsAsDecoded(f *testing.F) {
-	record, err := codec.Append(codec.Records(), nil, codec.RecordOf(map[string]codec.Value{"a": codec.Int(9007199254740993), "a.b": codec.Str("7"), "c": codec.Bool(true)}))
+	record, err := codec.Append(codec.Records(), nil, recordOf(map[string]codec.Value{"a": codec.Int(9007199254740993), "a.b": codec.Str("7"), "c": codec.Bool(true)}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -384,4 +384,13 @@ func fieldNamed(t testing.TB, name string, opts dynamic.Options) dynamic.Field {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// recordOf returns a record with the map's names and values.
+func recordOf(values map[string]codec.Value) codec.Record {
+	fields := make([]codec.Field, 0, len(values))
+	for name, v := range values {
+		fields = append(fields, codec.Field{Name: name, Value: v})
+	}
+	return codec.NewRecord(fields...)
 }

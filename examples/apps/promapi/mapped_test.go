@@ -98,7 +98,7 @@ func TestMapping(t *testing.T) {
 	}
 	putPoints(t, s, fuelData, acme, tsdb.Point[float64]{Entity: seven, Time: time.UnixMilli(start0).Add(300 * time.Microsecond), Value: 0.5},
 		tsdb.Point[float64]{Entity: seven, Time: time.UnixMilli(start0).Add(700 * time.Microsecond), Value: 0.75})
-	record := codec.RecordOf(map[string]codec.Value{"temp": codec.Float(21.5), "n": codec.Int(-3), "ok": codec.Bool(true), "state": codec.Str("on")})
+	record := recordOf(map[string]codec.Value{"temp": codec.Float(21.5), "n": codec.Int(-3), "ok": codec.Bool(true), "state": codec.Str("on")})
 	putPoints(t, s, recorded, acme, tsdb.Point[codec.Record]{Entity: tsdb.NewEntity("a"), Time: time.UnixMilli(start0), Value: record})
 	putPoints(t, s, truckData, tenant.MustParse("globex"), truckPoint("secret", "t", start0, "Eve", 99))
 
@@ -301,4 +301,13 @@ func (a alone) Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts 
 		return func(func(tsdb.Point[reading], error) bool) {}
 	}
 	return a.Repository.Range(ctx, e, in, opts...)
+}
+
+// recordOf returns a record with the map's names and values.
+func recordOf(values map[string]codec.Value) codec.Record {
+	fields := make([]codec.Field, 0, len(values))
+	for name, v := range values {
+		fields = append(fields, codec.Field{Name: name, Value: v})
+	}
+	return codec.NewRecord(fields...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -129,7 +130,7 @@ func appendStart(dst []byte, kind byte, start int64) []byte {
 func appendHistogram(dst []byte, start int64, h prompb.Histogram) ([]byte, error) {
 	message, err := h.Marshal()
 	if err != nil {
-		return dst, codec.NewEncodeError(sampleTag, err)
+		return dst, codecerr.NewEncode(sampleTag, err)
 	}
 	return append(appendStart(dst, histogramPayload, start), message...), nil
 }
@@ -137,7 +138,7 @@ func appendHistogram(dst []byte, start int64, h prompb.Histogram) ([]byte, error
 func (sampleCodec) Decode(src []byte) (sample, error) {
 	s, err := decodeSample(src)
 	if err != nil {
-		return sample{}, codec.NewCorruptError(sampleTag, src, err)
+		return sample{}, codecerr.NewCorrupt(sampleTag, src, err)
 	}
 	return s, nil
 }

@@ -26,8 +26,6 @@ import (
 
 // Types are the exported types, except interfaces and aliases. Each generic type has one instance.
 var Types = []reflect.Type{
-	reflect.TypeFor[codec.CorruptError](),
-	reflect.TypeFor[codec.EncodeError](),
 	reflect.TypeFor[codec.Field](),
 	reflect.TypeFor[codec.Kind](),
 	reflect.TypeFor[codec.Reader[int]](),

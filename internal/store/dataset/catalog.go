@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -63,7 +63,7 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 		return nil, invalid.New(ErrInvalid, "tags and classes", fmt.Sprintf("%d and %d", len(e.Tags), len(e.Classes)), "at least one each")
 	}
 	for _, tag := range e.Tags {
-		if err := codec.CheckTag(tag); err != nil {
+		if err := codecerr.CheckTag(tag); err != nil {
 			return nil, err
 		}
 	}

@@ -49,7 +49,7 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	if err := w.changesImmutable(item.Value); err != nil {
 		return bt.Merge{Err: err, Never: errors.Is(err, dataset.ErrExists)}
 	}
-	merged, err := codec.MergeRecords(item.Value, w.Payload)
+	merged, err := mergeRecords(item.Value, w.Payload)
 	switch {
 	case errors.Is(err, codec.ErrCorrupt):
 		return bt.Merge{Err: fmt.Errorf("%w: %w", ErrNoMerge, err)}
@@ -64,6 +64,25 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	w.merged = merged
 	m, _ := w.D.Mutation(w.Cell, merged)
 	return bt.Merge{Same: unchanged(item), Mutation: m}
+}
+
+// mergeRecords merges two payloads of codec.Records into one: the result has the fields of both, and if both have a name, the
+// value of written. If written adds nothing, the result has the same bytes as stored.
+func mergeRecords(stored, written []byte) ([]byte, error) {
+	records := codec.Records()
+	old, err := records.Decode(stored)
+	if err != nil {
+		return nil, err
+	}
+	newer, err := records.Decode(written)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := records.Append(nil, old.Merge(newer))
+	if err != nil {
+		return nil, err
+	}
+	return merged, nil
 }
 
 // changesImmutable returns an error that matches ErrExists if w would change an immutable field of a stored payload.

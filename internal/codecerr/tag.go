@@ -1,11 +1,11 @@
-package codec
+package codecerr
 
 import "github.com/tidemark-go/tidemark/internal/invalid"
 
-// MaxTag is the longest tag, in bytes.
-const MaxTag = 24
+// maxTag is the longest tag, in bytes.
+const maxTag = 24
 
-// CheckTag returns an error if tag cannot be stored. A tag has 1 to [MaxTag] bytes: words of a-z and 0-9, with a
+// CheckTag returns an error if tag cannot be stored. A tag has 1 to 24 bytes: words of a-z and 0-9, with a
 // single '.', '+' or '-' between two words. As a grammar:
 //
 //	tag  = word *( ( "." / "+" / "-" ) word )
@@ -15,7 +15,7 @@ const MaxTag = 24
 // [ErrInvalid]. CheckTag does not allocate for a valid tag.
 func CheckTag(tag string) error {
 	const limit = `1 to 24 bytes, words of a-z and 0-9 with one of ".+-" between two words`
-	if len(tag) == 0 || len(tag) > MaxTag {
+	if len(tag) == 0 || len(tag) > maxTag {
 		return invalid.New(ErrInvalid, "tag", invalid.Quote(tag), limit)
 	}
 	inWord := false

@@ -1,4 +1,4 @@
-package codec_test
+package points
 
 import (
 	"bytes"
@@ -9,19 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-func ExampleMergeRecords() {
-	stored, _ := codec.Append(codec.Records(), nil, codec.NewRecord(
-		codec.Field{Name: "temp", Value: codec.Float(21.5)}, codec.Field{Name: "door", Value: codec.Str("open")}))
-	written, _ := codec.Append(codec.Records(), nil, codec.NewRecord(
-		codec.Field{Name: "door", Value: codec.Str("shut")}, codec.Field{Name: "load", Value: codec.Int(3)}))
-	merged, err := codec.MergeRecords(stored, written)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(codec.Records().Decode(merged))
-	// Output: {door="shut" load=3i temp=21.5} <nil>
-}
+func field(name string, v codec.Value) codec.Field { return codec.Field{Name: name, Value: v} }
 
 func encoded(t testing.TB, r codec.Record) []byte {
 	t.Helper()
@@ -51,11 +39,11 @@ func TestMergeRecordsRefuses(t *testing.T) {
 		{"written is damaged", one, []byte("\x01\x01ax"), codec.ErrCorrupt},
 		{"more fields than a record has", encoded(t, half("a")), encoded(t, half("b")), codec.ErrEncode},
 	} {
-		if out, err := codec.MergeRecords(tt.stored, tt.written); out != nil || !errors.Is(err, tt.want) {
+		if out, err := mergeRecords(tt.stored, tt.written); out != nil || !errors.Is(err, tt.want) {
 			t.Errorf("%s: %q, %v, want %v", tt.name, out, err, tt.want)
 		}
 	}
-	if out, err := codec.MergeRecords(encoded(t, half("a")), encoded(t, half("a"))); err != nil || !bytes.Equal(out, encoded(t, half("a"))) {
+	if out, err := mergeRecords(encoded(t, half("a")), encoded(t, half("a"))); err != nil || !bytes.Equal(out, encoded(t, half("a"))) {
 		t.Errorf("a record merged with itself: %q, %v", out, err)
 	}
 }
@@ -66,7 +54,7 @@ func FuzzMergeRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored, written []byte) {
 		a, errA := codec.Records().Decode(stored)
 		b, errB := codec.Records().Decode(written)
-		merged, err := codec.MergeRecords(stored, written)
+		merged, err := mergeRecords(stored, written)
 		if errA != nil || errB != nil {
 			if !errors.Is(err, codec.ErrCorrupt) {
 				t.Fatalf("MergeRecords(%q, %q) = %v, want ErrCorrupt", stored, written, err)
@@ -83,7 +71,7 @@ func FuzzMergeRecords(f *testing.F) {
 		if err != nil || !got.Equal(a.Merge(b)) {
 			t.Fatalf("MergeRecords(%v, %v) = %v, %v", a, b, got, err)
 		}
-		again, err := codec.MergeRecords(merged, written)
+		again, err := mergeRecords(merged, written)
 		if err != nil || !bytes.Equal(again, merged) {
 			t.Fatalf("merging %v again makes %q of %q, %v", b, again, merged, err)
 		}
