@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -77,13 +78,13 @@ var usedUp = map[limit.ID]func(t *testing.T, l *limit.Limiter) (end func()){
 	},
 	limit.ConcurrentReads: func(t *testing.T, l *limit.Limiter) func() {
 		restrict(t, l, limit.Limits{ConcurrentReads: 1})
-		return must[func()](t)(l.Read(acme))
+		return must[func()](t)(gate.Of(l).Read(acme))
 	},
 }
 
 func spend(t *testing.T, l *limit.Limiter, bytes int) func() {
 	t.Helper()
-	if err := l.Write(acme, "other", "other", bytes); err != nil {
+	if err := gate.Of(l).Write(acme, "other", "other", bytes); err != nil {
 		t.Fatal(err)
 	}
 	return func() {}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -46,12 +47,12 @@ func BenchmarkLimit(b *testing.B) {
 		b.Run(bm.name, func(b *testing.B) {
 			l := open(b, limit.Table{Defaults: bm.limits})
 			for i := range entities { // so that no entity is new
-				_ = l.Write(bm.ids[i%len(bm.ids)], "temps", entities[i], 100)
+				_ = gate.Of(l).Write(bm.ids[i%len(bm.ids)], "temps", entities[i], 100)
 			}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				if err := l.Write(bm.ids[i%len(bm.ids)], "temps", entities[i%len(entities)], 100); err != nil {
+				if err := gate.Of(l).Write(bm.ids[i%len(bm.ids)], "temps", entities[i%len(entities)], 100); err != nil {
 					b.Fatal(err)
 				}
 				i++
@@ -62,7 +63,7 @@ func BenchmarkLimit(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for i := 0; pb.Next(); i++ {
-					if err := l.Write(bm.ids[i%len(bm.ids)], "temps", entities[i%len(entities)], 100); err != nil {
+					if err := gate.Of(l).Write(bm.ids[i%len(bm.ids)], "temps", entities[i%len(entities)], 100); err != nil {
 						b.Error(err)
 						return
 					}
@@ -74,7 +75,7 @@ func BenchmarkLimit(b *testing.B) {
 		l := open(b, limit.Table{Defaults: limit.Limits{PointsPerSecond: 1}})
 		b.ReportAllocs()
 		for b.Loop() {
-			_ = l.Write(ids[0], "temps", entities[0], 100)
+			_ = gate.Of(l).Write(ids[0], "temps", entities[0], 100)
 		}
 	})
 }

@@ -45,15 +45,12 @@ type Error struct {
 	Used int64
 	// RetryAfter is when the same call is within the limit, if the tenant makes no other call before. Zero means: not
 	// until the limit is raised or, for Entities, until other entities have not been written for a window. For
-	// ConcurrentReads and Followers it is a guess, RetryRead or RetryFollow, because the end of a read or a follower is unknown.
+	// ConcurrentReads and Followers it is a guess, because the end of a read or a follower is unknown.
 	RetryAfter time.Duration
 }
 
-// RetryRead is the RetryAfter of a call refused by ConcurrentReads.
-const RetryRead = 100 * time.Millisecond
-
-// RetryFollow is the RetryAfter of a call refused by Followers.
-const RetryFollow = time.Second
+// retryRead is the RetryAfter of a call refused by ConcurrentReads.
+const retryRead = 100 * time.Millisecond
 
 // Error implements error.
 func (e *Error) Error() string {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -18,7 +19,7 @@ func ExampleLimiter() {
 		log.Fatal(err)
 	}
 	for range 3 {
-		err := limiter.Write(tenant.MustParse("acme"), "temps", "roof-7", 8) // a store with StoreOptions.Limits calls it
+		err := gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 8) // a store with StoreOptions.Limits calls it
 		if e, ok := errors.AsType[*limit.Error](err); ok {
 			fmt.Println(e.ID, "of", e.Tenant, "- try again within a second:", e.RetryAfter <= time.Second)
 		} else {
@@ -102,7 +103,7 @@ func ExampleOptions() {
 	}
 	through := 0
 	for range 100 {
-		if limiter.Write(tenant.MustParse("acme"), "temps", "roof-7", 8) == nil {
+		if gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 8) == nil {
 			through++
 		}
 	}
@@ -115,7 +116,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = limiter.Span(tenant.MustParse("acme"), 48*time.Hour)
+	err = gate.Of(limiter).Span(tenant.MustParse("acme"), 48*time.Hour)
 	fmt.Println(err)
 	if e, ok := errors.AsType[*limit.Error](err); ok {
 		fmt.Println(e.ID, time.Duration(e.Limit), time.Duration(e.Used), "waiting helps:", e.RetryAfter > 0)
@@ -133,7 +134,7 @@ func ExampleID() {
 		log.Fatal(err)
 	}
 	for range 3 {
-		err := limiter.Write(tenant.MustParse("acme"), "temps", "roof-7", 200)
+		err := gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 200)
 		if e, ok := errors.AsType[*limit.Error](err); ok {
 			refusals[e.ID]++
 		}

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -43,7 +44,7 @@ func open(t testing.TB, table limit.Table) (*limit.Limiter, *clock) {
 // put writes points of one byte until one is rejected. It returns how many were accepted, and the error.
 func put(l *limit.Limiter, id tenant.ID, offered int) (through int, err error) {
 	for range offered {
-		if e := l.Write(id, "d", "e", 1); e != nil {
+		if e := gate.Of(l).Write(id, "d", "e", 1); e != nil {
 			err = e
 		} else {
 			through++
@@ -99,7 +100,7 @@ func TestRetryAfterIsTrue(t *testing.T) {
 		refused := 0
 		for i := range 3000 {
 			size := 1 + i%5
-			err := l.Write(acme, "d", "e", size)
+			err := gate.Of(l).Write(acme, "d", "e", size)
 			if err == nil {
 				continue
 			}
@@ -109,11 +110,11 @@ func TestRetryAfterIsTrue(t *testing.T) {
 				t.Fatalf("limits %+v: error %+v", limits, e)
 			}
 			c.advance(e.RetryAfter - 1)
-			if err := l.Write(acme, "d", "e", size); err == nil {
+			if err := gate.Of(l).Write(acme, "d", "e", size); err == nil {
 				t.Fatalf("limits %+v: accepted before the end of RetryAfter, %v", limits, e.RetryAfter)
 			}
 			c.advance(1)
-			if err := l.Write(acme, "d", "e", size); err != nil {
+			if err := gate.Of(l).Write(acme, "d", "e", size); err != nil {
 				t.Fatalf("limits %+v: after RetryAfter of %v: %v, want nil", limits, e.RetryAfter, err)
 			}
 		}
@@ -128,12 +129,12 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 		PointsPerSecond: 2, PointsBurst: 3, BytesPerSecond: 100, BytesBurst: 1000, Entities: 2, PointBytes: 500, RangeLength: time.Hour, ConcurrentReads: 1,
 	}
 	l, _ := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 1}, Overrides: map[tenant.ID]limit.Limits{acme: all}})
-	done, err := l.Read(acme)
+	done, err := gate.Of(l).Read(acme)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	write := func(entity string, bytes int) error { return l.Write(acme, "d", entity, bytes) }
+	write := func(entity string, bytes int) error { return gate.Of(l).Write(acme, "d", entity, bytes) }
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -160,12 +161,12 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 		{"points", write("a", 0), limit.Error{ID: limit.PointsPerSecond, Limit: 2, Burst: 3, Used: 4, RetryAfter: 500 * time.Millisecond}, ""},
 		{"the longer wait of two", write("a", 400), limit.Error{ID: limit.BytesPerSecond, Limit: 100, Burst: 1000, Used: 1300, RetryAfter: 3 * time.Second}, ""},
 		{
-			"range", l.Span(acme, 90*time.Minute),
+			"range", gate.Of(l).Span(acme, 90*time.Minute),
 			limit.Error{ID: limit.RangeLength, Limit: int64(time.Hour), Used: int64(90 * time.Minute)},
 			"limit: exceeded: range_length of acme is 1h0m0s, this would be 1h30m0s",
 		},
-		{"range at the limit", l.Span(acme, time.Hour), limit.Error{}, ""},
-		{"reads", func() error { _, err := l.Read(acme); return err }(), limit.Error{ID: limit.ConcurrentReads, Limit: 1, Used: 2, RetryAfter: limit.RetryRead}, ""},
+		{"range at the limit", gate.Of(l).Span(acme, time.Hour), limit.Error{}, ""},
+		{"reads", func() error { _, err := gate.Of(l).Read(acme); return err }(), limit.Error{ID: limit.ConcurrentReads, Limit: 1, Used: 2, RetryAfter: 100 * time.Millisecond}, ""},
 	} {
 		if tt.want == (limit.Error{}) {
 			if tt.err != nil {
@@ -183,9 +184,9 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 	}
 	done()
 	done()
-	if again, err := l.Read(acme); err != nil {
+	if again, err := gate.Of(l).Read(acme); err != nil {
 		t.Errorf("a read after the running one has ended: %v", err)
-	} else if _, err := l.Read(acme); err == nil {
+	} else if _, err := gate.Of(l).Read(acme); err == nil {
 		t.Error("ending one read twice made room for two")
 	} else {
 		again()
@@ -198,18 +199,18 @@ func TestErrorSaysWhichLimit(t *testing.T) {
 // TestLargePointIsPaidBack: a point larger than the burst is not rejected for ever, and the rate still holds.
 func TestLargePointIsPaidBack(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{BytesPerSecond: 100}})
-	if err := l.Write(acme, "d", "e", 1000); err != nil {
+	if err := gate.Of(l).Write(acme, "d", "e", 1000); err != nil {
 		t.Fatal(err)
 	}
-	e := exceeded(t, l.Write(acme, "d", "e", 1000))
+	e := exceeded(t, gate.Of(l).Write(acme, "d", "e", 1000))
 	if e.RetryAfter != 10*time.Second {
 		t.Errorf("RetryAfter = %v, want 10s, in which 1000 bytes refill", e.RetryAfter)
 	}
 	c.advance(10 * time.Second)
-	if err := l.Write(acme, "d", "e", math.MaxInt); err != nil {
+	if err := gate.Of(l).Write(acme, "d", "e", math.MaxInt); err != nil {
 		t.Fatal(err)
 	}
-	if e := exceeded(t, l.Write(acme, "d", "e", 0)); e.RetryAfter <= 0 {
+	if e := exceeded(t, gate.Of(l).Write(acme, "d", "e", 0)); e.RetryAfter <= 0 {
 		t.Errorf("after the largest point: %+v", e)
 	}
 }
@@ -219,7 +220,7 @@ func TestEntities(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{Entities: most}})
 	write := func(from, to int) (through int) {
 		for i := from; i < to; i++ {
-			if l.Write(acme, "d", fmt.Sprint("e", i), 1) == nil {
+			if gate.Of(l).Write(acme, "d", fmt.Sprint("e", i), 1) == nil {
 				through++
 			}
 		}
@@ -231,10 +232,10 @@ func TestEntities(t *testing.T) {
 	if got := write(0, most); got != most {
 		t.Fatalf("%d of %d known entities accepted", got, most)
 	}
-	if e := exceeded(t, l.Write(acme, "d2", "e0", 1)); e.ID != limit.Entities || e.RetryAfter != 0 {
+	if e := exceeded(t, gate.Of(l).Write(acme, "d2", "e0", 1)); e.ID != limit.Entities || e.RetryAfter != 0 {
 		t.Errorf("an entity of another dataset: %+v, want it to be counted separately", e)
 	}
-	if err := l.Write(other, "d", "x", 1); err != nil {
+	if err := gate.Of(l).Write(other, "d", "x", 1); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
 	// An entity that continues to write always counts. One that stops counts for one to two windows.
@@ -264,23 +265,23 @@ func TestEntities(t *testing.T) {
 func TestRefusedUsesNothing(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 10, BytesPerSecond: 10, Entities: 1, PointBytes: 10}})
 	for range 100 {
-		_ = l.Write(acme, "d", "a", 11)
+		_ = gate.Of(l).Write(acme, "d", "a", 11)
 	}
 
-	if err := l.Write(acme, "d", "a", 10); err != nil {
+	if err := gate.Of(l).Write(acme, "d", "a", 10); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		_ = l.Write(acme, "d", "a", -1_000_000) // refills nothing
-		_ = l.Write(acme, "d", fmt.Sprint(i), 0)
-		_ = l.Write(acme, "d", "a", 1)
+		_ = gate.Of(l).Write(acme, "d", "a", -1_000_000) // refills nothing
+		_ = gate.Of(l).Write(acme, "d", fmt.Sprint(i), 0)
+		_ = gate.Of(l).Write(acme, "d", "a", 1)
 	}
 	c.advance(time.Second)
 	if through, err := put(l, tenant.MustParse("fresh"), 10); through != 10 {
 		t.Fatal(err)
 	}
 	for i := range 10 {
-		if err := l.Write(acme, "d", "a", 1); err != nil {
+		if err := gate.Of(l).Write(acme, "d", "a", 1); err != nil {
 			t.Fatalf("point %d of ten after a second of refusals: %v", i, err)
 		}
 	}
@@ -391,12 +392,12 @@ func TestNilLimitsNobody(t *testing.T) {
 
 func checkUnlimited(t *testing.T, l *limit.Limiter) {
 	t.Helper()
-	done, err := l.Read(acme)
-	if err := errors.Join(err, l.Write(acme, "d", "e", 1), l.Span(acme, math.MaxInt64), l.Wait(t.Context(), acme, 1)); err != nil {
+	done, err := gate.Of(l).Read(acme)
+	if err := errors.Join(err, gate.Of(l).Write(acme, "d", "e", 1), gate.Of(l).Span(acme, math.MaxInt64), l.Wait(t.Context(), acme, 1)); err != nil {
 		t.Error(err)
 	}
 	done()
-	if l.Concurrency(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
+	if gate.Of(l).Concurrency(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
 		t.Error("the zero limiter has limits")
 	}
 	if err := l.Set(limit.Table{}); !errors.Is(err, limit.ErrInvalid) {
@@ -414,17 +415,17 @@ func TestManyAtOnce(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
-				if l.Write(acme, "d", fmt.Sprint(i%100), 1) == nil {
+				if gate.Of(l).Write(acme, "d", fmt.Sprint(i%100), 1) == nil {
 					through.Add(1)
 				}
-				if done, err := l.Read(acme); err == nil {
+				if done, err := gate.Of(l).Read(acme); err == nil {
 					now := under.Add(1)
 					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 					}
 					under.Add(-1)
 					done()
 				}
-				_ = l.Write(tenant.MustParse(fmt.Sprint("t", g, "-", i)), "d", "e", 1)
+				_ = gate.Of(l).Write(tenant.MustParse(fmt.Sprint("t", g, "-", i)), "d", "e", 1)
 				if i%100 == 0 {
 					if err := l.Set(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1, PointsBurst: burst, ConcurrentReads: reads, Entities: entities, FanOut: int64(i)}}); err != nil {
 						t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -40,6 +41,8 @@ const (
 // It allows exactly the tenant's limits, as long as the tenant is held in memory. An allowed call counts, even if it
 // fails later for another reason. A refused call does not count.
 type Limiter struct {
+	limiterGate
+
 	clock   func() time.Time
 	epoch   time.Time
 	window  int64
@@ -83,6 +86,13 @@ func New(t Table, opts Options) (*Limiter, error) {
 	}
 	return l, l.Set(t)
 }
+
+type (
+	limiterGate = gate.Gate[core]
+	core        struct{ gate.Core[*Limiter] } // what stores call
+)
+
+var _ gate.Face[core] = Limiter{}.limiterGate
 
 // Set replaces the table for all later calls. The tenants' usage stays: a used burst is also used under the new
 // limits, and entities count. (Without a limit, nothing was counted before.) If the table is invalid, Set changes

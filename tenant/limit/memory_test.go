@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -38,7 +39,7 @@ func TestTenantsAreForgotten(t *testing.T) {
 		}
 		for i := range 20_000 {
 			now.Add(int64(tt.step))
-			if err := l.Write(tenant.MustParse(fmt.Sprint(i)), "d", "e", 1); err != nil {
+			if err := gate.Of(l).Write(tenant.MustParse(fmt.Sprint(i)), "d", "e", 1); err != nil {
 				t.Fatal(err)
 			}
 			if n := l.kept(); n > tt.most {
@@ -55,14 +56,14 @@ func TestReadsAreNotForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	acme := tenant.MustParse("acme")
-	done, err := l.Read(acme)
+	done, err := gate.Of(l).Read(acme)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 1000 {
-		_ = l.Write(tenant.MustParse(fmt.Sprint(i)), "d", "e", 1)
+		_ = gate.Of(l).Write(tenant.MustParse(fmt.Sprint(i)), "d", "e", 1)
 	}
-	if _, err := l.Read(acme); err == nil {
+	if _, err := gate.Of(l).Read(acme); err == nil {
 		t.Error("a second parallel read was accepted: the tenant was forgotten during the first")
 	}
 	done()

@@ -16,7 +16,8 @@ import (
 // The tenant's usage stays, as in Set. If the document is invalid, SetProfile changes nothing and the error matches
 // ErrInvalid. A store with tsdb.StoreOptions.ProfileLimits calls SetProfile. The cost does not depend on the number
 // of tenants. Each document takes some 200 bytes of memory.
-func (l *Limiter) SetProfile(id tenant.ID, doc []byte) error {
+func (c core) SetProfile(id tenant.ID, doc []byte) error {
+	l := c.Value()
 	if l.off() {
 		return invalid.New(ErrInvalid, "limiter", "nil or the zero value", "a limiter from New")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -24,7 +25,7 @@ func TestProfiles(t *testing.T) {
 	l, _ := open(t, limit.Table{})
 	none := tenant.MustParse("none")
 	for _, id := range []tenant.ID{acme, other} {
-		if err := l.SetProfile(id, []byte(`{"points_per_second": 20, "entities": 0}`)); err != nil {
+		if err := gate.Of(l).SetProfile(id, []byte(`{"points_per_second": 20, "entities": 0}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +44,7 @@ func TestProfiles(t *testing.T) {
 	defaults := limit.Limits{PointsPerSecond: 50, PointsBurst: 250, Entities: 5, RangeLength: 24 * time.Hour}
 	want("neither", none, defaults)
 	for _, bad := range []string{`{`, `5`, `[]`, `{"points": 5}`, `{"points_per_second": -1}`, `{"points_burst": 5}`, `{"entities": 1, "entities": 2}`, `{"range_length": 5}`} {
-		if err := l.SetProfile(acme, []byte(bad)); !errors.Is(err, limit.ErrInvalid) {
+		if err := gate.Of(l).SetProfile(acme, []byte(bad)); !errors.Is(err, limit.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -54,15 +55,15 @@ func TestProfiles(t *testing.T) {
 	want("with other defaults", acme, limit.Limits{PointsPerSecond: 20, PointsBurst: 20, FanOut: 3})
 	want("no longer overridden", other, limit.Limits{PointsPerSecond: 20, PointsBurst: 20, FanOut: 3})
 	for _, gone := range []string{"", " null\n"} {
-		if err := l.SetProfile(acme, []byte(gone)); err != nil {
+		if err := gate.Of(l).SetProfile(acme, []byte(gone)); err != nil {
 			t.Fatal(err)
 		}
 		want("without its own", acme, limit.Limits{FanOut: 3})
 	}
-	if err := new(limit.Limiter).SetProfile(acme, nil); !errors.Is(err, limit.ErrInvalid) {
+	if err := gate.Of(new(limit.Limiter)).SetProfile(acme, nil); !errors.Is(err, limit.ErrInvalid) {
 		t.Errorf("SetProfile of a zero limiter: %v, want ErrInvalid", err)
 	}
-	if err := l.SetProfile(tenant.ID{}, nil); !errors.Is(err, limit.ErrInvalid) {
+	if err := gate.Of(l).SetProfile(tenant.ID{}, nil); !errors.Is(err, limit.ErrInvalid) {
 		t.Errorf("SetProfile of the zero tenant: %v, want ErrInvalid", err)
 	}
 }
@@ -73,7 +74,7 @@ func TestProfilesHold(t *testing.T) {
 	if n, _ := put(l, acme, 200); n != 100 {
 		t.Fatalf("%d points accepted by the defaults, want 100", n)
 	}
-	if err := l.SetProfile(acme, []byte(`{"points_per_second": 10}`)); err != nil {
+	if err := gate.Of(l).SetProfile(acme, []byte(`{"points_per_second": 10}`)); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := put(l, acme, 200); n != 0 {
@@ -95,9 +96,9 @@ func TestProfilesAtOnce(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for i := range 200 {
-				_ = l.SetProfile(acme, []byte(`{"entities": 3}`))
+				_ = gate.Of(l).SetProfile(acme, []byte(`{"entities": 3}`))
 				_ = l.Set(limit.Table{Defaults: limit.Limits{PointsPerSecond: int64(i)}})
-				_ = l.Write(acme, "d", "e", 1)
+				_ = gate.Of(l).Write(acme, "d", "e", 1)
 				if got := l.Limits(acme).Entities; got != 3 {
 					t.Errorf("%d entities, want 3", got)
 				}

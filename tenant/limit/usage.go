@@ -71,7 +71,8 @@ func (u *usage) idle(now, window int64) bool {
 // Write allows one point of an entity with a payload of bytes bytes, or returns an *Error and counts nothing. If the
 // point is over several limits, the error names the one with the longest wait. A store calls Write for each point,
 // after all other checks and before it sends anything.
-func (l *Limiter) Write(id tenant.ID, dataset, entity string, bytes int) error {
+func (c core) Write(id tenant.ID, dataset, entity string, bytes int) error {
+	l := c.Value()
 	if l.off() {
 		return nil
 	}
@@ -132,7 +133,8 @@ func (u *usage) rates(id tenant.ID, n, now int64) *Error {
 }
 
 // Read allows one read to begin, or returns an *Error. Call done when the read has ended; a second call does nothing.
-func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
+func (c core) Read(id tenant.ID) (done func(), err error) {
+	l := c.Value()
 	if l.off() || l.rules.Load().of(id).ConcurrentReads == 0 {
 		return func() {}, nil
 	}
@@ -142,7 +144,7 @@ func (l *Limiter) Read(id tenant.ID) (done func(), err error) {
 	}
 	defer u.mu.Unlock()
 	if most := u.limits.ConcurrentReads; most > 0 && u.reads >= most {
-		return nil, &Error{ID: ConcurrentReads, Tenant: id, Limit: most, Used: u.reads + 1, RetryAfter: RetryRead}
+		return nil, &Error{ID: ConcurrentReads, Tenant: id, Limit: most, Used: u.reads + 1, RetryAfter: retryRead}
 	}
 	u.reads++
 	return (&read{usage: u}).end, nil
@@ -164,7 +166,8 @@ func (r *read) end() {
 }
 
 // Span allows a read over a time of this length, or returns an *Error.
-func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
+func (c core) Span(id tenant.ID, length time.Duration) error {
+	l := c.Value()
 	if most := l.Limits(id).RangeLength; most > 0 && length > most {
 		return &Error{ID: RangeLength, Tenant: id, Limit: int64(most), Used: int64(length)}
 	}
@@ -172,7 +175,8 @@ func (l *Limiter) Span(id tenant.ID, length time.Duration) error {
 }
 
 // Concurrency returns how many requests a read may have in progress at once, at most width.
-func (l *Limiter) Concurrency(id tenant.ID, width int) int {
+func (c core) Concurrency(id tenant.ID, width int) int {
+	l := c.Value()
 	if most := l.Limits(id).FanOut; most > 0 {
 		return int(min(int64(width), most))
 	}

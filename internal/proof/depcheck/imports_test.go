@@ -32,7 +32,7 @@ var imports = []rule{
 		why: "programs without a store encode and decode too",
 	},
 	{
-		who: "tenant/...", only: []string{"tenant/...", "internal/ctxerr", "internal/invalid"},
+		who: "tenant/...", only: []string{"tenant/...", "internal/ctxerr", "internal/gate", "internal/invalid"},
 		why: "servers without a store use tenants too",
 	},
 	{

@@ -28,6 +28,9 @@ const (
 	queueBytes  = 1 << 20
 )
 
+// retryFollow is the RetryAfter of a refused follower: a guess, as the end of another one is unknown.
+const retryFollow = time.Second
+
 // ErrTooManyFollowers: a store has as many followers as it may have.
 var ErrTooManyFollowers = errtype.New("tsdb.ErrTooManyFollowers", "tsdb: too many followers")
 
@@ -90,7 +93,7 @@ func (f *Feed) Subscribe(space rowkey.Space, takes func(path string) bool, clock
 		return nil, bt.ErrClosed
 	case n >= MaxTenantFollowers: // first: it also holds if others use the rest
 		id, _ := tenant.Parse(s.tenant)
-		return nil, &limit.Error{ID: limit.Followers, Tenant: id, Limit: MaxTenantFollowers, Used: int64(n) + 1, RetryAfter: limit.RetryFollow}
+		return nil, &limit.Error{ID: limit.Followers, Tenant: id, Limit: MaxTenantFollowers, Used: int64(n) + 1, RetryAfter: retryFollow}
 	case f.n >= MaxFollowers:
 		return nil, ErrTooManyFollowers
 	}

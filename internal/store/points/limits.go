@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
@@ -26,11 +27,11 @@ func (r *Rows) Limiter() *limit.Limiter {
 
 // CountWrite counts a point that is about to be sent against its tenant's limits, or refuses it.
 func (r *Rows) CountWrite(path string, w *Write) error {
-	return r.Limiter().Write(r.Tenant, r.D.Name, path, len(w.Payload))
+	return gate.Of(r.Limiter()).Write(r.Tenant, r.D.Name, path, len(w.Payload))
 }
 
 // BeginRead lets a read begin; done ends it.
-func (r *Rows) BeginRead() (done func(), err error) { return r.Limiter().Read(r.Tenant) }
+func (r *Rows) BeginRead() (done func(), err error) { return gate.Of(r.Limiter()).Read(r.Tenant) }
 
 // AdmitSpan refuses a read of the points from start to end if that is longer than the tenant's limit. If ended is false, there
 // is no end. What counts can hold visible points: it begins where the retention ends at the earliest, and without an end it
@@ -46,12 +47,12 @@ func (r *Rows) AdmitSpan(start, end time.Time, ended bool) error {
 	if !ended {
 		end = now
 	}
-	return r.Limiter().Span(r.Tenant, max(0, end.Sub(start)))
+	return gate.Of(r.Limiter()).Span(r.Tenant, max(0, end.Sub(start)))
 }
 
 // BeginWideRead is BeginRead for a call of many requests. It lowers their concurrency to the tenant's limit.
 func (r *Rows) BeginWideRead(o *Options) (done func(), err error) {
-	o.Width = r.Limiter().Concurrency(r.Tenant, o.Width)
+	o.Width = gate.Of(r.Limiter()).Concurrency(r.Tenant, o.Width)
 	return r.BeginRead()
 }
 
@@ -63,5 +64,5 @@ func (r *Rows) Take(path string, bytes int) error {
 	if err := r.AdmitEntity(path); err != nil {
 		return err
 	}
-	return r.Limiter().Write(r.Tenant, r.D.Name, path, bytes)
+	return gate.Of(r.Limiter()).Write(r.Tenant, r.D.Name, path, bytes)
 }

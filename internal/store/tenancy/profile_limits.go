@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/refresh"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -73,7 +74,7 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 			return // no tenant can have this name
 		}
 		delete(next.Refused, name)
-		switch err := s.Limits.SetProfile(id, doc); {
+		switch err := gate.Of(s.Limits).SetProfile(id, doc); {
 		case err == nil && doc != nil:
 			valid[name] = true
 		case err == nil:

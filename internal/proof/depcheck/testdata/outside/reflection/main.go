@@ -93,7 +93,7 @@ func isCore(t reflect.Type) bool {
 		return false
 	}
 	f, ok := t.FieldByName("Core")
-	return ok && f.Anonymous && strings.HasSuffix(f.Type.PkgPath(), "/internal/inside")
+	return ok && f.Anonymous && strings.HasSuffix(f.Type.PkgPath(), "/internal/gate")
 }
 
 // methods looks for the methods of cores among those of a public value.
@@ -125,7 +125,7 @@ func fields(v reflect.Value) {
 			refused(fmt.Sprintf("method %d of %s", m, name), func() bool { f.Method(m).Call(nil); return true })
 		}
 		empty := reflect.New(f.Type()) // of a type without a name
-		if strings.HasSuffix(f.Type().PkgPath(), "/internal/inside") && (empty.NumMethod() > 0 || empty.Elem().NumMethod() > 0) {
+		if strings.HasSuffix(f.Type().PkgPath(), "/internal/gate") && (empty.NumMethod() > 0 || empty.Elem().NumMethod() > 0) {
 			report("methods of an empty "+name, f.Type())
 		}
 	}
