@@ -22,8 +22,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// MaxLen is the length in bytes of the longest ID.
-const MaxLen = 64
+// maxLen is the length in bytes of the longest ID.
+const maxLen = 64
 
 // ErrInvalid: the name is not a valid tenant name.
 var ErrInvalid = errors.New("tenant: invalid ID")
@@ -52,7 +52,7 @@ func MustParse(name string) ID {
 func check(name string) error {
 	const want = "1 to 64 bytes of A-Z a-z 0-9 . _ -"
 	switch {
-	case name == "" || len(name) > MaxLen:
+	case name == "" || len(name) > maxLen:
 		return invalid.New(ErrInvalid, "tenant", invalid.Quote(name), want)
 	case name == "." || name == "..":
 		return invalid.New(ErrInvalid, "tenant", invalid.Quote(name), want+`, not "." or ".."`)

@@ -31,11 +31,8 @@ func (e Entity) Parts() []string { return rowkey.Parts(e.path) }
 // UTF-8 are written as %XX. Two different entities never have the same text. The zero Entity is "".
 func (e Entity) String() string { return rowkey.Text(e.path) }
 
-// AppendText implements encoding.TextAppender. It appends String and never fails.
-func (e Entity) AppendText(b []byte) ([]byte, error) { return rowkey.AppendText(b, e.path), nil }
-
 // MarshalText implements encoding.TextMarshaler. It returns String and never fails.
-func (e Entity) MarshalText() ([]byte, error) { return e.AppendText(nil) }
+func (e Entity) MarshalText() ([]byte, error) { return rowkey.AppendText(nil, e.path), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, and accepts %XX for any byte. Empty text is the zero
 // Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. The call that uses the entity checks whether it fits the schema.
@@ -106,11 +103,8 @@ func (p Prefix) String() string {
 	return text
 }
 
-// AppendText implements encoding.TextAppender. It appends String and never fails.
-func (p Prefix) AppendText(b []byte) ([]byte, error) { return append(b, p.String()...), nil }
-
 // MarshalText implements encoding.TextMarshaler. It returns String and never fails.
-func (p Prefix) MarshalText() ([]byte, error) { return p.AppendText(nil) }
+func (p Prefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, as Entity.UnmarshalText does. Empty text is the zero Prefix.
 func (p *Prefix) UnmarshalText(text []byte) error {

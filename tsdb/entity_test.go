@@ -15,10 +15,8 @@ import (
 )
 
 var (
-	_ encoding.TextAppender    = tsdb.Entity{}
 	_ encoding.TextMarshaler   = tsdb.Entity{}
 	_ encoding.TextUnmarshaler = (*tsdb.Entity)(nil)
-	_ encoding.TextAppender    = tsdb.Prefix{}
 	_ encoding.TextMarshaler   = tsdb.Prefix{}
 	_ encoding.TextUnmarshaler = (*tsdb.Prefix)(nil)
 )

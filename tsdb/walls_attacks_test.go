@@ -229,7 +229,7 @@ var attacks = map[string]func(h *walls, a attack) error{
 
 	"tenants.Onboard": func(h *walls, a attack) error {
 		_, err := tenants.Onboard(a.ctx, h.store, a.id, tenants.Profile{Name: h.value(a)}, tenants.OnboardOptions{Replace: true})
-		if h.erased[a.id] && errors.Is(err, tenants.ErrErased) {
+		if h.erased[a.id] && errors.Is(err, tsdb.ErrErased) {
 			return nil
 		}
 		return err

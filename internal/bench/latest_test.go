@@ -85,7 +85,7 @@ func BenchmarkLatestManyTail(b *testing.B) {
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	repo := readings.For(store, acme)
 	devices := fillFleet(b, repo, "berlin", 100, 10)
-	tail := tsdbtest.Latency{P50: 3 * time.Millisecond, P99: 15 * time.Millisecond, SlowShare: 0.001, Slow: 500 * time.Millisecond, Seed: 1}
+	tail := latency{P50: 3 * time.Millisecond, P99: 15 * time.Millisecond, SlowShare: 0.001, Slow: 500 * time.Millisecond, Seed: 1}
 	for _, bm := range []struct {
 		name string
 		opts []tsdb.ReadOption
@@ -93,7 +93,7 @@ func BenchmarkLatestManyTail(b *testing.B) {
 		b.Run(bm.name, func(b *testing.B) {
 			b.ReportAllocs()
 			conn.Clear()
-			conn.Inject(tsdbtest.DelayBy(tail.Draw()))
+			conn.Inject(tsdbtest.DelayBy(tail.draw()))
 			conn.Reset()
 			var took []time.Duration
 			for b.Loop() {

@@ -47,7 +47,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"transfer.ErrTenant":        transfer.ErrTenant,
 		"transfer.ErrContinue":      transfer.ErrContinue,
 		"transfer.ErrKey":           transfer.ErrKey,
-		"tsdb.ErrErased":            tenants.ErrErased,
+		"tsdb.ErrErased":            tsdb.ErrErased,
 		"tsdb.ErrInvalid":           tsdb.ErrInvalid,
 		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),
 		"tsdb.ErrLate":              fmt.Errorf("%w: %w", tsdb.ErrLate, budget{}),

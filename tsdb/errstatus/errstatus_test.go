@@ -76,7 +76,6 @@ var sentinels = map[string]want{
 	"tenant.ErrNoCredentials":         {tenant.ErrNoCredentials, 401, codes.Unauthenticated},
 	"tenant.ErrUnauthenticated":       {tenant.ErrUnauthenticated, 401, codes.Unauthenticated},
 	"tenants.ErrConflict":             {tenants.ErrConflict, 409, codes.Aborted},
-	"tenants.ErrErased":               {tenants.ErrErased, 410, codes.FailedPrecondition},
 	"tenants.ErrErasing":              {tenants.ErrErasing, 409, codes.Aborted},
 	"tenants.ErrImpossible":           {tenants.ErrImpossible, 409, codes.FailedPrecondition},
 	"tenants.ErrRemains":              {tenants.ErrRemains, 500, codes.Internal},

@@ -13,13 +13,10 @@ package tenants
 
 import (
 	"github.com/tidemark-go/tidemark/internal/errtype"
-	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrErased: the tenant is erased, or is being erased.
-	ErrErased = tsdb.ErrErased
 	// ErrErasing: the erasure has not ended, so the tenant cannot be readmitted. Erase continues it.
 	ErrErasing = errtype.New("tenants.ErrErasing", "tenants: the erasure has not ended")
 	// ErrConflict: the stored row differs from the one to be written, or another call changed it at the same time.

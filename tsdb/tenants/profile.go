@@ -61,7 +61,7 @@ type OnboardOptions struct {
 
 // Onboard writes a tenant's profile, and returns the stored profile. If an equal profile is stored, it writes
 // nothing. If another profile is stored, the error matches ErrConflict, unless OnboardOptions.Replace is set. For an
-// erased tenant the error matches ErrErased. Tenants can write points without onboarding: a profile is not a
+// erased tenant the error matches tsdb.ErrErased. Tenants can write points without onboarding: a profile is not a
 // permission.
 //
 // The error matches tsdb.ErrInvalid if no dataset of the catalogue offers Profile.Retention, or if Profile.Classes
@@ -151,7 +151,7 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	if readmit {
 		return r.readmit(ctx, id, m, nil)
 	}
-	return fmt.Errorf("%w: tenant %s", ErrErased, id)
+	return fmt.Errorf("%w: tenant %s", tsdb.ErrErased, id)
 }
 
 // Load returns a tenant's profile. The error matches tsdb.ErrNotFound if there is none. It costs one read.

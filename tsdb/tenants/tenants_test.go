@@ -252,7 +252,7 @@ func TestErasedIsRefused(t *testing.T) {
 		if took := time.Since(begun); took < tsdb.ErasedWithin+5*time.Minute {
 			t.Errorf("the erasure took %v, but a PutMany may take 5 minutes", took)
 		}
-		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{}); !errors.Is(err, tenants.ErrErased) {
+		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrErased) {
 			t.Errorf("Onboard of the erased tenant: %v", err)
 		}
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Readmit: true}); err != nil {

@@ -103,18 +103,6 @@ func ExampleMethod() {
 	// Output: ReadRows MutateRow MutateRows CheckAndMutateRow
 }
 
-func ExampleLatency() {
-	draw := tsdbtest.Latency{P50: 3 * time.Millisecond, P99: 15 * time.Millisecond, SlowShare: 0.001, Slow: 500 * time.Millisecond, Seed: 1}.Draw()
-	slow := 0
-	for range 100_000 {
-		if draw() == 500*time.Millisecond {
-			slow++
-		}
-	}
-	fmt.Println(slow > 50, slow < 200)
-	// Output: true true
-}
-
 func ExampleOptions() {
 	run(func(t testing.TB) {
 		now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)

@@ -76,7 +76,7 @@ func Repeat() Fault { return Fault{effects: effects{repeat: true}} }
 // Delay makes each call wait before it reaches the engine, at most until the call's context ends.
 func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return d }) }
 
-// DelayBy delays each call by a result of draw; Latency.Draw returns such a function. Many goroutines call draw at
+// DelayBy delays each call by a result of draw, such as a random one. Many goroutines call draw at
 // once.
 func DelayBy(draw func() time.Duration) Fault { return Fault{delay: draw} }
 

@@ -150,39 +150,6 @@ func TestFaultsOnReads(t *testing.T) {
 	}
 }
 
-func TestLatencyHasTheQuantilesItNames(t *testing.T) {
-	l := tsdbtest.Latency{P50: 3 * time.Millisecond, P99: 15 * time.Millisecond, Seed: 7}
-	draw, again := l.Draw(), l.Draw()
-	var d []time.Duration
-	for range 100_000 {
-		v := draw()
-		if v != again() {
-			t.Fatal("one seed returns two sequences")
-		}
-		d = append(d, v)
-	}
-	slices.Sort(d)
-	for _, q := range []struct {
-		at   float64
-		want time.Duration
-	}{{0.5, l.P50}, {0.99, l.P99}} {
-		if got := d[int(q.at*float64(len(d)))]; got < q.want*95/100 || got > q.want*105/100 {
-			t.Errorf("the %v quantile is %v, want about %v", q.at, got, q.want)
-		}
-	}
-}
-
-func TestLatencyOfNothing(t *testing.T) {
-	for _, l := range []tsdbtest.Latency{{}, {P50: -1}, {P99: time.Second}} {
-		if d := l.Draw()(); d != 0 {
-			t.Errorf("%+v draws %v", l, d)
-		}
-	}
-	if d := (tsdbtest.Latency{P50: time.Second}).Draw()(); d.Round(time.Millisecond) != time.Second {
-		t.Errorf("without a tail a median of 1s draws %v", d)
-	}
-}
-
 func TestOutagesOverlap(t *testing.T) {
 	tbl, conn := hand(t)
 	first, second := conn.Outage(), conn.Outage()

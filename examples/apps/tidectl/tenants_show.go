@@ -30,10 +30,10 @@ func (a *app) tenantsShow() *cli.Command {
 			switch {
 			case err == nil:
 				shown.Profile = &p
-			case !errors.Is(err, tsdb.ErrNotFound) && !errors.Is(err, tenants.ErrErased):
+			case !errors.Is(err, tsdb.ErrNotFound) && !errors.Is(err, tsdb.ErrErased):
 				return err
 			}
-			if shown.Kept, err = tenants.KeptFor(ctx, store, id); err != nil && !errors.Is(err, tenants.ErrErased) {
+			if shown.Kept, err = tenants.KeptFor(ctx, store, id); err != nil && !errors.Is(err, tsdb.ErrErased) {
 				return err
 			}
 			r, err := tenants.Erasure(ctx, store, id)

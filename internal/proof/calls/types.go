@@ -165,7 +165,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdbtest.Conn](),
 	reflect.TypeFor[tsdbtest.Counts](),
 	reflect.TypeFor[tsdbtest.Fault](),
-	reflect.TypeFor[tsdbtest.Latency](),
 	reflect.TypeFor[tsdbtest.Method](),
 	reflect.TypeFor[tsdbtest.Options](),
 	reflect.TypeFor[window.Group](),
