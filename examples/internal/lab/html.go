@@ -19,7 +19,7 @@ var pageText string
 const heatLines = 60
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"short": short, "nodes": nodes, "figure": figure, "size": size, "percent": func(x float64) string { return figure(x*100) + "%" },
+	"short": short, "nodes": nodes, "figure": figure, "size": size, "assumed": assumed, "percent": func(x float64) string { return figure(x*100) + "%" },
 	"heatmap": func(r *heat.Recording) (template.URL, error) {
 		picture, err := heatview.Thumbnail(r, heatLines)
 		return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(picture)), err //nolint:gosec // our own picture

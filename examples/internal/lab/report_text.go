@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -108,6 +109,20 @@ func (r *Report) writeSimulated(w io.Writer) {
 			fmt.Fprintf(w, "  next, %s: %s\n", c.Name, n)
 		}
 	}
+	fmt.Fprintln(w, "\nAssumed, because Google does not document it:")
+	for _, a := range assumed() {
+		fmt.Fprintf(w, "  %s\n", a)
+	}
+}
+
+// assumed names the constants of the model that Google does not document.
+func assumed() (out []string) {
+	for _, c := range tablets.Constants() {
+		if c.Source == "" {
+			out = append(out, fmt.Sprintf("%s: %s (drawn between %s and %s)", c.Name, c.Value, c.Low, c.High))
+		}
+	}
+	return out
 }
 
 func (s *Simulated) balanced() string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/heatview"
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
+	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
 // busy is more than one node can take at one place.
@@ -75,6 +76,17 @@ func TestSimulate(t *testing.T) {
 	var text strings.Builder
 	if err := report.WriteText(&text); err != nil || !strings.Contains(text.String(), "A model, not a measurement") || !strings.Contains(text.String(), "none helps") {
 		t.Errorf("the report is\n%s\n%v", text.String(), err)
+	}
+	var page strings.Builder
+	if err := report.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tablets.Constants() {
+		for form, shown := range map[string]string{"text": text.String(), "page": page.String()} {
+			if _, list, _ := strings.Cut(shown, "Google does not document"); strings.Contains(list, c.Name+": ") != (c.Source == "") {
+				t.Errorf("the %s says of %q whether it is assumed; documented at %q", form, c.Name, c.Source)
+			}
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
