@@ -66,11 +66,11 @@ func ExampleClient() {
 	ctx := tenant.NewContext(context.Background(), tenant.MustParse("acme"))
 	send := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
 		md, _ := metadata.FromOutgoingContext(ctx)
-		fmt.Println(md)
+		fmt.Println(md["x-tenant"])
 		return nil
 	}
 	fmt.Println(client.Unary(ctx, "/example.Readings/Latest", nil, nil, nil, send))
 	// Output:
-	// map[x-tenant:[acme]]
+	// [acme]
 	// <nil>
 }
