@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -240,8 +240,8 @@ func (s *Scrapes) checkSelector(t *testing.T, q query, v *parser.VectorSelector)
 		t.Errorf("%s: no series %s", q.name, v)
 	}
 	for _, m := range v.LabelMatchers {
-		if m.Name != labels.MetricName && !slices.ContainsFunc(s.series, func(one *series) bool {
-			return one.labels.Get(labels.MetricName) == v.Name && one.labels.Has(m.Name)
+		if m.Name != model.MetricNameLabel && !slices.ContainsFunc(s.series, func(one *series) bool {
+			return one.labels.Get(model.MetricNameLabel) == v.Name && one.labels.Has(m.Name)
 		}) {
 			t.Errorf("%s: no series %s has the label %s", q.name, v.Name, m.Name)
 		}
