@@ -25,6 +25,7 @@ var skipped = []struct{ has, why string }{
 	{"go test ", "this test is part of some of them, and others take minutes"},
 	{"gcloud ", "it needs Google Cloud"},
 	{"protoc ", "it needs the protobuf compiler"},
+	{".ci/release ", "it makes the tags of a release"},
 	{"git clone ", "the copy is there"},
 	{"/examples/apps/pubsub ", "it needs Google Cloud"},
 	{"-cloud", "it needs Google Cloud"},

@@ -44,8 +44,8 @@ func TestImportedPoints(t *testing.T) {
 	}
 }
 
-// TestViews: followers read through the tenant's view, and get no points of others.
-func TestViews(t *testing.T) {
+// TestFollowersKeepToTheirTenant: with views, followers read through the tenant's view, and get no points of others.
+func TestFollowersKeepToTheirTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		schema := tsdb.MustDefine("events", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{})
 		acme2 := tenant.MustParse("acme2")

@@ -50,7 +50,7 @@ candidates:
 }
 
 // mostPlain is more colours than a frame has that draws no picture.
-const mostPlain = 50
+const mostPlain = 8
 
 // colours returns how many colours a picture has.
 func colours(t *testing.T, picture []byte) int {
