@@ -3,8 +3,9 @@
 //	go run ./examples/ingesthttp
 //	curl -H 'X-Tenant: acme' -d "[{\"device\":\"roof-7\",\"time\":\"$(date -u +%FT%TZ)\",\"temp_c\":21.5}]" http://127.0.0.1:8095/readings
 //
-// A response of 204 means that all readings are in the journal: they survive a crash, and are stored exactly once. The header stands for
-// your authentication: see package tenant/httptenant.
+// A response of 204 means that all readings are in the journal, where they survive a crash. After any other response some may be: a
+// client may repeat the request, since a point with the same device and time replaces the first. The header stands for your
+// authentication: see package tenant/httptenant.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -37,14 +39,15 @@ type Reading struct {
 
 var readings = tsdb.MustDefine("readings", tsdb.Key("device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 	Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
+	MaxFuture: time.Hour, // a device whose clock is wrong cannot stay the newest for years
 })
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8095", "address to listen on")
 	dir := flag.String("dir", "tidemark-ingesthttp", "folder of the store and of the journal")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	if err := run(ctx, *addr, *dir); err != nil {
 		log.Fatal(err)
 	}
@@ -67,7 +70,12 @@ func run(ctx context.Context, addr, dir string) (err error) {
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /readings", func(rw http.ResponseWriter, r *http.Request) {
-		if err := accept(r, store, w); err != nil {
+		err := accept(r, store, w)
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(rw, fmt.Sprintf("at most %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
 			errstatus.HTTP(err).Write(rw, r)
 			return
 		}
@@ -83,12 +91,14 @@ func run(ctx context.Context, addr, dir string) (err error) {
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
 	server := &http.Server{Handler: edge(http.MaxBytesHandler(mux, 1<<20)), ReadTimeout: 30 * time.Second}
-	ended := context.AfterFunc(ctx, func() { server.Shutdown(context.WithoutCancel(ctx)) })
-	defer ended()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
 		return err
+	case <-ctx.Done():
+		return server.Shutdown(context.WithoutCancel(ctx)) // waits for the requests under way
 	}
-	return nil
 }
 
 // accept puts the readings of a request's body into the writer's journal.
@@ -98,7 +108,9 @@ func accept(r *http.Request, store *tsdb.Store, w *tsdb.Writer) error {
 		Time   time.Time `json:"time"`
 		Reading
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields() // or a field with a wrong name is 0
+	if err := d.Decode(&body); err != nil {
 		return fmt.Errorf("%w: the body: %w", tsdb.ErrInvalid, err)
 	}
 	var points []tsdb.Point[Reading]

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -37,8 +38,8 @@ var readings = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSO
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8096", "address to listen on")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	if err := run(ctx, *addr); err != nil {
 		log.Fatal(err)
 	}
@@ -80,12 +81,14 @@ func run(ctx context.Context, addr string) (err error) {
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
 	server := &http.Server{Handler: edge(mux), ReadTimeout: 30 * time.Second}
-	ended := context.AfterFunc(ctx, func() { server.Shutdown(context.WithoutCancel(ctx)) })
-	defer ended()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
 		return err
+	case <-ctx.Done():
+		return server.Shutdown(context.WithoutCancel(ctx)) // waits for the requests under way
 	}
-	return nil
 }
 
 // device is a device with its newest reading.
