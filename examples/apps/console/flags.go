@@ -7,61 +7,37 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 )
 
 // options are the parsed command line and environment.
 type options struct {
-	cloud bool
-	dir   string
-	demo  bool
+	app.Place
+
+	demo bool
 
 	addr      string
 	proxy     bool // with TLS, in front of this program
 	cert, key string
+	pair      *tls.Certificate // of cert and key; nil without
 	tokens    edge.Tokens
 	operator  edge.Tokens // of no tenant
 	sessions  string      // the file that keeps them
-	table     string      // the file of tenants' limits
-	profiles  bool        // take limits from profiles, too
 	requests  int
 	timeout   time.Duration
-	seen      observe.Options
 }
 
-// where describes where the points are stored.
-func (o options) where() string {
-	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
-	switch {
-	case !o.cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
-	case emulator != "":
-		return "the Bigtable emulator at " + emulator
-	}
-	return "Cloud Bigtable"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var remote bool
 	var tokenFile string
 	flags := flag.NewFlagSet("console", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.BoolVar(&o.cloud, "cloud", false,
-		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "read the points in this `folder`, created if missing")
 	flags.BoolVar(&o.demo, "demo", false, "store made-up points of the tenant "+demoTenant+" while the program runs, and take the token "+demoToken+" for it")
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8090", "listen on this `host:port`; port 0 chooses a free one")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
@@ -81,28 +57,20 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o.operator.Add(text + "=operator")
 	})
 	flags.StringVar(&o.sessions, "sessions", "", "keep sessions over a restart in this `file`; without it, in the folder of -dir, and with -cloud nowhere. A change of any token ends all")
-	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
-	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores")
 	flags.IntVar(&o.requests, "max-requests", 64, "how many requests may read at once; others wait a second and try again")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long a request may read; a download may take ten times as long")
-	o.seen.Flags(flags)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Shows a store in a browser.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	o.Flags(flags)
+	given, err := app.Parse(flags, args, stdout, "Shows a store in a browser.")
+	if err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if err := o.check(flags, given, remote, tokenFile); err != nil {
-		return o, usageError{err}
+	if err := o.check(given, remote, tokenFile); err != nil {
+		return o, app.Usage(err)
 	}
 	return o, nil
 }
 
-func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool, tokenFile string) error {
+func (o *options) check(given map[string]bool, remote bool, tokenFile string) error {
 	if o.demo {
 		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
 			return fmt.Errorf("-demo: its token %s: %w", demoToken, err)
@@ -118,14 +86,8 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 	}
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case o.cloud && given["dir"]:
-		return errors.New("-cloud and -dir exclude each other")
-	case o.cloud && o.demo:
+	case o.Cloud && o.demo:
 		return errors.New("-demo writes, and so is not for -cloud")
-	case o.dir == "":
-		return errors.New("-dir is empty; want a folder")
 	case o.tokens.Len() == 0 && o.operator.Len() == 0:
 		return errors.New("no -token, -tokens or -operator-token, so nobody could log in; with -token secret=acme, users with that token see acme's points; -demo has a token and data of its own")
 	case err != nil:
@@ -142,13 +104,15 @@ func (o *options) check(flags *flag.FlagSet, given map[string]bool, remote bool,
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout is %v; want above 0", o.timeout)
 	}
-	if o.sessions == "" && !o.cloud {
-		o.sessions = filepath.Join(o.dir, "console-sessions.json")
+	if o.sessions == "" && !o.Cloud {
+		o.sessions = filepath.Join(o.Dir, "console-sessions.json")
 	}
 	if o.cert != "" {
-		if _, err := tls.LoadX509KeyPair(o.cert, o.key); err != nil {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
 			return fmt.Errorf("-tls-cert and -tls-key: %w", err)
 		}
+		o.pair = &pair
 	}
-	return o.seen.Check(remote)
+	return o.Check(given, remote)
 }

@@ -10,60 +10,34 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tidemark-go/tidemark/examples/apps/console/web"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
-
-// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	keys := [][]byte{key} // of this process: a cursor is only used by the page that got it
-	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{
-			StoreOptions: tsdb.StoreOptions{CursorKeys: keys, RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry},
-			Dir:          o.dir,
-			DialOptions:  seen.DialOptions,
-		})
-	}
-	config, err := tsdb.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	config.CursorKeys, config.RequireTenant = keys, true
-	config.Limits, config.ProfileLimits = limits, o.profiles
-	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
-	return tsdb.Open(ctx, config)
-}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
-	// Before opening the store, which takes longer: a port in use is reported at once.
-	lis, err := net.Listen("tcp", o.addr)
+	lis, err := app.Listen("addr", o.addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
+		return err
 	}
 	defer lis.Close()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
@@ -73,34 +47,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		figures = metric.NewManualReader()
 		readers = append(readers, figures)
 	}
-	seen, err := observe.Open(ctx, "console", o.seen, log, readers...)
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	// The key is of this process: a cursor is only used by the page that got it.
+	store, err := o.Open(ctx, "console", log, tsdb.StoreOptions{CursorKeys: [][]byte{key}}, readers...)
+	if errors.Is(err, embedded.ErrLocked) {
+		return fmt.Errorf("%w. A program that writes to a folder can serve the pages itself, with package web", err)
+	}
 	if err != nil {
 		return err
 	}
-	defer seen.Close()
-	table, err := edge.OpenLimits(o.table)
-	if err != nil {
-		return fmt.Errorf("-limits: %w", err)
-	}
-	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen)
-	if err != nil {
-		if errors.Is(err, embedded.ErrLocked) {
-			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir. A program that writes to a folder can serve the pages itself, with package web", err)
-		}
-		return fmt.Errorf("open the store: %w", err)
-	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if !o.cloud {
+	if !o.Cloud {
 		if err := store.Ensure(ctx); err != nil { // a new folder has no table yet
 			return fmt.Errorf("prepare the folder: %w", err)
 		}
 	}
-	fmt.Fprintf(stdout, "Store     %s\n", o.where())
-	seen.Print(stdout)
+	store.Print(stdout)
 	config := web.Config{
-		Store: store, Tenant: o.tokens.Tenant, Secure: o.proxy, Log: log, Requests: o.requests, Timeout: o.timeout,
-		Keys: seen.Keys(), Limits: table.Limiter,
+		Store: store.Store, Tenant: o.tokens.Tenant, Secure: o.proxy, Log: log, Requests: o.requests, Timeout: o.timeout,
+		Keys: store.Seen.Keys(), Limits: store.Limits,
 		Sessions: web.SessionFile{Name: o.sessions, Tokens: o.tokens.Digest() + o.operator.Digest()},
 		Operator: func(token string) bool { _, ok := o.operator.Tenant(token); return ok },
 	}
@@ -112,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if o.demo {
-		n, err := fill(ctx, store, time.Now())
+		n, err := fill(ctx, store.Store, time.Now())
 		if ctx.Err() != nil { // Ctrl-C
 			fmt.Fprintln(stdout, "Stopping  only a part of the demo's data is stored; the next start stores all of it")
 			return nil
@@ -122,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		}
 		fmt.Fprintf(stdout, "Demo      %d points of tenant %s, and new ones each second, for the token %s\n", n, demoTenant, demoToken)
 		config.Known = demoKnown
-		demo.Go(func() { drive(ctx, store, log) })
+		demo.Go(func() { drive(ctx, store.Store, log) })
 	}
 	return serve(ctx, o, config, lis, stdout, log)
 }
@@ -154,49 +120,20 @@ func serve(ctx context.Context, o options, config web.Config, lis net.Listener, 
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	scheme := "http"
-	if o.cert != "" {
-		scheme = "https"
+	if o.pair != nil {
+		scheme, srv.TLSConfig = "https", &tls.Config{Certificates: []tls.Certificate{*o.pair}, MinVersion: tls.VersionTLS12}
 	}
 	fmt.Fprintf(stdout, "Open      %s://%s; Ctrl-C stops\n", scheme, lis.Addr())
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(stdout, "Stopping  requests under way may finish; Ctrl-C again ends at once")
+	return app.Serve(ctx, srv, lis, drain, stdout, func(context.Context) {
 		_ = console.Close() // ends the streams, which would never finish
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		defer cancel()
-		stopped <- srv.Shutdown(bounded)
 	})
-	if o.cert != "" {
-		err = srv.ServeTLS(lis, o.cert, o.key)
-	} else {
-		err = srv.Serve(lis)
-	}
-	if stop() { // the server ended without Ctrl-C
-		return fmt.Errorf("serve: %w", err)
-	}
-	if err := <-stopped; err != nil {
-		return fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", drain, errors.Join(err, srv.Close()))
-	}
-	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return nil
 }
 
 // drain is how long requests in progress may take after Ctrl-C.
 const drain = 20 * time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	fmt.Fprintf(os.Stderr, "console: %v\n", err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintln(os.Stderr, "console: -help lists the flags")
-		os.Exit(2)
-	}
-	os.Exit(1)
+	app.Main("console", func(ctx context.Context, args []string, _ func()) error {
+		return run(ctx, args, os.Stdout, os.Stderr)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -17,17 +18,11 @@ type options struct {
 	dir, addr, project, instance, heatmap string
 }
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var remote bool
 	flags := flag.NewFlagSet("emulator", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "./tidemark-data", "serve this `folder`, created if missing")
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8087", "listen on this `host:port`; port 0 chooses a free one")
 	flags.StringVar(&o.project, "project", embedded.Project, "offer the folder's tables under this `project`")
@@ -35,27 +30,20 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.heatmap, "heatmap", "", "record which row keys clients use, and write the recording of the last hour to this `file` at the end, for tidectl heatmap")
 	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without any authentication")
 
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Serves a folder as a Bigtable to cbt and to Bigtable clients in any language.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	if _, err := app.Parse(flags, args, stdout, "Serves a folder as a Bigtable to cbt and to Bigtable clients in any language."); err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
-	case flags.NArg() > 0:
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	case o.project == "" || o.instance == "" || strings.Contains(o.project+o.instance, "/"):
-		return o, usageError{fmt.Errorf("-project is %q and -instance is %q; want names without a slash", o.project, o.instance)}
+		return o, app.Usage(fmt.Errorf("-project is %q and -instance is %q; want names without a slash", o.project, o.instance))
 	case o.dir == "":
-		return o, usageError{errors.New("-dir is empty; want a folder")}
+		return o, app.Usage(errors.New("-dir is empty; want a folder"))
 	case err != nil:
-		return o, usageError{fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)}
+		return o, app.Usage(fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err))
 	case !remote && !edge.Loopback(host):
-		return o, usageError{fmt.Errorf("-addr %s can be reached from other machines, and there is no authentication; "+
-			"-allow-remote takes that risk", o.addr)}
+		return o, app.Usage(fmt.Errorf("-addr %s can be reached from other machines, and there is no authentication; "+
+			"-allow-remote takes that risk", o.addr))
 	}
 	return o, nil
 }

@@ -25,35 +25,25 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"syscall"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	o, err := parse(os.Args[1:], os.Stdout)
-	if err == nil {
-		err = run(ctx, o, os.Stdout)
-	}
-	var usage usageError
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "emulator: %v; see -help\n", err)
-		os.Exit(2)
-	default:
-		fmt.Fprintf(os.Stderr, "emulator: %v\n", err)
-		os.Exit(1)
-	}
+	app.Main("emulator", func(ctx context.Context, args []string, _ func()) error {
+		o, err := parse(args, os.Stdout)
+		if err != nil {
+			return err
+		}
+		return run(ctx, o, os.Stdout)
+	})
 }
 
 // run serves until ctx ends.

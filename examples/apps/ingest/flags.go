@@ -5,34 +5,28 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"time"
 
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // options are the parsed command line.
 type options struct {
-	cloud     bool
-	dir       string
+	app.Place
+
 	journal   string
 	keys      inbound.Keys
 	retention gc.Class
 	times     inbound.Bounds
-	seen      observe.Options
 
 	addr     string
 	otlpAddr string   // of gRPC
 	mapping  *mapping // of OTLP
 	auth     auth
 	limits   limits
-	table    string // the file of tenants' limits
-	profiles bool   // take limits from profiles, too
 	drain    time.Duration
 
 	file   string
@@ -40,33 +34,12 @@ type options struct {
 	unit   time.Duration
 }
 
-// where describes where the points are stored.
-func (o options) where() string {
-	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
-	switch {
-	case !o.cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
-	case emulator != "":
-		return "the Bigtable emulator at " + emulator
-	}
-	return "Cloud Bigtable"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: inbound.Keys{}}
 	var remote bool
 	var tokenFile, keep, tenantName, precision, mappingFile string
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.BoolVar(&o.cloud, "cloud", false,
-		"store the points on Cloud Bigtable, in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.StringVar(&o.journal, "journal", "",
 		"acknowledge points once they are in a journal in this `folder` on a local disk, and deliver them afterwards")
 	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once per measurement. The measurement * means "+
@@ -81,8 +54,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tokenFile, "tokens", "",
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; safer than -token, which other users of this machine can see")
 	flags.BoolVar(&o.auth.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it; proxies may log it")
-	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
-	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 	flags.Int64Var(&o.limits.body, "max-body", 25<<20, "the most `bytes` in the body of a request, compressed and decompressed")
 	flags.IntVar(&o.limits.requests, "max-requests", 32, "how many requests may write at once; others get 503 with Retry-After")
 	flags.DurationVar(&o.limits.timeout, "timeout", time.Minute, "how long a request may take")
@@ -94,31 +65,21 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 	flags.StringVar(&mappingFile, "otlp", "", "also accept OTLP metrics, which this `file` maps to datasets and keys, at /v1/metrics of -addr")
 	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
+	o.Flags(flags)
 
-	o.seen.Flags(flags)
-
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics that come over HTTP or gRPC.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	given, err := app.Parse(flags, args, stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics that come over HTTP or gRPC.")
+	if err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
-	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, check := range []func() error{
 		func() error { return o.checkMapping(given, mappingFile, remote) },
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
 		func() error { return o.checkServer(given, tokenFile, remote) },
-		func() error { return o.seen.Check(remote) },
+		func() error { return o.Check(given, remote) },
 	} {
 		if err := check(); err != nil {
-			return o, usageError{err}
+			return o, app.Usage(err)
 		}
 	}
 	return o, nil
@@ -134,7 +95,7 @@ func (o *options) checkMapping(given map[string]bool, file string, remote bool) 
 		return errors.New("-otlp is empty; want a file")
 	}
 	if given["otlp-grpc-addr"] {
-		if err := checkAddr("otlp-grpc-addr", o.otlpAddr, remote); err != nil {
+		if err := app.CheckAddr("otlp-grpc-addr", o.otlpAddr, remote); err != nil {
 			return err
 		}
 	}
@@ -144,24 +105,8 @@ func (o *options) checkMapping(given map[string]bool, file string, remote bool) 
 	return nil
 }
 
-func checkAddr(name, addr string, remote bool) error {
-	host, _, err := net.SplitHostPort(addr)
-	switch {
-	case err != nil:
-		return fmt.Errorf("-%s is %q; want host:port: %w", name, addr, err)
-	case !remote && !edge.Loopback(host):
-		return fmt.Errorf("-%s %s can be reached from other machines, and tokens would travel in the clear; "+
-			"-allow-remote takes that risk, a proxy with TLS in front does not need it", name, addr)
-	}
-	return nil
-}
-
 func (o *options) checkStore(given map[string]bool, keep string) error {
 	switch {
-	case o.cloud && given["dir"]:
-		return errors.New("-cloud and -dir exclude each other")
-	case o.dir == "":
-		return errors.New("-dir is empty; want a folder")
 	case given["journal"] && o.journal == "":
 		return errors.New("-journal is empty; want a folder")
 	case len(o.keys) == 0:
@@ -225,5 +170,5 @@ func (o *options) checkServer(given map[string]bool, tokenFile string, remote bo
 	case o.drain <= 0:
 		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
-	return checkAddr("addr", o.addr, remote)
+	return app.CheckAddr("addr", o.addr, remote)
 }

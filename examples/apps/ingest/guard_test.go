@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -234,6 +234,10 @@ func TestProfileLimits(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return openStore(t.Context(), o, nil, &observe.Outlet{})
+		store, err := o.Open(t.Context(), "test", slog.New(slog.DiscardHandler), tsdb.StoreOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return store.Store, nil
 	})
 }

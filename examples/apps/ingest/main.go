@@ -12,24 +12,17 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
-	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 // streams are the process's own.
@@ -39,24 +32,6 @@ type streams struct {
 	release  func() // lets the next Ctrl-C end the program at once
 }
 
-// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
-	if !o.cloud {
-		if o.dir == "" { // New would open a store in memory
-			return nil, errors.New("-dir is empty")
-		}
-		return embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry}, Dir: o.dir, DialOptions: seen.DialOptions})
-	}
-	config, err := tsdb.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	config.RequireTenant = true // each request must act as the tenant of its token
-	config.Limits, config.ProfileLimits = limits, o.profiles
-	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
-	return tsdb.Open(ctx, config)
-}
-
 func run(ctx context.Context, args []string, std streams) (err error) {
 	o, err := parse(args, std.out)
 	if err != nil {
@@ -64,38 +39,25 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	var lis, otlp net.Listener
 	if o.file == "" { // before opening the store, which takes longer: a port in use is reported at once
-		if lis, err = listen("addr", o.addr); err != nil {
+		if lis, err = app.Listen("addr", o.addr); err != nil {
 			return err
 		}
 		defer lis.Close()
 	}
 	if o.otlpAddr != "" {
-		if otlp, err = listen("otlp-grpc-addr", o.otlpAddr); err != nil {
+		if otlp, err = app.Listen("otlp-grpc-addr", o.otlpAddr); err != nil {
 			return err
 		}
 		defer otlp.Close()
 	}
 	log := slog.New(slog.NewTextHandler(std.err, nil))
-	seen, err := observe.Open(ctx, "ingest", o.seen, log)
+	store, err := o.Open(ctx, "ingest", log, tsdb.StoreOptions{})
 	if err != nil {
 		return err
 	}
-	defer seen.Close()
-	table, err := edge.OpenLimits(o.table)
-	if err != nil {
-		return fmt.Errorf("-limits: %w", err)
-	}
-	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen)
-	if err != nil {
-		if errors.Is(err, embedded.ErrLocked) {
-			return fmt.Errorf("open the store: %w; stop that process first, or choose another folder with -dir", err)
-		}
-		return fmt.Errorf("open the store: %w", err)
-	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	ds, err := inbound.NewDatasets(ctx, store, o.keys, inbound.Options{
+	ds, err := inbound.NewDatasets(ctx, store.Store, o.keys, inbound.Options{
 		Schema: tsdb.SchemaOptions{Retention: o.retention}, Times: o.times, Noun: noun, Log: log,
 	})
 	if err != nil {
@@ -105,9 +67,8 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	in := &ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}
-	fmt.Fprintf(std.out, "Store     %s\n", o.where())
-	seen.Print(std.out)
+	in := &ingester{datasets: ds, sink: inbound.Sink{Store: store.Store, Writer: w}, limits: store.Limits, journaled: o.journal != ""}
+	store.Print(std.out)
 	if in.journaled {
 		st := w.Stats().Journal
 		fmt.Fprintf(std.out, "Journal   %s, with %d points to deliver and %d dead letters\n", o.journal, st.Points, st.DeadLetters)
@@ -150,14 +111,6 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 	return nil
 }
 
-func listen(flag, addr string) (net.Listener, error) {
-	lis, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s; choose another address with -%s: %w", addr, flag, err)
-	}
-	return lis, nil
-}
-
 // serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and refused. OTLP over
 // gRPC has a listener of its own, or nil.
 func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener, log *slog.Logger, std streams) error {
@@ -176,27 +129,14 @@ func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener,
 			}
 		})
 	}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
+	err := app.Serve(ctx, srv, lis, o.drain, std.out, func(bounded context.Context) {
 		std.release()
-		fmt.Fprintln(std.out, "Stopping  requests under way may finish; Ctrl-C again ends at once")
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
-		defer cancel()
 		rpcs.Go(func() { stopGRPC(bounded, rpc) })
-		stopped <- srv.Shutdown(bounded)
 	})
-	err := srv.Serve(lis)
-	if stop() { // the server ended without Ctrl-C
-		return fmt.Errorf("serve: %w", err)
+	if ctx.Err() == nil { // the server ended without Ctrl-C
+		return err
 	}
-	err = <-stopped
 	rpcs.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	if err != nil {
-		err = fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", o.drain, errors.Join(err, srv.Close()))
-	}
 	lines, metrics := s.sum()
 	lines.print(std.out)
 	if o.mapping != nil {
@@ -206,16 +146,7 @@ func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener,
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr, stop})
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(os.Stderr, "ingest: %v; -help lists the flags\n", err)
-		os.Exit(2)
-	}
-	fmt.Fprintf(os.Stderr, "ingest: %v\n", err)
-	os.Exit(1)
+	app.Main("ingest", func(ctx context.Context, args []string, stop func()) error {
+		return run(ctx, args, streams{os.Stdin, os.Stdout, os.Stderr, stop})
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -404,8 +405,8 @@ func TestTokenFile(t *testing.T) {
 	}
 	for _, bad := range []string{digest, "secret", "secret=acme"} {
 		_, err = parse([]string{"-key", "cpu=host", "-tokens", write(t, digest+"=acme\n"+bad+"\n")}, io.Discard)
-		if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("the line %q: %v, want a usageError that names the line and not the token", bad, err)
+		if _, ok := errors.AsType[app.UsageError](err); !ok || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("the line %q: %v, want a UsageError that names the line and not the token", bad, err)
 		}
 	}
 }

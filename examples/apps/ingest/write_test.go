@@ -44,11 +44,11 @@ func newRig(t testing.TB, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := edge.OpenLimits(o.table)
+	table, err := edge.OpenLimits(o.Limits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.profiles}})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.Profiles}})
 	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Times: o.times, Noun: noun})
 	if err != nil {
 		t.Fatal(err)

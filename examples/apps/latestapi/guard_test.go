@@ -2,12 +2,12 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -138,6 +138,10 @@ func TestProfileLimits(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return openStore(t.Context(), o, nil, &observe.Outlet{})
+		store, err := o.Open(t.Context(), "test", slog.New(slog.DiscardHandler), tsdb.StoreOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return store.Store, nil
 	})
 }

@@ -12,44 +12,16 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
-	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
-
-// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
-	if !o.cloud {
-		return embedded.New(ctx, embedded.Options{
-			StoreOptions: tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache, RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry},
-			Dir:          o.dir,
-			DialOptions:  seen.DialOptions,
-		})
-	}
-	config, err := tsdb.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	config.Cache = o.cache
-	config.RequireTenant = true
-	config.Limits, config.ProfileLimits = limits, o.profiles
-	config.Telemetry, config.DialOptions = seen.Telemetry, seen.DialOptions
-	config.CursorKeys = o.cursorKeys // from the file, or else from the environment
-	return tsdb.Open(ctx, config)
-}
 
 // prepare makes the table fit the schemas, or only compares them, so that a server on Cloud Bigtable needs no admin rights.
 func prepare(ctx context.Context, store *tsdb.Store, o options) error {
@@ -70,38 +42,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	// Before opening the store, which takes longer: a port in use is reported at once.
-	lis, err := net.Listen("tcp", o.addr)
+	lis, err := app.Listen("addr", o.addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s; choose another address with -addr: %w", o.addr, err)
+		return err
 	}
 	defer lis.Close()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	seen, err := observe.Open(ctx, "latestapi", o.seen, log)
+	store, err := o.Open(ctx, "latestapi", log, tsdb.StoreOptions{CursorKeys: o.cursorKeys, Cache: o.cache})
 	if err != nil {
 		return err
-	}
-	defer seen.Close()
-	table, err := edge.OpenLimits(o.table)
-	if err != nil {
-		return fmt.Errorf("-limits: %w", err)
-	}
-	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen)
-	if err != nil {
-		if errors.Is(err, embedded.ErrLocked) {
-			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
-		}
-		return fmt.Errorf("open the store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := prepare(ctx, store, o); err != nil {
+	if err := prepare(ctx, store.Store, o); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Store     %s\n", o.where())
-	seen.Print(stdout)
+	store.Print(stdout)
 	if o.demo {
-		n, err := fill(ctx, store, time.Now())
+		n, err := fill(ctx, store.Store, time.Now())
 		if err != nil {
 			return fmt.Errorf("store the demo data: %w", err)
 		}
@@ -110,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if o.ownKey {
 		fmt.Fprintln(stdout, "Cursors   of this process only; -cursor-keys makes them last, and valid in other replicas")
 	}
-	return serve(ctx, o, store, lis, stdout, log)
+	return serve(ctx, o, store.Store, lis, stdout, log)
 }
 
 // errStopping ends the streams of a server that stops.
@@ -125,39 +82,14 @@ func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, 
 	srv := s.http()
 	fmt.Fprintf(stdout, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	printLines(stdout, lis.Addr().String(), o.demo)
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(stdout, "Stopping  requests under way may finish; Ctrl-C again ends at once")
+	return app.Serve(ctx, srv, lis, o.drain, stdout, func(context.Context) {
 		s.stopping.Store(true)
 		s.stop(errStopping)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
-		defer cancel()
-		stopped <- srv.Shutdown(bounded)
 	})
-	err = srv.Serve(lis)
-	if stop() { // the server ended without Ctrl-C
-		return fmt.Errorf("serve: %w", err)
-	}
-	if err := <-stopped; err != nil {
-		return fmt.Errorf("some requests took longer than %v after Ctrl-C and got no response: %w", o.drain, errors.Join(err, srv.Close()))
-	}
-	if !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return nil
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(os.Stderr, "latestapi: %v; -help lists the flags\n", err)
-		os.Exit(2)
-	}
-	fmt.Fprintf(os.Stderr, "latestapi: %v\n", err)
-	os.Exit(1)
+	app.Main("latestapi", func(ctx context.Context, args []string, _ func()) error {
+		return run(ctx, args, os.Stdout, os.Stderr)
+	})
 }

@@ -13,38 +13,18 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/apps/mqtt/bridge"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // options are the parsed command line.
 type options struct {
-	cloud    bool
-	dir      string
-	table    string // the file of tenants' limits
-	profiles bool   // take limits from profiles, too
-	routes   *inbound.Routes
-	bridge   bridge.Config
-	seen     observe.Options
+	app.Place
+
+	routes *inbound.Routes
+	bridge bridge.Config
 }
-
-// where describes where the points are stored.
-func (o options) where() string {
-	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
-	switch {
-	case !o.cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
-	case emulator != "":
-		return "the Bigtable emulator at " + emulator
-	}
-	return "Cloud Bigtable"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // given are flags that need more than one step.
 type given struct {
@@ -58,35 +38,25 @@ type given struct {
 	ca           string
 }
 
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{bridge: bridge.Config{Broker: "mqtt://127.0.0.1:1883"}}
 	var g given
 	flags := flag.NewFlagSet("mqtt", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	o.define(flags, &g)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Stores what devices publish to an MQTT broker.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	set, err := app.Parse(flags, args, stdout, "Stores what devices publish to an MQTT broker.")
+	if err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
-	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
-	}
-	set := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	for _, check := range []func() error{
 		func() error { return o.checkStore(set, g.keep) },
 		func() error { return o.readRoutes(g) },
 		func() error { return o.readCredentials(g) },
 		func() error { return o.readTenants(g) },
-		func() error { return o.seen.Check(false) },
+		func() error { return o.Check(set, false) },
 	} {
 		if err := check(); err != nil {
-			return o, usageError{err}
+			return o, app.Usage(err)
 		}
 	}
 	return o, nil
@@ -125,14 +95,10 @@ func (o *options) define(flags *flag.FlagSet, g *given) {
 	flags.StringVar(&g.tenantFrom, "tenant", "", "the tenant to whom the connection belongs: a `name`, or \"username\" or \"certificate\" for that of -username or -cert. Topics that name another are refused")
 	flags.StringVar(&g.tenants, "tenants", "", "the tenants that may store, as `name,name`; the default is all")
 
-	flags.BoolVar(&o.cloud, "cloud", false, "store the points on Cloud Bigtable, in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	flags.StringVar(&c.Journal.Dir, "journal", "", "acknowledge messages once their points are in a journal in this `folder` on a local disk, and deliver them afterwards")
 	flags.StringVar(&g.keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 	c.Times.Flags(flags)
-	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
-	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles")
-	o.seen.Flags(flags)
+	o.Flags(flags)
 }
 
 func (o *options) checkStore(set map[string]bool, keep string) (err error) {
@@ -140,10 +106,6 @@ func (o *options) checkStore(set map[string]bool, keep string) (err error) {
 	switch {
 	case c.Session <= 0 || c.MaxPayload <= 0 || c.Deadline <= 0 || c.Drain <= 0: // 0 would be the bridge's default
 		return errors.New("-session, -max-payload, -deadline and -drain must be above 0")
-	case o.cloud && set["dir"]:
-		return errors.New("-cloud and -dir exclude each other")
-	case o.dir == "": // would be a store in memory
-		return errors.New("-dir is empty; want a folder")
 	case set["journal"] && o.bridge.Journal.Dir == "":
 		return errors.New("-journal is empty; want a folder")
 	}

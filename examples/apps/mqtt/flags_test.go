@@ -5,6 +5,8 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 )
 
 // TestFlags: a mistake on the command line is an error that names the flag, and not a service that stores nothing.
@@ -41,7 +43,7 @@ func TestFlags(t *testing.T) {
 		{[]string{route, "x"}, `"x"`},
 	} {
 		_, err := parse(test.args, t.Output())
-		_, usage := errors.AsType[usageError](err)
+		_, usage := errors.AsType[app.UsageError](err)
 		if test.want == "" && err != nil || test.want != "" && (!usage || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%q: error %v, want one with %q", test.args, err, test.want)
 		}

@@ -10,39 +10,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/tidemark-go/tidemark/examples/apps/mqtt/bridge"
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
-	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
-
-// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options, limits *limit.Limiter, seen *observe.Outlet) (*tsdb.Store, error) {
-	common := tsdb.StoreOptions{RequireTenant: true, Limits: limits, ProfileLimits: o.profiles, Telemetry: seen.Telemetry}
-	if !o.cloud {
-		store, err := embedded.New(ctx, embedded.Options{StoreOptions: common, Dir: o.dir, DialOptions: seen.DialOptions})
-		if errors.Is(err, embedded.ErrLocked) {
-			err = fmt.Errorf("%w; stop that process first, or choose another folder with -dir", err)
-		}
-		return store, err
-	}
-	config, err := tsdb.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	config.StoreOptions, config.DialOptions = common, seen.DialOptions
-	return tsdb.Open(ctx, config)
-}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, release func()) (err error) {
 	o, err := parse(args, stdout)
@@ -50,29 +26,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, release f
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	seen, err := observe.Open(ctx, "mqtt", o.seen, log)
+	store, err := o.Open(ctx, "mqtt", log, tsdb.StoreOptions{})
 	if err != nil {
 		return err
-	}
-	defer seen.Close()
-	table, err := edge.OpenLimits(o.table)
-	if err != nil {
-		return fmt.Errorf("-limits: %w", err)
-	}
-	go table.Watch(ctx, log)
-	store, err := openStore(ctx, o, table.Limiter, seen)
-	if err != nil {
-		return fmt.Errorf("open the store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	o.bridge.Log = log
-	b, err := bridge.New(ctx, store, o.routes, o.bridge)
+	b, err := bridge.New(ctx, store.Store, o.routes, o.bridge)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Store     %s\n", o.where())
-	seen.Print(stdout)
+	store.Print(stdout)
 	go func() {
 		select {
 		case <-b.Subscribed():
@@ -110,16 +75,7 @@ func printStats(w io.Writer, s bridge.Stats) {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, stop)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(os.Stderr, "mqtt: %v; -help lists the flags\n", err)
-		os.Exit(2)
-	}
-	fmt.Fprintf(os.Stderr, "mqtt: %v\n", err)
-	os.Exit(1)
+	app.Main("mqtt", func(ctx context.Context, args []string, stop func()) error {
+		return run(ctx, args, os.Stdout, os.Stderr, stop)
+	})
 }

@@ -6,61 +6,36 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 )
 
 // options are the parsed command line and environment.
 type options struct {
-	cloud   bool
-	dir     string
+	app.Place
+
 	ensure  bool
 	demo    bool
 	keep    time.Duration
 	journal string
 
 	messages *messages
-	seen     observe.Options
 
 	addr        string
 	tokens      *tokens
 	behindProxy bool
-	table       string // the file of tenants' limits
-	profiles    bool   // take limits from profiles, too
 	limits      limits
 	drain       time.Duration
 }
 
-// where describes where the points are stored.
-func (o options) where() string {
-	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
-	switch {
-	case !o.cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
-	case emulator != "":
-		return "the Bigtable emulator at " + emulator
-	}
-	return "Cloud Bigtable"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{tokens: new(tokens), messages: new(messages)}
 	var remote bool
 	var tokenFile, descriptors string
 	flags := flag.NewFlagSet("promapi", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.BoolVar(&o.cloud, "cloud", false,
-		"the points are on Cloud Bigtable: in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "the points are in this `folder`, created if missing")
 	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
 	flags.BoolVar(&o.demo, "demo", false, "store two hours of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
@@ -76,8 +51,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
 	flags.BoolVar(&o.behindProxy, "behind-proxy", false,
 		"take the tenant from the header "+orgHeader+". A client that reaches this program can then act as any tenant: only for a proxy that authenticates callers and sets the header itself")
-	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
-	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles, which \"tidectl tenants onboard\" stores; -limits gives the defaults, and its overrides come first")
 
 	flags.IntVar(&o.limits.samples, "max-samples", 20_000_000, "how many samples a query may read, and hold at once; a sample takes 16 bytes, and a histogram counts as several")
 	flags.IntVar(&o.limits.series, "max-series", 100_000, "how many series a request may select")
@@ -88,34 +61,24 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.DurationVar(&o.limits.lookback, "lookback", 5*time.Minute, "how old the newest sample of a series may be to count as its value; more than the interval of the slowest device. A request can choose another one with lookback_delta")
 	flags.DurationVar(&o.limits.slow, "slow", 10*time.Second, "log queries that take longer, without the values of labels; 0 logs none")
 	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests in progress may take after Ctrl-C")
-
-	o.seen.Flags(flags)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Serves a store to Grafana and to Prometheus: PromQL, remote write and remote read.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	o.Flags(flags)
+	given, err := app.Parse(flags, args, stdout, "Serves a store to Grafana and to Prometheus: PromQL, remote write and remote read.")
+	if err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
-	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if given["tokens"] {
 		if err := o.tokens.ReadFile(tokenFile); err != nil {
-			return o, usageError{fmt.Errorf("-tokens: %w", err)}
+			return o, app.Usage(fmt.Errorf("-tokens: %w", err))
 		}
 	}
 	if o.demo {
 		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
-			return o, usageError{fmt.Errorf("-demo: its token %s: %w", demoToken, err)}
+			return o, app.Usage(fmt.Errorf("-demo: its token %s: %w", demoToken, err))
 		}
 	}
-	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check(), o.messages.read(descriptors), o.seen.Check(remote)} {
+	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check(), o.messages.read(descriptors), o.Check(given, remote)} {
 		if err != nil {
-			return o, usageError{err}
+			return o, app.Usage(err)
 		}
 	}
 	return o, nil
@@ -123,29 +86,23 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 func (o *options) checkStore(given map[string]bool) error {
 	switch {
-	case o.cloud && given["dir"]:
-		return errors.New("-cloud and -dir exclude each other")
-	case o.dir == "":
-		return errors.New("-dir is empty; want a folder")
-	case given["ensure"] && !o.cloud:
+	case given["ensure"] && !o.Cloud:
 		return errors.New("-ensure is for -cloud; a folder is always prepared")
 	case o.keep < 0 || o.keep%time.Second != 0:
 		return fmt.Errorf("-keep is %v; want whole seconds, or 0 for ever", o.keep)
 	}
-	o.ensure = o.ensure || !o.cloud
+	o.ensure = o.ensure || !o.Cloud
 	return nil
 }
 
 func (o *options) checkServer(remote bool) error {
-	host, _, err := net.SplitHostPort(o.addr)
+	if err := app.CheckAddr("addr", o.addr, remote); err != nil {
+		return err
+	}
+	host, _, _ := net.SplitHostPort(o.addr)
 	switch {
 	case o.tokens.Len() == 0 && !o.behindProxy:
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token are acme's")
-	case err != nil:
-		return fmt.Errorf("-addr is %q; want host:port: %w", o.addr, err)
-	case !remote && !edge.Loopback(host):
-		return fmt.Errorf("-addr %s can be reached from other machines, and tokens would travel in the clear; "+
-			"-allow-remote takes that risk, a proxy with TLS in front does not need it", o.addr)
 	case o.demo && !edge.Loopback(host):
 		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
 	case o.drain <= 0:

@@ -5,18 +5,19 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/examples/internal/observe"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // options are the parsed command line.
 type options struct {
+	app.Place
+
 	project      string // of the subscription
 	subscription string
 	deadLetters  string // a topic
@@ -32,37 +33,13 @@ type options struct {
 	hold        time.Duration
 	attempt     time.Duration
 	drain       time.Duration
-
-	cloud    bool
-	dir      string
-	table    string // the file of tenants' limits
-	profiles bool   // take limits from profiles, too
-	seen     observe.Options
 }
 
-// where describes where the points are stored.
-func (o options) where() string {
-	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
-	switch {
-	case !o.cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", o.dir)
-	case emulator != "":
-		return "the Bigtable emulator at " + emulator
-	}
-	return "Cloud Bigtable"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are usageErrors.
+// parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var route, attributes, keep string
 	flags := flag.NewFlagSet("pubsub", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.subscription, "subscription", "", "store the messages of this subscription: `projects/P/subscriptions/S`")
 	flags.StringVar(&o.deadLetters, "dead-letters", "", "publish messages that can never be stored to this topic, with the reason: `projects/P/topics/T`")
 	flags.StringVar(&route, "route", "", "where and how messages are stored, as `words`: tenant=… dataset=… key=… time=…")
@@ -77,27 +54,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.DurationVar(&o.hold, "hold", 10*time.Minute, "how long a message is tried while the store fails, before it is given back to Pub/Sub")
 	flags.DurationVar(&o.attempt, "timeout", 30*time.Second, "how long one try may take")
 	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long messages under way may take after Ctrl-C")
-
-	flags.BoolVar(&o.cloud, "cloud", false, "store the points on Cloud Bigtable, in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name")
-	flags.StringVar(&o.dir, "dir", "./tidemark-data", "store the points in this `folder`, created if missing")
-	flags.StringVar(&o.table, "limits", "", "apply the tenants' limits in this `file`, JSON as package tenant/limit describes it; changes are applied while running")
-	flags.BoolVar(&o.profiles, "profile-limits", false, "also apply the limits in the tenants' profiles")
-	o.seen.Flags(flags)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Stores the messages of a Google Cloud Pub/Sub subscription.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	o.Flags(flags)
+	given, err := app.Parse(flags, args, stdout, "Stores the messages of a Google Cloud Pub/Sub subscription.")
+	if err != nil {
 		return o, err
-	} else if err != nil {
-		return o, usageError{err}
 	}
-	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if err := o.check(given, route, attributes, keep); err != nil {
-		return o, usageError{err}
+		return o, app.Usage(err)
 	}
 	return o, nil
 }
@@ -118,10 +81,6 @@ func (o *options) check(given map[string]bool, route, attributes, keep string) (
 		return fmt.Errorf("-max-bytes is %d; want at least -max-payload", o.memory)
 	case o.attempt <= 0 || o.hold < 0 || o.drain <= 0:
 		return errors.New("-timeout and -drain must be above 0, -hold at least 0")
-	case o.cloud && given["dir"]:
-		return errors.New("-cloud and -dir exclude each other")
-	case o.dir == "": // would be a store in memory
-		return errors.New("-dir is empty; want a folder")
 	case given["journal"] && o.journal == "":
 		return errors.New("-journal is empty; want a folder")
 	}
@@ -142,7 +101,7 @@ func (o *options) check(given map[string]bool, route, attributes, keep string) (
 	if !o.routes.SaysTenant() {
 		return errors.New("-route does not say the tenant of messages; want tenant=NAME, or tenant=property:ATTRIBUTE")
 	}
-	return o.seen.Check(false)
+	return o.Check(given, false)
 }
 
 // isName reports whether a text is projects/P/KIND/NAME.
