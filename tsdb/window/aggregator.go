@@ -25,14 +25,14 @@ type Measure[T any] struct {
 	// as none, because it would make the bucket's sum and mean useless.
 	Of func(T) (float64, bool)
 	// Int returns the number as a whole multiple of 10^-Decimals, and false if the value has none: with Decimals 2, it
-	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.exact] has the results.
+	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.Exact] has the results.
 	Int func(T) (int64, bool)
 	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First and Last
 	// then, but States has. For a boolean, use strconv.FormatBool.
 	Text func(T) (string, bool)
 	// Value returns a number or a state of any type, as package dynamic reads it, and the zero value if there is none. Numbers are
 	// those of codec.Value.AsNumber. If all numbers of a bucket are integers, and the one before the bucket that Delta and
-	// Increase count from, they are exact: [Summary.exact] has the results. If the Kind is State, the state is
+	// Increase count from, they are exact: [Summary.Exact] has the results. If the Kind is State, the state is
 	// codec.Value.Text.
 	Value func(T) codec.Value
 	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
@@ -214,7 +214,7 @@ type Ranger[T any] interface {
 //   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
 //     [Integral] has the same Linear and MaxGap. With Hold, MaxGap is 0: a bucket does not keep what a number
 //     holds in a longer gap. No measure has a MaxDip: a bucket counts each fall as a reset. If gaps are filled by
-//     [Previous] or [Linear], it also keeps [Ends]. None of them has Added;
+//     [Previous] or [Linear], it also keeps [Ends]. None of them has Added. No state is a text: a rollup keeps numbers;
 //   - the interval has both ends, and it and each bucket of the aggregator's grid starts and ends where buckets of
 //     the rollup do;
 //   - the interval does not start before the rollup's oldest buckets.

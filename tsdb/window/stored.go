@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
@@ -74,6 +75,9 @@ func (a *Aggregator[T]) choose(ctx context.Context, from Ranger[T], in tsdb.Inte
 	repo, ok := from.(*tsdb.Repository[T])
 	if !ok || a == nil || a.opts.FromPoints || len(a.rules) == 0 || !hasStart || !hasEnd || in.Check() != nil || !start.Before(end) {
 		return nil, nil
+	}
+	if slices.ContainsFunc(a.measures, func(m Measure[T]) bool { return m.Text != nil || m.Value != nil && m.Kind == State }) {
+		return nil, nil // its states are texts, and a rollup keeps numbers
 	}
 	all, err := derivedOf(ctx, repo)
 	if err != nil {
