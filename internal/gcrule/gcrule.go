@@ -77,10 +77,13 @@ func joined(name string, join func(...gc.Policy) gc.Policy, policies []bigtable.
 	converted := make([]gc.Policy, len(policies))
 	for i, policy := range policies {
 		var err error
-		converted[i], err = from(policy, depth)
-		if bad, ok := errors.AsType[*invalid.Error](err); ok {
-			return gc.Policy{}, invalid.New(gc.ErrInvalid, fmt.Sprintf("%s[%d].%s", name, i, bad.Field), bad.Value, bad.Limit)
+		if converted[i], err = from(policy, depth); err == nil {
+			continue
 		}
+		if bad, ok := errors.AsType[*invalid.Error](err); ok {
+			err = invalid.New(gc.ErrInvalid, fmt.Sprintf("%s[%d].%s", name, i, bad.Field), bad.Value, bad.Limit)
+		}
+		return gc.Policy{}, err
 	}
 	return join(converted...), nil
 }

@@ -48,6 +48,9 @@ func TestSizeIsWhatTheServiceCounts(t *testing.T) {
 		}
 		for _, p := range []gc.Policy{gc.Any(terms...), gc.Any(append(terms, gc.MaxAge(100*365*day))...), terms[0], gc.MaxVersions(n * n * n), gc.MaxAge(time.Duration(n) * day)} {
 			size := proto.Size(ruleOf(To(p)))
+			if back, err := From(To(p)); size <= 500 && (err != nil || !back.Equal(p)) {
+				t.Fatalf("%v is read back as %v, %v; plans would always see a change", p, back, err)
+			}
 			switch bad, ok := errors.AsType[*invalid.Error](p.Validate()); {
 			case ok && (size <= 500 || bad.Value != fmt.Sprintf("%d bytes long", size)):
 				t.Fatalf("%v is refused with %q; it has %d bytes", p, bad.Value, size)
@@ -130,4 +133,23 @@ func TestFrom(t *testing.T) {
 	if _, err := From(deep); !errors.Is(err, gc.ErrInvalid) {
 		t.Errorf("a policy nested 100 deep: %v, want an error about its depth", err)
 	}
+}
+
+// Each policy that has a text is read back from the client's type as it was.
+func FuzzTo(f *testing.F) {
+	for _, seed := range []string{
+		"never", "maxage=30d", "maxversions=2", "maxage=30d || (maxage=3d && maxversions=100)", "maxage=5h or maxversions=7 or maxage=6h and maxversions=3",
+		"maxage=1000ms and maxversions=2 or maxage=1s", "maxage=106751d", "maxversions=2147483647",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := gc.Parse(text)
+		if err != nil {
+			return
+		}
+		if back, err := From(To(p)); err != nil || !back.Equal(p) {
+			t.Errorf("%v is read back as %v, %v; plans would always see a change", p, back, err)
+		}
+	})
 }
