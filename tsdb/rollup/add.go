@@ -75,8 +75,8 @@ type Adder[T any] struct {
 // NewAdder returns an adder for the tenant of a repository. It does no I/O and cannot fail: each call reports
 // what is wrong with the arguments. The mode of the rollup decides how events are added:
 //
-//   - Once: Add and AddMany write to the table. The writer is nil.
-//   - ByMessage: AddMessage writes to the table. The writer is nil.
+//   - Once: Add and AddMany write to the table. They do not use the writer: nil is enough.
+//   - ByMessage: AddMessage writes to the table. It does not use the writer: nil is enough.
 //   - ByStream: Add, TryAdd, AddFunc and AddMany write to the journal of the writer, which belongs to the same store.
 //
 // The other calls fail with ErrMode.
@@ -126,6 +126,11 @@ func (a *Adder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.
 	return a.addManyOnce(ctx, events)
 }
 
+// waysToAdd names the calls for rollups of each mode.
+var waysToAdd = [...]string{
+	Derived: "no call: it is computed from points", ByStream: "Add, TryAdd, AddFunc or AddMany", ByMessage: "AddMessage", Once: "Add or AddMany",
+}
+
 // mode returns the mode of the rollup.
 func (a *Adder[T]) mode() Mode {
 	if a == nil || a.rollup == nil {
@@ -166,7 +171,7 @@ func (a *Adder[T]) open(ctx context.Context, mode Mode) (inside.Repository, *ins
 		if err := ctxerr.Of(ctx); err != nil {
 			return inside.Repository{}, nil, err
 		}
-		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s, this call adds to mode %s", ErrMode, a.rollup.name, is, mode)
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s; want %s", ErrMode, a.rollup.name, is, waysToAdd[is])
 	}
 	age, err := in.RollupAge(ctx)
 	if err != nil {

@@ -107,8 +107,9 @@ func TestAddLimits(t *testing.T) {
 		repo := s.For(store, acme)
 		for name, add := range adders(r, repo, w) {
 			if !adds(name, mode) {
-				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrMode) || !errors.Is(err, tsdb.ErrRejected) {
-					t.Errorf("%s on a rollup that is %s: %v, want ErrMode", name, mode, err)
+				instead := map[rollup.Mode]string{rollup.Once: "want Add or AddMany", rollup.ByStream: "want Add, TryAdd", rollup.ByMessage: "want AddMessage"}[mode]
+				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrMode) || !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), instead) {
+					t.Errorf("%s on a rollup that is %s: %v, want ErrMode and %q", name, mode, err, instead)
 				}
 				continue
 			}
