@@ -18,9 +18,8 @@ type term struct {
 }
 
 // Terms returns the rules whose union the policy is, in normal form: ages that fall and numbers of versions that
-// rise. A rule removes cells that are older than the age and have at least so many newer versions; 0 stands for no
-// such condition. [Never] and a policy that
-// [Policy.Validate] rejects have none.
+// rise. A rule removes the cells that are older than the age and have at least that number of newer versions; 0 is no
+// condition. [Never] and a policy that [Policy.Validate] rejects have no rules.
 func (p Policy) Terms() iter.Seq2[time.Duration, int] {
 	return func(yield func(time.Duration, int) bool) {
 		for _, t := range p.terms {

@@ -17,9 +17,10 @@ import (
 // groupConcurrency is how many entities of a group are read at once.
 const groupConcurrency = 16
 
-// ReadGroup returns the buckets of several entities as one: each entity is aggregated on its own, as [Aggregator.Read] does, and then
-// their buckets are added up. So counters are joined with their own earlier numbers only, and the increase of a site is the sum of the
-// increases of its meters. For all groups under a prefix see [Aggregator.ReadGroups].
+// ReadGroup returns the buckets of several entities as one: each entity is aggregated on its own, as [Aggregator.Read]
+// does from the points, and then their buckets are added up. No rollup is read. Counters are joined with their own
+// earlier numbers only, and the increase of a site is the sum of the increases of its meters. For all groups under a
+// prefix see [Aggregator.ReadGroups].
 //
 // Of the group, in each bucket:
 //
@@ -35,7 +36,7 @@ const groupConcurrency = 16
 //
 // The interval has a start and an end, and at most Options.MaxFilled buckets; more end the sequence with [ErrTooManyFilled].
 // All of them are in memory, once for the group and for each entity that is read at the same time: 16, or as many as a tsdb.Concurrency
-// says. It costs as much as Read for each entity. Points that do not decode are counted as Bad and not yielded. An entity that is
+// says. It costs as much as Read from the points for each entity. Points that do not decode are counted as Bad and not yielded. An entity that is
 // given twice counts twice. Any error ends the sequence.
 func (a *Aggregator[T]) ReadGroup(ctx context.Context, from Ranger[T], entities []tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {

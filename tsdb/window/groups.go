@@ -37,7 +37,7 @@ type Group struct {
 // for each aggregate. A counter's increase is never counted from one entity to another.
 //
 // It finds the entities at the cost of tsdb.PrefixReader.Entities. Each entity with points since the interval began costs as much as
-// [Aggregator.Read]; others cost nothing more, unless a measure has Durations or Hold: the
+// [Aggregator.Read] from the points; others cost nothing more, unless a measure has Durations or Hold: the
 // last state or number may last into the interval.
 // 16 entities of a group are read at the same time, or as many as a tsdb.Concurrency says. The tenant's FanOut bounds these reads and the
 // search for entities together.

@@ -173,7 +173,7 @@ func samplesOf[T any](of func(T) (float64, bool)) func(tsdb.Point[T]) (LineSampl
 	}
 }
 
-// outside is the error of a point that the interval does not hold.
+// outsideLine is the error of a point that the interval does not hold.
 func outsideLine(t time.Time) error {
 	return invalid.New(tsdb.ErrInvalid, "point's time", instant.Text(t), "a time in the interval")
 }

@@ -27,7 +27,7 @@ func pointsIn(points []plainPoint) iter.Seq2[plainPoint, error] {
 	}
 }
 
-// plain returns no plain below -1e300.
+// plain returns no number below -1e300.
 func plain(v float64) (float64, bool) { return v, !(v < -1e300) }
 
 type method func(iter.Seq2[plainPoint, error], tsdb.Interval, func(float64) (float64, bool), window.LineOptions) iter.Seq2[window.LineSample, error]
@@ -46,7 +46,7 @@ func samplesIn(t *testing.T, seq iter.Seq2[window.LineSample, error]) (out []win
 }
 
 // series returns n random points of an interval, oldest first: dense and sparse parts, silences, equal times, values without a
-// plain.
+// number.
 func series(rnd *rand.Rand, n int, in time.Duration) []plainPoint {
 	points := make([]plainPoint, 0, n)
 	step := float64(in) / float64(n+1)
@@ -170,7 +170,7 @@ func subset(t *testing.T, samples, all []window.LineSample) {
 			i++
 		}
 		if i == len(all) {
-			t.Fatalf("%v is not a plainPoint of the line after the previous samples", s)
+			t.Fatalf("%v is not a point of the line after the previous samples", s)
 		}
 		i++
 	}
@@ -308,8 +308,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPointsThatDoNotDecode: their errors are passed on, and the line continues. Ending the loop at any plainPoint
-// ends the read.
+// TestPointsThatDoNotDecode: their errors are passed on, and the line continues. Ending the loop at any point ends
+// the read.
 func TestPointsThatDoNotDecode(t *testing.T) {
 	bad := &tsdb.PointError{Time: noon, Err: errors.New("bad")}
 	ended := 0
@@ -427,7 +427,7 @@ func TestLinesOfCenturies(t *testing.T) {
 			drawn = append(drawn, s)
 		}
 		if len(drawn) < 20 || len(drawn) > 40 || !drawn[len(drawn)-1].Time.Equal(to.Add(-1)) {
-			t.Errorf("a line of %d years has %d samples; want 2 to 4 for each of 10 columns, and the last plainPoint", years, len(drawn))
+			t.Errorf("a line of %d years has %d samples; want 2 to 4 for each of 10 columns, and the last point", years, len(drawn))
 		}
 		if out, err := json.Marshal(drawn); err != nil {
 			t.Errorf("the JSON of a line of %d years: %v, %.100s", years, err, out)
@@ -444,7 +444,7 @@ func TestLinesOfCenturies(t *testing.T) {
 		}
 		for s, err := range window.M4(each, tsdb.Between(from, to.Add(-time.Hour)), plain, opts) {
 			if err != nil && !errors.Is(err, tsdb.ErrInvalid) {
-				t.Errorf("a plainPoint after the interval: %v, %v", s, err)
+				t.Errorf("a point after the interval: %v, %v", s, err)
 			}
 		}
 	}

@@ -23,9 +23,8 @@ type Options struct {
 
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
 	// time (see [Aggregator.Read]). It protects against a narrow grid over a long gap. One bucket more ends the
-	// sequence with
-	// [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase], [Integral] or [Durations] only (see [Aggregator.Read]).
-	// Zero means [defaultMaxFilled].
+	// sequence with [ErrTooManyFilled], unless all held buckets wait for [Delta], [Increase], [Integral] or
+	// [Durations] only. Zero means 10,000.
 	MaxFilled int
 
 	// FromPoints reads points only. Without it, [Aggregator.Read] takes stored buckets of a rollup where they answer.

@@ -35,7 +35,7 @@ import (
 //
 // A bucket knows its first and its last number with their times, and its lowest and its highest number, but not when
 // they came: these samples are in the middle of the bucket, and marked as Approx. If columns begin where buckets
-// begin, the line has the same pixels as from the points (Line.exact). Otherwise a lowest or highest number may be
+// begin, the line has the same pixels as from the points (Line.Exact). Otherwise a lowest or highest number may be
 // drawn one column away from its own. Breaks are the same in both cases. Numbers have the decimals that the rollup
 // keeps, and those beyond its Max are missing. A rollup that was declared over stored points lacks the older ones
 // until it is rebuilt: until then read FromPoints.
