@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -73,7 +72,7 @@ func TestOwnWritesArriveAtOnce(t *testing.T) {
 
 // TestMergedPoints: a merged point arrives with the fields of all writes, also those of another store.
 func TestMergedPoints(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		s := tsdb.MustDefine("states", tsdb.Key("device"), codec.Records(), tsdb.SchemaOptions{Merge: true})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		client, _ := tsdbtest.Clients(t, conn)

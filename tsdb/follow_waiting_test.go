@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -46,7 +45,7 @@ func TestImportedPoints(t *testing.T) {
 
 // TestFollowersKeepToTheirTenant: with views, followers read through the tenant's view, and get no points of others.
 func TestFollowersKeepToTheirTenant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
 		schema := tsdb.MustDefine("events", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{})
 		acme2 := tenant.MustParse("acme2")
 		own, conn := tsdbtest.Open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme, acme2}}, schema)

@@ -79,8 +79,8 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	}
 }
 
-// TestLatestManyamesAnEmptyEntity: the error names an empty entity by its index.
-func TestLatestManyamesAnEmptyEntity(t *testing.T) {
+// TestLatestManyNamesAnEmptyEntity: the error names an empty entity by its index.
+func TestLatestManyNamesAnEmptyEntity(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 	_, err := latestMany(t.Context(), s.For(store, acme), []tsdb.Entity{roof, {}})

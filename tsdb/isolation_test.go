@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// operations are the calls of a repository on one entity, by method. TestEachCallStaysInItsTenant fails if a method of Repository
-// is missing here: each new call must be shown to respect the tenant's boundary.
+// operations are the calls of a repository on one entity, by method; those of a PrefixReader begin with "Under.". TestEachCallStaysInItsTenant
+// fails if a method of one of the two is missing here: each new call must be shown to respect the tenant's boundary.
 var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error){
 	"Put": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return nil, r.Put(ctx, e, at, "new")
@@ -279,9 +279,12 @@ func values(points []tsdb.Point[string]) (out []string) {
 // TestEachCallStaysInItsTenant runs each call for one tenant, dataset and entity in a table full of others whose names are
 // prefixes of theirs. It compares every other row of the table byte for byte.
 func TestEachCallStaysInItsTenant(t *testing.T) {
-	for _, c := range calls.Of("Repository.", "Sink.") {
+	for _, c := range calls.Of("Repository.", "PrefixReader.", "Sink.") {
 		typ, name, _ := strings.Cut(c.Name(), ".")
-		if c.Tenants != calls.None && (typ == "Repository" && operations[name] == nil || typ == "Sink" && sinkCalls[name] == nil) {
+		if typ == "PrefixReader" {
+			name = "Under." + name
+		}
+		if c.Tenants != calls.None && (typ != "Sink" && operations[name] == nil || typ == "Sink" && sinkCalls[name] == nil) {
 			t.Errorf("%s is not tested: add it to operations", c.Name())
 		}
 	}

@@ -45,7 +45,7 @@ var (
 	noLimits    = []limit.ID{}
 )
 
-// limitsOf says which limits apply to each method of Repository. TestEachCallIsHeldToItsLimits fails if a method is missing here.
+// limitsOf says which limits apply to each of operations. TestEachCallIsHeldToItsLimits fails if one is missing here.
 var limitsOf = map[string][]limit.ID{
 	"Put": writeLimits, "PutIfAbsent": writeLimits, "PutMany": writeLimits, "Via": writeLimits,
 	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestMany of several": readLimits,
@@ -92,9 +92,9 @@ func spend(t *testing.T, l *limit.Limiter, bytes int) func() {
 
 // TestEachCallIsHeldToItsLimits: each limit that applies to a call rejects it before anything is sent, and no other limit does.
 func TestEachCallIsHeldToItsLimits(t *testing.T) {
-	for _, c := range calls.Of("Repository.") {
-		if name := strings.TrimPrefix(c.Name(), "Repository."); limitsOf[name] == nil && c.Tenants != calls.None {
-			t.Errorf("%s: add it to limitsOf with the limits that apply to it", c.Name())
+	for name := range operations {
+		if limitsOf[name] == nil {
+			t.Errorf("%s: add it to limitsOf with the limits that apply to it", name)
 		}
 	}
 	s := must[*tsdb.Schema[string]](t)(tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{}))
