@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,11 +30,15 @@ var (
 	absent    = tsdb.MustDefine("absent", tsdb.Key("round"), codec.Float64(), tsdb.SchemaOptions{})
 	journaled = tsdb.MustDefine("journaled", tsdb.Key("round"), codec.Float64(), tsdb.SchemaOptions{})
 
+	// Events come in batches of batchSize. The sum of bits says which events of a batch count, and how often.
 	daily = rollup.MustDefine("day", window.Days(1), []rollup.Measure[float64]{
 		{Name: "n", Of: func(v float64) (float64, bool) { return v, true }, Max: 1 << 40},
+		{Name: "bit", Of: func(v float64) (float64, bool) { return float64(int(1) << (int(v) % batchSize)), true }, Max: 1 << batchSize},
 	}, rollup.Options{Mode: rollup.ByStream})
 	events = tsdb.MustDefine("events", tsdb.Key("round"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{daily}})
 )
+
+const batchSize = 20
 
 // pointStore opens a store on an engine, and creates its datasets.
 func pointStore(ctx context.Context, eng *engine.Engine, timeout time.Duration) (*tsdb.Store, error) {
@@ -111,15 +117,18 @@ func writeWithFaults(root string, eng *engine.Engine, round uint64, report func(
 	if w, err := pointWriter(root, store); err == nil {
 		batches := func(kind string, put func([]tsdb.Point[float64]) ([]tsdb.Outcome, error)) {
 			wg.Go(func() {
-				for n := 0; ; n += 20 {
+				for n := 0; ; n += batchSize {
 					var pts []tsdb.Point[float64]
-					for i := range 20 {
+					for i := range batchSize {
 						pts = append(pts, tsdb.Point[float64]{Entity: entity, Time: at(n + i), Value: float64(n + i)})
 					}
 					outcomes, err := put(pts)
 					for i, o := range outcomes {
-						if o.State == tsdb.Journaled {
+						switch o.State {
+						case tsdb.Journaled:
 							report("point %s %d %d 0", kind, round, n+i)
+						case tsdb.Rejected:
+							report("point %s%s %d %d 0", rejected, kind, round, n+i)
 						}
 					}
 					if err != nil {
@@ -147,7 +156,10 @@ type point struct {
 	n, by int
 }
 
-// pointLedger holds the acknowledged points, by kind.
+// rejected begins the kinds of points whose caller learnt that they are not stored.
+const rejected = "rejected-"
+
+// pointLedger holds the acknowledged points and the rejected ones, by kind.
 type pointLedger struct{ acked map[string][]point }
 
 func newPointLedger() *pointLedger { return &pointLedger{map[string][]point{}} }
@@ -198,12 +210,12 @@ func verifyFaulty(t *testing.T, root string, rows *ledger, points *pointLedger, 
 	points.check(t, store)
 }
 
-// check checks that every acknowledged point is stored.
+// check checks that every acknowledged point is stored, and no rejected one.
 func (l *pointLedger) check(t *testing.T, store *tsdb.Store) {
 	t.Helper()
 	there := map[string]map[point]bool{}
 	for kind := range l.acked {
-		there[kind] = map[point]bool{}
+		there[strings.TrimPrefix(kind, rejected)] = map[point]bool{}
 	}
 	for kind, s := range map[string]*tsdb.Schema[float64]{"first": first, "absent": absent, "journaled": journaled} {
 		l.each(kind, func(round uint64) {
@@ -234,85 +246,175 @@ func (l *pointLedger) check(t *testing.T, store *tsdb.Store) {
 			}
 		}
 	})
-	l.each("events", func(round uint64) {
+	l.each("", func(round uint64) { // also of rounds without a known event
 		b, err := rollup.For(daily, events.For(store, acme)).Total(t.Context(), tsdb.NewEntity(fmt.Sprint(round)), tsdb.Between(start.AddDate(0, 0, -1), start.AddDate(0, 0, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Points > 0 {
-			l.checkEvents(t, round, int(b.Points), int(b.Values[0].Sum))
-		} else if len(l.acked["events"]) > 0 {
-			t.Errorf("round %d: no event counts", round)
+		got := counted{n: int(b.Points)}
+		if got.n > 0 {
+			got.sum, got.max, got.bits = int(b.Values[0].Sum), int(b.Values[0].Max), int(b.Values[1].Sum)
+		}
+		if err := l.eventsOf(round).check(got); err != nil {
+			t.Errorf("round %d: %v", round, err)
 		}
 	})
 	for kind, acked := range l.acked {
-		if kind == "events" {
+		of, refused := strings.CutPrefix(kind, rejected)
+		if of == "events" {
 			continue
 		}
-		lost := 0
+		wrong := 0
 		for _, p := range acked {
-			if !there[kind][p] {
-				if lost++; lost < 4 {
-					t.Errorf("%s point %d of round %d, by %d, was acknowledged and is missing", kind, p.n, p.round, p.by)
+			if there[of][p] == refused {
+				if wrong++; wrong < 4 {
+					t.Errorf("%s point %d of round %d, by %d: stored is %t", kind, p.n, p.round, p.by, refused)
 				}
 			}
 		}
-		if lost > 0 {
-			t.Errorf("%s: %d of %d acknowledged points are missing", kind, lost, len(acked))
+		if wrong > 0 {
+			t.Errorf("%s: %d of %d points are missing, or stored although they were rejected", kind, wrong, len(acked))
 		}
 	}
 }
 
-// checkEvents checks that each acknowledged event of a round counts once. The events are 0, 1, 2 and so on, in batches of 20. Each batch
-// waits for the one before it, and the first batch with a failure is the last one. So all events of the batches before the last one must
-// count, and of the last one any events that include the acknowledged ones.
-func (l *pointLedger) checkEvents(t *testing.T, round uint64, stored, sum int) {
-	t.Helper()
-	acked, last := map[int]bool{}, 0
-	for _, p := range l.acked["events"] {
-		if p.round == round {
-			acked[p.n], last = true, max(last, p.n)
+// eventsOf returns the known events of a round.
+func (l *pointLedger) eventsOf(round uint64) streamed {
+	s := streamed{}
+	for kind, journaled := range map[string]bool{"events": true, rejected + "events": false} {
+		for _, p := range l.acked[kind] {
+			if p.round == round {
+				s[p.n] = journaled
+			}
 		}
 	}
-	// After a whole batch, a batch that nobody acknowledged may count.
-	begin := last / 20 * 20
-	if len(acked) == begin+20 {
-		begin += 20
+	return s
+}
+
+// streamed are the events of a round whose outcome is known: whether each was journaled, or else rejected. The events are 0, 1, 2 and so
+// on, in batches. Each batch waits for the one before it, and the first one with a failure is the last one.
+type streamed map[int]bool
+
+// counted is what a rollup counts of the events of a round.
+type counted struct{ n, sum, max, bits int }
+
+// check returns an error unless each journaled event counts once, no rejected one does, and each other event of the last batch counts at
+// most once.
+func (s streamed) check(got counted) error {
+	last := 0
+	for n := range s {
+		last = max(last, n)
+	}
+	begin := last / batchSize * batchSize
+	whole := true
+	for n := begin; n < begin+batchSize; n++ {
+		whole = whole && s[n]
+	}
+	if whole { // a batch of which nothing is known may follow
+		begin += batchSize
+	}
+	var want counted
+	count := func(n int) {
+		want.n, want.sum, want.max, want.bits = want.n+1, want.sum+n, max(want.max, n), want.bits+1<<(n%batchSize)
 	}
 	for n := range begin {
-		if !acked[n] {
-			t.Errorf("round %d: event %d is not acknowledged, but event %d of a later batch is", round, n, last)
+		if !s[n] {
+			return fmt.Errorf("event %d was not journaled, but event %d of a later batch was sent", n, last)
 		}
-		stored, sum = stored-1, sum-n
+		count(n)
 	}
-	var others []int // of the last batch, each at most once
-	for n := begin; n < begin+20; n++ {
-		if acked[n] {
-			stored, sum = stored-1, sum-n
-		} else {
-			others = append(others, n)
+	var unknown []int
+	for n := begin; n < begin+batchSize; n++ {
+		if journaled, known := s[n]; journaled {
+			count(n)
+		} else if !known {
+			unknown = append(unknown, n)
 		}
 	}
-	if stored < 0 || stored > len(others) {
-		t.Errorf("round %d: %d more events count than were acknowledged, want 0 to %d", round, stored, len(others))
-		return
+	known := want.n
+	rest := got.bits - want.bits
+	for _, n := range unknown {
+		if rest>>(n%batchSize)&1 == 1 { // if it counts once, and others not too often
+			count(n)
+		}
 	}
-	least, most := 0, 0
-	for i := range stored {
-		least, most = least+others[i], most+others[len(others)-1-i]
+	if got != want {
+		return fmt.Errorf("the events that count are %+v, want %+v with %d known ones and some of %v", got, want, known, unknown)
 	}
-	if sum < least || sum > most {
-		t.Errorf("round %d: the sum of %d events that were not acknowledged is %d, want %d to %d: some count twice or are missing", round, stored, sum, least, most)
+	return nil
+}
+
+// TestEventsAreChecked: the check of events finds each kind of fault.
+func TestEventsAreChecked(t *testing.T) {
+	known := streamed{}
+	for n := range 2 * batchSize {
+		known[n] = true
+	}
+	of := func(events ...int) (c counted) {
+		for n := range 2 * batchSize {
+			events = append(events, n)
+		}
+		for _, n := range events {
+			c.n, c.sum, c.max, c.bits = c.n+1, c.sum+n, max(c.max, n), c.bits+1<<(n%batchSize)
+		}
+		return c
+	}
+	without := func(c counted, n int) counted { return counted{c.n - 1, c.sum - n, c.max, c.bits - 1<<(n%batchSize)} }
+	part := maps.Clone(known) // of the third batch, 19 events are rejected and the last one is journaled
+	for n := 40; n < 59; n++ {
+		part[n] = false
+	}
+	part[59] = true
+	cut := maps.Clone(known) // of the third batch, little is known
+	cut[40], cut[41] = false, true
+	gap := maps.Clone(part)
+	gap[25] = false
+	for name, tt := range map[string]struct {
+		of   streamed
+		got  counted
+		want bool
+	}{
+		"nothing known":                         {streamed{}, counted{}, true},
+		"nothing known, some count":             {streamed{}, counted{2, 4, 3, 1<<1 + 1<<3}, true},
+		"nothing known, one of a later batch":   {streamed{}, counted{1, 20, 20, 1}, false},
+		"all":                                   {known, of(), true},
+		"one is missing":                        {known, without(of(), 7), false},
+		"one counts twice":                      {known, of(7), false},
+		"one counts for another":                {known, without(of(7), 8), false},
+		"one counts for one of another batch":   {known, without(of(7), 27), false},
+		"some of the next batch":                {known, of(40, 59), true},
+		"one of the next batch twice":           {known, of(41, 41), false},
+		"one of the next batch three times":     {known, of(41, 41, 41), false},
+		"one of the batch after the next":       {known, of(60), false},
+		"a batch that fails in part":            {part, of(59), true},
+		"the last of it is missing":             {part, of(), false},
+		"a rejected one counts":                 {part, of(59, 40), false},
+		"a rejected one counts for the last":    {part, of(58), false},
+		"the last of it twice":                  {part, of(59, 59), false},
+		"after it, one of the next batch":       {part, of(59, 60), false},
+		"a batch of which little is known":      {cut, of(41), true},
+		"of it, others count":                   {cut, of(41, 42, 59), true},
+		"of it, the rejected one counts":        {cut, of(40, 41), false},
+		"of it, the rejected one counts for 41": {cut, of(40), false},
+		"of it, the journaled one is missing":   {cut, of(42), false},
+		"of it, one counts twice":               {cut, of(41, 42, 42), false},
+		"a batch after a failed one":            {gap, of(59), false},
+	} {
+		if err := tt.of.check(tt.got); (err == nil) != tt.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
-// each calls visit for the rounds with acknowledged points of a kind.
+// each calls visit for the rounds with known points of a kind, or of any kind if it is "".
 func (l *pointLedger) each(kind string, visit func(round uint64)) {
 	seen := map[uint64]bool{}
-	for _, p := range l.acked[kind] {
-		if !seen[p.round] {
-			seen[p.round] = true
-			visit(p.round)
+	for of, points := range l.acked {
+		for _, p := range points {
+			if (kind == "" || strings.TrimPrefix(of, rejected) == kind) && !seen[p.round] {
+				seen[p.round] = true
+				visit(p.round)
+			}
 		}
 	}
 }
