@@ -20,10 +20,11 @@ type History[T any] struct {
 	Err error
 }
 
-// LatestMany returns the n newest visible points of each entity, newest first, in the order of entities. An entity may have fewer
-// points or none, without an error. If some entities could not be read or decoded, the error is a *ReadError that lists them, and
-// the other results are valid. If the time runs out, the entities that were not read have errors that match the context's error.
-// For any other error there are no results. It holds all points in memory.
+// LatestMany returns the n newest visible points of each entity, newest first, in the order of entities. An entity may
+// have fewer points or none, without an error. With n = 0 it reads nothing; a negative n is refused with ErrInvalid. If
+// some entities could not be read or decoded, the error is a *ReadError that lists them, and the other results are valid.
+// If the time runs out, the entities that were not read have errors that match the context's error. For any other error
+// there are no results. It holds all points in memory.
 //
 // It costs one request of n rows per entity, but less in two cases. In a schema with heads of at least n points it costs one request for
 // all entities, or one per 500 KB of row keys. With n = 1, four or more entities whose newest points the store has read before (it
@@ -72,9 +73,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	var read []Entity
 	for i, e := range entities {
 		histories[i].Entity = e
-		if at[i] = -1; n == 0 {
-			continue
-		}
+		at[i] = -1
 		j, ok := asked[e]
 		if !ok {
 			if err := r.rows.Space.CheckPath(e.path); err != nil {
@@ -86,6 +85,9 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 			read = append(read, e)
 		}
 		at[i] = j
+	}
+	if n == 0 {
+		return histories, nil
 	}
 	found := r.newestOf(ctx, read, n, o)
 	given := make([]bool, len(found))

@@ -122,6 +122,12 @@ func TestLatestManyAnswersEach(t *testing.T) {
 	if histories, err := repo.LatestMany(t.Context(), asked[:2], 0); err != nil || len(histories) != 2 || histories[0].Points != nil {
 		t.Errorf("LatestMany of 0 points: %v, %v", histories, err)
 	}
+	if _, err := repo.LatestMany(t.Context(), []tsdb.Entity{asked[0], {}}, 0); !errors.As(err, &report) || len(report.Failed) != 1 || report.Failed[0].Index != 1 {
+		t.Errorf("LatestMany of 0 points of an empty entity: %v, want an error of its index", err)
+	}
+	if _, err := repo.LatestMany(t.Context(), nil, -1); !errors.Is(err, tsdb.ErrInvalid) {
+		t.Errorf("LatestMany of -1 points of no entities: %v, want ErrInvalid", err)
+	}
 	if calls := conn.Counts().Calls; len(calls) > 0 {
 		t.Errorf("requests without anything to read: %v", calls)
 	}
