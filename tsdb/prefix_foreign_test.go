@@ -106,6 +106,21 @@ func TestPrefixReaderRefusesForeignRows(t *testing.T) {
 			}
 			return nil
 		},
+		"Latest": func() error { return sequence(repo.Under(berlin).Latest(t.Context(), one)) },
+		"PageLatest": func() error {
+			page, err := repo.Under(berlin).PageLatest(t.Context(), 100, "", one)
+			for _, p := range page.Points {
+				_ = checked(p, nil)
+			}
+			return err
+		},
+		"PageEntities": func() error {
+			page, err := repo.Under(berlin).PageEntities(t.Context(), 100, "", one)
+			for _, e := range page.Entities {
+				_ = checked(point{Entity: e}, nil)
+			}
+			return err
+		},
 		"Windows": func() error {
 			byHour, err := window.New(window.Every(time.Hour), []window.Measure[int64]{{Name: "n", Kind: window.Counter, Int: itself}}, window.Options{})
 			if err != nil {

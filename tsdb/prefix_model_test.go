@@ -265,7 +265,7 @@ func fleetOf(t *testing.T, devices, each int, opts tsdbtest.Options) (*tsdb.Repo
 	return m.repo, conn
 }
 
-// prefixCalls are all calls under a prefix, each until its first error.
+// prefixCalls are all calls under a prefix but Follow, each until its first error.
 var prefixCalls = map[string]func(context.Context, *tsdb.Repository[int64], ...tsdb.ReadOption) error{
 	"Range": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
 		return firstError(r.Under(tsdb.AllEntities()).Range(ctx, tsdb.AllTime(), o...))
@@ -278,6 +278,17 @@ var prefixCalls = map[string]func(context.Context, *tsdb.Repository[int64], ...t
 	},
 	"Page": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
 		_, err := r.Under(tsdb.AllEntities()).Page(ctx, tsdb.AllTime(), 10_000, "", o...)
+		return err
+	},
+	"Latest": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
+		return firstError(r.Under(tsdb.AllEntities()).Latest(ctx, o...))
+	},
+	"PageLatest": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
+		_, err := r.Under(tsdb.AllEntities()).PageLatest(ctx, 10_000, "", o...)
+		return err
+	},
+	"PageEntities": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
+		_, err := r.Under(tsdb.AllEntities()).PageEntities(ctx, 10_000, "", o...)
 		return err
 	},
 	"Silent": func(ctx context.Context, r *tsdb.Repository[int64], o ...tsdb.ReadOption) error {
@@ -380,7 +391,7 @@ func TestPrefixReaderLoopsCanBeLeft(t *testing.T) {
 	}
 	for name, call := range prefixCalls {
 		long := errors.Is(call(t.Context(), repo), limit.ErrExceeded)
-		if want := name != "Silent" && name != "LatestN" && name != "Children" && name != "Entities"; long != want {
+		if want := slices.Contains([]string{"Range", "Merged", "Page", "Windows"}, name); long != want {
 			t.Errorf("%s of all time is refused by a limit of an hour: %t, want %t", name, long, want)
 		}
 	}
