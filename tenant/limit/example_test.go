@@ -8,18 +8,42 @@ import (
 	"log"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/gate"
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
+
+var (
+	temps = tsdb.MustDefine("temps", tsdb.Key("device"), codec.Bytes(), tsdb.SchemaOptions{})
+	roof  = tsdb.NewEntity("roof-7")
+	noon  = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// openStore opens a store in memory.
+func openStore(ctx context.Context, opts tsdb.StoreOptions) *tsdb.Store {
+	store, err := embedded.New(ctx, embedded.Options{StoreOptions: opts})
+	if err == nil {
+		err = store.Ensure(ctx, temps)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	return store
+}
 
 func ExampleLimiter() {
 	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: 1, PointsBurst: 2}}, limit.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for range 3 {
-		err := gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 8) // a store with StoreOptions.Limits calls it
+	ctx := context.Background()
+	store := openStore(ctx, tsdb.StoreOptions{Limits: limiter})
+	defer store.Close()
+	acme := temps.For(store, tenant.MustParse("acme"))
+	for i := range 3 {
+		err := acme.Put(ctx, roof, noon.Add(time.Duration(i)*time.Second), []byte("21.5"))
 		if e, ok := errors.AsType[*limit.Error](err); ok {
 			fmt.Println(e.ID, "of", e.Tenant, "- try again within a second:", e.RetryAfter <= time.Second)
 		} else {
@@ -101,9 +125,13 @@ func ExampleOptions() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	ctx := context.Background()
+	store := openStore(ctx, tsdb.StoreOptions{Limits: limiter})
+	defer store.Close()
+	acme := temps.For(store, tenant.MustParse("acme"))
 	through := 0
-	for range 100 {
-		if gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 8) == nil {
+	for i := range 100 {
+		if acme.Put(ctx, roof, now.Add(time.Duration(i)*time.Second), []byte("21.5")) == nil {
 			through++
 		}
 	}
@@ -116,7 +144,11 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = gate.Of(limiter).Span(tenant.MustParse("acme"), 48*time.Hour)
+	ctx := context.Background()
+	store := openStore(ctx, tsdb.StoreOptions{Limits: limiter})
+	defer store.Close()
+	acme := temps.For(store, tenant.MustParse("acme"))
+	_, err = acme.Page(ctx, roof, tsdb.Between(noon, noon.Add(48*time.Hour)), 100, "")
 	fmt.Println(err)
 	if e, ok := errors.AsType[*limit.Error](err); ok {
 		fmt.Println(e.ID, time.Duration(e.Limit), time.Duration(e.Used), "waiting helps:", e.RetryAfter > 0)
@@ -133,8 +165,12 @@ func ExampleID() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	ctx := context.Background()
+	store := openStore(ctx, tsdb.StoreOptions{Limits: limiter})
+	defer store.Close()
+	acme := temps.For(store, tenant.MustParse("acme"))
 	for range 3 {
-		err := gate.Of(limiter).Write(tenant.MustParse("acme"), "temps", "roof-7", 200)
+		err := acme.Put(ctx, roof, noon, make([]byte, 200))
 		if e, ok := errors.AsType[*limit.Error](err); ok {
 			refusals[e.ID]++
 		}
