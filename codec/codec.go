@@ -13,6 +13,9 @@ import (
 // A Codec must be safe for concurrent use, and must not change after its first use. Append and Decode must not panic
 // on any input. A codec for your own type needs three methods; see the package example. One that reads more tags than it
 // writes also has a method Readers() []Reader[T], which lists the formats to read, the written one first.
+//
+// A codec that wraps another one and stores its protobuf messages unchanged passes on the other's method
+// Messages() map[string]protoreflect.MessageDescriptor: the messages by tag, whose fields package tsdb/dynamic reads.
 type Codec[T any] interface {
 	// Tag names the stored format. It is constant: 1 to 24 bytes, words of a-z and 0-9 with a single '.', '+' or '-' between
 	// two words. By convention, '+' joins the tag of a payload and a transformation of it, as in "json+zstd".

@@ -30,7 +30,7 @@ func asCorrupt(tag string, src []byte, err error) error {
 	return codecerr.NewCorrupt(tag, src, err)
 }
 
-// asEncode wraps err in an codecerr.Encode with tag, unless it is one.
+// asEncode wraps err in a codecerr.Encode with tag, unless it is one.
 func asEncode(tag string, err error) error {
 	if is, ok := err.(*codecerr.Encode); ok && is.Tag == tag { // a deeper one is about another codec
 		return err
