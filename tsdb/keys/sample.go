@@ -31,7 +31,7 @@ const (
 // Its payload is the largest of these points. Arrival is not set.
 //
 // It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of
-// all the tenant's entities in the dataset, at most 100,000, like Repository.Entities. Then it reads ten points,
+// all the tenant's entities in the dataset, at most 100,000, like tsdb.PrefixReader.Entities. Then it reads ten points,
 // with payloads, of each selected entity. Both steps use the app profile tsdb.Config.BulkAppProfile, and each is bounded by the scan
 // timeout.
 //

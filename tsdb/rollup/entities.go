@@ -18,7 +18,7 @@ import (
 )
 
 // Entities returns the entities below a prefix that have a visible row of the rollup, or all of the tenant for tsdb.AllEntities, as a
-// sequence. tsdb.Repository.Entities returns those that have points; the two differ for rollups of events that are not stored as points.
+// sequence. tsdb.PrefixReader.Entities returns those that have points; the two differ for rollups of events that are not stored as points.
 // Rows hold several buckets. A row counts until its last bucket has expired, and also if it holds no bucket with numbers.
 //
 // The order is that of tsdb.Entity.Compare, or in a salted dataset that order within each salt. Each loop reads from

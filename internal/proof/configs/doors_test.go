@@ -154,10 +154,10 @@ var doors = []door{
 	many("LatestMany", 1),
 	many("LatestMany from the cache", 1, cached),
 	many("LatestMany of two", 2),
-	below("LatestUnder", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
+	below("PrefixReader.Latest", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) ([]tsdb.Point[int64], error) {
 		return collect(r.Under(p).Latest(ctx, o))
 	}),
-	below("PageUnder", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) (all []tsdb.Point[int64], err error) {
+	below("PrefixReader.PageLatest", func(ctx context.Context, r *tsdb.Repository[int64], p tsdb.Prefix, o tsdb.ReadOption) (all []tsdb.Point[int64], err error) {
 		for next := ""; ; {
 			page, err := r.Under(p).PageLatest(ctx, 2, next, o)
 			if all = append(all, page.Points...); err != nil || page.Next == "" {
