@@ -103,8 +103,8 @@ func TestLabPage(t *testing.T) {
 		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})
 	}
 	pictures := thumbnails(t, page)
-	if len(pictures) != 2 {
-		t.Fatalf("the page has %d pictures, want one of each candidate", len(pictures))
+	if len(pictures) != 2 || slices.Min(pictures) < 2 {
+		t.Fatalf("the pictures of the page have %d colours, want one of each candidate, and none of one colour", pictures)
 	}
 	want := pictures[1]
 	const rounded = 10 // pixels of the frame's corners, which have colours of their own

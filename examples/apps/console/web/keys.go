@@ -154,7 +154,7 @@ func hashes(page []byte, of *regexp.Regexp) (list string) {
 	return list
 }
 
-// advice is what package advise says about a tenant's keys.
+// advice is what package keys says about a tenant's keys.
 type advice struct {
 	At       float64       `json:"at"`
 	Every    float64       `json:"every_ms"`
