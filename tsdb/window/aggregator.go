@@ -209,6 +209,10 @@ type Ranger[T any] interface {
 //
 // # From a rollup
 //
+// Read compares measures by their names, and does not see what Of computes. So give a number in another unit another name than the
+// rollup's, or set Options.FromPoints. A measure's default aggregates include [Ends], which a rollup keeps only if its own measure
+// says so.
+//
 // A derived rollup answers if
 //
 //   - it keeps the measures of the aggregator: each has the same name and kind, keeps all of the aggregates, and for
