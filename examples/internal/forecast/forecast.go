@@ -138,7 +138,7 @@ const day = 24 * time.Hour
 //
 // The service divides the table into parts and reports the size of each, to within 5%. New reads random parts to their ends, up to
 // Options.Rows rows; it reads a smaller table whole, and the figures are then exact. If parts are too large for that, it looks at random
-// entities and times of them. The size of a class or of a large tenant is then a good estimate; that of a small tenant may be far off. What
+// entities and times of each tenant in them. The size of a class or of a large tenant is then a good estimate; that of a small tenant may be far off. What
 // was written within the last minutes may be missing in the sizes, while the service has it in memory only.
 //
 // The call is an operator's. It reads the rows of all tenants, erased ones too, and ignores their authorized views and limits. It

@@ -389,7 +389,7 @@ func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 		w.fill(t, fmt.Sprintf("small-%03d", i), 3, uniform(50, 0, 40*aDay))
 	}
 	w.cut(t, 13_000)
-	share, big, met := 0.0, 0.0, 0
+	share, of, met := 0.0, map[string]float64{}, 0
 	const seeds = 10
 	for seed := range uint64(seeds) {
 		f := w.forecast(t, forecast.Options{Rows: 4000, Seed: seed})
@@ -397,11 +397,13 @@ func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 			t.Fatalf("basis %s, cost %+v", f.Basis, f.Cost)
 		}
 		share += f.Whole.ExpiredBytes / f.Whole.Bytes / seeds
-		big += f.Holdings[0].Bytes / f.Whole.Bytes / seeds
+		for _, h := range f.Holdings {
+			of[h.Tenant.String()] += h.Bytes / f.Whole.Bytes / seeds
+		}
 		met += len(f.Holdings)
 	}
-	t.Logf("expired: %.2f, of the big one: %.2f, met %d of 22", share, big, met/seeds)
-	if share < 0.25 || share > 0.42 || big < 0.6 || big > 0.9 || met < 2*seeds {
-		t.Errorf("expired: %.2f, of the big one: %.2f, met %d of 22; want about 0.33, 0.74 and the large ones", share, big, met/seeds)
+	t.Logf("expired: %.2f, of the large ones: %.2f and %.2f, of the first small one: %.4f, met %d of 22", share, of["big"], of["middle"], of["small-000"], met/seeds)
+	if share < 0.25 || share > 0.42 || of["big"] < 0.6 || of["big"] > 0.9 || of["middle"] < 0.15 || of["middle"] > 0.35 || of["small-000"] > 0.01 || met < 15*seeds {
+		t.Errorf("want about 0.33, 0.74, 0.25, 0.0006 and all")
 	}
 }

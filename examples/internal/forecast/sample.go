@@ -34,15 +34,24 @@ type sample struct {
 	groups map[rowkey.Group]*rowkey.Group
 	cost   Cost
 	basis  Basis
+	walked int // rows of walks
 }
 
 // part is the range between two of the service's samples.
 type part struct {
 	rowkey.Range
-	size     float64 // by the service's offsets
-	finished bool    // all of it was read
-	raw      float64 // bytes of the cells that were read, each by what it stands for
-	last     string  // the key of its last row, if a look has read it
+	size     float64  // by the service's offsets
+	finished bool     // all of it was read
+	raw      float64  // bytes of the cells that were read, each by what it stands for
+	pieces   []*piece // once a look was taken
+	walked   bool
+	exact    float64 // bytes of its groups that were read to their ends on the way to the others
+}
+
+// piece is the range of a group in a part, in which looks are taken.
+type piece struct {
+	rowkey.Range
+	last string // the key of its last row, if a look has read it
 }
 
 // observed is a cell.
@@ -179,7 +188,55 @@ func (s *sample) look(ctx context.Context) error {
 	return nil
 }
 
-func (s *sample) lookAt(ctx context.Context, p *part) (err error) {
+// walk divides a part into the pieces of its groups. A place between the keys of two tenants is nearly always behind
+// the first one's rows and before the second one's, so looks in both at once would hide the first. It reads small
+// groups to their ends. When the walks of all parts have taken a quarter of the rows, the rest is one piece.
+func (s *sample) walk(ctx context.Context, p *part) error {
+	p.walked = true
+	began := s.cost.Rows
+	defer func() { s.walked += s.cost.Rows - began }()
+	for rest := p.Range; !rest.Empty(); {
+		key, err := s.one(ctx, rest, false)
+		if err != nil {
+			return err
+		}
+		if key == "" {
+			if len(p.pieces) == 0 {
+				p.finished, p.raw = true, p.exact
+			}
+			return nil
+		}
+		g, all, ok := rowkey.GroupOf(key)
+		if _, known := s.kept[g.Dataset]; !ok || !known || all.Limit >= p.Limit || s.walked+s.cost.Rows-began >= s.opts.Rows/4 {
+			p.pieces = append(p.pieces, &piece{Range: rowkey.Range{Start: key, Limit: p.Limit}})
+			return nil
+		}
+		group, before := &part{Range: rowkey.Range{Start: key, Limit: all.Limit}, finished: true}, len(s.cells)
+		b, err := s.block(ctx, group, group.Range, max(leastRows, 4*s.opts.Rows/looks))
+		if err != nil || !b.ended { // these rows are the newest
+			s.cells = s.cells[:before]
+			p.pieces = append(p.pieces, &piece{Range: group.Range})
+		} else {
+			p.exact += group.raw
+		}
+		if err != nil {
+			return err
+		}
+		rest.Start = all.Limit
+	}
+	return nil
+}
+
+func (s *sample) lookAt(ctx context.Context, whole *part) (err error) {
+	if !whole.walked {
+		if err := s.walk(ctx, whole); err != nil {
+			return err
+		}
+	}
+	if len(whole.pieces) == 0 {
+		return nil
+	}
+	p := whole.pieces[s.random.IntN(len(whole.pieces))]
 	place, when := s.random.Float64(), s.random.Float64()
 	if p.last == "" { // a range's limit may be far behind its last row
 		if p.last, err = s.one(ctx, p.Range, true); err != nil {
@@ -194,7 +251,7 @@ func (s *sample) lookAt(ctx context.Context, p *part) (err error) {
 	rows := max(leastRows, s.opts.Rows/looks)
 	entity, _, ok := s.entityOf(key)
 	if !ok { // a head, or a row of another program
-		_, err = s.block(ctx, p, rowkey.Range{Start: max(key, from), Limit: p.Limit}, rows)
+		_, err = s.block(ctx, whole, rowkey.Range{Start: max(key, from), Limit: p.Limit}, rows)
 		return err
 	}
 	entity = entity.Within(p.Range)
@@ -206,17 +263,17 @@ func (s *sample) lookAt(ctx context.Context, p *part) (err error) {
 	if err != nil {
 		return err
 	}
-	before, raw := len(s.cells), p.raw
+	before, raw := len(s.cells), whole.raw
 	at := rowkey.Between(newest, oldest, when)
-	older, err := s.block(ctx, p, rowkey.Range{Start: at, Limit: entity.Limit}, rows)
+	older, err := s.block(ctx, whole, rowkey.Range{Start: at, Limit: entity.Limit}, rows)
 	newer := block{}
 	if err == nil && older.ended && at > newest {
-		newer, err = s.block(ctx, p, rowkey.Range{Start: entity.Start, Limit: at}, rows-older.rows)
+		newer, err = s.block(ctx, whole, rowkey.Range{Start: entity.Start, Limit: at}, rows-older.rows)
 	}
 	// The rows stand for all of their entity, by the times that they cover.
 	if covered := s.span(older) + s.span(newer); covered > 0 && (!older.ended || !newer.ended && at > newest) {
 		stands := max(1, s.span(block{first: newest, last: oldest})/covered)
-		p.raw = raw + (p.raw-raw)*stands
+		whole.raw = raw + (whole.raw-raw)*stands
 		for i := before; i < len(s.cells); i++ {
 			s.cells[i].stands = stands
 		}
@@ -264,7 +321,7 @@ func (s *sample) weigh(sized float64) error {
 	for i := range s.cells {
 		o := &s.cells[i]
 		if !o.part.finished {
-			o.stands *= scale * o.part.size / o.part.raw
+			o.stands *= max(scale*o.part.size-o.part.exact, o.part.raw/looks) / o.part.raw
 		}
 		o.stands *= sized / done // the parts that were not read are like the others
 	}
