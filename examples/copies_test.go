@@ -20,6 +20,7 @@ var copies = []struct {
 	prints []string
 	asked  []exchange // of a server
 }{
+	{name: "quickstart", prints: []string{"Latest: the newest point", "acme2  asks for memory  tsdb: not found"}},
 	{name: "hourly", prints: []string{"03:00:00   60 points  mean 11.50  max 11.50", "03:00:00   61 points  mean 12.79  max 90.00"}},
 	{name: "protobuf", prints: []string{"north/van-12  minute 4  52.504 13.400"}},
 	{name: "tenantlife", prints: []string{"stopped at the limit", "exported all of them: true", "no row is left: true", "afterwards: tsdb: the tenant or entity is erased"}},

@@ -1,10 +1,7 @@
-// Quickstart samples this machine (CPU, memory, load, disk) as devices of two tenants for a few seconds, and then reads
-// back what it wrote: the latest of each device, the last ten of one, a range, and what a tenant sees of the other's.
+// Quickstart samples this machine (CPU, memory, load, disk) as devices of two tenants, and then reads back what it wrote:
 //
 //	go run ./examples/quickstart           # keeps its points in ./tidemark-data; run it twice
-//	go run ./examples/quickstart -cloud    # the same on Cloud Bigtable
-//
-// This file holds the store, the schema and the tenants; sample.go writes, report.go reads, flags.go is the command line.
+//	go run ./examples/quickstart -cloud    # in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name
 package main
 
 import (
@@ -13,11 +10,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"math"
 	"os"
 	"os/signal"
-	"syscall"
+	"runtime"
 	"time"
 
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v4/load"
+	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -32,117 +35,116 @@ type Reading struct {
 	Unit  string  `json:"unit"`
 }
 
-// d30 is how long readings are kept. Reads stop showing a point the moment it is older; its space is freed later.
-var d30 = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
-
-// readings is the schema of this program's only dataset: its name, its key fields, how a Reading is encoded, and how long it is
-// stored. A schema is independent of stores and tenants.
+// readings has the dataset's name, its key fields, how a Reading is encoded, and its retention: reads do not show older points.
 var readings = tsdb.MustDefine("readings", tsdb.Key("host", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
-	Retention: d30,
+	Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)},
 })
 
-// customer is a tenant, its repository and its devices.
-type customer struct {
-	id      tenant.ID
-	repo    *tsdb.Repository[Reading]
-	devices []device
+// measure returns what this system reports of itself.
+func measure() map[string]Reading {
+	cores, gib, found := float64(runtime.NumCPU()), float64(1<<30), map[string]Reading{}
+	if busy, err := cpu.Percent(0, false); err == nil && len(busy) > 0 { // since the last call
+		found["cpu"] = Reading{busy[0] / 100 * cores, cores, "cores"}
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		found["memory"] = Reading{float64(m.Used) / gib, float64(m.Total) / gib, "GiB"}
+	}
+	if l, err := load.Avg(); err == nil {
+		found["load"] = Reading{l.Load1, cores, "cores"}
+	}
+	if d, err := disk.Usage("."); err == nil {
+		found["disk"] = Reading{float64(d.Used) / gib, float64(d.Total) / gib, "GiB"}
+	}
+	return found
 }
 
-// device is what is measured: an entity of the schema, and how to read it.
-type device struct {
-	name   string
-	entity tsdb.Entity
-	read   func(context.Context) (Reading, error)
-}
+// device is measured for a tenant. One tenant's name is a prefix of the other's, and still neither sees the other's rows.
+type device struct{ tenant, name string }
 
-// openStore is the only code that depends on where the points are stored: in a folder, or on Cloud Bigtable.
-func openStore(ctx context.Context, o options) (*tsdb.Store, error) {
-	if !o.cloud {
-		return embedded.Open(ctx, o.dir)
-	}
-	config, err := tsdb.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	return tsdb.Open(ctx, config)
-}
+var devices = []device{{"acme", "cpu"}, {"acme", "memory"}, {"acme2", "load"}, {"acme2", "disk"}}
 
-// newCustomers makes two tenants. One name is a prefix of the other, and still neither sees the other's rows. Schema.For does
-// no I/O, and the repository that it returns reads and writes only its tenant's rows.
-func newCustomers(store *tsdb.Store, host string) []customer {
-	acme, acme2 := tenant.MustParse("acme"), tenant.MustParse("acme2")
-	return []customer{
-		{acme, readings.For(store, acme), []device{
-			{"cpu", tsdb.NewEntity(host, "cpu"), readCPU},
-			{"memory", tsdb.NewEntity(host, "memory"), readMemory},
-		}},
-		{acme2, readings.For(store, acme2), []device{
-			{"load", tsdb.NewEntity(host, "load"), readLoad},
-			{"disk", tsdb.NewEntity(host, "disk"), readDisk},
-		}},
-	}
-}
-
-func run(ctx context.Context, args []string, stdout io.Writer) (err error) {
-	o, err := parse(args, stdout)
-	if err != nil {
-		return err
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("name this machine: %w", err)
-	}
-
-	store, err := openStore(ctx, o)
-	if err != nil {
-		if errors.Is(err, embedded.ErrLocked) {
-			return fmt.Errorf("open the store: %w; let that end first, or give another folder with -dir", err)
-		}
-		return fmt.Errorf("open the store: %w", err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-
-	// Ensure creates the table, the column family and the catalogue entry of the dataset; where they are there already it
-	// compares them with the schema and changes nothing.
-	if err := store.Ensure(ctx, readings); err != nil {
-		return fmt.Errorf("prepare the table: %w", err)
-	}
-	customers := newCustomers(store, host)
-
-	fmt.Fprintf(stdout, "Store     %s\n", o.where())
-	fmt.Fprintf(stdout, "Dataset   %s, kept in %s\n", readings.Name(), d30)
-	if err := printEarlier(ctx, stdout, customers); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "Sampling  %s every %v for %v; Ctrl-C ends it sooner", host, o.every, o.length)
-	start := time.Now()
-	if err := sample(ctx, stdout, customers, o); err != nil {
-		return err
-	}
-
-	// Ctrl-C ended the sampling, not the program: read what was stored.
-	ctx = context.WithoutCancel(ctx)
-	for _, print := range []func(context.Context, io.Writer, []customer, time.Time) error{
-		printLatest, printLastTen, printRange, printWall,
-	} {
-		if err := print(ctx, stdout, customers, start); err != nil {
-			return err
-		}
-	}
-	return nil
+// in returns a repository, which sees only the tenant's rows, and an entity.
+func (d device) in(store *tsdb.Store) (*tsdb.Repository[Reading], tsdb.Entity) {
+	host, _ := os.Hostname()
+	return readings.For(store, tenant.MustParse(d.tenant)), tsdb.NewEntity(host, d.name)
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
+	cloud := flag.Bool("cloud", false, "store the points on Cloud Bigtable")
+	dir := flag.String("dir", "./tidemark-data", "store the points in this `folder`, created if missing")
+	length := flag.Duration("for", 5*time.Second, "how long to sample")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var store *tsdb.Store
+	config, err := tsdb.ConfigFromEnv()
+	if !*cloud {
+		store, err = embedded.Open(ctx, *dir)
+	} else if err == nil {
+		store, err = tsdb.Open(ctx, config)
 	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(os.Stderr, "quickstart: %v; -help lists the flags\n", err)
-		os.Exit(2)
+	if err == nil {
+		err = errors.Join(run(ctx, os.Stdout, store, *length, measure), store.Close())
 	}
-	fmt.Fprintf(os.Stderr, "quickstart: %v\n", err)
-	os.Exit(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, store *tsdb.Store, length time.Duration, measure func() map[string]Reading) error {
+	if err := store.Ensure(ctx, readings); err != nil { // creates what is missing, and refuses a table that differs
+		return err
+	}
+	fmt.Fprintf(out, "Sampling for %v; Ctrl-C ends it sooner\n", length)
+	for n := 0; n == 0 || n < int(length.Seconds()*4) && ctx.Err() == nil; n++ {
+		now, found := time.Now(), measure()
+		for _, d := range devices {
+			repo, entity := d.in(store)
+			if r, ok := found[d.name]; ok {
+				if err := repo.Put(context.WithoutCancel(ctx), entity, now, r); err != nil {
+					return err
+				}
+			}
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	return show(context.WithoutCancel(ctx), out, store) // Ctrl-C ends the sampling, not the program
+}
+
+func show(ctx context.Context, out io.Writer, store *tsdb.Store) error {
+	fmt.Fprintln(out, "\nLatest: the newest point of each device")
+	for _, d := range devices {
+		repo, entity := d.in(store)
+		if p, err := repo.Latest(ctx, entity); err != nil {
+			fmt.Fprintf(out, "  %-6s %-7s %v\n", d.tenant, d.name, err)
+		} else {
+			at, r := p.Time.Local().Format("15:04:05.000"), p.Value
+			fmt.Fprintf(out, "  %-6s %-7s %s  %7.2f of %7.2f %-5s %4.0f %%\n", d.tenant, d.name, at, r.Used, r.Total, r.Unit, 100*r.Used/r.Total)
+		}
+	}
+	fmt.Fprintln(out, "\nRange: every point, also of earlier runs")
+	for _, d := range devices {
+		n, sum, low, high := 0, 0.0, math.Inf(1), 0.0
+		repo, entity := d.in(store)
+		for p, err := range repo.Range(ctx, entity, tsdb.AllTime()) {
+			if err != nil {
+				return err
+			}
+			n, sum, low, high = n+1, sum+p.Value.Used, min(low, p.Value.Used), max(high, p.Value.Used)
+		}
+		if n > 0 {
+			fmt.Fprintf(out, "  %-6s %-7s %5d points   min %7.2f   mean %7.2f   max %7.2f\n", d.tenant, d.name, n, low, sum/float64(n), high)
+		}
+	}
+	fmt.Fprintln(out, "\nErrNotFound: what each tenant sees of the other's devices")
+	for i, d := range devices {
+		other := devices[(i+2)%len(devices)]
+		repo, _ := d.in(store)
+		_, entity := other.in(store)
+		if _, err := repo.Latest(ctx, entity); !errors.Is(err, tsdb.ErrNotFound) {
+			return fmt.Errorf("%s sees the %s of %s: %v", d.tenant, other.name, other.tenant, err)
+		}
+		fmt.Fprintf(out, "  %-6s asks for %-7s %v\n", d.tenant, other.name, tsdb.ErrNotFound)
+	}
+	return nil
 }

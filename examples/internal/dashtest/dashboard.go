@@ -17,12 +17,12 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// folder returns the path of the dashboard, relative to the folder of an example or of an app.
+// folder returns the path of the dashboard, relative to the folder of an app or of this package.
 func folder() string {
 	if _, err := os.Stat("../dashboards"); err == nil {
 		return "../dashboards"
 	}
-	return "../apps/dashboards"
+	return "../../apps/dashboards"
 }
 
 // query is a query of the dashboard or of the rules.

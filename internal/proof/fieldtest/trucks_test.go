@@ -112,7 +112,7 @@ func input(t *testing.T) io.Reader {
 	return z
 }
 
-// parse reads lines of numbers and integers. The data has no other types.
+// parse reads lines of numbers, integers and texts. The data has no other types.
 func parse(t *testing.T, r io.Reader) (points []tsdb.Point[codec.Record]) {
 	t.Helper()
 	lines := bufio.NewScanner(r)
@@ -146,6 +146,13 @@ func number(text string) (codec.Value, error) {
 	if digits, ok := strings.CutSuffix(text, "i"); ok {
 		n, err := strconv.ParseInt(digits, 10, 64)
 		return codec.Int(n), err
+	}
+	if digits, ok := strings.CutSuffix(text, "u"); ok {
+		n, err := strconv.ParseUint(digits, 10, 64)
+		return codec.Uint(n), err
+	}
+	if strings.HasPrefix(text, `"`) {
+		return codec.Str(strings.Trim(text, `"`)), nil
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	return codec.Float(f), err
