@@ -13,36 +13,29 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors do not fail: a policy with invalid input (an age of zero, an empty union) stores the error, and
-// [Policy.Validate] returns it. Call it before you store or send a policy. Policies and classes are immutable values,
-// which any number of goroutines may use.
+// Constructors do not fail: a policy with invalid input stores the error, and [Policy.Validate] returns it. Call it
+// before you store or send a policy. Policies and classes are immutable values.
 //
-// # Normal form
-//
-// A cell's age and the number of newer cells of its column decide whether it is removed. A policy is therefore a
-// staircase in a plane. Constructors store this normal form, without redundant rules and without nesting;
-// [Policy.Equal] compares which cells are removed. In
+// Constructors store a normal form, without redundant rules and without nesting; [Policy.Equal] compares which cells
+// are removed. In
 //
 //	gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), gc.MaxVersions(3)))
 //
 // the second rule removes only cells that the first one removes too. So this is gc.MaxAge(7*day), prints as maxage=7d,
 // and is sent to the service as one rule.
 //
-// # Text
-//
-// [Parse] and [Policy.String] use the syntax of Google's cbt tool, with the same precedence. Equal policies have equal
-// text:
+// [Parse] and [Policy.String] use the syntax of Google's cbt tool. Equal policies have equal text:
 //
 //	maxage=30d || (maxage=3d && maxversions=100)
 //
 // # Points
 //
 // A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age, and
-// [Cutoff] converts it to the oldest visible timestamp. Cloud Bigtable may remove cells up to a week late; readers
-// that filter by the cutoff hide them on time. [ErrVersions] rejects a policy for points if it depends on versions.
+// [Cutoff] converts it to the oldest visible timestamp. Cloud Bigtable may remove cells up to a week late; readers that
+// filter by the cutoff hide them on time. [ErrVersions] rejects a policy for points if it depends on versions.
 //
 // # Cloud Bigtable
 //
 // This package does not link the client. retention.ToBigtable and retention.FromBigtable convert to and from its
-// policies, and [Policy.Terms] has the rules of a policy.
+// policies.
 package gc

@@ -2,8 +2,7 @@
 //
 // # Store, schema, repository
 //
-// A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder. The rest is
-// the same on both.
+// A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder.
 //
 // A [Schema] describes one kind of measurement: the dataset's name, the key fields of its entities, a codec for its Go
 // type, and a retention class. It is usually a package variable:
@@ -12,8 +11,8 @@
 //		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
 //	})
 //
-// At start a program calls [Store.Ensure], which creates what the table lacks for the schemas, or [Store.Verify],
-// which only compares and needs no admin rights. If the table was written with a different schema, both return a
+// At start a program calls [Store.Ensure], which creates what the table lacks for the schemas, or [Store.Verify], which
+// only compares and needs no admin rights. If the table was written with a different schema, both return a
 // [ConflictError] that lists the differences.
 //
 // A [Repository] is a schema bound to one tenant in one store. Making one costs no I/O:
@@ -30,35 +29,31 @@
 //	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
 //
 // Entity and time identify a point: writing it again replaces its value. For events, set Identity in [SchemaOptions]:
-// an ID then also identifies the point, so an entity can have several points at one time.
+// an ID then also identifies the point.
 //
 // Key fields hold text. [KeyFields] also declares numbers, reversed IDs, domain names and UUIDs; [Schema.Entity] makes
 // entities from their Go values.
 //
 // # Reading
 //
-//   - One point: [Repository.Latest], [Repository.AsOf], and [Repository.Get] for an exact time.
-//   - Several points of one entity: [Repository.LatestN], [Repository.Range] for an [Interval], [Repository.Page] for
-//     one page by page.
-//   - The newest point of many entities: [Repository.LatestMany] for a list of entities, [PrefixReader.Latest] for all
-//     entities under a [Prefix].
-//   - Everything else of all entities under a prefix: [Repository.Under] returns a [PrefixReader], which reads ranges,
-//     lists entities, and finds those that are silent.
-//   - New points as they arrive: [Repository.Follow], and [PrefixReader.Follow].
+//   - One point: [Repository.Latest], [Repository.AsOf], [Repository.Get].
+//   - Several points of one entity: [Repository.LatestN], [Repository.Range], [Repository.Page].
+//   - The newest points of a list of entities: [Repository.LatestMany].
+//   - Everything of all entities under a [Prefix]: [Repository.Under] returns a [PrefixReader].
+//   - New points as they arrive: [Repository.Follow], [PrefixReader.Follow].
 //
-// Each of these, but Follow, takes [ReadOption] values: [Concurrency], [Hedge] and [MaxStale]. Range and Page also
-// take [OldestFirst], and Range a [Limit].
+// A sequence ends its requests when the loop ends:
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
-// Expired points disappear from reads immediately, whether or not Bigtable has removed them, and reads of an entity
-// skip them at no cost. A payload that does not decode is reported as a [PointError]; the other points are still
-// returned. Package tsdb/window groups points into buckets of time, and package tsdb/rollup stores aggregates.
+// Expired points disappear from reads immediately, and reads of an entity skip them at no cost. A payload that does not
+// decode is reported as a [PointError]; the other points are still returned. Package tsdb/window groups points into
+// buckets of time, and package tsdb/rollup stores aggregates.
 //
 // # Writing and outcomes
 //
-// Each write ends [Stored], [Rejected] or [Unknown]. A failed write returns a [WriteError]. It matches [ErrRejected]
-// if the point is certainly not stored, and [ErrUnknown] if it may or may not be stored, because a response was lost.
+// Each write ends [Stored], [Rejected] or [Unknown]. A failed write returns a [WriteError]. It matches [ErrRejected] if
+// the point is certainly not stored, and [ErrUnknown] if it may or may not be stored, because a response was lost.
 // Writing the point again is safe. [Repository.PutMany] writes many points and returns one [Outcome] per point.
 // [Repository.PutIfAbsent], and schemas with FirstWins, keep the first value of a point; schemas with Merge combine
 // fields.
@@ -75,21 +70,14 @@
 //	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                         // nil: everything is stored
 //
-// [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. [Sink.EnqueueMany] waits
-// for many. With [JournalOptions] a point is acknowledged, as [Journaled], when it is on the local disk; the writer
-// delivers it later, also after outages, crashes and restarts.
+// [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a point is acknowledged, as [Journaled], when it is on the local disk; the writer delivers it later, also after outages, crashes and restarts.
 //
 // # Tenants
 //
-// Keys are built in one place, from a validated tenant.ID, and each returned row is checked before it is decoded.
-// Further controls:
-//
-//   - If the context carries another tenant (tenant.NewContext, tenant.Bind), the call fails with [ErrTenantMismatch].
-//     With RequireTenant in [StoreOptions], a context without a tenant fails with [ErrNoTenant]. [Schema.FromContext]
-//     makes the repository of the context's tenant; packages tenant/httptenant and tenant/grpctenant put it there.
-//   - With Limits in [StoreOptions], a call over a tenant's limit fails with a *limit.Error before anything is sent.
-//   - With Views in [StoreOptions], Bigtable itself enforces the tenant's boundary, by the authorized views that
-//     [Store.EnsureView] creates.
+// Keys are built in one place, from a validated tenant.ID, and each returned row is checked before it is decoded. If
+// the context carries another tenant (tenant.NewContext, tenant.Bind), a call fails with [ErrTenantMismatch].
+// [Schema.FromContext] makes the repository of the context's tenant. [StoreOptions] has further controls:
+// RequireTenant, Limits and Views.
 //
 // Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased], in
 // every open store of the table within [ErasedWithin]. Package tsdb/transfer copies a tenant's points to a file and
@@ -97,10 +85,9 @@
 //
 // # Bounds
 //
-// Each call ends with its context or with its timeout ([Timeouts]), whichever is earlier; for the last writes after a
-// context has ended, use context.WithoutCancel. Input is checked before anything is sent; an [InvalidError] names the
-// field, the value and the limit. Only [MustDefine] panics on invalid input. After [Store.Close] the store runs no
-// goroutines.
+// Each call ends with its context or with its timeout ([Timeouts]), whichever is earlier. Input is checked before
+// anything is sent; an [InvalidError] names the field, the value and the limit. Only [MustDefine] panics on invalid
+// input. After [Store.Close] the store runs no goroutines.
 //
 // # What errors may show
 //
@@ -114,15 +101,10 @@
 //   - [UndeliveredError]: tenant, entity and time of its first point. [Undelivered] and [DeadLetter] contain them as
 //     fields; a dead letter also contains the payload.
 //   - Put in a schema with Merge and Immutable: both values of the field that would change.
-//   - [ErrTenantMismatch]: both tenants. [ErrErased] and limit.ErrExceeded: the tenant. [ErrForeignRow]: nothing of
-//     the row.
+//   - [ErrTenantMismatch]: both tenants. [ErrErased] and limit.ErrExceeded: the tenant. [ErrForeignRow]: nothing of the
+//     row.
 //   - Errors of the service: unchanged, with the table's name. They may name a row.
 //
 // To keep keys out of logs and responses, use only the sentinel that errors.Is matches, and Field and Limit of an
 // InvalidError. Package tsdb/errstatus maps errors to HTTP and gRPC statuses.
-//
-// # Telemetry
-//
-// A store reports each call and each request to OpenTelemetry's global providers. [Telemetry] sets other providers, a
-// logger and [Hooks].
 package tsdb

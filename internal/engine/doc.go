@@ -1,13 +1,13 @@
 // Package engine is Bigtable on one machine: the data and table-admin API of Cloud Bigtable, stored in a folder by
 // Pebble.
 //
-// The official client can call an [Engine] over TCP ([Engine.Register]) or in process (package inproc), with the same
+// The official client calls an [Engine] over TCP ([Engine.Register]) or in process (package inproc), with the same
 // semantics, limits and status codes. Calls that it does not support return Unimplemented.
 //
 // # Guarantees
 //
-//   - A row mutation is atomic, and a reader sees each request's state at one moment ([Reader]). A row mutation with
-//     an invalid part changes nothing.
+//   - A row mutation is atomic, and a reader sees each request's state at one moment ([Reader]). A row mutation with an
+//     invalid part changes nothing.
 //   - A write is acknowledged after it is on disk, unless [Options.NoSync] is set. Concurrent writers share one sync.
 //   - No response depends on a write that a crash can undo: a read, or a conditional mutation that writes nothing,
 //     waits once for the sync of the writes that it found. Cells that the collector removed may come back after a
@@ -15,9 +15,9 @@
 //   - Writes to one row are ordered: those that read first (conditional, read-modify-write, aggregates, deletes) hold
 //     the row's lock until their result is visible.
 //   - An addition with an idempotency token is applied once within 15 minutes, also after a crash.
-//   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or a failed disk
-//     write ([ErrStorage], status DataLoss), all writes fail until the engine is opened again, and so does a read that
-//     finds a write that may not be on disk. Other reads still work, but not with NoSync.
+//   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or a failed disk write
+//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again, and so does a read that finds
+//     a write that may not be on disk. Other reads still work, but not with NoSync.
 //
 // # Differences from the service
 //
@@ -27,21 +27,21 @@
 //     refused with PermissionDenied.
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell.
 //     A start_time more than 15 minutes from the engine's clock is refused with FailedPrecondition.
-//   - There is one cluster, so consistency tokens are consistent at once.
+//   - Consistency tokens are consistent at once.
 //   - Tiered storage and change streams are settings that a table stores and shows. All cells are in one tier, and the
 //     calls that read a change stream return Unimplemented.
 //
-// The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the
-// service, these tests fail:
+// The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the service,
+// these tests fail:
 //
-//   - Admin, AdminCreateInstance, AdminUpdateInstanceAndSyncClusters, Autoscaling, NodeScalingFactor, InstanceUpdate,
+//   - No instance admin API (one folder is one instance, whatever its name): Admin, AdminCreateInstance,
+//     AdminUpdateInstanceAndSyncClusters, Autoscaling, NodeScalingFactor, InstanceUpdate,
 //     InstanceAdminClient_CreateAppProfile, InstanceAdminClient_UpdateAppProfile, AdminLogicalView,
-//     AdminMaterializedView, DataMaterializedView: there is no instance admin API. One folder is one instance,
-//     whatever its name.
-//   - Execute, CreateTableWithRowKeySchema, UpdateRowKeySchemaInTable, AdminSchemaBundle: there is no SQL.
-//   - AdminBackup, AdminCopyBackup, BackupIAM, AutomatedBackups: to back up a folder, copy it.
-//   - TableIam, AuthorizedViewIAM: there are no users and so no policies.
-//   - AdminEncryptionInfo, ExportBuiltInMetrics: they need a key ring and Cloud Monitoring.
+//     AdminMaterializedView, DataMaterializedView.
+//   - No SQL: Execute, CreateTableWithRowKeySchema, UpdateRowKeySchemaInTable, AdminSchemaBundle.
+//   - No backups (copy the folder): AdminBackup, AdminCopyBackup, BackupIAM, AutomatedBackups.
+//   - No users: TableIam, AuthorizedViewIAM. No key ring or Cloud Monitoring: AdminEncryptionInfo,
+//     ExportBuiltInMetrics.
 //   - LargeReadsWritesAndScans: without credentials the client's own connection refuses responses over 4 MiB. With the
 //     larger limit that it otherwise has, the test passes.
 package engine

@@ -6,9 +6,8 @@
 //	recorder, err := heatmap.NewRecorder(heatmap.Options{})
 //	store, err := embedded.New(ctx, embedded.Options{Dir: "./data", DialOptions: recorder.DialOptions()})
 //
-// With one, each request takes about a tenth of a microsecond more. [Recorder.Recording] copies what was recorded, and
-// [Recording.Save] writes it to a file of mode 0600. Recordings contain row keys, and so the names of tenants and
-// entities.
+// With one, each request takes about a tenth of a microsecond more. Recordings contain row keys, and so the names of
+// tenants and entities.
 //
 // # What is recorded
 //
@@ -18,10 +17,10 @@
 //
 //   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those
 //     of columns and values.
-//   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one
-//     read, at the key where it begins.
-//   - A failure is a row that was not written, or a read that failed, at the key where it begins. A call that its
-//     caller cancelled is not recorded, nor is a stream that found no connection.
+//   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one read,
+//     at the key where it begins.
+//   - A failure is a row that was not written, or a read that failed, at the key where it begins. Calls that the caller
+//     cancelled and streams without a connection are not recorded.
 //   - The duration of a row is that of its request up to the row, without the time that the program took to consume
 //     rows.
 //

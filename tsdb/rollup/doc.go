@@ -18,16 +18,14 @@
 // # Derived from points
 //
 // Each write, overwrite and deletion marks the buckets of its points in the same request. A Worker recomputes marked
-// buckets after they close; any number of workers may run. Reads do not wait for a worker: they compute marked buckets
-// from the points, so the result always equals that of the points.
+// buckets after they close; any number of workers may run. Reads compute marked buckets from the points, so the result
+// always equals that of the points.
 //
-// A write or deletion whose outcome is unknown, or that its program did not live to see, may have changed the point
-// without its mark. Its bucket lacks the change until the write is repeated, as a journal does, another write changes
-// the bucket, or it is rebuilt.
+// A write or deletion whose outcome is unknown may have changed the point without its mark. Its bucket lacks the change
+// until the write is repeated, as a journal does, another write changes the bucket, or it is rebuilt.
 //
-// Options.From names a finer rollup from which a coarser one is computed. Each of its buckets must be inside one
-// bucket of the coarser one: hours of UTC are inside days of Berlin, but not of Kolkata, which begin at half past the
-// hour.
+// Options.From names a finer rollup from which a coarser one is computed. Each of its buckets must be inside one bucket
+// of the coarser one: hours of UTC are inside days of Berlin, but not of Kolkata.
 //
 // # Measures
 //
@@ -36,8 +34,8 @@
 // changed since it was stored is incomplete to such programs (window.Bucket.Incomplete).
 //
 // Measure.Kind and Measure.Aggregates are those of package window. A stored bucket knows only its own numbers, and a
-// read joins it with its neighbours: a late point changes one stored bucket, and reads see its effect on the next one
-// immediately. A bucket without a neighbour lacks the step into its first number; Summary.Since then equals FirstTime.
+// read joins it with its neighbours. A bucket without a neighbour lacks the step into its first number; Summary.Since
+// then equals FirstTime.
 //
 // # What it costs
 //
@@ -51,25 +49,25 @@
 //
 // # Workers and their clocks
 //
-// If two workers compute the same row, one repeats the work of the other: a mutation replaces a row's cells only if
-// the row's generation is unchanged.
+// If two workers compute the same row, one repeats the work of the other: a mutation replaces a row's cells only if the
+// row's generation is unchanged.
 //
 // A worker processes a mark when its bucket ended at least Options.Lateness ago and the mark is older than
-// WorkerOptions.Settle. Settle must exceed the write timeout of every writing program by the largest difference
-// between clocks. The default is three times the timeout of the worker's store, which allows for 20 seconds. If a
-// clock is wrong by more, a bucket may lack a point until it is marked again or rebuilt.
+// WorkerOptions.Settle. Settle must exceed the write timeout of every writing program by the largest difference between
+// clocks. The default is three times the timeout of the worker's store, which allows for 20 seconds. If a clock is
+// wrong by more, a bucket may lack a point until it is marked again or rebuilt.
 //
 // # Adding events
 //
-// Nothing can repair a sum of events that are not stored. The official client repeats an addition when the response
-// was lost, which counts the event twice. The rollup's Mode decides how an [Adder] prevents this:
+// Nothing can repair a sum of events that are not stored. The official client repeats an addition when the response was
+// lost, which counts the event twice. The rollup's Mode decides how an [Adder] prevents this:
 //
-//   - ByStream: through a writer with a journal. Exact through lost responses and crashes. Waiting events
-//     of a row share one conditional write. The row stores some 60 bytes for each journal.
-//   - ByMessage: each event has an identity, such as a message's ID. Exact if the queue repeats a
-//     message only within Options.Remember. Each event costs one conditional write and some 100 bytes.
-//   - Once: never counts twice. After a lost response the request is repeated with its idempotency token;
-//     if that fails, or the service does not recognize tokens, the outcome is unknown.
+//   - ByStream: through a writer with a journal. Exact through lost responses and crashes. Waiting events of a row
+//     share one conditional write. The row stores some 60 bytes for each journal.
+//   - ByMessage: each event has an identity, such as a message's ID. Exact if the queue repeats a message only within
+//     Options.Remember. Each event costs one conditional write and some 100 bytes.
+//   - Once: never counts twice. After a lost response the request is repeated with its idempotency token; if that
+//     fails, or the service does not recognize tokens, the outcome is unknown.
 //
 // All of them, and workers, use the app profile of conditional writes: ByStream, ByMessage and workers need its
 // single-cluster routing, and Bigtable does not say whether one cluster knows the tokens of another.
@@ -85,9 +83,7 @@
 //
 //   - Grid, class and mode of a rollup cannot change, its measures only by Measure.Added: define another rollup
 //     instead, and rebuild it.
-//   - Points of programs that do not declare the rollup, and points from before it, have no marks: call
-//     Reader.Rebuild.
+//   - Points of programs that do not declare the rollup, and points from before it, have no marks: call Reader.Rebuild.
 //   - A bucket outlives its points. Once some of them have expired, later writes and deletions no longer change it.
-//   - A copy of a journal's folder repeats its numbers: events of both copies are counted through one of them.
 //   - A read returns the buckets that start in its interval.
 package rollup

@@ -1,9 +1,6 @@
 // Package transfer moves a tenant's points between stores. Export writes them to a file. Import stores the points of a
 // file, for the same tenant or another. Recover finds where to continue an interrupted Export, and Check verifies that
-// a file is complete.
-//
-// It uses the store's catalogue, so it works on datasets that the program was not compiled with, and never decodes a
-// payload.
+// a file is complete. It uses the store's catalogue and never decodes a payload.
 //
 // A file is lines of JSON: a header, blocks of at most 1,000 points or 4 MiB, each followed by its sum, and an end.
 // docs/format.md specifies it. If a line was cut, changed, repeated, moved or left out, Import fails with ErrDamaged

@@ -1,6 +1,4 @@
-// Package adopt copies Bigtable tables of other programs into datasets of a store. A mapping file says which parts of
-// the row key name the tenant, the entity and the time, and which columns hold the values. docs/adoption.md describes
-// it, and what is promised about writes during the copy.
+// Package adopt copies Bigtable tables of other programs into datasets of a store, as docs/adoption.md describes.
 //
 //	mapping, err := adopt.Parse(text)
 //	source, err := adopt.Open(client.OpenTable("telemetry"), mapping)
@@ -8,9 +6,8 @@
 //	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
 //	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
 //
-// Nothing is lost silently: Check counts by reason what is no point of the mapping, and Copy stops at it unless the
-// mapping lists the reason under skip. A copy writes points of one dataset through the store's usual checks, and never
-// writes to the foreign table.
+// Check counts by reason what is no point of the mapping, and Copy stops at it unless the mapping lists the reason
+// under skip. A copy writes through the store's usual checks, and never writes to the foreign table.
 package adopt
 
 import (

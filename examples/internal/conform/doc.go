@@ -1,6 +1,6 @@
 // Package conform tests what the SDK relies on, on any implementation of Bigtable: Cloud Bigtable, an emulator, or the
-// embedded engine. Each case states a claim, where Bigtable documents it, and what the engine does; a run compares
-// that with what is seen. tidectl conform runs it. Programs that only use the SDK do not link it.
+// embedded engine. Each case states a claim, where Bigtable documents it, and what the engine does. tidectl conform
+// runs it.
 //
 // A run makes a table of its own and removes it, also after its context has ended. What is left of a run that was
 // killed is listed by the next one.

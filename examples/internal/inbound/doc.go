@@ -1,7 +1,6 @@
-// Package inbound holds what the ingestion examples share once an input has been parsed: rules for keys, datasets that
+// Package inbound holds what the ingestion servers share once an input has been parsed: rules for keys, datasets that
 // are created on demand, points made of tags and fields, batches that merge points of one series and time, and the
-// outcome of each point, from which a service decides whether to acknowledge, to ask for a retry, or to report a
-// fault.
+// outcome of each point, which decides whether a server acknowledges, asks for a retry, or reports a fault.
 //
 //	keys := inbound.Keys{}
 //	keys.Set("cpu=host,*")                       // the flag -key
@@ -11,7 +10,7 @@
 //	b := d.NewPoint()
 //	err = b.Tag("host", "a")
 //	err = b.Field("usage", codec.Float(1.5))
-//	p, err := b.Point(inbound.At(at))   // or Unix(number, unit), which names the right unit if that one cannot be
+//	p, err := b.Point(inbound.At(at))            // or Unix(number, unit)
 //	…
 //	sink := inbound.Sink{Store: store, Writer: writer}
 //	sink.Enqueue(ctx, id, p, func(out tsdb.Outcome) { … })   // or a Batch, which merges and waits

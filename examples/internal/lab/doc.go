@@ -5,15 +5,12 @@
 //	report, err := plan.Run(ctx, lab.RunOptions{})
 //	err = report.WriteText(os.Stdout)
 //
-// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable.
-// [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both,
-// ranks the candidates and says what to change. [Template], [Workload] and [Describe] make files to begin with.
+// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable. [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both, ranks the candidates and says what to change. [Template], [Workload] and [Describe] make files to begin with.
 //
 // # Row keys of candidates
 //
-// Keys of the form tenant#entity#~time, or tenant#salt(n)#entity#~time, are this module's own: the lab runs them with
-// a schema, a repository and a writer. It runs other keys with raw rows and the official client, with the fewest rows
-// and requests that each query needs:
+// Keys of the form tenant#entity#~time, or tenant#salt(n)#entity#~time, run with a schema, a repository and a writer.
+// Other keys run as raw rows of the official client, with the fewest rows and requests that each query needs:
 //
 //   - The latest point of an entity is one request for one row where the entity comes before the time. Where the time
 //     comes first, the service reads backwards and filters, over all rows that are newer.

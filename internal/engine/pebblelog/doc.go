@@ -8,8 +8,8 @@
 // A disk writes sectors of 512 bytes, in any order, until power fails. So a crash leaves a chunk that the end of the
 // file cuts short, or one with sectors that read as zeros. A chunk whose sectors were all written, with a wrong
 // checksum, is damage. A hole of zeros is damage if a later chunk states that it was on disk: each states how much of
-// the log was (see FS), and a manifest is synced after each record. Otherwise no write after the hole was
-// acknowledged, and the log ends there.
+// the log was (see FS), and a manifest is synced after each record. Otherwise no write after the hole was acknowledged,
+// and the log ends there.
 //
 // Some damage looks exactly like a torn end: zeros over the last records of the newest log, if no later chunk states
 // that they were synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is
@@ -19,11 +19,10 @@
 //
 // # Pebble's version
 //
-// TestPebbleVersion fails when go.mod requires another version than PebbleVersion. Then compare Pebble's record
-// package with check.go, run the damage tests of the engine (TestLogDamageAnywhere, TestTornLogOpens, TestHoleInALog,
-// TestDamageIsNoticed), and set PebbleVersion. The package can go once those tests pass without Check and OpenList; FS
-// can go once Pebble reports a failed write of the log as an error instead of a panic, and can be configured not to
-// reuse logs.
+// When TestPebbleVersion fails because go.mod requires another version than PebbleVersion, compare Pebble's record
+// package with check.go, run TestLogDamageAnywhere, TestTornLogOpens, TestHoleInALog and TestDamageIsNoticed of the
+// engine, and set PebbleVersion. The package can go once those tests pass without Check and OpenList; FS can go once
+// Pebble reports a failed write of the log as an error instead of a panic, and can be configured not to reuse logs.
 package pebblelog
 
 // PebbleVersion is the version of github.com/cockroachdb/pebble/v2 that this package was checked with.

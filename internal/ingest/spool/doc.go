@@ -1,48 +1,44 @@
-// Package spool is a journal on disk. It appends records, reads them back in order, and forgets them once they are
-// delivered. It survives a crash of its process and of its machine. Records that cannot be delivered become dead
-// letters, which can be read and appended again.
+// Package spool is a journal on disk: it appends records, reads them back in order, and forgets them once they are
+// delivered. Records that cannot be delivered become dead letters, which can be read and appended again.
 //
 // # Guarantees
 //
-//   - Append returns when its records are on disk and synced, all or none of a call. A crash loses none of them,
-//     leaves none incomplete and assigns no sequence number twice.
+//   - Append returns when its records are on disk and synced, all or none of a call.
 //   - Sequence numbers rise from 0, over restarts too, and are never used again. After a crash they continue 2^32
 //     higher, because a commit may be lost that was acknowledged and delivered. Stream and sequence number identify a
 //     record forever. The numbers of dead letters rise in the same way.
-//   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in
-//     about the last quarter of a second. Bury, Revive, Drop and SetMeta are durable when they return.
+//   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in about
+//     the last quarter of a second. Bury, Revive, Drop and SetMeta are durable when they return.
 //   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
-//   - Damage is reported as ErrDamaged, by Open if it exists by then, and not as a shorter journal, but for the last
-//     commit before a crash: see below. Nothing panics, whatever the file contains.
+//   - Damage is reported as ErrDamaged, by Open if it exists by then, but for the last commit before a crash: see
+//     below. Nothing panics, whatever the file contains.
 //
 // # Cost
 //
-// A commit syncs once, and appends that wait at the same time share one. A block holds records of up to 32 KiB. It is
+// Appends that wait at the same time share one commit and one sync. A block holds records of up to 32 KiB. It is
 // removed when its last record is done, and rewritten without the done records when three quarters are. Memory holds
 // about 100 bytes for each block and a few bits for each record of partly done blocks. Open reads all records that are
 // to be delivered once.
 //
 // # Files
 //
-// The folder (mode 0700) holds these files, all of mode 0600; package private says which folders are refused:
+// The folder (mode 0700) holds these files of mode 0600; package private says which folders are refused:
 //
 //   - journal.db, a bbolt file.
 //   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost.
 //     While the folder is closed it also holds the number of the last commit, and whether journal.db holds no record
 //     that is done. Open removes this note once journal.db agrees with it, and reports ErrDamaged each time if it does
 //     not. If Open could not sync journal.db, the lock says so, and the next Open copies it first.
-//   - reserve, 1 MiB. The spool deletes it when a full disk keeps it from removing delivered records.
-//   - journal.tmp, for moments.
+//   - reserve, 1 MiB, which the spool deletes when a full disk keeps it from removing delivered records.
+//   - journal.tmp, during a copy.
 //
 // bbolt leaves deleted data in the file until it needs the space. Scrub rewrites the file without done records. The
-// spool does so by itself after 10 seconds without a write, if the done bytes are at least a quarter of the remaining
-// ones, and on Close, if at most 8 MiB remain. It overwrites neither the old file's blocks in the file system nor,
-// until the next idle moment, what a crash leaves.
+// spool does so after 10 seconds without a write, if the done bytes are at least a quarter of the remaining ones, and
+// on Close, if at most 8 MiB remain. The old file's blocks in the file system are not overwritten.
 //
-// A file of 64 MiB or more that is less than an eighth used is copied and replaced, on Open or while it is open;
-// otherwise it never shrinks. A crash leaves the old file or the new one; during the copy both exist. The file grows
-// to MaxBytes plus about a twentieth if records are done in their order, about a third if not; add what a commit of up
-// to 8 MiB rewrites, and 4 MiB that the file grows ahead.
+// A file of 64 MiB or more that is less than an eighth used is copied and replaced; otherwise it never shrinks. A crash
+// leaves the old file or the new one. The file grows to MaxBytes plus about a twentieth if records are done in their
+// order, about a third if not, plus what a commit of up to 8 MiB rewrites, plus 4 MiB that it grows ahead.
 //
 // # Format
 //
@@ -72,21 +68,19 @@
 //
 // # What Open checks, and what it cannot check
 //
-// Open reads the file page by page before bbolt maps it. It checks references between pages, that no page is used
-// twice or is both used and free, and each entry's checksum; that the entries are exactly those that the state counts,
-// and that the state belongs to the last commit. So it finds pages that are lost, old or misplaced.
+// Open reads the file page by page before bbolt maps it. It checks references between pages, that no page is used twice
+// or is both used and free, and each entry's checksum; that the entries are exactly those that the state counts, and
+// that the state belongs to the last commit. So it finds pages that are lost, old or misplaced.
 //
-// Each commit writes its pages, then the older of bbolt's first two pages, and is then synced. It overwrites no page
-// of the commit before. If the machine fails before the sync, any part of a commit may be missing: it was not
-// acknowledged, and Open goes back to the commit before. After a crash, damage to the pages that the last commit wrote
-// looks the same, as does a disk that acknowledged a sync and lost the writes: the journal is then valid and one
-// commit shorter. If part of that commit is in the file, Stats.Dropped has its number. If the journal was closed, Open
-// reports damage and loss of its last commit. An old copy of the folder is not noticed.
+// A commit writes its pages, then the older of bbolt's first two pages, then syncs, and overwrites no page of the
+// commit before. If the machine fails before the sync, any part may be missing, and Open goes back to the commit
+// before. Two faults look the same: damage to pages of the last commit, and a disk that lost writes that it had synced.
+// The journal is then valid and one commit shorter; if part of that commit is in the file, Stats.Dropped has its
+// number. If the journal was closed, Open reports both. An old copy of the folder is not noticed.
 //
-// Damage that happens while the journal is open is noticed when it is read. The spool then refuses every call with
-// that error; bbolt's mapping of the file stays until the process ends. One fault is not caught: if the 4 bytes that
-// count a page's overflow pages change after Open checked them, in a page of bbolt's tree, bbolt may use up the
-// memory.
+// Damage that happens while the journal is open is noticed when it is read; the spool then refuses every call with that
+// error. One fault is not caught: if the 4 bytes that count a page's overflow pages change after Open checked them, in
+// a page of bbolt's tree, bbolt may use up the memory.
 //
 // To recover the records of a damaged journal, move the folder away, so that a new one is made, and read the records
 // with bbolt's own tool.

@@ -1,25 +1,18 @@
-// Package history holds a test that records what many clients of several stores write and see, and asks whether that
-// is possible.
-//
-//	cd internal/proof/history; export GOWORK=off
-//	go test . -parallel 8                                 about 20 seconds
-//	nice go test . -parallel 8 -history.runs 2000 -timeout 1h -v   the long run
-//	go test . -run TestHistories$ -history.runs 1 -history.seed 7  one history
-//	go test . -run TestBroken -broken -v -timeout 1h      broken versions, which the test must catch
+// Package history holds a test that records what many clients of several stores write and see, and asks whether that is
+// possible. CONTRIBUTING.md has its commands.
 //
 // A history is one engine, three stores that stand for programs, and about twenty clients, which make calls of all
 // kinds. Meanwhile calls fail, hang, are delayed or sent twice, lose their responses, and streams are cut. The engine
-// goes down two or three times: its machine loses part of what was not synced, or its process is killed. Calls that
-// are not answered may have happened, or happen later.
+// goes down two or three times: its machine loses part of what was not synced, or its process is killed. Calls that are
+// not answered may have happened, or happen later.
 //
 // Then [Porcupine] decides each part of the history: there must be an order of all calls in which each does and sees
 // what it did and saw, and which agrees with the order in time of calls that do not overlap. A part is one entity: a
 // scan of the engine sees all rows at one moment. Bigtable promises that for one row only. So in every second history
 // the engine's scans are weak (engine.Options.Weak), and a part is one row.
 //
-// Besides, followers get each point once and in order, counters count what was acknowledged and at most what was not
-// answered too, the rollup is that of the points, and nothing is left of what was erased. The long run fails if a rare
-// branch (package reach) was never taken.
+// The test also checks followers (each point once and in order), counters (the acknowledged events, plus at most those
+// without an answer), the rollup, and erasures. The long run fails if a rare branch (package reach) was never taken.
 //
 // Most histories run in a bubble of testing/synctest. The seed determines what is called and what fails, not the order
 // of what runs at the same moment, so a history may take some runs to repeat.

@@ -9,9 +9,9 @@
 //   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; settings
 //     of the table: tiered storage (cold_after), a change stream and a schema bundle
 //
-// An archive has the folder as a crash leaves it, the journal, exports, all cells of the table (cells.txt), and what
-// that version itself read from the folder (answers.txt), with data of every kind. The journal has undelivered points
-// and events, a point of an entity that was erased, and dead letters.
+// An archive has the folder as a crash leaves it, the journal (undelivered points and events, a point of an erased
+// entity, dead letters), exports, all cells of the table (cells.txt), and what that version itself read from the folder
+// (answers.txt).
 //
 // To make an archive, write a file of names for the commit, because names of calls have changed, and run from the
 // repository's root:

@@ -1,25 +1,19 @@
 // Package soak holds a test that runs everything at once, for as long as a flag says, and one that checks whether the
-// memory of clients grows.
-//
-//	go test ./internal/proof/soak                                          about 10 seconds of load
-//	go test ./internal/proof/soak -run TestSoak -soak 30m -timeout 50m -v  the usual long run
-//	go test ./internal/proof/soak -run TestDirectAccess -soak 10m -timeout 15m -v  memory of clients; on an instance: docs/production.md
-//	go test ./internal/proof/soak -run TestSoak -soak 3m -soak.seed 7 -timeout 8m -v  a run with a given seed
+// memory of clients grows. docs/maintaining.md has the commands of long runs.
 //
 // In TestSoak, 5,000 devices of 200 tenants write through one writer with a journal, a few far more than the others,
 // some points late, twice or changed. Programs add events in all modes, readers make every kind of read, a worker
 // computes rollups, garbage collection runs, and one tenant is erased. Meanwhile the connection fails in all ways, and
 // the writer is closed with points in its journal and opened again. The table is on disk. The test checks:
 //
-//   - Nothing is lost: each acknowledged point is in the table, in the version that was put last, or is a dead letter
-//     that the program was notified of.
-//   - Nothing appears that was not put, or that was rejected.
-//   - Nothing counts twice: added rollups hold exactly the acknowledged events, plus at most the events whose outcome
-//     is unknown. Derived rollups match their points.
-//   - Nothing crosses tenants: each value names its tenant, device and time, and each read and each row is compared
-//     with them. No row of the erased tenant is left.
-//   - Reads are right meanwhile: a read returns what was delivered before it began, the newest point never goes back,
-//     pages neither skip nor repeat, expired points are not returned, and all others are.
+//   - Each acknowledged point is in the table, in the version that was put last, or is a dead letter that the program
+//     was notified of. Nothing appears that was not put, or that was rejected.
+//   - Added rollups hold exactly the acknowledged events, plus at most the events whose outcome is unknown. Derived
+//     rollups match their points.
+//   - Each value names its tenant, device and time, and each read and each row is compared with them. No row of the
+//     erased tenant is left.
+//   - A read returns what was delivered before it began, the newest point never goes back, pages neither skip nor
+//     repeat, expired points are not returned, and all others are.
 //   - Memory, goroutines and the journal stay below figures that follow from the options, and do not grow. What the
 //     storage gets from C's allocator grows with its arenas, unless MALLOC_ARENA_MAX=1 is in the environment.
 //
