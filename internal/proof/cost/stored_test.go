@@ -105,9 +105,9 @@ func storedRows(t *testing.T) (out []stored) {
 // storedTable formats the rows as a table.
 func storedTable(rows []stored) string {
 	var b strings.Builder
-	b.WriteString("| Row | Key | Cells | Names of families and columns | Timestamps | Values | Bytes |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| Row | Key | Cells | Names | Values | Bytes |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s | %s |\n", r.what, len(r.key), r.cells, thousands(r.names), thousands(8*r.cells), thousands(r.values), thousands(r.bytes()))
+		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s |\n", r.what, len(r.key), r.cells, thousands(r.names), thousands(r.values), thousands(r.bytes()))
 	}
 	return b.String()
 }

@@ -213,11 +213,12 @@ func workedTable(loads []load) string {
 	b.WriteString("| Setup | Rows written/s | Read requests/s | Rows scanned/s | MB/s scanned | Nodes for that | TB stored | TB compressed | Nodes for that | Nodes |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	whole := func(x float64) string { return thousands(int(math.Round(x))) }
+	nodes := func(low, high int) string { return strings.Replace(span(low, high), " to ", "–", 1) }
 	for _, l := range loads {
 		storing := nodesStoring(l.Compressed)
 		low, high := nodesBusy(l.Busy), nodesBusy(l.Busiest)
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.1f | %.1f | %d (%d) | **%s** |\n", l.name, whole(l.Written), whole(l.Requests), whole(l.Rows),
-			whole(l.Scanned/1e6), span(low, high), l.Raw/1e12, l.Compressed/1e12, storing, nodesStoring(l.Raw), span(max(low, storing), max(high, storing)))
+			whole(l.Scanned/1e6), nodes(low, high), l.Raw/1e12, l.Compressed/1e12, storing, nodesStoring(l.Raw), nodes(max(low, storing), max(high, storing)))
 	}
 	return b.String()
 }
