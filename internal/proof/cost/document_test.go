@@ -114,28 +114,32 @@ func (d document) constants() map[string]any {
 	}
 }
 
-// table renders a group.
+// table renders the table of a group.
 func (d document) table(title string) (string, error) {
 	for _, g := range d.groups {
 		if g.title != title {
 			continue
 		}
-		var b strings.Builder
-		b.WriteString("| Call | n | Requests | Rows seen | Rows written | Bytes sent | Bytes received |\n|---|---|---|---|---|---|---|\n")
+		rows, writes := "", false
 		for _, c := range g.calls {
-			b.WriteString(c.brief())
+			rows += c.brief()
+			writes = writes || c.written.grows() || c.written.plus != 0
 		}
-		return b.String(), nil
+		if !writes { // then the last column is empty
+			return "| Call | n | Requests | Rows seen |\n|---|---|---|---|\n" + strings.ReplaceAll(rows, " |\n", "\n"), nil
+		}
+		return "| Call | n | Requests | Rows seen | Rows written |\n|---|---|---|---|---|\n" + rows, nil
 	}
 	return "", fmt.Errorf("unknown group %q", title)
 }
 
-// brief renders a call for the document, which counted.txt has in full: empty cells for nothing, and short ranges and formulas.
+// brief renders a call for the document: without the bytes, which counted.txt has, with empty cells for nothing, and with short
+// ranges and formulas.
 func (c counted) brief() string {
-	name, cells, _ := strings.Cut(strings.TrimPrefix(c.row(), "| "), " |")
-	cells = regexp.MustCompile(`(\d) to (\d)`).ReplaceAllString(cells, "$1–$2")
-	cells = regexp.MustCompile(`; ([\d,]+) each`).ReplaceAllString(cells, "+$1")
-	return "| " + name + " |" + strings.NewReplacer(" – |", " |", " + ", "+", "≤ ", "≤").Replace(cells)
+	row := fmt.Sprintf("| %s | %s | %s | %s |\n", c.sizesCell(), c.requestsCell(), c.rowsCell(c.seen, func(f figure) int { return f.seen }),
+		c.rowsCell(c.written, func(f figure) int { return f.written }))
+	row = regexp.MustCompile(`(\d) to (\d)`).ReplaceAllString(row, "$1–$2")
+	return "| " + c.String() + " " + strings.NewReplacer(" – |", " |", " + ", "+", "≤ ", "≤").Replace(row)
 }
 
 // row renders a call.
