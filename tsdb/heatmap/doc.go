@@ -6,21 +6,20 @@
 //	recorder, err := heatmap.NewRecorder(heatmap.Options{})
 //	store, err := embedded.New(ctx, embedded.Options{Dir: "./data", DialOptions: recorder.DialOptions()})
 //
-// With one, each request takes about a tenth of a microsecond more. Recordings contain row keys, and so the names of
-// tenants and entities.
+// Each request takes about a tenth of a microsecond more. Recordings contain row keys, and so the names of tenants and
+// entities.
 //
 // # What is recorded
 //
 // Time is divided into at most 64 columns. A column counts rows, bytes and durations exactly, separately for reads,
-// writes and failures, and holds at most 1,024 random samples of each: key, bytes and duration of a row. When it is
-// full it drops half of them at random.
+// writes and failures, and holds at most 1,024 random samples of each: key, bytes and duration of a row.
 //
 //   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those
 //     of columns and values.
 //   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one read,
 //     at the key where it begins.
-//   - A failure is a row that was not written, or a read that failed, at the key where it begins. Calls that the caller
-//     cancelled and streams without a connection are not recorded.
+//   - A failure is a row that was not written, or a read that failed, at the key where it begins, but for calls that
+//     the caller cancelled and streams without a connection.
 //   - The duration of a row is that of its request up to the row, without the time that the program took to consume
 //     rows.
 //

@@ -43,14 +43,11 @@
 // share it. First-wins, merging and PutIfAbsent writes send the marks in a separate request.
 //
 // A read sends one request for the marks of the rollup and of each rollup that it comes from, and one for the stored
-// buckets. Measures with Delta, Increase or Integral, and Ends if gaps at the edges are filled, also need the four
-// buckets before the interval, Integral and Linear the four after it, and more until a number is found, up to 1,000
-// buckets that are not empty. A read also reads the points of marked buckets, at most 512 buckets at a time.
+// buckets. Measures with Delta, Increase or Integral, and Ends if gaps at the edges are filled, also need buckets before
+// the interval, Integral and Linear also after it: four, and more until a number is found, up to 1,000 that are not
+// empty. A read also reads the points of marked buckets, at most 512 buckets at a time.
 //
 // # Workers and their clocks
-//
-// If two workers compute the same row, one repeats the work of the other: a mutation replaces a row's cells only if the
-// row's generation is unchanged.
 //
 // A worker processes a mark when its bucket ended at least Options.Lateness ago and the mark is older than
 // WorkerOptions.Settle. Settle must exceed the write timeout of every writing program by the largest difference between
@@ -59,8 +56,8 @@
 //
 // # Adding events
 //
-// Nothing can repair a sum of events that are not stored. The official client repeats an addition when the response was
-// lost, which counts the event twice. The rollup's Mode decides how an [Adder] prevents this:
+// The official client repeats an addition when the response was lost, which counts the event twice. The rollup's Mode
+// decides how an [Adder] prevents this:
 //
 //   - ByStream: through a writer with a journal. Exact through lost responses and crashes. Waiting events of a row
 //     share one conditional write. The row stores some 60 bytes for each journal.
@@ -84,6 +81,6 @@
 //   - Grid, class and mode of a rollup cannot change, its measures only by Measure.Added: define another rollup
 //     instead, and rebuild it.
 //   - Points of programs that do not declare the rollup, and points from before it, have no marks: call Reader.Rebuild.
-//   - A bucket outlives its points. Once some of them have expired, later writes and deletions no longer change it.
+//   - Once some of a bucket's points have expired, later writes and deletions no longer change it.
 //   - A read returns the buckets that start in its interval.
 package rollup

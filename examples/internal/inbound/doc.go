@@ -4,14 +4,12 @@
 //
 //	keys := inbound.Keys{}
 //	keys.Set("cpu=host,*")                       // the flag -key
-//	ds, err := inbound.NewDatasets(ctx, store, keys, inbound.Options{})   // Times bounds the times of points
-//	…
+//	ds, err := inbound.NewDatasets(ctx, store, keys, inbound.Options{})
 //	d, err := ds.Find(ctx, id, "cpu")            // for each record
 //	b := d.NewPoint()
 //	err = b.Tag("host", "a")
 //	err = b.Field("usage", codec.Float(1.5))
-//	p, err := b.Point(inbound.At(at))            // or Unix(number, unit)
-//	…
+//	p, err := b.Point(inbound.At(at))
 //	sink := inbound.Sink{Store: store, Writer: writer}
 //	sink.Enqueue(ctx, id, p, func(out tsdb.Outcome) { … })   // or a Batch, which merges and waits
 //

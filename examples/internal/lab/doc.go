@@ -1,11 +1,10 @@
-// Package lab compares row keys before a table exists. One YAML file describes a workload, the candidates for its row
-// key, and what is expected of them: see docs/lab.md.
+// Package lab compares row keys before a table exists: see docs/lab.md.
 //
 //	plan, err := lab.Parse(file)            // explains each mistake by line
 //	report, err := plan.Run(ctx, lab.RunOptions{})
 //	err = report.WriteText(os.Stdout)
 //
-// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable. [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both, ranks the candidates and says what to change. [Template], [Workload] and [Describe] make files to begin with.
+// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable. [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both.
 //
 // # Row keys of candidates
 //

@@ -23,13 +23,13 @@ func TestDocument(t *testing.T) {
 		t.Fatalf("%s has no lines %q and %q", name, begin, end)
 	}
 	var b strings.Builder
-	b.WriteString("| Constant | Is | Value | From |\n|---|---|---|---|\n")
+	b.WriteString("| Constant | Is | Value |\n|---|---|---|\n")
 	for _, c := range tablets.Constants() {
-		from := fmt.Sprintf("[documented](%s)", c.Source)
+		name, value := fmt.Sprintf("[%s](%s)", c.Name, c.Source), c.Value
 		if c.Source == "" {
-			from = fmt.Sprintf("**assumed**, %s to %s", c.Low, c.High)
+			name, value = c.Name, fmt.Sprintf("%s (%s–%s)", c.Value, c.Low, c.High)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Name, c.Meaning, c.Value, from)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, c.Meaning, value)
 	}
 	testkit.Golden(t, name, before+begin+"\n"+b.String()+"\n"+end+after, "the constants of the model differ")
 }

@@ -1,7 +1,6 @@
-// Package pebblelog finds damage in Pebble's logs, the manifest and the write-ahead log, before Pebble replays them.
-//
+// Package pebblelog finds damage in Pebble's logs, the manifest and the write-ahead log, before Pebble replays them:
 // Pebble mostly takes a chunk with a wrong checksum for the torn end that a crash leaves, and drops the rest of the
-// log: a flipped bit in the middle silently loses every later write. So List.Check walks the logs first.
+// log.
 //
 // # Torn or damaged
 //
@@ -19,10 +18,10 @@
 //
 // # Pebble's version
 //
-// When TestPebbleVersion fails because go.mod requires another version than PebbleVersion, compare Pebble's record
-// package with check.go, run TestLogDamageAnywhere, TestTornLogOpens, TestHoleInALog and TestDamageIsNoticed of the
-// engine, and set PebbleVersion. The package can go once those tests pass without Check and OpenList; FS can go once
-// Pebble reports a failed write of the log as an error instead of a panic, and can be configured not to reuse logs.
+// When TestPebbleVersion fails because go.mod requires another version, compare Pebble's record package with check.go,
+// run TestLogDamageAnywhere, TestTornLogOpens, TestHoleInALog and TestDamageIsNoticed of the engine, and set
+// PebbleVersion. The package can go once those tests pass without Check and OpenList; FS once Pebble reports a failed
+// write of the log as an error instead of a panic, and can be configured not to reuse logs.
 package pebblelog
 
 // PebbleVersion is the version of github.com/cockroachdb/pebble/v2 that this package was checked with.

@@ -13,12 +13,8 @@
 //   - Damage is reported as ErrDamaged, by Open if it exists by then, but for the last commit before a crash: see
 //     below. Nothing panics, whatever the file contains.
 //
-// # Cost
-//
-// Appends that wait at the same time share one commit and one sync. A block holds records of up to 32 KiB. It is
-// removed when its last record is done, and rewritten without the done records when three quarters are. Memory holds
-// about 100 bytes for each block and a few bits for each record of partly done blocks. Open reads all records that are
-// to be delivered once.
+// Appends that wait at the same time share one commit and one sync. Memory holds about 100 bytes for each block and a
+// few bits for each record of partly done blocks. Open reads all records that are to be delivered once.
 //
 // # Files
 //
@@ -36,9 +32,9 @@
 // spool does so after 10 seconds without a write, if the done bytes are at least a quarter of the remaining ones, and
 // on Close, if at most 8 MiB remain. The old file's blocks in the file system are not overwritten.
 //
-// A file of 64 MiB or more that is less than an eighth used is copied and replaced; otherwise it never shrinks. A crash
-// leaves the old file or the new one. The file grows to MaxBytes plus about a twentieth if records are done in their
-// order, about a third if not, plus what a commit of up to 8 MiB rewrites, plus 4 MiB that it grows ahead.
+// A file of 64 MiB or more that is less than an eighth used is copied and replaced; otherwise it never shrinks. The
+// file grows to MaxBytes plus about a twentieth if records are done in their order, about a third if not, plus what a
+// commit of up to 8 MiB rewrites, plus 4 MiB that it grows ahead.
 //
 // # Format
 //
@@ -64,7 +60,9 @@
 //	        next letter's number, and for blocks, dead, marks and metas, in this order, the number of entries and
 //	        the sum of their checksums
 //
-// The leading 1 of blocks, dead letters and the state is a version; a greater one gives ErrVersion.
+// The leading 1 of blocks, dead letters and the state is a version; a greater one gives ErrVersion. A block holds
+// records of up to 32 KiB. It is removed when its last record is done, and rewritten without the done records when
+// three quarters are.
 //
 // # What Open checks, and what it cannot check
 //
@@ -82,6 +80,5 @@
 // error. One fault is not caught: if the 4 bytes that count a page's overflow pages change after Open checked them, in
 // a page of bbolt's tree, bbolt may use up the memory.
 //
-// To recover the records of a damaged journal, move the folder away, so that a new one is made, and read the records
-// with bbolt's own tool.
+// To recover the records of a damaged journal, move the folder away and read the records with bbolt's own tool.
 package spool
