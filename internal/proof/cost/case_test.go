@@ -18,6 +18,7 @@ type call struct {
 	schema tsdb.SchemaOptions
 	opts   tsdbtest.Options
 	empty  bool // the table does not exist yet
+	detail bool // the document leaves it out: it follows from others
 	// run prepares a store, and returns the function whose cost is counted.
 	run func(w *world, n int) func()
 

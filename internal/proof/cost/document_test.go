@@ -122,6 +122,9 @@ func (d document) table(title string) (string, error) {
 		}
 		rows, writes := "", false
 		for _, c := range g.calls {
+			if c.detail {
+				continue
+			}
 			rows += c.brief()
 			writes = writes || c.written.grows() || c.written.plus != 0
 		}

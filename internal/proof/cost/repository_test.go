@@ -88,17 +88,17 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return w.putAgain(tsdb.ErrExists) },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with a head", schema: tsdb.SchemaOptions{FirstWins: true, Precision: headed.Precision, Head: headed.Head},
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with a head", detail: true, schema: tsdb.SchemaOptions{FirstWins: true, Precision: headed.Precision, Head: headed.Head},
 		requests: map[string]shape{"conditional": always(1), "write": always(1)}, written: always(2),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with a derived rollup", schema: tsdb.SchemaOptions{FirstWins: true, Rollups: rolled.Rollups},
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with a derived rollup", detail: true, schema: tsdb.SchemaOptions{FirstWins: true, Rollups: rolled.Rollups},
 		requests: map[string]shape{"conditional": always(1), "bulk": always(1)}, written: always(2),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, in a schema with `Classes`", schema: choosing, requests: only("write", always(1)), written: always(1),
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, in a schema with `Classes`", detail: true, schema: choosing, requests: only("write", always(1)), written: always(1),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
@@ -147,7 +147,7 @@ var writes = group{title: "Writing", calls: []call{
 		requests: only("bulk", groups(5_000, 0)), written: each(2, 0), run: putMany,
 	},
 	{
-		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with heads and a derived rollup", of: "points, of as many entities", schema: both, sizes: []int{1, 100, 3_334},
+		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with heads and a derived rollup", detail: true, of: "points, of as many entities", schema: both, sizes: []int{1, 100, 3_334},
 		requests: only("bulk", groupsOf(1, 3_333, 0)), written: each(3, 0), run: putMany,
 	},
 	{
@@ -207,7 +207,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		run: func(w *world, n int) func() { return latest(w, n) },
 	},
 	{
-		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, of an entity without points", requests: only("read", always(1)),
+		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, of an entity without points", detail: true, requests: only("read", always(1)),
 		run: func(w *world, _ int) func() {
 			return func() {
 				if _, err := w.repo.Latest(w.ctx, device(0)); !errors.Is(err, tsdb.ErrNotFound) {
@@ -267,7 +267,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.Range"}, name: "`Repository.Range` of all time, with 3 visible points", of: "expired points that are not collected", sizes: []int{1, 100, 1_000},
+		covers: []string{"Repository.Range"}, name: "`Repository.Range` of all time, with 3 visible points", detail: true, of: "expired points that are not collected", sizes: []int{1, 100, 1_000},
 		requests: only("read", always(1)), seen: always(3),
 		run: func(w *world, n int) func() {
 			expired(w, n)
@@ -312,7 +312,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 5 points each", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(5, 0),
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 5 points each", detail: true, of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(5, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 10)
 			return func() {
@@ -322,7 +322,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 3 points each, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 300},
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, 3 points each, with heads", detail: true, of: "entities", schema: headed, sizes: []int{1, 10, 300},
 		requests: only("read", always(1)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 5)

@@ -112,7 +112,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of 24 hours, the last one marked", of: "points in the marked hour", schema: rolled, sizes: []int{10, 60}, requests: only("read", always(3)), seen: each(1, 2),
+		covers: []string{"rollup.Reader.Buckets"}, name: "`rollup.Reader.Buckets`, of 24 hours, the last one marked", detail: true, of: "points in the marked hour", schema: rolled, sizes: []int{10, 60}, requests: only("read", always(3)), seen: each(1, 2),
 		run: func(w *world, n int) func() {
 			w.put(points(noon.Add(-time.Hour), 1, 23*60))
 			w.put(points(noon, 1, n))
@@ -131,7 +131,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"window.Aggregator.Read"}, name: "`window.Aggregator.Read`, of half hours, from points", of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(1)), seen: each(30, 0),
+		covers: []string{"window.Aggregator.Read"}, name: "`window.Aggregator.Read`, of half hours, from points", detail: true, of: "windows", schema: charted, sizes: []int{1, 12, 24}, requests: only("read", always(1)), seen: each(30, 0),
 		run: func(w *world, n int) func() {
 			w.history(1, 1200)
 			return windowsOf(w, window.Every(30*time.Minute), time.Duration(30*n)*time.Minute, n)
@@ -152,7 +152,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"window.ReadLine"}, name: "the same, with 20 points before the first whole hour and 20 after the last one", of: "hours", schema: charted, sizes: []int{2, 24, 47}, requests: only("read", always(4)), seen: always(41),
+		covers: []string{"window.ReadLine"}, name: "the same, with 20 points before the first whole hour and 20 after the last one", detail: true, of: "hours", schema: charted, sizes: []int{2, 24, 47}, requests: only("read", always(4)), seen: always(41),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return chartOf(w, time.Duration(n)*time.Hour-20*time.Minute, 40*time.Minute, n/2)
@@ -282,7 +282,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		run: func(w *world, n int) func() { return streamed(w, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"rollup.Adder.AddMany"}, name: "the same, one entity and hour", of: "events, at once", sizes: []int{1, 10, 50}, varies: true, requests: only("conditional", each(1, 0).from(always(1))), written: each(1, 0).from(always(1)),
+		covers: []string{"rollup.Adder.AddMany"}, name: "the same, one entity and hour", detail: true, of: "events, at once", sizes: []int{1, 10, 50}, varies: true, requests: only("conditional", each(1, 0).from(always(1))), written: each(1, 0).from(always(1)),
 		run: func(w *world, n int) func() { return streamed(w, points(noon, 1, n)) },
 	},
 }}

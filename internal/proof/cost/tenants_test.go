@@ -92,7 +92,7 @@ var life = group{title: "Tenants", calls: []call{
 		},
 	},
 	{
-		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", of: "rows", sizes: []int{100, 1_000}, requests: map[string]shape{"read": fullGroups(10_000, 4)}, seen: each(1, 3),
+		covers: []string{"tenants.Usage"}, name: "`tenants.Usage`, exact", detail: true, of: "rows", sizes: []int{100, 1_000}, requests: map[string]shape{"read": fullGroups(10_000, 4)}, seen: each(1, 3),
 		run: func(w *world, n int) func() {
 			w.history(n/10, 10)
 			return func() {

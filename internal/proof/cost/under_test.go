@@ -31,7 +31,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1000) },
 	},
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 100 points", of: "entities", sizes: []int{100}, varies: true,
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 100 points", detail: true, of: "entities", sizes: []int{100}, varies: true,
 		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 100) },
 	},
@@ -159,7 +159,7 @@ var deletions = group{title: "Deleting", calls: []call{
 		requests: map[string]shape{"read": always(3), "bulk": always(2)}, seen: each(11, 0), written: each(11, 0), run: deletePrefix,
 	},
 	{
-		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, 16 salts", detail: true, of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
 		requests: map[string]shape{"read": always(16), "bulk": always(16).from(always(1))}, seen: each(10, 0), written: each(10, 0), run: deletePrefix,
 	},
 }}

@@ -51,7 +51,7 @@ var windows = group{title: "Aggregating an hour of 60 points, histories of 1,000
 		run: func(w *world, n int) func() { return grouped(w, n, window.Gauge) },
 	},
 	{
-		covers: []string{"window.Aggregator.ReadGroup"}, name: "`window.Aggregator.ReadGroup`, of a counter", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"window.Aggregator.ReadGroup"}, name: "`window.Aggregator.ReadGroup`, of a counter", detail: true, of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(2, 0)), seen: each(61, 0),
 		run: func(w *world, n int) func() { return grouped(w, n, window.Counter) },
 	},
@@ -61,7 +61,7 @@ var windows = group{title: "Aggregating an hour of 60 points, histories of 1,000
 		run: func(w *world, n int) func() { return aggregated(w, n, 1000, window.Gauge) },
 	},
 	{
-		covers: []string{"window.Aggregator.ReadGroups"}, name: "`Aggregator.ReadGroups`, of a counter", of: "entities of a group", sizes: []int{1, 5, 20},
+		covers: []string{"window.Aggregator.ReadGroups"}, name: "`Aggregator.ReadGroups`, of a counter", detail: true, of: "entities of a group", sizes: []int{1, 5, 20},
 		requests: only("read", each(3, 1)), seen: each(77, 32).atMost(),
 		run: func(w *world, n int) func() { return aggregated(w, n, 1000, window.Counter) },
 	},

@@ -71,7 +71,7 @@ var writers = group{title: "Through a writer", calls: []call{
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, `BatchPoints` of 5,000", of: "points enqueued at once", sizes: []int{1, 1_000, 5_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, `BatchPoints` of 5,000", detail: true, of: "points enqueued at once", sizes: []int{1, 1_000, 5_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 5000, 0).from(groups(5000, 0))), written: each(1, 0),
 		run: func(w *world, n int) func() {
 			return through(w, tsdb.WriterOptions{BatchPoints: 5000}, points(noon, n, 1))
@@ -83,12 +83,12 @@ var writers = group{title: "Through a writer", calls: []call{
 		run: func(w *world, n int) func() { return through(w, w.journaled(), points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with heads", of: "points, each of another entity", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with heads", detail: true, of: "points, each of another entity", schema: headed, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", of: "points, each of another entity", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", detail: true, of: "points, each of another entity", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
