@@ -93,8 +93,8 @@ func wantEncode(t *testing.T, out []byte, err error, tag, part string) {
 
 func same[T comparable](a, b T) bool { return a == b }
 
-// stable checks that whatever decodes can be encoded, and that its encoding does not change in further round trips. Each fuzz
-// test of a decoder uses it.
+// stable checks that whatever decodes can be encoded, and that its encoding does not change in further round trips.
+// Each fuzz test of a decoder uses it.
 func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
 	t.Helper()
 	v, err := codec.DecodeTag(c, c.Tag(), src)

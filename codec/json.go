@@ -18,8 +18,8 @@ import (
 // a T, too. On an error it returns no partial value. JSON has no NaN and no infinity: a value with one fails with
 // [ErrEncode]. In text that is not valid UTF-8, U+FFFD replaces the invalid bytes.
 //
-// A write allocates the payload; a read allocates what [json.Unmarshal] does, without the value itself. If a part of T has a
-// method of its own for JSON or text, each also allocates a T. The codec is safe for concurrent use.
+// A write allocates the payload; a read allocates what [json.Unmarshal] does, without the value itself. If a part of T
+// has a method of its own for JSON or text, each also allocates a T. The codec is safe for concurrent use.
 func JSON[T any]() Codec[T] { return &jsonCodec[T]{reuse: reusable(reflect.TypeFor[T]())} }
 
 const tagJSON = "json"
@@ -36,8 +36,8 @@ var methods = []reflect.Type{
 	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[interface{ IsZero() bool }](),
 }
 
-// reusable reports whether package json calls no method on the memory of a value of type t. A method may keep a pointer into it:
-// it must not find another value there later.
+// reusable reports whether package json calls no method on the memory of a value of type t. A method may keep a pointer
+// into it: it must not find another value there later.
 func reusable(t reflect.Type) bool {
 	if t == reflect.TypeFor[time.Time]() { // keeps none
 		return true

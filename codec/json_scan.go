@@ -32,8 +32,8 @@ const (
 	below          // a field of the object
 )
 
-// value reads a value. It returns where the value that is wanted is; nowhere if there is none. With below, that is the field with a
-// name.
+// value reads a value. It returns where the value that is wanted is; nowhere if there is none. With below, that is the
+// field with a name.
 func (s *jsonScanner) value(name string, want wanted) (found span, err error) {
 	s.space()
 	if s.at == len(s.src) {
@@ -310,9 +310,9 @@ func hex4(text []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// begins returns how many bytes of a name joined by dots the string is: the whole name, or the part before a dot. It returns -1 if
-// the string is neither. The string was read without an error. As in encoding/json, U+FFFD stands for what is not UTF-8, and for half
-// of a surrogate pair.
+// begins returns how many bytes of a name joined by dots the string is: the whole name, or the part before a dot. It
+// returns -1 if the string is neither. The string was read without an error. As in encoding/json, U+FFFD stands for
+// what is not UTF-8, and for half of a surrogate pair.
 func (t jsonString) begins(src []byte, name string) (n int) {
 	text := src[t.from:t.to]
 	if t.plain {

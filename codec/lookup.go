@@ -9,22 +9,23 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Lookup returns one field of a payload with a tag, without decoding the rest: of a sensor's twenty fields, the one that a chart
-// shows. A field that the payload does not have is the zero [Value].
+// Lookup returns one field of a payload with a tag, without decoding the rest: of a sensor's twenty fields, the one
+// that a chart shows. A field that the payload does not have is the zero [Value].
 //
-//   - json: the field below the names of nested objects, the outermost first, joined by dots: motor.temp_c. A dot may also be a
-//     part of a name. If several fields have the same joined names, the longest name of the outermost object counts, so the
-//     field "motor.temp_c" hides the field "temp_c" of "motor". As in encoding/json, the last of equal names counts. A payload
-//     that is no object has the name "". An object is no field.
+//   - json: the field below the names of nested objects, the outermost first, joined by dots: motor.temp_c. A dot may
+//     also be a part of a name. If several fields have the same joined names, the longest name of the outermost object
+//     counts, so the field "motor.temp_c" hides the field "temp_c" of "motor". As in encoding/json, the last of equal
+//     names counts. A payload that is no object has the name "". An object is no field.
 //   - rec: the field with the name.
 //   - f64, i64, str and raw: the payload itself, which has the name "".
 //
-// A number of JSON is what [ParseNumber] returns for it. NaN and the infinities are numbers in f64 and rec; JSON has none.
+// A number of JSON is what [ParseNumber] returns for it. NaN and the infinities are numbers in f64 and rec; JSON has
+// none.
 //
-// The error matches [ErrCorrupt] for a payload that its codec does not decode, and for a field with a number in JSON that is too
-// large for a float64; and [ErrUnknownTag] for other tags: pb needs the type of the message, and compressed payloads need package
-// codec/zstd. Package dynamic has both. It allocates nothing, except for the value of a text, bytes or a list, and for a number of
-// more than 32 characters.
+// The error matches [ErrCorrupt] for a payload that its codec does not decode, and for a field with a number in JSON
+// that is too large for a float64; and [ErrUnknownTag] for other tags: pb needs the type of the message, and compressed
+// payloads need package codec/zstd. Package dynamic has both. It allocates nothing, except for the value of a text,
+// bytes or a list, and for a number of more than 32 characters.
 func Lookup(tag string, payload []byte, name string) (v Value, err error) {
 	switch tag {
 	case tagJSON:

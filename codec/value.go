@@ -10,8 +10,8 @@ import (
 // Kind is the type of a [Value]. Its zero value is [KindInvalid].
 type Kind uint8
 
-// The kinds of a [Value]. A [Record] stores the first five after KindInvalid. Fields of other payloads have the rest too, and a
-// write of a record refuses them.
+// The kinds of a [Value]. A [Record] stores the first five after KindInvalid. Fields of other payloads have the rest
+// too, and a write of a record refuses them.
 const (
 	KindInvalid Kind = iota // the zero Value: nothing is there
 	KindFloat
@@ -34,12 +34,13 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Value is one field of a [Record] or of another payload: a float, a signed or unsigned integer of 64 bits, text, a bool, and
-// what else [Kind] lists. It keeps its kind. Two values are equal, by ==, if kind and bits are: a NaN equals itself, 0 does not
-// equal -0, and Int(1) does not equal Uint(1). The zero Value is invalid: it says that there is no field.
+// Value is one field of a [Record] or of another payload: a float, a signed or unsigned integer of 64 bits, text, a
+// bool, and what else [Kind] lists. It keeps its kind. Two values are equal, by ==, if kind and bits are: a NaN equals
+// itself, 0 does not equal -0, and Int(1) does not equal Uint(1). The zero Value is invalid: it says that there is no
+// field.
 //
-// [Value.Number], [Value.Int], [Value.Text] and [Value.AsNumber] convert. Use them instead of a switch over kinds: a sender that
-// writes 21.5 as a float often writes 21 as an integer.
+// [Value.Number], [Value.Int], [Value.Text] and [Value.AsNumber] convert. Use them instead of a switch over kinds: a
+// sender that writes 21.5 as a float often writes 21 as an integer.
 //
 // A Value is passed by value, and goroutines may share it. Only Bytes, Text of numbers and times, and ValueOf allocate.
 type Value struct {
@@ -72,8 +73,8 @@ func Bool(v bool) Value {
 // Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Float returns the float of a [KindFloat] value; ok is false for an integer, and for every other kind. Use [Value.Number] for a
-// number of any kind.
+// Float returns the float of a [KindFloat] value; ok is false for an integer, and for every other kind. Use
+// [Value.Number] for a number of any kind.
 func (v Value) Float() (f float64, ok bool) {
 	if v.kind != KindFloat {
 		return 0, false
@@ -110,8 +111,8 @@ func (v Value) Time() (t time.Time, ok bool) {
 	return time.Unix(int64(v.bits), int64(v.nanos)).UTC(), true
 }
 
-// String returns v in the syntax of line protocol, which shows the kind: 21.5, 40i, 40u, "open", true. It returns null as null,
-// bytes in base64, a time as in RFC 3339, a list as JSON, and the zero Value as "invalid".
+// String returns v in the syntax of line protocol, which shows the kind: 21.5, 40i, 40u, "open", true. It returns null
+// as null, bytes in base64, a time as in RFC 3339, a list as JSON, and the zero Value as "invalid".
 func (v Value) String() string {
 	switch v.kind {
 	case KindFloat:

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Number returns a number of any kind as a float64: a float, an integer, or the seconds of a time since 1970. ok is false for all
-// else, also for text and bools: see [Value.AsNumber]. An integer above 2^53 is rounded to the nearest float64.
+// Number returns a number of any kind as a float64: a float, an integer, or the seconds of a time since 1970. ok is
+// false for all else, also for text and bools: see [Value.AsNumber]. An integer above 2^53 is rounded to the nearest
+// float64.
 func (v Value) Number() (f float64, ok bool) {
 	switch v.kind {
 	case KindFloat:
@@ -26,8 +27,8 @@ func (v Value) Number() (f float64, ok bool) {
 	}
 }
 
-// Int returns a whole number of any kind: an integer, or a float without a fraction. ok is false if the number does not fit an
-// int64, and for all else.
+// Int returns a whole number of any kind: an integer, or a float without a fraction. ok is false if the number does not
+// fit an int64, and for all else.
 func (v Value) Int() (i int64, ok bool) {
 	switch v.kind {
 	case KindInt:
@@ -61,9 +62,10 @@ func (v Value) Uint() (u uint64, ok bool) {
 	return uint64(i), true
 }
 
-// Text returns the value as plain text, for the name of a state, a part of a key, a label or a cell: text as it is, the digits of
-// a number, true or false, and a time as in RFC 3339. Equal numbers have one text: 7, 7.0 and 7e0 are "7", and -0.0 is "0". A float
-// has an exponent below 1e-6 and from 1e21 on, as in JSON. ok is false for null, bytes, a list and the zero Value.
+// Text returns the value as plain text, for the name of a state, a part of a key, a label or a cell: text as it is, the
+// digits of a number, true or false, and a time as in RFC 3339. Equal numbers have one text: 7, 7.0 and 7e0 are "7",
+// and -0.0 is "0". A float has an exponent below 1e-6 and from 1e21 on, as in JSON. ok is false for null, bytes, a list
+// and the zero Value.
 func (v Value) Text() (text string, ok bool) {
 	switch v.kind {
 	case KindStr:
@@ -98,9 +100,9 @@ func (v Value) Text() (text string, ok bool) {
 	return "", false
 }
 
-// AsNumber returns what the value is where a user has named the field as a number, as a measure or a sum does: an integer or a
-// float as it is, a bool as 0 or 1, decimal text as [ParseNumber] reads it, and a time as the seconds since 1970. Meters and
-// ProtoJSON send numbers as text. All else is the zero Value. It allocates nothing.
+// AsNumber returns what the value is where a user has named the field as a number, as a measure or a sum does: an
+// integer or a float as it is, a bool as 0 or 1, decimal text as [ParseNumber] reads it, and a time as the seconds
+// since 1970. Meters and ProtoJSON send numbers as text. All else is the zero Value. It allocates nothing.
 func (v Value) AsNumber() Value {
 	switch v.kind {
 	case KindFloat, KindInt, KindUint:
@@ -116,11 +118,12 @@ func (v Value) AsNumber() Value {
 	return Value{}
 }
 
-// ParseNumber returns the number of decimal text, such as a number in JSON. Digits that fit 64 bits are an integer, exactly: an
-// int, or a uint above the largest int. All other numbers are the nearest float: those with a point or an exponent, and longer
-// ones, such as 100000000000000000000. Only a whole number with a point or an exponent that no float64 has, such as
-// 9007199254740993.0, is an integer too, so that it stays exact. ok is false for text that is no decimal number, and for a number
-// that is too large for a float64. Digits may have leading zeros and a sign. It allocates nothing for up to 32 characters.
+// ParseNumber returns the number of decimal text, such as a number in JSON. Digits that fit 64 bits are an integer,
+// exactly: an int, or a uint above the largest int. All other numbers are the nearest float: those with a point or an
+// exponent, and longer ones, such as 100000000000000000000. Only a whole number with a point or an exponent that no
+// float64 has, such as 9007199254740993.0, is an integer too, so that it stays exact. ok is false for text that is no
+// decimal number, and for a number that is too large for a float64. Digits may have leading zeros and a sign. It
+// allocates nothing for up to 32 characters.
 func ParseNumber(text string) (v Value, ok bool) {
 	whole := true
 	for i := range len(text) {
@@ -167,8 +170,8 @@ func notIn(float, exact Value) bool {
 	return !(isInt && exact == Int(i)) && !(isUint && exact == Uint(u))
 }
 
-// wholeDigits appends the sign and the digits of a number with a point or an exponent. It appends nothing if the number is not whole or has
-// more digits than 64 bits hold.
+// wholeDigits appends the sign and the digits of a number with a point or an exponent. It appends nothing if the number
+// is not whole or has more digits than 64 bits hold.
 func wholeDigits(dst []byte, text string) []byte {
 	if text[0] == '-' {
 		dst = append(dst, '-')
@@ -201,7 +204,8 @@ func wholeDigits(dst []byte, text string) []byte {
 	return dst
 }
 
-// seconds returns seconds and nanoseconds as a number of seconds: an integer if it is whole, and else the nearest float.
+// seconds returns seconds and nanoseconds as a number of seconds: an integer if it is whole, and else the nearest
+// float.
 func seconds(s int64, nanos uint32) Value {
 	if nanos == 0 {
 		return Int(s)
@@ -224,8 +228,8 @@ func seconds(s int64, nanos uint32) Value {
 }
 
 // ValueOf returns a plain Go value: nil as null, a bool, an integer or a float of any size, text, a [json.Number] as
-// [ParseNumber] reads it, bytes, a [time.Time], or a list as JSON text. It copies bytes. Of another type, and for a json.Number
-// that is too large for a float64, it returns the zero Value.
+// [ParseNumber] reads it, bytes, a [time.Time], or a list as JSON text. It copies bytes. Of another type, and for a
+// json.Number that is too large for a float64, it returns the zero Value.
 func ValueOf(v any) Value {
 	switch v := v.(type) {
 	case nil:

@@ -31,7 +31,8 @@ func TestKeepsAllOf(t *testing.T) {
 	}
 }
 
-// FuzzKeepsAllOf compares with the wanted rules of both policies, for all ages and numbers of newer cells that can differ.
+// FuzzKeepsAllOf compares with the wanted rules of both policies, for all ages and numbers of newer cells that can
+// differ.
 func FuzzKeepsAllOf(f *testing.F) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 64 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A rule is the meaning of a policy, implemented a second time as simply as possible, for comparison. It is built together with a
-// Policy and never simplified.
+// A rule is the meaning of a policy, implemented a second time as simply as possible, for comparison. It is built
+// together with a Policy and never simplified.
 type rule struct {
 	kind     string // "never", "age", "versions", "any", "all"
 	age      time.Duration
@@ -81,7 +81,8 @@ func (r rule) has(kind string) bool {
 	return r.kind == kind
 }
 
-// ruleFrom makes a rule from any bytes: ages of 1 to 8 seconds, 1 to 8 versions, up to 4 joined rules, nested up to depth.
+// ruleFrom makes a rule from any bytes: ages of 1 to 8 seconds, 1 to 8 versions, up to 4 joined rules, nested up to
+// depth.
 func ruleFrom(data *[]byte, depth int) rule {
 	if len(*data) == 0 {
 		return rule{kind: "never"}

@@ -19,8 +19,8 @@ var measure = flag.Bool("figures", false, "run the benchmarks of the tables of f
 
 const figuresRun = "testdata/figures.txt"
 
-// figures are the tables that one run fills. {Put/raw} is the range of the times of BenchmarkPut/raw, {Put/raw allocs/op} that of
-// another of its figures.
+// figures are the tables that one run fills. {Put/raw} is the range of the times of BenchmarkPut/raw, {Put/raw
+// allocs/op} that of another of its figures.
 var figures = []struct {
 	file string
 	rows []string
@@ -48,8 +48,9 @@ var figures = []struct {
 // placeholder is the name of a benchmark, and the unit of the figure if that is not a time.
 var placeholder = regexp.MustCompile(`\{([\w/=]+)(?: ([\w/]+))?\}`)
 
-// TestFigures checks that the tables of figures are those of the run in testdata. With -figures, it makes the run and writes the tables: on a machine
-// that does nothing else, with go test ./internal/bench -run TestFigures -figures -timeout 30m.
+// TestFigures checks that the tables of figures are those of the run in testdata. With -figures, it makes the run and
+// writes the tables: on a machine that does nothing else, with go test ./internal/bench -run TestFigures -figures
+// -timeout 30m.
 func TestFigures(t *testing.T) {
 	if *measure {
 		runFigures(t)

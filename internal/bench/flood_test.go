@@ -13,8 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// BenchmarkFlood measures how long a point of a quiet tenant takes until it is stored and, with a journal, until the journal has it: alone, and while 16
-// goroutines of another tenant enqueue as fast as they can. The quiet tenant sends a point every 10 ms for ten seconds.
+// BenchmarkFlood measures how long a point of a quiet tenant takes until it is stored and, with a journal, until the
+// journal has it: alone, and while 16 goroutines of another tenant enqueue as fast as they can. The quiet tenant sends
+// a point every 10 ms for ten seconds.
 func BenchmarkFlood(b *testing.B) {
 	for _, journal := range []bool{false, true} {
 		for _, senders := range []int{0, 16} {

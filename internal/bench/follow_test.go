@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkFollow puts points while some followers of the same device wait for them. It reports the time from the end of Put to the event in
-// one of them, p50 and p99, and the time that the others add to a Put.
+// BenchmarkFollow puts points while some followers of the same device wait for them. It reports the time from the end
+// of Put to the event in one of them, p50 and p99, and the time that the others add to a Put.
 func BenchmarkFollow(b *testing.B) {
 	for _, others := range []int{0, 9, 99} {
 		b.Run(fmt.Sprintf("followers=%d", others+1), func(b *testing.B) {

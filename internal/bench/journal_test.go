@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// BenchmarkEnqueueJournal measures Enqueue with a journal, where each call waits until its point is on disk. Case sync is
-// the limit of one caller on this disk: a write into a file that has its size already, and one sync, for each point.
+// BenchmarkEnqueueJournal measures Enqueue with a journal, where each call waits until its point is on disk. Case sync
+// is the limit of one caller on this disk: a write into a file that has its size already, and one sync, for each point.
 //
 // The journal is in the default folder for temporary files. Set TMPDIR to a folder on a disk; a folder in memory shows
 // the processor's part.

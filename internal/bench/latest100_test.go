@@ -29,9 +29,9 @@ func latestOfEach(b *testing.B, repo *tsdb.Repository[reading], devices []tsdb.E
 }
 
 // BenchmarkLatest100 measures reads of the newest point of each of 100 devices, without network delay: with one request
-// for each device (each), with PrefixReader.Latest over histories of 100 and of 10,000 points, by a store that has met none of them
-// (first) and by one that has (scan), with Entities (entities), with one request for a short range of each device (window),
-// and from heads (head).
+// for each device (each), with PrefixReader.Latest over histories of 100 and of 10,000 points, by a store that has met
+// none of them (first) and by one that has (scan), with Entities (entities), with one request for a short range of each
+// device (window), and from heads (head).
 func BenchmarkLatest100(b *testing.B) {
 	server, err := local.Open(engine.Options{})
 	if err != nil {

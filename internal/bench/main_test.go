@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestMain prints the most memory that the process has had at once, if benchmarks ran: run one alone to see what it needs.
+// TestMain prints the most memory that the process has had at once, if benchmarks ran: run one alone to see what it
+// needs.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if peak, ok := peakMemory(); ok && flag.Lookup("test.bench").Value.String() != "" {
@@ -16,7 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sized returns how many points a benchmark stores before it begins: at most 5,000 with -short, which only shows that it works.
+// sized returns how many points a benchmark stores before it begins: at most 5,000 with -short, which only shows that
+// it works.
 func sized(points int) int {
 	if testing.Short() {
 		return min(points, 5000)

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// BenchmarkQuantile finds the 99th percentile of a month of readings, one a minute: by sorting the numbers of the points, by the
-// sketch of the points, and from a rollup by days that comes from one by hours.
+// BenchmarkQuantile finds the 99th percentile of a month of readings, one a minute: by sorting the numbers of the
+// points, by the sketch of the points, and from a rollup by days that comes from one by hours.
 func BenchmarkQuantile(b *testing.B) {
 	const days, minutes = 30, 30 * 24 * 60
 	number := func(r reading) (float64, bool) { return r.TempC, true }

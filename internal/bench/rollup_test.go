@@ -83,8 +83,8 @@ func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) 
 
 // BenchmarkIngestRollups measures writing the points of a hundred devices, a second apart, through a writer to an
 // engine on disk: without rollups, and with three, by minute, hour and day, each derived from the one before. Dirty
-// marks are written with the points. The cases kinds have the increase of a counter and a sketch in place of sums. The cases
-// worked also count computing and storing all buckets.
+// marks are written with the points. The cases kinds have the increase of a counter and a sketch in place of sums. The
+// cases worked also count computing and storing all buckets.
 func BenchmarkIngestRollups(b *testing.B) {
 	const devices = 100
 	three := func(measures []rollup.Measure[reading]) []tsdb.Rollup {

@@ -22,9 +22,9 @@ var texts = tsdb.MustDefine("texts", tsdb.Key("site", "device"), codec.String(),
 
 var slowMiB = flag.Int("slow.mib", 500, "how many MiB BenchmarkSlowReaders writes; 20 with -short")
 
-// BenchmarkSlowReaders writes 500 MiB of points, alone and while 200 readers, which begin one after the other, take one row a second of a
-// device that has far more of them than a response holds. It reports the rate, and by how much the process grew at most: run each case in a process of its own. A
-// reader's row that is missing or out of order fails it.
+// BenchmarkSlowReaders writes 500 MiB of points, alone and while 200 readers, which begin one after the other, take one
+// row a second of a device that has far more of them than a response holds. It reports the rate, and by how much the
+// process grew at most: run each case in a process of its own. A reader's row that is missing or out of order fails it.
 func BenchmarkSlowReaders(b *testing.B) {
 	for _, readers := range []int{0, 200} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {

@@ -50,10 +50,10 @@ func (f *countingFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// BenchmarkSustained writes many points of 1,000 devices in turn through a writer, in a folder, each call synced to disk, while
-// another goroutine reads the latest point of one device after the other. It logs the rate of each million, and reports
-// the slowest of them, the bytes written to disk per byte of key and payload, the time of the reads, the most memory
-// that the process had (on Linux), and the folder's size.
+// BenchmarkSustained writes many points of 1,000 devices in turn through a writer, in a folder, each call synced to
+// disk, while another goroutine reads the latest point of one device after the other. It logs the rate of each million,
+// and reports the slowest of them, the bytes written to disk per byte of key and payload, the time of the reads, the
+// most memory that the process had (on Linux), and the folder's size.
 func BenchmarkSustained(b *testing.B) {
 	for b.Loop() {
 		sustain(b, *sustainedPoints)

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkSilent finds the devices without a point for a minute among 1,000 with 100 points each: latest reads the newest point
-// of each with PrefixReader.Latest, and sdk calls Silent.
+// BenchmarkSilent finds the devices without a point for a minute among 1,000 with 100 points each: latest reads the
+// newest point of each with PrefixReader.Latest, and sdk calls Silent.
 func BenchmarkSilent(b *testing.B) {
 	store, _ := tsdbtest.Open(b, tsdbtest.Options{}, readings)
 	repo := readings.For(store, acme)
@@ -32,8 +32,8 @@ func BenchmarkSilent(b *testing.B) {
 	})
 }
 
-// BenchmarkRangeUnder reads 60 of the 600 points of each of 200 devices with 5 ms on each call: loop calls Range for each of
-// them, entities and merged read them with PrefixReader.
+// BenchmarkRangeUnder reads 60 of the 600 points of each of 200 devices with 5 ms on each call: loop calls Range for
+// each of them, entities and merged read them with PrefixReader.
 func BenchmarkRangeUnder(b *testing.B) {
 	const devices, points = 200, 60
 	store, conn := tsdbtest.Open(b, tsdbtest.Options{}, readings)

@@ -11,9 +11,9 @@ import (
 // drawn waits until the page is drawn as it is now, with charts that follow the size of the window.
 const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`
 
-// faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of controls, parents of rows, texts of
-// pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large text), and the part that is beyond
-// the screen.
+// faults returns what a page lacks for people who read it with a screen reader, a keyboard or weak eyes: names of
+// controls, parents of rows, texts of pictures, heads of tables, unique IDs, the contrast of text (4.5, or 3 for large
+// text), and the part that is beyond the screen.
 const faults = `(() => {
 	const found = [];
 	const visible = (n) => n.checkVisibility({ visibilityProperty: true, opacityProperty: true });

@@ -64,8 +64,8 @@ func serveEmpty(t *testing.T, ctx context.Context, held *atomic.Bool, read, rele
 	return c
 }
 
-// TestChartsKeepNewerPoints: a point that comes by the stream while an older line is on its way stays in the chart. A chart of a fixed
-// time does not ask for all points since then.
+// TestChartsKeepNewerPoints: a point that comes by the stream while an older line is on its way stays in the chart. A
+// chart of a fixed time does not ask for all points since then.
 func TestChartsKeepNewerPoints(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool
@@ -104,7 +104,8 @@ func TestChartsKeepNewerPoints(t *testing.T) {
 	}
 }
 
-// TestLargeNumbersAreLive: whole numbers that JavaScript cannot hold exactly are drawn when they arrive, and not only when they are read.
+// TestLargeNumbersAreLive: whole numbers that JavaScript cannot hold exactly are drawn when they arrive, and not only
+// when they are read.
 func TestLargeNumbersAreLive(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

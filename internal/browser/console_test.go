@@ -44,7 +44,8 @@ type console struct {
 	seen  *watch
 }
 
-// openConsole returns a console of two tenants. Acme has almost 10,000 trucks; 10 are silent, and one has an hour of points with a gap.
+// openConsole returns a console of two tenants. Acme has almost 10,000 trucks; 10 are silent, and one has an hour of
+// points with a gap.
 func openConsole(t *testing.T, ctx context.Context) *console {
 	t.Helper()
 	store, err := embedded.New(t.Context(), embedded.Options{})
@@ -167,7 +168,8 @@ func (c *console) clean() {
 	}
 }
 
-// TestConsoleFleet opens a fleet of almost 10,000 entities: the silent ones first, few rows in the page, a new point at once, search, keys.
+// TestConsoleFleet opens a fleet of almost 10,000 entities: the silent ones first, few rows in the page, a new point at
+// once, search, keys.
 func TestConsoleFleet(t *testing.T) {
 	ctx := browser(t)
 	c := openConsole(t, ctx)
@@ -206,8 +208,8 @@ func TestConsoleFleet(t *testing.T) {
 	c.clean()
 }
 
-// TestConsoleEntity opens the chart of an entity whose name is HTML: zoom and the back button change the request, the gap is a gap, the
-// as-of cursor, table and file show its points.
+// TestConsoleEntity opens the chart of an entity whose name is HTML: zoom and the back button change the request, the
+// gap is a gap, the as-of cursor, table and file show its points.
 func TestConsoleEntity(t *testing.T) {
 	ctx := browser(t)
 	c := openConsole(t, ctx)
@@ -284,7 +286,8 @@ func TestConsoleEntity(t *testing.T) {
 	c.clean()
 }
 
-// TestConsoleTenants: a user sees nothing of another tenant, whatever the address says, and every such page has words for it.
+// TestConsoleTenants: a user sees nothing of another tenant, whatever the address says, and every such page has words
+// for it.
 func TestConsoleTenants(t *testing.T) {
 	ctx := browser(t)
 	c := openConsole(t, ctx)

@@ -17,8 +17,8 @@ func fixed(from, to time.Time) string {
 	return url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}}.Encode()
 }
 
-// TestGapsOfCompare: of two vans one sends nothing for some minutes, or for days. Its line breaks there, also where the other van has points,
-// as it does on its own page.
+// TestGapsOfCompare: of two vans one sends nothing for some minutes, or for days. Its line breaks there, also where the
+// other van has points, as it does on its own page.
 func TestGapsOfCompare(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

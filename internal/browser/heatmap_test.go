@@ -94,8 +94,8 @@ func heatmapOf(t *testing.T, store *tsdb.Store, recorder *heatmap.Recorder) []by
 	return page
 }
 
-// strongest returns, for each column of the picture, the row with the darkest pixel in the light theme, or the brightest in the
-// dark one; -1 for none.
+// strongest returns, for each column of the picture, the row with the darkest pixel in the light theme, or the
+// brightest in the dark one; -1 for none.
 const strongest = `(() => {
 	const canvas = document.getElementById("cells"), g = canvas.getContext("2d"), dark = document.documentElement.dataset.theme === "dark";
 	const rows = Number(canvas.dataset.rows), columns = Number(canvas.dataset.columns), out = [];
@@ -120,8 +120,8 @@ func mouse(at float64, event, id string) string {
 	})()`, id, event, at)
 }
 
-// TestHeatmapPage opens the picture of keys that begin with the time: the strongest cell rises from column to column in both
-// themes, hovering names the keys, zooming shows fewer of them, and nothing is loaded.
+// TestHeatmapPage opens the picture of keys that begin with the time: the strongest cell rises from column to column in
+// both themes, hovering names the keys, zooming shows fewer of them, and nothing is loaded.
 func TestHeatmapPage(t *testing.T) {
 	ctx := browser(t)
 	page := timeFirst(t)

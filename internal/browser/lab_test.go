@@ -81,8 +81,8 @@ func thumbnails(t *testing.T, page []byte) (n []int) {
 	return n
 }
 
-// TestLabPage opens the page of a comparison: the ranking, both heatmaps drawn in both themes, nothing wider than a phone, and
-// nothing loaded.
+// TestLabPage opens the page of a comparison: the ranking, both heatmaps drawn in both themes, nothing wider than a
+// phone, and nothing loaded.
 func TestLabPage(t *testing.T) {
 	ctx := browser(t)
 	page := compared(t)

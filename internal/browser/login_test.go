@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestLinksOfOthers: somebody who has a token puts a link with it on another site. Following it adds no tenant to the reader's session, and
-// logs nobody in.
+// TestLinksOfOthers: somebody who has a token puts a link with it on another site. Following it adds no tenant to the
+// reader's session, and logs nobody in.
 func TestLinksOfOthers(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

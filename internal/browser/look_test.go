@@ -9,7 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shoot saves pictures of the page in both themes and on a phone, in the folder that TIDEMARK_SCREENSHOTS names, if it does.
+// shoot saves pictures of the page in both themes and on a phone, in the folder that TIDEMARK_SCREENSHOTS names, if it
+// does.
 func shoot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("TIDEMARK_SCREENSHOTS")

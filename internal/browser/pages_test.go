@@ -157,8 +157,8 @@ func (c *pages) quiet(t *testing.T) {
 
 const rowOf = `[...document.querySelectorAll(".grid .row")].find((n) => n.textContent.includes(%q))`
 
-// TestPagesAreLive: a point is on the page within two seconds of its Put. On a busy machine a single one may be late, so the best of a few
-// counts.
+// TestPagesAreLive: a point is on the page within two seconds of its Put. On a busy machine a single one may be late,
+// so the best of a few counts.
 func TestPagesAreLive(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
@@ -212,7 +212,8 @@ func TestPagesKeepNewerPoints(t *testing.T) {
 	}
 }
 
-// TestOverlappingReadings: of two readings of the list at once, the answer to the first comes last, and does not replace the second.
+// TestOverlappingReadings: of two readings of the list at once, the answer to the first comes last, and does not
+// replace the second.
 func TestOverlappingReadings(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
@@ -269,8 +270,8 @@ func TestPagesShowOwnTenant(t *testing.T) {
 	}
 }
 
-// TestPagesLook opens each page as the operator, who sees most: its figures come, it works in both themes and on a phone, its controls have names
-// and its texts contrast, it reports no error, and it loads nothing from elsewhere.
+// TestPagesLook opens each page as the operator, who sees most: its figures come, it works in both themes and on a
+// phone, its controls have names and its texts contrast, it reports no error, and it loads nothing from elsewhere.
 func TestPagesLook(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)

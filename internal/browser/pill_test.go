@@ -17,7 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// restarted is a console that can be stopped, started again at its address, and made to hang as a process does that got SIGSTOP.
+// restarted is a console that can be stopped, started again at its address, and made to hang as a process does that got
+// SIGSTOP.
 type restarted struct {
 	*pages
 	sessions web.SessionFile
@@ -101,8 +102,9 @@ const (
 	banner = `document.querySelector(".banner:not(:empty)") !== null`
 )
 
-// TestPillTellsTheTruth: the pill says Live only while the stream brings news: not after the session's end, also if the user then changes the time,
-// and not while the server hangs. After a login in another tab, and when the server goes on, it says Live again.
+// TestPillTellsTheTruth: the pill says Live only while the stream brings news: not after the session's end, also if the
+// user then changes the time, and not while the server hangs. After a login in another tab, and when the server goes
+// on, it says Live again.
 func TestPillTellsTheTruth(t *testing.T) {
 	ctx := browser(t)
 	c := serveRestarted(t, ctx)
@@ -134,7 +136,8 @@ func TestPillTellsTheTruth(t *testing.T) {
 	step(t, ctx, "the server goes on", until(pillIs+`live"`))
 }
 
-// TestRestart: a page that is open when the program restarts goes on, without a login. A session that the user ended stays over.
+// TestRestart: a page that is open when the program restarts goes on, without a login. A session that the user ended
+// stays over.
 func TestRestart(t *testing.T) {
 	ctx := browser(t)
 	c := serveRestarted(t, ctx)

@@ -16,8 +16,9 @@ import (
 
 var frames = flag.Int("frames", 60, "how many frames TestConsoleScrolls draws in each case")
 
-// TestConsoleScrolls scrolls a list of almost 10,000 entities by some pixels each frame, also while 1,000 points arrive each second. Each
-// frame must show rows. It logs how long the frames take; for figures worth telling, give it more frames on an idle machine.
+// TestConsoleScrolls scrolls a list of almost 10,000 entities by some pixels each frame, also while 1,000 points arrive
+// each second. Each frame must show rows. It logs how long the frames take; for figures worth telling, give it more
+// frames on an idle machine.
 func TestConsoleScrolls(t *testing.T) {
 	ctx := browser(t)
 	c := openConsole(t, ctx)

@@ -19,7 +19,8 @@ import (
 
 var shots = flag.String("shots", "", "folder for pictures of all pages, which TestShots makes")
 
-// TestShots makes pictures of all pages, in both themes and three widths, of the tour, of vans that sent a year ago, and of an empty store:
+// TestShots makes pictures of all pages, in both themes and three widths, of the tour, of vans that sent a year ago,
+// and of an empty store:
 //
 //	GOWORK=off go -C internal/browser test -run TestShots -shots /tmp/shots .
 func TestShots(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestStateColours: a state has the same colour in each range of time and on the page of each entity, whichever state comes first there.
+// TestStateColours: a state has the same colour in each range of time and on the page of each entity, whichever state
+// comes first there.
 func TestStateColours(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

@@ -20,7 +20,8 @@ import (
 // mostWeight is the largest number of bytes that a page loads before its data, compressed.
 const mostWeight = 200_000
 
-// TestWeight: each page loads at most 200 kB of HTML, styles and scripts, compressed. It logs when the page shows its data.
+// TestWeight: each page loads at most 200 kB of HTML, styles and scripts, compressed. It logs when the page shows its
+// data.
 func TestWeight(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

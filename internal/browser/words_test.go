@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestEmptyTimes: a page of an entity that is silent opens at its last points. A range without points says so, with the newest point and a way to
-// it. An entity without any point is unknown.
+// TestEmptyTimes: a page of an entity that is silent opens at its last points. A range without points says so, with the
+// newest point and a way to it. An entity without any point is unknown.
 func TestEmptyTimes(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool
@@ -56,8 +56,8 @@ func TestEmptyTimes(t *testing.T) {
 	c.quiet(t)
 }
 
-// TestDatasetWithoutPoints: a dataset without points of the tenant says so, on the fleet and on the page of an entity, and
-// shows the first point when it comes. It is no failure.
+// TestDatasetWithoutPoints: a dataset without points of the tenant says so, on the fleet and on the page of an entity,
+// and shows the first point when it comes. It is no failure.
 func TestDatasetWithoutPoints(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool
@@ -112,7 +112,8 @@ func TestProcessWithoutFigures(t *testing.T) {
 	c.quiet(t)
 }
 
-// TestRowsOfTheFleet: a row has each field once, the line of a number is next to it with its scale, and text cannot turn the direction of what follows.
+// TestRowsOfTheFleet: a row has each field once, the line of a number is next to it with its scale, and text cannot
+// turn the direction of what follows.
 func TestRowsOfTheFleet(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

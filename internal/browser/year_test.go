@@ -18,8 +18,9 @@ type meter struct {
 	State    string  `json:"c_state"`
 }
 
-// TestYear opens a year of 102,528 points: the mean is a line within the band of the lowest and the highest numbers, and not a solid block; a
-// constant is a line; an outage of nine days is empty, also on Compare, where another meter goes on.
+// TestYear opens a year of 102,528 points: the mean is a line within the band of the lowest and the highest numbers,
+// and not a solid block; a constant is a line; an outage of nine days is empty, also on Compare, where another meter
+// goes on.
 func TestYear(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

@@ -151,8 +151,9 @@ type Answer struct {
 }
 
 // Attempt writes the entries in one request, in one attempt, and returns the result of each. No two entries may have
-// the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline. If limit is
-// not nil, the request announces that the caller follows the service's advice on its rate, and limit is set if there is some.
+// the same row. Attempt has no bounds of its own: the caller respects the limits of a request and sets a deadline. If
+// limit is not nil, the request announces that the caller follows the service's advice on its rate, and limit is set if
+// there is some.
 func (t *Table) Attempt(ctx context.Context, entries []Entry, limit *RateLimit) []Answer {
 	return t.attempt(ctx, t.data, entries, record{limit: limit})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// DialOptions returns the interceptors that guard a connection. They act only on calls of this package. Other calls on the
-// same connection pass unchanged.
+// DialOptions returns the interceptors that guard a connection. They act only on calls of this package. Other calls on
+// the same connection pass unchanged.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(guardUnary),
@@ -25,8 +25,8 @@ func DialOptions() []grpc.DialOption {
 // retry.
 var errHandled = status.Error(codes.Unknown, "tsdb: the guard has noted the service's answer")
 
-// record holds the result of one guarded call. The guard finds it in the call's context and fills it in. The caller reads it
-// after the call has returned.
+// record holds the result of one guarded call. The guard finds it in the call's context and fills it in. The caller
+// reads it after the call has returned.
 type record struct {
 	context.Context // of the call, set by withRecord
 

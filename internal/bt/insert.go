@@ -19,8 +19,8 @@ type Insertion struct {
 	// Look reads the row before the first attempt. If the row did not exist then and IsOwn accepts it later, the result is
 	// Fresh. Without Look, or if that read fails, the result is Same, unless a response was lost.
 	Look bool
-	// Final means that all writers of the row insert, so an existing row never changes. If Final is not set, a response was
-	// lost and the row then holds something else, that may have replaced this insertion: the outcome is Unknown.
+	// Final means that all writers of the row insert, so an existing row never changes. If Final is not set, a response
+	// was lost and the row then holds something else, that may have replaced this insertion: the outcome is Unknown.
 	Final bool
 	// Once makes a single attempt, for a caller that retries itself.
 	Once bool
@@ -36,11 +36,11 @@ const (
 	Other                     // the row existed with other content, and is unchanged
 )
 
-// Insert makes the insertion, within the timeout of writes. If a response is lost it tries again. If the row then exists and
-// IsOwn accepts it, an earlier attempt has written it, and the result is Fresh.
+// Insert makes the insertion, within the timeout of writes. If a response is lost it tries again. If the row then
+// exists and IsOwn accepts it, an earlier attempt has written it, and the result is Fresh.
 //
-// A response that the row exists does not show who wrote it: a proxy may have sent the request twice and returned the second
-// response. So Insert then reads the row, and the outcome is Unknown if that fails.
+// A response that the row exists does not show who wrote it: a proxy may have sent the request twice and returned the
+// second response. So Insert then reads the row, and the outcome is Unknown if that fails.
 func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()
@@ -79,8 +79,8 @@ func (t *Table) Insert(ctx context.Context, in Insertion) (Inserted, Outcome) {
 	}
 }
 
-// found returns the result of an insertion whose row exists. before is the row before the first attempt, or nil. It reports
-// false if the row has disappeared since.
+// found returns the result of an insertion whose row exists. before is the row before the first attempt, or nil. It
+// reports false if the row has disappeared since.
 func (t *Table) found(ctx context.Context, in Insertion, exists bigtable.Filter, before *Row, tr *Tracker) (Inserted, Outcome, bool) {
 	row, err := before, error(nil)
 	if row == nil || tr.maybeApplied {

@@ -9,13 +9,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
-// Merging is a write that is merged into its row. It must be safe to repeat: if the row already holds the write, merging it
-// again changes nothing.
+// Merging is a write that is merged into its row. It must be safe to repeat: if the row already holds the write,
+// merging it again changes nothing.
 type Merging struct {
 	Key   string
 	Fresh *bigtable.Mutation // applied if the row has nothing to merge into
-	// At is called before each attempt. It returns the filter that passes the existing row, and the function that merges the
-	// write into that row.
+	// At is called before each attempt. It returns the filter that passes the existing row, and the function that
+	// merges the write into that row.
 	At func() (exists bigtable.Filter, into func(*Row) Merge)
 	// Once makes no second attempt after a failed one, for a caller that retries itself.
 	Once bool
@@ -32,12 +32,12 @@ type Merge struct {
 	Never bool
 }
 
-// Merge makes the write within the timeout of writes. If the row is empty, it inserts. Otherwise it reads the row and replaces
-// it on the condition that it has not changed, and repeats both if it has. If a response was lost, it reads the row before it
-// tries again and before it gives up. If the row holds the whole write, the write is stored.
+// Merge makes the write within the timeout of writes. If the row is empty, it inserts. Otherwise it reads the row and
+// replaces it on the condition that it has not changed, and repeats both if it has. If a response was lost, it reads
+// the row before it tries again and before it gives up. If the row holds the whole write, the write is stored.
 //
-// A response that the row has changed also makes the write maybe applied, until the row is read again: a proxy may have sent
-// the request twice and returned the second response, and the first request may have made the change.
+// A response that the row has changed also makes the write maybe applied, until the row is read again: a proxy may have
+// sent the request twice and returned the second response, and the first request may have made the change.
 func (t *Table) Merge(ctx context.Context, m Merging) Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Write)
 	defer cancel()

@@ -9,9 +9,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
-// Once writes one row with a mutation that must not be applied twice, such as an addition. It repeats the mutation only as
-// Replays allows. A client without the guard would repeat it, so there Once sends nothing and returns ErrUnguarded. It uses the app
-// profile of conditional writes, because another cluster may not know a token.
+// Once writes one row with a mutation that must not be applied twice, such as an addition. It repeats the mutation only
+// as Replays allows. A client without the guard would repeat it, so there Once sends nothing and returns ErrUnguarded.
+// It uses the app profile of conditional writes, because another cluster may not know a token.
 func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation, replays Replays) Outcome {
 	ctx, cancel := within(ctx, min(t.timeouts.Write, tokenLife))
 	defer cancel()
@@ -36,8 +36,8 @@ func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation, re
 	}
 }
 
-// BulkOnce writes each entry as Once does. No two entries may have the same row. It makes as many requests as needed; the
-// timeout of writes bounds each request with its repetitions, the timeout of scans the whole call.
+// BulkOnce writes each entry as Once does. No two entries may have the same row. It makes as many requests as needed;
+// the timeout of writes bounds each request with its repetitions, the timeout of scans the whole call.
 func (t *Table) BulkOnce(ctx context.Context, entries []Entry, replays Replays) []Outcome {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()

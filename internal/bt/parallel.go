@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// ByRow calls do for each of n writes, at most width at a time. Writes of one row are made one after the other, in order. The
-// timeout of scans bounds them all together.
+// ByRow calls do for each of n writes, at most width at a time. Writes of one row are made one after the other, in
+// order. The timeout of scans bounds them all together.
 func (t *Table) ByRow(ctx context.Context, n, width int, key func(int) string, do func(ctx context.Context, i int)) {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()

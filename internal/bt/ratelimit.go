@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RateLimit is the service's advice on the rate of bulk writes: multiply the load by Factor, and change it again after Period at the
-// earliest. The zero value is no advice.
+// RateLimit is the service's advice on the rate of bulk writes: multiply the load by Factor, and change it again after
+// Period at the earliest. The zero value is no advice.
 //
 // The service gives it in MutateRows responses, to clients that announce that they follow it:
 // https://docs.cloud.google.com/bigtable/docs/reference/data/rpc/google.bigtable.v2#ratelimitinfo
@@ -22,15 +22,16 @@ type RateLimit struct {
 	Period time.Duration
 }
 
-// The bounds of advice. The factors are those of the service and of its client for Java (RateLimitingServerStreamingCallable in
-// googleapis/java-bigtable). A period outside its bounds is a mistake, which must neither make the rate swing nor fix it for long.
+// The bounds of advice. The factors are those of the service and of its client for Java
+// (RateLimitingServerStreamingCallable in googleapis/java-bigtable). A period outside its bounds is a mistake, which
+// must neither make the rate swing nor fix it for long.
 const (
 	lowestFactor, highestFactor   = 0.7, 1.3
 	shortestPeriod, longestPeriod = time.Second, time.Minute
 )
 
-// note keeps the advice of a response. The last one of a stream counts. What is no advice changes nothing: a factor or a period that is
-// missing, not positive or not a number.
+// note keeps the advice of a response. The last one of a stream counts. What is no advice changes nothing: a factor or
+// a period that is missing, not positive or not a number.
 func (l *RateLimit) note(info *btpb.RateLimitInfo) {
 	factor, period := info.GetFactor(), info.GetPeriod().AsDuration() // of nil both are 0, and AsDuration saturates
 	if factor > 0 && period > 0 {
@@ -44,8 +45,9 @@ const featuresHeader = "bigtable-features"
 // announced holds the last value of the header and the one with the announcement. A client always sends the same value.
 var announced atomic.Pointer[[2]string]
 
-// AnnounceRateLimit returns the context of a call that announces that the caller follows RateLimitInfo. It keeps what the client
-// announces. It does not set the older flag mutate_rows_rate_limit, which disables partial retries (feature_flags.proto).
+// AnnounceRateLimit returns the context of a call that announces that the caller follows RateLimitInfo. It keeps what
+// the client announces. It does not set the older flag mutate_rows_rate_limit, which disables partial retries
+// (feature_flags.proto).
 func AnnounceRateLimit(ctx context.Context) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	if md == nil {
@@ -68,7 +70,8 @@ func AnnounceRateLimit(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
-// FollowsRateLimit reports whether a call announces that its caller follows RateLimitInfo. It is for connections of tests.
+// FollowsRateLimit reports whether a call announces that its caller follows RateLimitInfo. It is for connections of
+// tests.
 func FollowsRateLimit(ctx context.Context) bool {
 	md, _ := metadata.FromOutgoingContext(ctx)
 	for _, value := range md.Get(featuresHeader) {

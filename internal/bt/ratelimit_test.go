@@ -20,7 +20,8 @@ func advice(factor float64, period time.Duration) *btpb.RateLimitInfo {
 	return &btpb.RateLimitInfo{Factor: factor, Period: durationpb.New(period)}
 }
 
-// TestRateLimitIsBounded checks that a service that sends nonsense neither stops a writer nor makes it flood the service.
+// TestRateLimitIsBounded checks that a service that sends nonsense neither stops a writer nor makes it flood the
+// service.
 func TestRateLimitIsBounded(t *testing.T) {
 	const period = 10 * time.Second
 	for _, tt := range []struct {
@@ -68,8 +69,8 @@ func (s *responses) RecvMsg(m any) error {
 	return nil
 }
 
-// TestAdviceOfAStream checks that the last advice of a stream counts, also if a response without one follows or the stream breaks, and that
-// a call that does not follow it keeps none.
+// TestAdviceOfAStream checks that the last advice of a stream counts, also if a response without one follows or the
+// stream breaks, and that a call that does not follow it keeps none.
 func TestAdviceOfAStream(t *testing.T) {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
 		for _, follows := range []bool{true, false} {
@@ -90,8 +91,9 @@ func TestAdviceOfAStream(t *testing.T) {
 	}
 }
 
-// TestAnnouncement checks that a call announces that it follows advice, that it keeps all that the client announces, also what this program
-// does not know, and that it announces nothing if that cannot be kept. Other calls keep the client's header.
+// TestAnnouncement checks that a call announces that it follows advice, that it keeps all that the client announces,
+// also what this program does not know, and that it announces nothing if that cannot be kept. Other calls keep the
+// client's header.
 func TestAnnouncement(t *testing.T) {
 	encode := func(flags *btpb.FeatureFlags, enc *base64.Encoding) string {
 		raw, err := proto.Marshal(flags)

@@ -60,8 +60,8 @@ func longer(a, b error) error {
 	return a
 }
 
-// Retry calls try until it is done or fails with an error that is not retryable, with waits in between, within the timeout
-// of scans. It may call try several times, so try must be safe to repeat.
+// Retry calls try until it is done or fails with an error that is not retryable, with waits in between, within the
+// timeout of scans. It may call try several times, so try must be safe to repeat.
 func (t *Table) Retry(ctx context.Context, try func(context.Context) (done bool, err error)) error {
 	ctx, cancel := within(ctx, t.timeouts.Scan)
 	defer cancel()

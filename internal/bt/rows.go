@@ -20,8 +20,9 @@ import (
 // Row is one row of a read. Within a visit it is valid until the visit returns.
 type Row = readrows.Row
 
-// rowRead is one read of rows over all its attempts. The guard takes the rows out of the service's responses and visits them.
-// The client gets responses without rows that name the last row, so that it resumes behind it when a stream breaks.
+// rowRead is one read of rows over all its attempts. The guard takes the rows out of the service's responses and visits
+// them. The client gets responses without rows that name the last row, so that it resumes behind it when a stream
+// breaks.
 type rowRead struct {
 	rec     *record
 	ctx     context.Context
@@ -110,8 +111,8 @@ func (s *rowStream) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// RecvMsg visits the rows of the response before, and receives the next one. So the client measures the first response without
-// the time of visits.
+// RecvMsg visits the rows of the response before, and receives the next one. So the client measures the first response
+// without the time of visits.
 func (s *rowStream) RecvMsg(m any) error {
 	r := s.read
 	res, ok := m.(*btpb.ReadRowsResponse)
@@ -154,8 +155,8 @@ func (s *rowStream) RecvMsg(m any) error {
 	return nil
 }
 
-// standInRow is a row that the client gets when the read is over: its visit returns false, so that the client breaks off the
-// stream and reads it to its end.
+// standInRow is a row that the client gets when the read is over: its visit returns false, so that the client breaks
+// off the stream and reads it to its end.
 var standInRow = []*btpb.ReadRowsResponse_CellChunk{{
 	RowKey: []byte("-"), FamilyName: wrapperspb.String("-"), Qualifier: wrapperspb.Bytes([]byte("-")),
 	RowStatus: &btpb.ReadRowsResponse_CellChunk_CommitRow{CommitRow: true},

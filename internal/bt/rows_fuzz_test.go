@@ -72,8 +72,9 @@ func compareRows(t *testing.T, guarded, plain bigtable.TableAPI, program []byte)
 	}
 }
 
-// compile turns bytes into a play for the guard, the same play with each attempt in one response, and how it is read. The first
-// byte has the limit, the order and when the visitor stops. Letters then make valid cells, and other bytes the rest:
+// compile turns bytes into a play for the guard, the same play with each attempt in one response, and how it is read.
+// The first byte has the limit, the order and when the visitor stops. Letters then make valid cells, and other bytes
+// the rest:
 //
 //	a-e  a cell of a column, which begins a row if none is open; A-E the same, and the row ends
 //	f g  a part of a value, and its last part; G the same, and the row ends

@@ -44,7 +44,8 @@ type attempt struct {
 
 type playKey struct{}
 
-// playing returns the same table on two clients, one with the guard. What the service answers is in the context of a read.
+// playing returns the same table on two clients, one with the guard. What the service answers is in the context of a
+// read.
 func playing(tb testing.TB) (guarded, plain bigtable.TableAPI) {
 	table := func(opts ...grpc.DialOption) bigtable.TableAPI {
 		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithChainStreamInterceptor(
@@ -185,8 +186,8 @@ func readPlay(t *testing.T, data bigtable.TableAPI, p *play, s Scan, stop int) (
 	return rows, err
 }
 
-// TestRowsOfStreams: rows come as the service sent them, however the chunks are divided among responses and attempts; a broken
-// stream is resumed behind the last whole row, with what is left of the limit.
+// TestRowsOfStreams: rows come as the service sent them, however the chunks are divided among responses and attempts; a
+// broken stream is resumed behind the last whole row, with what is left of the limit.
 func TestRowsOfStreams(t *testing.T) {
 	guarded, plain := playing(t)
 	for name, c := range map[string]struct {
@@ -336,8 +337,8 @@ func asked(p *play) string {
 	return strings.Join(out, " ")
 }
 
-// TestKeptPartsOfRowsStay: a caller may keep keys, columns and values, a copy of a row, and what Table.Row returns, after the
-// reader's memory was used again by other reads.
+// TestKeptPartsOfRowsStay: a caller may keep keys, columns and values, a copy of a row, and what Table.Row returns,
+// after the reader's memory was used again by other reads.
 func TestKeptPartsOfRowsStay(t *testing.T) {
 	guarded, _ := playing(t)
 	table := New(guarded, guarded, guarded, Timeouts{Read: time.Minute, Write: time.Minute, Scan: time.Minute})

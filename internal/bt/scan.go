@@ -17,8 +17,8 @@ type Scan struct {
 	Long    bool // bounded by the timeout of scans, not of reads
 }
 
-// Read calls visit for each row, in order, until visit returns false. It does not visit rows that arrive after ctx has ended. A
-// row is valid until visit returns; readrows.Row documents which parts may be kept.
+// Read calls visit for each row, in order, until visit returns false. It does not visit rows that arrive after ctx has
+// ended. A row is valid until visit returns; readrows.Row documents which parts may be kept.
 func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err error) {
 	ctx, cancel := t.Bound(ctx, s.Long)
 	defer cancel()
@@ -85,7 +85,8 @@ func (t *Table) Row(ctx context.Context, key string, filter bigtable.Filter) (ro
 	return row, nil
 }
 
-// RowAsJudged is Row through the app profile of conditional writes. In a replicated table too, it sees all that they see.
+// RowAsJudged is Row through the app profile of conditional writes. In a replicated table too, it sees all that they
+// see.
 func (t *Table) RowAsJudged(ctx context.Context, key string, filter bigtable.Filter) (*Row, error) {
 	return t.SingleCluster().Row(ctx, key, filter)
 }

@@ -26,7 +26,8 @@ type Table struct {
 	guarded  atomic.Bool // a call was seen to pass the guard
 }
 
-// New returns a Table over data. Conditional writes use cond, and reads of BulkReads use bulk. Both may be the same as data.
+// New returns a Table over data. Conditional writes use cond, and reads of BulkReads use bulk. Both may be the same as
+// data.
 func New(data, cond, bulk bigtable.TableAPI, timeouts Timeouts) *Table {
 	return &Table{data: data, cond: cond, bulk: bulk, timeouts: timeouts}
 }
@@ -35,8 +36,8 @@ func New(data, cond, bulk bigtable.TableAPI, timeouts Timeouts) *Table {
 // conditional write depends on must use it: another profile may read from a cluster without the latest writes.
 func (t *Table) SingleCluster() *Table { return New(t.cond, t.cond, t.cond, t.timeouts) }
 
-// BulkReads returns the table with reads routed by the app profile of bulk reads. With Data Boost they may lack the writes of
-// half an hour, so nothing that is written, refused or deleted may depend on them.
+// BulkReads returns the table with reads routed by the app profile of bulk reads. With Data Boost they may lack the
+// writes of half an hour, so nothing that is written, refused or deleted may depend on them.
 func (t *Table) BulkReads() *Table { return New(t.bulk, t.cond, t.bulk, t.timeouts) }
 
 // Bound returns ctx with the timeout of scans if long is set, and else the timeout of reads. It bounds all requests of
@@ -48,7 +49,8 @@ func (t *Table) Bound(ctx context.Context, long bool) (context.Context, context.
 	return within(ctx, t.timeouts.Read)
 }
 
-// within returns ctx with the timeout d, and without another timer if ctx ends earlier. For a nil context it returns one that has ended.
+// within returns ctx with the timeout d, and without another timer if ctx ends earlier. For a nil context it returns
+// one that has ended.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx = ctxerr.Given(ctx)
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// The guard sends an idempotency token with each addition, the same with each repetition of it. The service says that it applies a
-// mutation with a token to aggregate families only once within 15 minutes:
+// The guard sends an idempotency token with each addition, the same with each repetition of it. The service says that
+// it applies a mutation with a token to aggregate families only once within 15 minutes:
 // https://docs.cloud.google.com/bigtable/docs/reference/data/rpc/google.bigtable.v2#mutaterowrequest
 const (
 	// tokenLife bounds the repetitions of one addition, so that none arrives after those 15 minutes.
@@ -23,10 +23,11 @@ const (
 
 // Replays says how an addition may be repeated.
 type Replays struct {
-	// Start is the time of the first attempt, by the store's clock. The service refuses a mutation whose start is too long ago.
+	// Start is the time of the first attempt, by the store's clock. The service refuses a mutation whose start is too
+	// long ago.
 	Start time.Time
-	// Recognized reports whether the service recognizes a repeated token. It is called before an addition is repeated whose
-	// response was lost. Nil means that it does not: then such an addition is not repeated.
+	// Recognized reports whether the service recognizes a repeated token. It is called before an addition is repeated
+	// whose response was lost. Nil means that it does not: then such an addition is not repeated.
 	Recognized func(context.Context) bool
 }
 
@@ -41,8 +42,8 @@ func newToken(start time.Time) *btpb.Idempotency {
 	return &btpb.Idempotency{Token: token, StartTime: timestamppb.New(start)}
 }
 
-// RecognizesTokens adds 1 to a new row several times with the same token, reads the row and deletes it. It reports whether 1
-// was added once. An error means that this is not known.
+// RecognizesTokens adds 1 to a new row several times with the same token, reads the row and deletes it. It reports
+// whether 1 was added once. An error means that this is not known.
 func (t *Table) RecognizesTokens(ctx context.Context, key, family string, start time.Time) (bool, error) {
 	token, mut, gone := newToken(start), bigtable.NewMutation(), bigtable.NewMutation()
 	mut.AddIntToCell(family, "n", 0, 1)

@@ -73,8 +73,8 @@ func TestSmallStepsAreBelieved(t *testing.T) {
 	checkTrusted(t, w, false, "a step of more")
 }
 
-// After a machine slept or a clock was set right, the watch believes the clock once it has kept step for the probation. Another
-// jump in that time begins the probation again.
+// After a machine slept or a clock was set right, the watch believes the clock once it has kept step for the probation.
+// Another jump in that time begins the probation again.
 func TestLastingJump(t *testing.T) {
 	m := newMachine()
 	w := m.watch()
@@ -106,8 +106,8 @@ func TestFastClock(t *testing.T) {
 	}
 }
 
-// A clock that is set back is used, as deletions are only late by it. The time that it was is remembered for the probation: up
-// to there it may go forward again.
+// A clock that is set back is used, as deletions are only late by it. The time that it was is remembered for the
+// probation: up to there it may go forward again.
 func TestBehind(t *testing.T) {
 	m := newMachine()
 	w := m.watch()

@@ -82,7 +82,8 @@ func TestWhatWasWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestChangedCursors: each bit of the text, and of what it stands for, flipped; cut off; longer; spelled in another way.
+// TestChangedCursors: each bit of the text, and of what it stands for, flipped; cut off; longer; spelled in another
+// way.
 func TestChangedCursors(t *testing.T) {
 	for mode, b := range modes(t) {
 		text := b.WriteTime(scope, units)

@@ -49,8 +49,8 @@ func NewBox(keys [][]byte) (Box, error) {
 	return b, nil
 }
 
-// ParseKeys parses keys in standard base64, separated by commas, and checks them as NewBox does. Empty text is no keys. Its
-// errors start with field, and never show the text.
+// ParseKeys parses keys in standard base64, separated by commas, and checks them as NewBox does. Empty text is no keys.
+// Its errors start with field, and never show the text.
 func ParseKeys(field, text string) (keys [][]byte, err error) {
 	if text == "" {
 		return nil, nil

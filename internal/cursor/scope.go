@@ -16,7 +16,8 @@ const (
 	Events Kind = 4
 	// UnderPrefix are the points of the entities under a prefix. The place is a path, a time and an ID.
 	UnderPrefix Kind = 5
-	// Followed are the points that a follower of an entity or of a prefix delivers. The place is described by package follow.
+	// Followed are the points that a follower of an entity or of a prefix delivers. The place is described by package
+	// follow.
 	Followed Kind = 6
 )
 

@@ -1,5 +1,5 @@
-// Package diskerr holds the errors of folders on disk that programs tell apart. It stands alone, so that a program which links no storage
-// engine can name them.
+// Package diskerr holds the errors of folders on disk that programs tell apart. It stands alone, so that a program
+// which links no storage engine can name them.
 package diskerr
 
 import "errors"

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
 )
 
-// TestAdviceOnTheRate checks that an engine whose writes had to wait asks for less, and later for more, but only clients that announce
-// that they follow it, over the network and in process.
+// TestAdviceOnTheRate checks that an engine whose writes had to wait asks for less, and later for more, but only
+// clients that announce that they follow it, over the network and in process.
 func TestAdviceOnTheRate(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)

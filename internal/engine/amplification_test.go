@@ -12,9 +12,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// Each byte of small points is written at most six times, log, flushes and merges together: otherwise the rate of a long load
-// falls to what merging leaves over. Devices write in turn, so each memtable overlaps all files. Memtables are a 64th of
-// the usual size, so that this is a load of five million points in small. Merging always keeps up, which costs most.
+// Each byte of small points is written at most six times, log, flushes and merges together: otherwise the rate of a
+// long load falls to what merging leaves over. Devices write in turn, so each memtable overlaps all files. Memtables
+// are a 64th of the usual size, so that this is a load of five million points in small. Merging always keeps up, which
+// costs most.
 func TestWriteAmplification(t *testing.T) {
 	testkit.Plain(t)
 	const (

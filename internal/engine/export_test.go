@@ -106,7 +106,8 @@ func (e *Engine) Iterators() (n int) {
 	return n
 }
 
-// ZombieMemtables returns how many memtables were flushed and are still in memory: those that iterators keep, and one for reuse.
+// ZombieMemtables returns how many memtables were flushed and are still in memory: those that iterators keep, and one
+// for reuse.
 func (e *Engine) ZombieMemtables() int64 { return e.db.Metrics().MemTable.ZombieCount }
 
 // SetOldBundle stores a schema bundle of a table as earlier versions did.

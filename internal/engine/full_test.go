@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// refusing is a file system that fails operations with errno: those that refuses selects, after the first `after` of them; with once, only
-// the next one.
+// refusing is a file system that fails operations with errno: those that refuses selects, after the first `after` of
+// them; with once, only the next one.
 type refusing struct {
 	errno   syscall.Errno
 	refuses func(op errorfs.Op) bool
@@ -139,8 +139,8 @@ func TestOpenOnARefusingDisk(t *testing.T) {
 	}
 }
 
-// If one operation fails while Open creates a store, a later Open creates it. The operations that follow must not make the folder look like
-// a store that was complete.
+// If one operation fails while Open creates a store, a later Open creates it. The operations that follow must not make
+// the folder look like a store that was complete.
 func TestCreationThatFailsOnce(t *testing.T) {
 	refused := 0
 	for after := int64(0); ; after++ {

@@ -55,8 +55,8 @@ func (c *collection) compact(ctx context.Context) error {
 	return nil
 }
 
-// remainingBytes estimates the bytes of the remaining cells in a range. The pass counts them for the whole table; the table
-// files give the range's part, because their sizes are those of compressed blocks.
+// remainingBytes estimates the bytes of the remaining cells in a range. The pass counts them for the whole table; the
+// table files give the range's part, because their sizes are those of compressed blocks.
 func (c *collection) remainingBytes(from, to []byte) (int64, error) {
 	lower, upper := tableRange(c.t.id)
 	whole, err := c.e.diskUsage([]span{{lower, upper}})

@@ -52,8 +52,8 @@ func (fs *openingFS) finish() error {
 	return nil
 }
 
-// removeFresh removes the table files that a failed opening created and that nothing refers to: on a full disk, each attempt
-// would otherwise leave less space. Nothing else may be using the folder.
+// removeFresh removes the table files that a failed opening created and that nothing refers to: on a full disk, each
+// attempt would otherwise leave less space. Nothing else may be using the folder.
 func (fs *openingFS) removeFresh() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

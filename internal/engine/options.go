@@ -34,8 +34,8 @@ type Options struct {
 	// MemTableBytes is the memory, in bytes, of one buffer for writes that are in the log but not in a table file yet.
 	// Usually one buffer is in use, under heavy writing up to five. 0 means 16 MiB on disk and 4 MiB in memory.
 	MemTableBytes uint64
-	// Weak is for tests of callers: a scan sees each row in the state at the time at which it returns the row. Bigtable promises
-	// no more than that. Without Weak a scan sees all rows in the state at its beginning.
+	// Weak is for tests of callers: a scan sees each row in the state at the time at which it returns the row. Bigtable
+	// promises no more than that. Without Weak a scan sees all rows in the state at its beginning.
 	Weak bool
 	// Logger receives the storage's messages. Nil means no logging.
 	Logger *slog.Logger

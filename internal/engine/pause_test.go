@@ -46,8 +46,8 @@ func rest(t *testing.T, rd *engine.Reader) (rows []string) {
 	}
 }
 
-// Slow readers must not keep flushed memtables: each would hold a buffer for as long as its caller waits. They go on in the
-// state in which they began.
+// Slow readers must not keep flushed memtables: each would hold a buffer for as long as its caller waits. They go on in
+// the state in which they began.
 func TestSlowReadersKeepNoMemtables(t *testing.T) {
 	inBubble(t, engine.Options{}, func(t *testing.T, r *rig) {
 		r.create(t)

@@ -41,7 +41,8 @@ func (p *pressure) signalFlush() {
 	}
 }
 
-// While writes wait, clients that follow advice on their rate are asked for less, and after that for more until they need none.
+// While writes wait, clients that follow advice on their rate are asked for less, and after that for more until they
+// need none.
 const (
 	advicePeriod = 2 * time.Second
 	adviceEnds   = 10 * time.Second // after the last wait

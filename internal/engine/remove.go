@@ -9,8 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Remove removes a folder with the store that it holds. It removes nothing and fails with ErrLocked if an engine has the folder open, in
-// this process or in another, with ErrForeign if there is no store in it, and with os.ErrNotExist if there is no folder.
+// Remove removes a folder with the store that it holds. It removes nothing and fails with ErrLocked if an engine has
+// the folder open, in this process or in another, with ErrForeign if there is no store in it, and with os.ErrNotExist
+// if there is no folder.
 func Remove(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err

@@ -92,8 +92,8 @@ func (s *schema) drop(f *family) {
 	delete(s.byID, f.id)
 }
 
-// dropped reports whether a cell of a family can never be visible again because its family was dropped. A family that is
-// newer than the schema is not dropped.
+// dropped reports whether a cell of a family can never be visible again because its family was dropped. A family that
+// is newer than the schema is not dropped.
 func (s *schema) dropped(family uint32) bool { return family < s.nextFamily && s.byID[family] == nil }
 
 // record returns the stored form of the schema.

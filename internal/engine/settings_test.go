@@ -37,7 +37,8 @@ func (r *rig) settings(t *testing.T) (cold, changes time.Duration) {
 	return cold, changes
 }
 
-// TestTableSettings: a table keeps its tiered storage and its change stream, each on its own, also when the folder is opened again.
+// TestTableSettings: a table keeps its tiered storage and its change stream, each on its own, also when the folder is
+// opened again.
 func TestTableSettings(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, engine.Options{Dir: dir})

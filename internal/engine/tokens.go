@@ -19,9 +19,10 @@ import (
 //
 //	0x02 | period (8) | hash of table, row key and token (16)
 //
-// The value is empty. The period is the number of the tokenWindow since 1970 in which the first attempt was sent, or in which
-// the mutation arrived if the client does not say when that was. So a token is looked up with one or three point reads, no memory
-// grows with the number of tokens, and a whole period is deleted at once. No number of tokens makes the engine forget one early.
+// The value is empty. The period is the number of the tokenWindow since 1970 in which the first attempt was sent, or in
+// which the mutation arrived if the client does not say when that was. So a token is looked up with one or three point
+// reads, no memory grows with the number of tokens, and a whole period is deleted at once. No number of tokens makes
+// the engine forget one early.
 const (
 	spaceToken  = 0x02
 	tokenWindow = 15 * time.Minute
@@ -84,8 +85,8 @@ func keyToken(period uint64, hash [16]byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{spaceToken}, period), hash[:]...)
 }
 
-// replay reports whether the token's mutation was applied before. If not, the batch remembers the token. The caller holds
-// the row's lock exclusively.
+// replay reports whether the token's mutation was applied before. If not, the batch remembers the token. The caller
+// holds the row's lock exclusively.
 func (e *Engine) replay(b *pebble.Batch, t token) (bool, error) {
 	if !t.set {
 		return false, nil
@@ -113,9 +114,9 @@ func (e *Engine) replay(b *pebble.Batch, t token) (bool, error) {
 	return false, b.Set(keyToken(period, t.hash), nil, nil)
 }
 
-// forgetTokens deletes the tokens of the periods that ended tokenWindow ago. From then on the engine refuses mutations that were
-// first sent in such a period, even if the clock is set back. While the clock is not trusted, it deletes nothing. The caller
-// has called enterWrite.
+// forgetTokens deletes the tokens of the periods that ended tokenWindow ago. From then on the engine refuses mutations
+// that were first sent in such a period, even if the clock is set back. While the clock is not trusted, it deletes
+// nothing. The caller has called enterWrite.
 func (e *Engine) forgetTokens() {
 	before := tokenPeriod(e.micros() - tokenWindow.Microseconds())
 	known := e.forgotten.Load()

@@ -39,7 +39,8 @@ func (r *rig) wantSum(t *testing.T, when, row string, want int64) {
 	}
 }
 
-// A token belongs to one row, and a mutation with it is applied once: alone, in bulk, in one request, and by many at a time.
+// A token belongs to one row, and a mutation with it is applied once: alone, in bulk, in one request, and by many at a
+// time.
 func TestTokensApplyOnce(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -107,7 +108,8 @@ func TestTokensApplyOnce(t *testing.T) {
 	}
 }
 
-// A start that is too long ago, or too far ahead, is refused, and so is one that is not a time. A refused mutation changes nothing.
+// A start that is too long ago, or too far ahead, is refused, and so is one that is not a time. A refused mutation
+// changes nothing.
 func TestTokensRefused(t *testing.T) {
 	r := open(t, engine.Options{})
 	r.create(t)
@@ -129,8 +131,8 @@ func TestTokensRefused(t *testing.T) {
 	}
 }
 
-// Tokens survive a crash that loses everything unsynced, are recognized for 15 minutes, and are then deleted. Once they are, a
-// repetition is refused, even if the clock is set back: it is never applied twice.
+// Tokens survive a crash that loses everything unsynced, are recognized for 15 minutes, and are then deleted. Once they
+// are, a repetition is refused, even if the clock is set back: it is never applied twice.
 func TestTokensAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, w := vfs.NewCrashableMem(), new(wrong)

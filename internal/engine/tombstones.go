@@ -17,7 +17,8 @@ import (
 const (
 	// deletionsPerFlush is how many cells are deleted before a flush. A read takes about 60 us to step over this many.
 	deletionsPerFlush = 1000
-	// A compaction is due after a read that stepped over skippedPoints more than skippedPerStep for each step that it took.
+	// A compaction is due after a read that stepped over skippedPoints more than skippedPerStep for each step that it
+	// took.
 	skippedPoints  = 128
 	skippedPerStep = 4
 	// maxCleanups bounds how many ranges wait for a compaction. Others wait until a read finds them again.

@@ -1,5 +1,5 @@
-// Package heat is the data of heatmaps: counts and samples of rows by time, and their file. tsdb/heatmap records them, and
-// examples/internal/heatview shows them.
+// Package heat is the data of heatmaps: counts and samples of rows by time, and their file. tsdb/heatmap records them,
+// and examples/internal/heatview shows them.
 package heat
 
 import (
@@ -94,8 +94,8 @@ func (c *Cell) Keep(r Row) {
 // Cut returns what a sample keeps of a key.
 func Cut(key []byte) []byte { return key[:min(len(key), MaxKey)] }
 
-// gapOf returns how many rows to pass over so that each row is sampled with the chance 1 in 1<<shift, whatever the others
-// are: a random number, so that a load that repeats itself is not always sampled at the same place.
+// gapOf returns how many rows to pass over so that each row is sampled with the chance 1 in 1<<shift, whatever the
+// others are: a random number, so that a load that repeats itself is not always sampled at the same place.
 func gapOf(shift uint8, rnd *rand.Rand) uint64 {
 	if shift == 0 {
 		return 0

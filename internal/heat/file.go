@@ -100,8 +100,8 @@ func Load(name string) (*Recording, error) {
 	return r, nil
 }
 
-// Read reads a recording that Write wrote. The error matches ErrDamaged or ErrVersion, or is the reader's. Read uses no more
-// memory than a few times what it has read, whatever that is.
+// Read reads a recording that Write wrote. The error matches ErrDamaged or ErrVersion, or is the reader's. Read uses no
+// more memory than a few times what it has read, whatever that is.
 func Read(from io.Reader) (*Recording, error) {
 	if from == nil {
 		return nil, fmt.Errorf("%w: there is no reader", ErrDamaged)

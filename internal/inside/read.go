@@ -24,6 +24,7 @@ func (r *PrefixRead[P]) End(err error) {
 	r.Op.End(err)
 }
 
-// Route selects the app profile of calls, as methods of *bt.Table do: (*bt.Table).SingleCluster for callers that write what follows from
-// their reads, (*bt.Table).BulkReads for long reads that decide nothing, or nil for that of the repository.
+// Route selects the app profile of calls, as methods of *bt.Table do: (*bt.Table).SingleCluster for callers that write
+// what follows from their reads, (*bt.Table).BulkReads for long reads that decide nothing, or nil for that of the
+// repository.
 type Route func(*bt.Table) *bt.Table

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Repository is the internals of a repository: one tenant's rows of one dataset, and of its rollups. Rows are built only
-// from its spaces.
+// Repository is the internals of a repository: one tenant's rows of one dataset, and of its rollups. Rows are built
+// only from its spaces.
 type Repository struct {
 	*points.Rows
 	// Allow refuses a call for another tenant in ctx, for an erased one, or on a closed store. Each call uses it.

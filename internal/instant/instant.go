@@ -1,6 +1,6 @@
-// Package instant writes and reads times as text, also those after the year 9999. RFC 3339 ends there, and time.Time then
-// has no JSON; but a table may hold such points. Their year has a sign and at least six digits, as in ISO 8601 and in
-// JavaScript: +058803-01-01T00:00:00Z.
+// Package instant writes and reads times as text, also those after the year 9999. RFC 3339 ends there, and time.Time
+// then has no JSON; but a table may hold such points. Their year has a sign and at least six digits, as in ISO 8601 and
+// in JavaScript: +058803-01-01T00:00:00Z.
 package instant
 
 import (

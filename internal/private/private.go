@@ -29,8 +29,8 @@ const (
 //
 //   - a folder that others can write, unless it is empty and without the sticky bit: somebody else may have put its
 //     contents there. An empty one is made private, so that `mkdir` under a umask of 002 works;
-//   - a folder that is a symbolic link, and one that contains a link. Parents of dir may be links: their owners decide where dir
-//     is.
+//   - a folder that is a symbolic link, and one that contains a link. Parents of dir may be links: their owners decide
+//     where dir is.
 //
 // It does not check the owner of the folder, nor the permissions of parents: a user who can rename a parent can replace
 // the folder. On Windows it only checks for links, because modes there do not hold the permissions of files.

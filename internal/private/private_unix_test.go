@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/private"
 )
 
-// noUmask lets files get the modes that a program asks for. Tests that use it are not parallel: the umask is the process's.
+// noUmask lets files get the modes that a program asks for. Tests that use it are not parallel: the umask is the
+// process's.
 func noUmask(t *testing.T) {
 	old := syscall.Umask(0)
 	t.Cleanup(func() { syscall.Umask(old) })

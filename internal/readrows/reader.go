@@ -1,5 +1,5 @@
-// Package readrows turns the chunks of a ReadRows stream into rows, in memory that is used again for the next row. It makes the
-// checks of the official client.
+// Package readrows turns the chunks of a ReadRows stream into rows, in memory that is used again for the next row. It
+// makes the checks of the official client.
 package readrows
 
 import (
@@ -26,7 +26,8 @@ const (
 	cellBytes = 56 // of a Cell
 )
 
-// Reader makes rows of chunks. A row is valid until the reader takes another chunk. The zero Reader is ready, for rows in ascending order. It is used by one goroutine at a time.
+// Reader makes rows of chunks. A row is valid until the reader takes another chunk. The zero Reader is ready, for rows
+// in ascending order. It is used by one goroutine at a time.
 type Reader struct {
 	row  Row // the one under way, or the last one
 	size int // of the row under way: bytes of values and cells
@@ -48,7 +49,8 @@ type Reader struct {
 // name is the name of a column with its family.
 type name struct{ family, column string }
 
-// Reset prepares the reader for another read, in ascending or in descending order of keys. The reader lets go of all rows.
+// Reset prepares the reader for another read, in ascending or in descending order of keys. The reader lets go of all
+// rows.
 func (r *Reader) Reset(reverse bool) {
 	r.Abandon()
 	if cap(r.row.cells) > mostCells {
@@ -60,8 +62,8 @@ func (r *Reader) Reset(reverse bool) {
 	r.reverse, r.column, r.qualifier = reverse, "", nil
 }
 
-// Abandon ends a stream that broke: it drops the chunks of a row that is not complete. The order of keys is checked within a
-// stream, so a caller that resumes checks that rows are in the range that is left.
+// Abandon ends a stream that broke: it drops the chunks of a row that is not complete. The order of keys is checked
+// within a stream, so a caller that resumes checks that rows are in the range that is left.
 func (r *Reader) Abandon() {
 	r.drop()
 	r.last = ""

@@ -10,8 +10,9 @@ import (
 
 // Row is one row of a read. A nil Row has no key and no cells.
 //
-// A row of a Reader is valid until the reader takes the next chunk: its cells are then used again. Keys, columns and values
-// never change, so a caller may keep them. A kept key holds up to a kilobyte of memory, a kept value what came with it.
+// A row of a Reader is valid until the reader takes the next chunk: its cells are then used again. Keys, columns and
+// values never change, so a caller may keep them. A kept key holds up to a kilobyte of memory, a kept value what came
+// with it.
 type Row struct {
 	key      string
 	cells    []Cell

@@ -4,8 +4,8 @@ package readrows
 
 import "slices"
 
-// Spoil fills a row that was visited with garbage, in builds with the race detector or with the tag spoil. A caller that kept
-// the row, or a slice or pointer of its cells, then returns the garbage, and its test fails.
+// Spoil fills a row that was visited with garbage, in builds with the race detector or with the tag spoil. A caller
+// that kept the row, or a slice or pointer of its cells, then returns the garbage, and its test fails.
 func (r *Row) Spoil() {
 	r.cells = r.cells[:cap(r.cells)]
 	for i := range r.cells {

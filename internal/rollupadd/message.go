@@ -34,8 +34,8 @@ type Message struct {
 	Key   string
 	ID    string
 	Event Event
-	// Earliest must never be ahead of the time, because it decides what the row forgets. Latest must never be behind it: from then on the row
-	// remembers the message.
+	// Earliest must never be ahead of the time, because it decides what the row forgets. Latest must never be behind
+	// it: from then on the row remembers the message.
 	Earliest, Latest func() time.Time
 }
 

@@ -15,8 +15,8 @@ const (
 	maxSketchBytes = 4 << 20
 )
 
-// AppendBinary implements encoding.BinaryAppender. Equal sketches have equal encodings; docs/format.md specifies them. A
-// bin takes two bytes, or a few more if it has many numbers. The error is always nil.
+// AppendBinary implements encoding.BinaryAppender. Equal sketches have equal encodings; docs/format.md specifies them.
+// A bin takes two bytes, or a few more if it has many numbers. The error is always nil.
 func (s *Sketch) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, sketchVersion)
 	if s == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/sketch"
 )
 
-// The rank of a quantile is that of decimal arithmetic, however many numbers there are: a share of 0.07 of a billion numbers is 70
-// million of them.
+// The rank of a quantile is that of decimal arithmetic, however many numbers there are: a share of 0.07 of a billion
+// numbers is 70 million of them.
 func TestRanksOfManyNumbers(t *testing.T) {
 	for n := int64(100); n <= 1e15; n *= 10 {
 		for share := int64(1); share < 1000; share++ {

@@ -12,8 +12,8 @@ import (
 // Error is the greatest relative error of a [Sketch]: 1/128, which is 0.8 percent.
 const Error = 1.0 / 128
 
-// Sketch counts numbers in bins, to answer which number a share of them does not exceed. Sketches merge without loss: the
-// sketch of a day equals the merged sketches of its hours, in any order. The zero value is an empty sketch.
+// Sketch counts numbers in bins, to answer which number a share of them does not exceed. Sketches merge without loss:
+// the sketch of a day equals the merged sketches of its hours, in any order. The zero value is an empty sketch.
 //
 // Each power of two has 64 bins of equal width, so [Sketch.Quantile] is off by at most [Error] times the number. Zero
 // is a bin of its own; numbers nearer to it than 2^-1022 count as zero. Negative numbers have bins like positive ones.
@@ -128,10 +128,10 @@ func (s *Sketch) Count() int64 {
 	return s.count
 }
 
-// Quantile returns the number that a share q of the numbers does not exceed: Quantile(0.5) is the median, Quantile(0.95)
-// the 95th percentile. That is the number with rank q times [Sketch.Count], rounded up, counted from the smallest; it is
-// never between two numbers. The result differs from it by at most [Error] times that number. It is NaN without
-// numbers, and for a q that is not in 0 to 1.
+// Quantile returns the number that a share q of the numbers does not exceed: Quantile(0.5) is the median,
+// Quantile(0.95) the 95th percentile. That is the number with rank q times [Sketch.Count], rounded up, counted from the
+// smallest; it is never between two numbers. The result differs from it by at most [Error] times that number. It is NaN
+// without numbers, and for a q that is not in 0 to 1.
 func (s *Sketch) Quantile(q float64) float64 {
 	key, _, ok := s.At(q)
 	if !ok {
@@ -145,8 +145,8 @@ func (s *Sketch) At(q float64) (key int32, rank int64, ok bool) {
 	if s.Count() == 0 || !(q >= 0 && q <= 1) {
 		return 0, 0, false
 	}
-	// 0.07 of 100 numbers are 7 of them, and not the 7.000000000000001 of the product. Its error grows with it: q and the product
-	// are each rounded to 53 bits.
+	// 0.07 of 100 numbers are 7 of them, and not the 7.000000000000001 of the product. Its error grows with it: q and
+	// the product are each rounded to 53 bits.
 	product := q * float64(s.count)
 	exact := math.Ceil(product - product*0x1p-50)
 	rank = max(1, s.count)

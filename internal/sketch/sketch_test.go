@@ -52,8 +52,8 @@ func anyFloat(r *rand.Rand) float64 {
 
 var shares = []float64{0, 1e-9, 0.001, 0.01, 0.05, 0.07, 0.25, 1. / 3, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1}
 
-// ranked returns the number that a share of ascending numbers does not exceed. It computes the rank from q in thousandths
-// of a millionth, so that 0.07 is seven hundredths.
+// ranked returns the number that a share of ascending numbers does not exceed. It computes the rank from q in
+// thousandths of a millionth, so that 0.07 is seven hundredths.
 func ranked(sorted []float64, q float64) float64 {
 	parts := int(math.Round(q * 1e9))
 	if q*3 == 1 {
@@ -307,8 +307,8 @@ func ExampleSketch() {
 	// [15 135 1350 500] <nil>
 }
 
-// Bins that only one of two sketches has, before, between and behind those of the other, come to their places, and a sketch
-// can be merged with itself.
+// Bins that only one of two sketches has, before, between and behind those of the other, come to their places, and a
+// sketch can be merged with itself.
 func TestSketchMergesBinsOfOne(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(19, 5))
 	for range 500 {

@@ -65,8 +65,8 @@ func (o *Op) failureOf(err error) failure {
 	return f
 }
 
-// classify returns an error's own classification: the code of a gRPC status, or its type. An error with a type hides what
-// it wraps. Among joined errors a status takes precedence over a type.
+// classify returns an error's own classification: the code of a gRPC status, or its type. An error with a type hides
+// what it wraps. Among joined errors a status takes precedence over a type.
 func classify(err error) (code codes.Code, kind string) {
 	for err != nil {
 		if e, ok := err.(interface{ ErrorType() string }); ok && e.ErrorType() != "" {

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/version"
 )
 
-// TestVersionIsThatOfTheChangelog: a release has a dated heading with its version. Between releases the first heading is Unreleased.
+// TestVersionIsThatOfTheChangelog: a release has a dated heading with its version. Between releases the first heading
+// is Unreleased.
 func TestVersionIsThatOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {

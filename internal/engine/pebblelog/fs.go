@@ -10,18 +10,18 @@ import (
 
 // FS is the file system as Pebble sees it. It changes four things about the write-ahead log.
 //
-// Each log begins in a new file. Pebble would write over an old log instead, which is a little cheaper and makes the end of a
-// log impossible to recognize.
+// Each log begins in a new file. Pebble would write over an old log instead, which is a little cheaper and makes the
+// end of a log impossible to recognize.
 //
-// A failed write of the log is reported to Fail and hidden from Pebble, which answers some of them by a panic that cannot be
-// recovered from. FS discards everything that is written to logs afterwards, so that what is on disk stays a whole prefix. The
-// engine must not acknowledge a write once Failed returns an error.
+// A failed write of the log is reported to Fail and hidden from Pebble, which answers some of them by a panic that
+// cannot be recovered from. FS discards everything that is written to logs afterwards, so that what is on disk stays a
+// whole prefix. The engine must not acknowledge a write once Failed returns an error.
 //
-// Each chunk states how much of the log was synced when it was written. Pebble's own figure leaves out the padding of blocks,
-// and soon is too small to tell damage from a torn end.
+// Each chunk states how much of the log was synced when it was written. Pebble's own figure leaves out the padding of
+// blocks, and soon is too small to tell damage from a torn end.
 //
-// Space is allocated in small steps ahead of the end. Pebble's step is a memtable and a tenth, which every log would keep until
-// it is removed.
+// Space is allocated in small steps ahead of the end. Pebble's step is a memtable and a tenth, which every log would
+// keep until it is removed.
 type FS struct {
 	vfs.FS
 	Failed func() error // returns the first failure, nil for none

@@ -15,14 +15,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logListName is the file that names the write-ahead logs of a folder. Pebble does not record which logs there are: without
-// this file, nobody would notice that a log and its writes are lost.
+// logListName is the file that names the write-ahead logs of a folder. Pebble does not record which logs there are:
+// without this file, nobody would notice that a log and its writes are lost.
 //
-// A log is added to the list after its file is durable, and taken off before the file is removed. So every log on the list must
-// exist, whenever a crash comes. The file is one line of words and their checksum, and is replaced as a whole.
+// A log is added to the list after its file is durable, and taken off before the file is removed. So every log on the
+// list must exist, whenever a crash comes. The file is one line of words and their checksum, and is replaced as a
+// whole.
 //
-// The list also names the newest manifests, each with its length on disk at that time. The writes of a removed log are in table
-// files that only the manifest knows: a manifest that got shorter has lost them.
+// The list also names the newest manifests, each with its length on disk at that time. The writes of a removed log are
+// in table files that only the manifest knows: a manifest that got shorter has lost them.
 const logListName = "LOGS"
 
 // List is the file system of a folder, and maintains the list of its logs. It also makes a manifest durable before

@@ -94,8 +94,8 @@ func (g *governor) slots() int {
 // ready returns when the next batch may be sent. A time in the past means now.
 func (g *governor) ready() time.Time { return later(g.until, g.pacer.until()) }
 
-// note learns from an attempt at a batch of the given size. busy means that one of its tenants used all slots that it may
-// use when the attempt ended.
+// note learns from an attempt at a batch of the given size. busy means that one of its tenants used all slots that it
+// may use when the attempt ended.
 func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 	if r.Limit.Factor > 0 {
 		g.pacer.advise(now, r.Limit)
@@ -127,9 +127,9 @@ func (g *governor) note(begin, now time.Time, of size, r Report, busy bool) {
 
 var errDown = errors.New("the service does not answer")
 
-// learn adapts the limit to how long an attempt took. It raises the limit while attempts are nearly as fast as the fastest ones, and lowers
-// it down to firstSlots when they mostly wait behind each other: more of them would not store more then. It lowers the limit further when
-// the service is crowded.
+// learn adapts the limit to how long an attempt took. It raises the limit while attempts are nearly as fast as the
+// fastest ones, and lowers it down to firstSlots when they mostly wait behind each other: more of them would not store
+// more then. It lowers the limit further when the service is crowded.
 func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	took, usual := now.Sub(begin), g.usual[of]
 	if usual == 0 {
@@ -151,8 +151,8 @@ func (g *governor) learn(begin, now time.Time, of size, busy bool) {
 	g.usual[of] = usual
 }
 
-// pace is the shortest duration of an attempt. What is old counts less: it grows by a hundredth each second, so that the buffer adapts to
-// a service that became slower.
+// pace is the shortest duration of an attempt. What is old counts less: it grows by a hundredth each second, so that
+// the buffer adapts to a service that became slower.
 type pace struct {
 	took time.Duration
 	at   time.Time

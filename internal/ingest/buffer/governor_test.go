@@ -103,8 +103,8 @@ func TestBackFromAnOutage(t *testing.T) {
 	})
 }
 
-// TestSlotsGrowForOneTenant checks that the limit of requests grows if a single tenant could use more of them, although a slot
-// stays free for other tenants all the time.
+// TestSlotsGrowForOneTenant checks that the limit of requests grows if a single tenant could use more of them, although
+// a slot stays free for other tenants all the time.
 func TestSlotsGrowForOneTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t, takes: 20 * time.Millisecond}
@@ -125,8 +125,8 @@ func TestSlotsGrowForOneTenant(t *testing.T) {
 	})
 }
 
-// TestQueueingAddsNoSlots checks that the limit does not grow if attempts only wait behind each other, and that it comes back when they
-// begin to.
+// TestQueueingAddsNoSlots checks that the limit does not grow if attempts only wait behind each other, and that it
+// comes back when they begin to.
 func TestQueueingAddsNoSlots(t *testing.T) {
 	g, at := newGovernor(16), time.Now()
 	most := 0

@@ -5,9 +5,9 @@
 //
 //   - Memory stays within the buffer's limits.
 //   - Each item ends exactly once.
-//   - Two items of one row are sent in the order of their arrival, never in one batch and never at the same time. If several
-//     items wait for a row that is in flight, only the last one is sent: it replaces the others or, if they merge, carries
-//     them along.
+//   - Two items of one row are sent in the order of their arrival, never in one batch and never at the same time. If
+//     several items wait for a row that is in flight, only the last one is sent: it replaces the others or, if they
+//     merge, carries them along.
 //   - A tenant that floods the buffer leaves room, and every next slot, to the others.
 //   - In an outage the requests of all items together stay within one budget.
 package buffer
@@ -67,7 +67,8 @@ type Report struct {
 	Suspect bool
 	// Wait is the pause that the service asks for; 0 means none.
 	Wait time.Duration
-	// Limit is the service's advice on the rate of batches; zero means none. A Sender sets it only with Options.FlowControl.
+	// Limit is the service's advice on the rate of batches; zero means none. A Sender sets it only with
+	// Options.FlowControl.
 	Limit bt.RateLimit
 	Err   error
 }

@@ -7,12 +7,13 @@ import (
 )
 
 const (
-	// A limit ends when the service has given no advice for silentPeriods of its periods, and at least for leastSilence: it gives advice
-	// only while it is busy. leastSilence is longer than a pause between two batches, and so there are responses in that time.
+	// A limit ends when the service has given no advice for silentPeriods of its periods, and at least for
+	// leastSilence: it gives advice only while it is busy. leastSilence is longer than a pause between two batches, and
+	// so there are responses in that time.
 	silentPeriods = 3
 	leastSilence  = 30 * time.Second
-	// leastRate and longestPace keep a writer going, whatever the service says: it may send leastRate bytes a second, and a batch each
-	// longestPace, however large.
+	// leastRate and longestPace keep a writer going, whatever the service says: it may send leastRate bytes a second,
+	// and a batch each longestPace, however large.
 	leastRate   = 16 << 10
 	longestPace = 10 * time.Second
 	mostRate    = 1 << 40
@@ -22,8 +23,8 @@ const (
 
 // pacer limits the rate of batches while the service asks for less. The zero pacer has no limit.
 //
-// It counts bytes of items in memory, because they grow with the points and with their payloads, and both are work for the service.
-// Requests alone are not comparable over time, because a batch has one point or thousands.
+// It counts bytes of items in memory, because they grow with the points and with their payloads, and both are work for
+// the service. Requests alone are not comparable over time, because a batch has one point or thousands.
 type pacer struct {
 	rate  float64   // bytes a second; 0 means no limit
 	again time.Time // advice counts again then, a period after the rate was set
@@ -64,10 +65,11 @@ func (p *pacer) expire(now time.Time) {
 	}
 }
 
-// advise follows advice of the service. A factor below 1 lowers the rate, or sets a limit if there is none. One above 1 raises a limit;
-// it sets none, because a writer with little to do may have more to do at any time.
+// advise follows advice of the service. A factor below 1 lowers the rate, or sets a limit if there is none. One above 1
+// raises a limit; it sets none, because a writer with little to do may have more to do at any time.
 //
-// The limit is at most the factor times the load: a writer that does not use its limit must send less, too, if the service asks for it.
+// The limit is at most the factor times the load: a writer that does not use its limit must send less, too, if the
+// service asks for it.
 func (p *pacer) advise(now time.Time, limit bt.RateLimit) {
 	p.expire(now)
 	from := p.rate
@@ -103,8 +105,8 @@ func (l *load) add(now time.Time, bytes int) {
 	l.seconds[l.second%len(l.seconds)] += bytes
 }
 
-// busiest returns the bytes of the busiest whole second; 0 means that there is none. The average of a writer that has just begun, or
-// that sends in bursts, would be a limit far below what the service was able to take.
+// busiest returns the bytes of the busiest whole second; 0 means that there is none. The average of a writer that has
+// just begun, or that sends in bursts, would be a limit far below what the service was able to take.
 func (l *load) busiest(now time.Time) int {
 	l.advance(now)
 	most := 0

@@ -17,7 +17,8 @@ type limited struct {
 	tenants map[string]int
 }
 
-// newLimited returns a service whose requests take 5 ms. advice is called for each response, with the time since the beginning.
+// newLimited returns a service whose requests take 5 ms. advice is called for each response, with the time since the
+// beginning.
 func newLimited(t *testing.T, advice func(time.Duration) bt.RateLimit) *limited {
 	l := &limited{service: &service{t: t, takes: 5 * time.Millisecond}, begin: time.Now(), tenants: map[string]int{}}
 	l.whole = func(items []*Item) (Report, error) {
@@ -95,8 +96,8 @@ func within(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestAdviceLowersTheRate checks that a factor of 0.7 in each response lowers the rate once a period of 10 s, and not with each response:
-// it is halved after the second. A factor of 1.3 raises it again.
+// TestAdviceLowersTheRate checks that a factor of 0.7 in each response lowers the rate once a period of 10 s, and not
+// with each response: it is halved after the second. A factor of 1.3 raises it again.
 func TestAdviceLowersTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t, func(after time.Duration) bt.RateLimit {
@@ -145,7 +146,8 @@ func TestLimitEndsInSilence(t *testing.T) {
 	})
 }
 
-// TestLowestAdviceStopsNothing checks that a service that always says the least leaves a floor, and that Flush and Close end.
+// TestLowestAdviceStopsNothing checks that a service that always says the least leaves a floor, and that Flush and
+// Close end.
 func TestLowestAdviceStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t, func(time.Duration) bt.RateLimit { return bt.RateLimit{Factor: 0.7, Period: time.Second} })
@@ -178,8 +180,8 @@ func TestLargeBatchesGoAtTheFloor(t *testing.T) {
 	}
 }
 
-// TestUnusedLimit checks advice to a writer that sends much less than its limit allows: less raises nothing, and a lower factor applies to
-// what the writer sends. Advice above 1 without a limit sets none.
+// TestUnusedLimit checks advice to a writer that sends much less than its limit allows: less raises nothing, and a
+// lower factor applies to what the writer sends. Advice above 1 without a limit sets none.
 func TestUnusedLimit(t *testing.T) {
 	p, now := pacer{}, time.Now()
 	send := func(seconds, bytes int) {
@@ -218,7 +220,8 @@ func TestUnusedLimit(t *testing.T) {
 	}
 }
 
-// TestLimitIsShared checks that under a limit a hundred tenants send equal parts, although one of them offers ten times as much.
+// TestLimitIsShared checks that under a limit a hundred tenants send equal parts, although one of them offers ten times
+// as much.
 func TestLimitIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t, func(time.Duration) bt.RateLimit { return bt.RateLimit{Factor: 0.7, Period: 10 * time.Second} })

@@ -62,8 +62,9 @@ func (q *Buffer) nextRetry(now time.Time, throttled bool) *batch {
 }
 
 // permit reports whether a lane may make a request that repeats one, or that follows one that served nothing, and pays
-// for it. throttled means that the request must use one of the few throttled slots, because no budget paid for it or the
-// lane has failed more than once; permit allows that only with mayThrottle. If the lane may not, next says when to ask again; zero means when a batch ends.
+// for it. throttled means that the request must use one of the few throttled slots, because no budget paid for it or
+// the lane has failed more than once; permit allows that only with mayThrottle. If the lane may not, next says when to
+// ask again; zero means when a batch ends.
 func (q *Buffer) permit(l *lane, now time.Time, mayThrottle bool) (ok, throttled bool, next time.Time) {
 	paid := l.budget >= 1
 	next = l.lastUnpaid.Add(retryPace)
@@ -124,9 +125,9 @@ func (g *group) size() (entries, bytes, muts int) {
 	return len(g.items), bytes, muts
 }
 
-// scheduleRetry lets items wait for their next attempt. If one of them made the service refuse them all, they go in halves and
-// at once; if the service could not take them, after a pause. Each tenant's items wait together, except items for which
-// the service asks a longer pause.
+// scheduleRetry lets items wait for their next attempt. If one of them made the service refuse them all, they go in
+// halves and at once; if the service could not take them, after a pause. Each tenant's items wait together, except
+// items for which the service asks a longer pause.
 func (q *Buffer) scheduleRetry(items []*Item, tries int, now time.Time, r Report) {
 	for _, it := range items {
 		q.expireBy(it)

@@ -48,8 +48,8 @@ func (p *Pending) enter(caller journal.Caller, it buffer.Item) {
 	}
 }
 
-// Free lets the memory of an item's write be used again. Nothing may refer to the write any more, except to its payload and
-// its texts: a request may hold them for longer.
+// Free lets the memory of an item's write be used again. Nothing may refer to the write any more, except to its payload
+// and its texts: a request may hold them for longer.
 func Free(it *buffer.Item) {
 	p := Of(it)
 	*p = Pending{}

@@ -104,8 +104,8 @@ func reject(items []*buffer.Item, err error) buffer.Report {
 	return buffer.Report{}
 }
 
-// shouldRetry reports whether a point that outlives the process is sent again after an attempt that ended with err. A client
-// without the interceptors may report every attempt as maybe applied, so a rejection that it reports counts.
+// shouldRetry reports whether a point that outlives the process is sent again after an attempt that ended with err. A
+// client without the interceptors may report every attempt as maybe applied, so a rejection that it reports counts.
 func (d Sender) shouldRetry(err error, maybeApplied bool) bool {
 	return d.durable() && err != nil && (!bt.OfRow(err) || maybeApplied && !errors.Is(err, bt.ErrUnguarded))
 }
@@ -116,8 +116,8 @@ func readLoad(r *buffer.Report, err error) {
 	r.Overload = r.Overload || status.Code(err) == codes.ResourceExhausted
 }
 
-// judgeRequest sets the report for a request of n items that was not served at all, and reports whether to send the items
-// again.
+// judgeRequest sets the report for a request of n items that was not served at all, and reports whether to send the
+// items again.
 func (d Sender) judgeRequest(r *buffer.Report, err error, n int) (again bool) {
 	switch {
 	case status.Code(err) == codes.ResourceExhausted:
@@ -237,7 +237,8 @@ func (d Sender) dropExpired(items []*buffer.Item) []*buffer.Item {
 	return rest
 }
 
-// retryUnsent ends an attempt before anything is sent, because a required read failed. Items that may wait are sent again.
+// retryUnsent ends an attempt before anything is sent, because a required read failed. Items that may wait are sent
+// again.
 func (d Sender) retryUnsent(items []*buffer.Item, err error, r *buffer.Report) {
 	again := d.judgeRequest(r, err, 1) || d.durable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	for _, it := range items {

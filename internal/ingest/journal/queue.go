@@ -5,8 +5,8 @@ import "slices"
 // turn is how many bytes of a tenant's writes go into a group before the next tenant's.
 const turn = 64 << 10
 
-// queue holds the writes that wait for a sync. Tenants take turns, so a tenant that floods the journal does not delay the others. The
-// writes of one tenant keep their order. The zero value is an empty queue.
+// queue holds the writes that wait for a sync. Tenants take turns, so a tenant that floods the journal does not delay
+// the others. The writes of one tenant keep their order. The zero value is an empty queue.
 type queue struct {
 	tenants map[string]*lane
 	turns   []*lane // those with writes; the first has the next turn
@@ -19,14 +19,16 @@ type lane struct {
 	held    int // bytes of writes that wait, or whose callers were not called yet
 }
 
-// hasRoom reports whether a write of some bytes may be added. A tenant that is alone fills 7/8 of the room; the rest is for others.
+// hasRoom reports whether a write of some bytes may be added. A tenant that is alone fills 7/8 of the room; the rest is
+// for others.
 func (q *queue) hasRoom(tenant string, bytes int) bool {
 	free := maxQueued - q.bytes - bytes
 	l := q.tenants[tenant]
 	return q.bytes == 0 || free >= 0 && (l == nil || l.held+bytes <= maxShare*free)
 }
 
-// floods reports whether a tenant holds more than four turns of the queue. Its callers then yield the processor, as in package buffer.
+// floods reports whether a tenant holds more than four turns of the queue. Its callers then yield the processor, as in
+// package buffer.
 func (q *queue) floods(tenant string) bool { return q.tenants[tenant].held > 4*turn }
 
 // push adds a write.

@@ -17,8 +17,8 @@ func pushed(q *queue, tenant string, n, bytes int, seq *uint64) {
 	}
 }
 
-// runs names the tenants of a group in their order, with the numbers of writes, as "noisy 3, quiet 1", and checks that the writes of each
-// tenant are in their order.
+// runs names the tenants of a group in their order, with the numbers of writes, as "noisy 3, quiet 1", and checks that
+// the writes of each tenant are in their order.
 func runs(t *testing.T, group []*Entry) string {
 	t.Helper()
 	var out []string
@@ -58,7 +58,8 @@ func TestQuietTenantIsInTheNextGroup(t *testing.T) {
 	}
 }
 
-// TestOldest: a write that was pushed first is the oldest one, also while another tenant has the next turn. Flush waits for it.
+// TestOldest: a write that was pushed first is the oldest one, also while another tenant has the next turn. Flush waits
+// for it.
 func TestOldest(t *testing.T) {
 	var q queue
 	var seq uint64
@@ -93,7 +94,8 @@ func TestQueueRoom(t *testing.T) {
 	}
 }
 
-// TestPutBack: a group that found no room on the disk is the next one again, also after a write was withdrawn and others came.
+// TestPutBack: a group that found no room on the disk is the next one again, also after a write was withdrawn and
+// others came.
 func TestPutBack(t *testing.T) {
 	var q queue
 	var seq uint64

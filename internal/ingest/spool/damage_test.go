@@ -17,7 +17,8 @@ import (
 
 var damages = flag.Int("crash.damage", 80, "how many files are damaged")
 
-// sound creates a valid journal that uses every table, and closes it. It returns its file, its lock file and its contents.
+// sound creates a valid journal that uses every table, and closes it. It returns its file, its lock file and its
+// contents.
 func newValidJournal(t *testing.T, o spool.Options) (file, lock []byte, holds string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(*seed, 5))
@@ -174,7 +175,8 @@ func TestPagesInACircle(t *testing.T) {
 	}
 }
 
-// If any bit of the file of a closed journal is flipped, or the file is cut anywhere, Open reports it or all records are there.
+// If any bit of the file of a closed journal is flipped, or the file is cut anywhere, Open reports it or all records
+// are there.
 func TestDamage(t *testing.T) {
 	o := spool.Options{NoSync: true}
 	file, lock, holds := newValidJournal(t, o)

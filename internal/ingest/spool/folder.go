@@ -130,8 +130,8 @@ func (s *Spool) openFound(lock *os.File, n lockNote, shrinks bool) (err error) {
 const numberGap = 1 << 32
 
 // skipNumbers raises the numbers of the next record and of the next dead letter, because a commit may be lost that was
-// acknowledged, and whose records were delivered and letters listed. Its numbers must not identify others. The next commit
-// stores the raised numbers; Close makes one if there was none.
+// acknowledged, and whose records were delivered and letters listed. Its numbers must not identify others. The next
+// commit stores the raised numbers; Close makes one if there was none.
 func (s *Spool) skipNumbers() error {
 	if max(s.state.next, s.state.nextDead) > math.MaxUint64-numberGap {
 		return damaged("the sequence numbers are used up")
@@ -171,12 +171,12 @@ func isStream(marker []byte) bool {
 	return err == nil
 }
 
-// markerBytes is the length of the stream and its newline in the lock file. Notes may follow; older programs ignore those that
-// they do not know.
+// markerBytes is the length of the stream and its newline in the lock file. Notes may follow; older programs ignore
+// those that they do not know.
 const markerBytes = 33
 
-// closedAt and scrubbedAt name the last commit of a journal that was closed; scrubbedAt says that its file holds no record
-// that is done. unsynced says that syncing the file failed.
+// closedAt and scrubbedAt name the last commit of a journal that was closed; scrubbedAt says that its file holds no
+// record that is done. unsynced says that syncing the file failed.
 const (
 	closedAt   = "closed at %d\n"
 	scrubbedAt = "scrubbed at %d\n"
@@ -278,7 +278,8 @@ func create(path, temp string, o Options) error {
 // errFolder means that after a crash of the machine the journal's name may refer to the old file or to the new one.
 var errFolder = errors.New("syncing the journal's folder")
 
-// moveInto syncs a complete file and renames it to the journal's name. With an error other than errFolder, the old file is in place.
+// moveInto syncs a complete file and renames it to the journal's name. With an error other than errFolder, the old file
+// is in place.
 func moveInto(temp, path string, o Options) error {
 	if !o.NoSync {
 		file, err := os.OpenFile(temp, os.O_RDWR, 0)

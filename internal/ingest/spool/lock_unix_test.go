@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A process that this one starts has copies of all descriptors until it runs its program. A closed journal opens again in the meantime.
+// A process that this one starts has copies of all descriptors until it runs its program. A closed journal opens again
+// in the meantime.
 func TestReopenWhileAProcessStarts(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {

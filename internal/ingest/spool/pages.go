@@ -43,7 +43,8 @@ type walker struct {
 	visit func(b bucket, key, value []byte) error
 }
 
-// walk visits each entry of the five tables in order, as a meta page describes the file. The value is valid during the call.
+// walk visits each entry of the five tables in order, as a meta page describes the file. The value is valid during the
+// call.
 func walk(file io.ReaderAt, size int64, meta []byte, visit func(b bucket, key, value []byte) error) (*walker, error) {
 	w := &walker{file: file, visit: visit}
 	if size < 4*pageBytes {
@@ -74,8 +75,8 @@ func walk(file io.ReaderAt, size int64, meta []byte, visit func(b bucket, key, v
 	return w, w.freelist(free)
 }
 
-// readMetas returns the valid ones of the first two pages, the newer one first. A commit writes the older one, as its last
-// step. If one of the two is torn, the other counts, in bbolt too.
+// readMetas returns the valid ones of the first two pages, the newer one first. A commit writes the older one, as its
+// last step. If one of the two is torn, the other counts, in bbolt too.
 func readMetas(file io.ReaderAt) (metas [][]byte) {
 	for i := range int64(2) {
 		buf := make([]byte, metaBytes)

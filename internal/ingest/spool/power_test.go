@@ -19,9 +19,9 @@ import (
 
 const page = 4096
 
-// A machine that fails loses any part of what was not synced. A commit writes its pages, and one of the two meta pages, which
-// makes the commit visible, and is then synced. The test compares the file before and after each commit; of the difference,
-// any part may have been written when the machine fails.
+// A machine that fails loses any part of what was not synced. A commit writes its pages, and one of the two meta pages,
+// which makes the commit visible, and is then synced. The test compares the file before and after each commit; of the
+// difference, any part may have been written when the machine fails.
 func TestPowerLoss(t *testing.T) {
 	testkit.Plain(t)
 	synctest.Test(t, func(t *testing.T) { // A clock that stands still keeps marks from getting their own commit.
@@ -113,8 +113,8 @@ func TestPowerLoss(t *testing.T) {
 	})
 }
 
-// All records of a small journal fit into one page. Open does not accept an older version of that page, if the journal was
-// closed; otherwise the commit looks torn, and the one before counts.
+// All records of a small journal fit into one page. Open does not accept an older version of that page, if the journal
+// was closed; otherwise the commit looks torn, and the one before counts.
 func TestOldPages(t *testing.T) {
 	dir, o := t.TempDir(), spool.Options{NoSync: true}
 	s := open(t, dir, o)

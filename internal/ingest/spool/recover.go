@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// recoverFile reads a journal's file that is not open. If the journal was not closed, its last commit may be torn, in any of
-// its pages: it was not acknowledged then, and the file goes back to the commit before, which is complete. closed is the last
-// commit of a journal that was closed, or 0.
+// recoverFile reads a journal's file that is not open. If the journal was not closed, its last commit may be torn, in
+// any of its pages: it was not acknowledged then, and the file goes back to the commit before, which is complete.
+// closed is the last commit of a journal that was closed, or 0.
 func recoverFile(path string, closed uint64) (*contents, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // gap is how far an Open without a note of the last Close raises the next sequence number.
 const gap = 1 << 32
 
-// A commit may have been delivered before damage makes it look torn. The numbers of its records and of its dead letters are not
-// used again, also if the journal is closed before anything is appended.
+// A commit may have been delivered before damage makes it look torn. The numbers of its records and of its dead letters
+// are not used again, also if the journal is closed before anything is appended.
 func TestNumbersOfALostCommit(t *testing.T) {
 	dir, o := t.TempDir(), spool.Options{NoSync: true}
 	name := filepath.Join(dir, "journal.db")

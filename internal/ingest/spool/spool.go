@@ -147,7 +147,8 @@ type Stats struct {
 	DeadBytes int64
 	// Limit is Options.MaxBytes.
 	Limit int64
-	// Dropped is the number of the last commit before Open, if it was torn or damaged and Open dropped it. Otherwise it is 0.
+	// Dropped is the number of the last commit before Open, if it was torn or damaged and Open dropped it. Otherwise it
+	// is 0.
 	Dropped uint64
 }
 

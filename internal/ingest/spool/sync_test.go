@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
 
-// A commit is synced once. If the sync fails, the commit is unsure, the spool accepts nothing more, and who opens the folder
-// later does not build on pages that may be in memory only: the commit is gone.
+// A commit is synced once. If the sync fails, the commit is unsure, the spool accepts nothing more, and who opens the
+// folder later does not build on pages that may be in memory only: the commit is gone.
 func TestSyncFails(t *testing.T) {
 	dir := t.TempDir()
 	broken := errors.New("the disk is gone")
@@ -75,8 +75,8 @@ func TestLostCommitOfAClosedJournal(t *testing.T) {
 	}
 }
 
-// Open syncs a file whose process may have been killed before its last sync. If that fails, a later sync that succeeds proves
-// nothing: the next Open copies the records into a new file, and refuses the old one until it can.
+// Open syncs a file whose process may have been killed before its last sync. If that fails, a later sync that succeeds
+// proves nothing: the next Open copies the records into a new file, and refuses the old one until it can.
 func TestOpenCannotSync(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for _, closed := range []bool{false, true} {

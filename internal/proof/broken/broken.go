@@ -1,21 +1,22 @@
-// Package broken shows that a test catches the faults that it is for. Each patch in testdata/broken of the test's package
-// breaks the code on purpose, in one way. The test has to fail on a build with the patch, and to pass without it.
+// Package broken shows that a test catches the faults that it is for. Each patch in testdata/broken of the test's
+// package breaks the code on purpose, in one way. The test has to fail on a build with the patch, and to pass without
+// it.
 //
 //	func TestBroken(t *testing.T) { broken.Run(t) }
 //
 //	go test ./internal/proof/broken -run TestBroken -broken -v
 //
-// Without -broken, Run only checks that the patches still fit the code, which takes milliseconds. A patch is a unified diff
-// against the root of the repository, as git diff prints it, after a text with three parts:
+// Without -broken, Run only checks that the patches still fit the code, which takes milliseconds. A patch is a unified
+// diff against the root of the repository, as git diff prints it, after a text with three parts:
 //
 //	The engine acknowledges writes before they are synced.
 //
 //	args: -test.run=^TestHistories$ -history.seed=7
 //	caught: acknowledged, but not stored
 //
-// args are the arguments of the test binary, with the seed that reaches the fault. caught is a regular expression that the
-// output of the broken test has to match, so that it does not fail for another reason. To write a patch, change the code,
-// run git diff, and undo the change.
+// args are the arguments of the test binary, with the seed that reaches the fault. caught is a regular expression that
+// the output of the broken test has to match, so that it does not fail for another reason. To write a patch, change the
+// code, run git diff, and undo the change.
 package broken
 
 import (

@@ -17,8 +17,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// A patch that the test does not catch, that it catches for another reason, or that does not fit the code is an error. So is
-// a test that fails without the patch.
+// A patch that the test does not catch, that it catches for another reason, or that does not fit the code is an error.
+// So is a test that fails without the patch.
 func TestCheckRefuses(t *testing.T) {
 	text, err := os.ReadFile("testdata/broken/minus.patch")
 	if err != nil {

@@ -136,8 +136,8 @@ func (d document) table(title string) (string, error) {
 	return "", fmt.Errorf("unknown group %q", title)
 }
 
-// brief renders a call for the document: without the bytes, which counted.txt has, with empty cells for nothing, and with short
-// ranges and formulas.
+// brief renders a call for the document: without the bytes, which counted.txt has, with empty cells for nothing, and
+// with short ranges and formulas.
 func (c counted) brief() string {
 	row := fmt.Sprintf("| %s | %s | %s | %s |\n", c.sizesCell(), c.requestsCell(), c.rowsCell(c.seen, func(f figure) int { return f.seen }),
 		c.rowsCell(c.written, func(f figure) int { return f.written }))

@@ -13,9 +13,9 @@ import (
 // steady is what a store does per second over a while: requests, background reads and their bytes.
 type steady struct{ requests, upkeep, upSent, upReceived float64 } // upSent and upReceived are bytes of one background read
 
-// inBubble runs a store in a synctest bubble for a while. It puts `each` points of many tenants each millisecond through
-// a writer. If each is 0, it puts and reads one point each second. In the bubble only timers advance time, so the
-// result does not depend on the machine.
+// inBubble runs a store in a synctest bubble for a while. It puts `each` points of many tenants each millisecond
+// through a writer. If each is 0, it puts and reads one point each second. In the bubble only timers advance time, so
+// the result does not depend on the machine.
 func inBubble(t *testing.T, opts tsdb.SchemaOptions, writer tsdb.WriterOptions, each int, while time.Duration) (out steady) {
 	t.Helper()
 	t.Setenv("TIDEMARK_TEST_TCP", "") // bubbles work in process only

@@ -138,7 +138,8 @@ func collectFields(f *finding, repo *tsdb.Repository[codec.Record]) {
 	})
 }
 
-// checkHeads compares what heads answer with the newest points. They may differ where a write is unknown, until it is repeated.
+// checkHeads compares what heads answer with the newest points. They may differ where a write is unknown, until it is
+// repeated.
 func (l *ledger) checkHeads(f *finding, store *tsdb.Store) {
 	repo := heads.For(store, acme)
 	devices := []tsdb.Entity{device(0), device(1), device(2)}

@@ -41,8 +41,8 @@ var crashes = []struct {
 	{"little that was not synced is lost", true, 90},
 }
 
-// TestCrashPoints stops a process that writes to a store and its journal at each operation on files, kills the process or the
-// machine, and opens what is left.
+// TestCrashPoints stops a process that writes to a store and its journal at each operation on files, kills the process
+// or the machine, and opens what is left.
 func TestCrashPoints(t *testing.T) {
 	r := begin(t)
 	ops := recorded(t, "everything", crash.NewDisk(), crash.Fault{})

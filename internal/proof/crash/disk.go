@@ -15,8 +15,8 @@ import (
 // sector is what a disk writes as a whole or not at all.
 const sector = 512
 
-// Disk is a file system that loses what was not synced when it loses power. What was written to a file is kept once the file is
-// synced, and a name in a folder once the folder is.
+// Disk is a file system that loses what was not synced when it loses power. What was written to a file is kept once the
+// file is synced, and a name in a folder once the folder is.
 type Disk struct {
 	root  *node
 	files map[int]*node // by descriptor
@@ -181,9 +181,9 @@ func (c change) set(names map[string]*node) {
 	}
 }
 
-// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's size, stays with
-// that probability, in any order. Names of a folder change in their order: each change stays with that probability, and then those after
-// it are lost, as in file systems with a journal.
+// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's
+// size, stays with that probability, in any order. Names of a folder change in their order: each change stays with that
+// probability, and then those after it are lost, as in file systems with a journal.
 type Loss struct {
 	Percent int
 	Rand    *rand.Rand

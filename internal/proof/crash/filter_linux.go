@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// The kernel holds back each call of a process that changes files, and asks this package what becomes of it: seccomp with
-// a user notification (man 2 seccomp_unotify). The process that is watched and the one that watches are the same.
+// The kernel holds back each call of a process that changes files, and asks this package what becomes of it: seccomp
+// with a user notification (man 2 seccomp_unotify). The process that is watched and the one that watches are the same.
 
 const (
 	firstFD = 512        // descriptors of watched files are at least this, so that the filter tells them from others
@@ -31,8 +31,8 @@ const (
 	retNotify = 0x7fc00000
 )
 
-// byPath are the calls that take paths, byFD those that take a descriptor as the first argument. Of those that Go programs do
-// not make, the recorder knows only that they are made.
+// byPath are the calls that take paths, byFD those that take a descriptor as the first argument. Of those that Go
+// programs do not make, the recorder knows only that they are made.
 var (
 	byPath = []uint32{syscall.SYS_OPENAT, syscall.SYS_RENAMEAT, sysRenameat2, syscall.SYS_UNLINKAT, syscall.SYS_MKDIRAT, syscall.SYS_LINKAT, syscall.SYS_TRUNCATE}
 	byFD   = []uint32{
@@ -85,8 +85,8 @@ func program() []syscall.SockFilter {
 	)
 }
 
-// listen installs the filter in all threads and returns the descriptor of the notifications. The filter stays until the process
-// ends.
+// listen installs the filter in all threads and returns the descriptor of the notifications. The filter stays until the
+// process ends.
 func listen() (fd int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

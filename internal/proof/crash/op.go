@@ -107,7 +107,8 @@ func Save(name string, ops []Op) error {
 	return errors.Join(err, file.Close())
 }
 
-// Load reads the operations of a file that Save, or a process, has written. The end may be missing, if the process was killed.
+// Load reads the operations of a file that Save, or a process, has written. The end may be missing, if the process was
+// killed.
 func Load(name string) (ops []Op, err error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -38,8 +38,8 @@ type Process struct {
 // Note records a text of the workload between its operations on files.
 func (p Process) Note(format string, args ...any) { p.r.note(fmt.Sprintf(format, args...)) }
 
-// Workloads runs one of the workloads if this process was started by Run, and then ends it. Call it first in TestMain, after the flags
-// are parsed.
+// Workloads runs one of the workloads if this process was started by Run, and then ends it. Call it first in TestMain,
+// after the flags are parsed.
 func Workloads(all map[string]func(Process) error) {
 	name := os.Getenv(envName)
 	if name == "" {
@@ -72,8 +72,9 @@ func stop(format string, args ...any) {
 // mostTime is how long a workload may take. One that hangs, because of a fault, is killed.
 const mostTime = 20 * time.Second
 
-// Run runs a workload in another process, on a folder that begins with the files of a disk, and returns what it did to them. The process
-// has the flags of this one and some more. A workload that has a fault may fail, and hang. The test is skipped where processes cannot be recorded.
+// Run runs a workload in another process, on a folder that begins with the files of a disk, and returns what it did to
+// them. The process has the flags of this one and some more. A workload that has a fault may fail, and hang. The test
+// is skipped where processes cannot be recorded.
 func Run(t testing.TB, workload string, disk *Disk, fault Fault, flags ...string) (ops []Op) {
 	t.Helper()
 	InFolder(t, func(log string) {

@@ -93,8 +93,8 @@ func rerunOnChange(root, pkg string) {
 	}
 }
 
-// TestModulesAgree checks that the modules select the same versions. Where they differ, go compiles every package that depends on
-// the difference again for the examples: plainly, under the race detector and for go vet.
+// TestModulesAgree checks that the modules select the same versions. Where they differ, go compiles every package that
+// depends on the difference again for the examples: plainly, under the race detector and for go vet.
 func TestModulesAgree(t *testing.T) {
 	root, examples, promapi := versions(t, "go.mod"), versions(t, "examples/go.mod"), versions(t, "examples/apps/promapi/go.mod")
 	for path, version := range root {

@@ -15,7 +15,8 @@ import (
 // readers are the packages that read the fields of payloads. All other packages ask them.
 var readers = []string{"codec", "tsdb/dynamic"}
 
-// ownNumbers are files that turn something else than a payload's field into a number, a text or a bool, each with what that is.
+// ownNumbers are files that turn something else than a payload's field into a number, a text or a bool, each with what
+// that is.
 var ownNumbers = map[string]string{
 	"internal/rollupadd/shape.go":              "the greatest magnitude of a measure, as the catalogue writes it",
 	"tsdb/rollup/catalog.go":                   "the same",
@@ -38,9 +39,9 @@ var ownNumbers = map[string]string{
 	"examples/apps/tidectl/advise.go":          "a rate in a file of keys",
 }
 
-// TestOneReaderOfFields checks that no other package turns what a payload holds into a number, a text or a bool. It looks at
-// types, so a helper of another package or an alias hides nothing: each way from JSON or protobuf to a Go value goes through one of
-// these.
+// TestOneReaderOfFields checks that no other package turns what a payload holds into a number, a text or a bool. It
+// looks at types, so a helper of another package or an alias hides nothing: each way from JSON or protobuf to a Go
+// value goes through one of these.
 func TestOneReaderOfFields(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_FIELDS") == "" {
 		t.Skip("it compiles the programs of all modules; .ci/check fields runs it")

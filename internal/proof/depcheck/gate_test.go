@@ -13,8 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/typed"
 )
 
-// TestTheCoreIsOutOfReach compiles and runs packages of another module that try to reach the core of public types: a store's table without
-// a tenant, or the rows of another one. The compiler refuses each line that is marked so, and no other, and the program reaches nothing.
+// TestTheCoreIsOutOfReach compiles and runs packages of another module that try to reach the core of public types: a
+// store's table without a tenant, or the rows of another one. The compiler refuses each line that is marked so, and no
+// other, and the program reaches nothing.
 func TestTheCoreIsOutOfReach(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -84,8 +85,8 @@ func TestTheCoreIsOutOfReach(t *testing.T) {
 	}
 }
 
-// TestDeclarationsShowNoCore: what other modules see of public packages names neither a type of package inside nor one of
-// the store's layers, so a generic function has nothing to infer a core from. It looks at functions, types, exported
+// TestDeclarationsShowNoCore: what other modules see of public packages names neither a type of package inside nor one
+// of the store's layers, so a generic function has nothing to infer a core from. It looks at functions, types, exported
 // fields, and the exported methods of each type, with those that it gets from what it embeds.
 func TestDeclarationsShowNoCore(t *testing.T) {
 	seen := 0

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// ownRows read tables that they have made for a moment: to measure row keys that are not a store's, and to check what the service
-// answers.
+// ownRows read tables that they have made for a moment: to measure row keys that are not a store's, and to check what
+// the service answers.
 var ownRows = []string{"examples/internal/lab/driver_raw.go", "examples/internal/conform/"}
 
 // TestOneRangeRead checks that only one function of internal/bt calls the client's ReadRows, and that only internal/bt

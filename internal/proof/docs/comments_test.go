@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// assumed are the declarations that the code in a package's comment leaves out, by the package's folder; those of "" belong to all.
+// assumed are the declarations that the code in a package's comment leaves out, by the package's folder; those of ""
+// belong to all.
 var assumed = map[string]string{
 	"": `
 type Reading struct{ TempC, Humidity float64 }
@@ -125,7 +126,8 @@ func packageComments(t *testing.T, root string) (list []packageComment) {
 // emptyLoop matches a loop whose body is left out.
 var emptyLoop = regexp.MustCompile(`(?m)^(for (\w+), (\w+) := range .*) \{ … \}$`)
 
-// compilable returns the code of a block without what stands for other code. It returns false for a text that is not Go.
+// compilable returns the code of a block without what stands for other code. It returns false for a text that is not
+// Go.
 func (c *packageComment) compilable(block string) (string, bool) {
 	block = emptyLoop.ReplaceAllString(block, "$1 { _, _ = $2, $3 }")
 	block = strings.NewReplacer(", …", "", "…, ", "", "*pb.Reading", "*durationpb.Duration").Replace(block)
@@ -137,7 +139,8 @@ func (c *packageComment) compilable(block string) (string, bool) {
 	return block, err == nil
 }
 
-// source returns the blocks as one file. Each block of statements sees the variables of those before it and may declare them anew.
+// source returns the blocks as one file. Each block of statements sees the variables of those before it and may declare
+// them anew.
 func (c *packageComment) source(blocks []string) string {
 	decls, body, results := assumed[""]+"\n"+assumed[c.folder]+"\n", "", "error"
 	for _, block := range blocks {

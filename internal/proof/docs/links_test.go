@@ -48,8 +48,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamedFiles checks that the files and folders that CONTRIBUTING.md and docs/maintaining.md name exist. A file without a folder
-// is in the folder that was named last.
+// TestNamedFiles checks that the files and folders that CONTRIBUTING.md and docs/maintaining.md name exist. A file
+// without a folder is in the folder that was named last.
 func TestNamedFiles(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	named := regexp.MustCompile("`((?:[\\w.-]+/)*(?:[\\w.-]+/|[\\w-]+\\.(?:go|md|txt)))`")

@@ -23,10 +23,12 @@ var imports = []string{
 	module + "/tsdb/heatmap", module + "/tsdb/rollup", module + "/tsdb/tenants", module + "/tsdb/tsdbtest", module + "/tsdb/transfer", module + "/tsdb/window",
 }
 
-// TestSnippets compiles all Go code of README.md and docs/, runs it page by page, and compares what it prints with the text
-// fence after it. A failure means that a reader who copies the code gets an error, or other output than the page shows.
+// TestSnippets compiles all Go code of README.md and docs/, runs it page by page, and compares what it prints with the
+// text fence after it. A failure means that a reader who copies the code gets an error, or other output than the page
+// shows.
 //
-// A fence that starts with "package main" is a whole program. The other fences of a page are one program together: see source.
+// A fence that starts with "package main" is a whole program. The other fences of a page are one program together: see
+// source.
 func TestSnippets(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package faultdisk is an in-memory disk for tests of the engine. Tests can make syncs of its log slow, hang or fail, and lose
-// what was not synced.
+// Package faultdisk is an in-memory disk for tests of the engine. Tests can make syncs of its log slow, hang or fail,
+// and lose what was not synced.
 package faultdisk
 
 import (
@@ -96,8 +96,8 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 // Crash returns the disk as it is after a crash at this moment that loses everything unsynced.
 func (d *Disk) Crash() vfs.FS { return d.mem.CrashClone(vfs.CrashCloneCfg{}) }
 
-// Lose returns the disk as it is after a crash at this moment that loses part of what is unsynced. About the given percentage of
-// that is kept.
+// Lose returns the disk as it is after a crash at this moment that loses part of what is unsynced. About the given
+// percentage of that is kept.
 func (d *Disk) Lose(kept int, rnd *rand.Rand) *Disk {
 	return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept, RNG: rnd}))
 }

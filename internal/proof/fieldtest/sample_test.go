@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// sample returns an hour of twelve trucks in line protocol, a line of each kind every ten seconds. As from the field, some
-// lines come late, and some lack a field, the fleet, or the truck.
+// sample returns an hour of twelve trucks in line protocol, a line of each kind every ten seconds. As from the field,
+// some lines come late, and some lack a field, the fleet, or the truck.
 func sample() string {
 	var b strings.Builder
 	begin := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)

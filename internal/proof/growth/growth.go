@@ -1,4 +1,5 @@
-// Package growth decides from samples of a process whether its memory, or something else that it holds, grows without end.
+// Package growth decides from samples of a process whether its memory, or something else that it holds, grows without
+// end.
 package growth
 
 import (
@@ -61,7 +62,8 @@ type Verdict struct {
 	Grows    bool
 	// First and Last are medians of the first and the last quarter of the judged samples, Most is the highest value.
 	First, Last, Most float64
-	// Slope is the growth in an hour. With a probability of 99.9 %, the true slope of independent samples is between Low and High.
+	// Slope is the growth in an hour. With a probability of 99.9 %, the true slope of independent samples is between
+	// Low and High.
 	Slope, Low, High float64
 	// Bound is the bound that was applied. Growth above High would have been found.
 	Bound Bound
@@ -81,12 +83,13 @@ const (
 	mostJudged = 300
 )
 
-// Judge judges each quantity that all samples know. Samples are in order of time, at about equal distances. Its time and memory do
-// not depend on the number of samples beyond about 300.
+// Judge judges each quantity that all samples know. Samples are in order of time, at about equal distances. Its time
+// and memory do not depend on the number of samples beyond about 300.
 //
-// The slope is the median of the slopes of all pairs of samples (Theil and Sen), so that a few peaks do not change it. A quantity
-// grows if the lower end of the slope's interval (Sen 1968, from the variance of Kendall's S) is above the bound, the growth over
-// the run is not noise, and the second half of the run grows too: a single step, or a cache that has filled, is not growth.
+// The slope is the median of the slopes of all pairs of samples (Theil and Sen), so that a few peaks do not change it.
+// A quantity grows if the lower end of the slope's interval (Sen 1968, from the variance of Kendall's S) is above the
+// bound, the growth over the run is not noise, and the second half of the run grows too: a single step, or a cache that
+// has filled, is not growth.
 func Judge(samples []Sample, bounds Bounds) []Verdict {
 	samples = samples[int(warmUp*float64(len(samples))):]
 	var all []Verdict

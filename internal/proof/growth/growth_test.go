@@ -84,8 +84,8 @@ func TestJudgeRarelyErrs(t *testing.T) {
 	}
 }
 
-// What cannot be judged is said: too few samples, all at one time, a quantity that the system does not report, a run that is too short
-// for its noise.
+// What cannot be judged is said: too few samples, all at one time, a quantity that the system does not report, a run
+// that is too short for its noise.
 func TestJudgeSaysWhatItCannot(t *testing.T) {
 	few := run(20, func(_ int, s float64) float64 { return 900 * mib * s })
 	for name, samples := range map[string][]growth.Sample{"none": nil, "one": few[:1], "15 after the warm-up": few} {

@@ -32,8 +32,8 @@ func (r registrar) RegisterService(_ *grpc.ServiceDesc, impl any) {
 	r.channels = impl.(channelz.ChannelzServer)
 }
 
-// Take collects garbage, and returns a sample. It costs as much as two garbage collections: the second one frees what was in
-// pools of the sync package and what had finalizers.
+// Take collects garbage, and returns a sample. It costs as much as two garbage collections: the second one frees what
+// was in pools of the sync package and what had finalizers.
 func (s *Sampler) Take() (Sample, error) {
 	runtime.GC()
 	runtime.GC()

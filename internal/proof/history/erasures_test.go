@@ -23,8 +23,9 @@ var erasedFields = map[string]string{"site": "s", "device": "erased"}
 
 var erasedEntity = tsdb.NewEntity("s", "erased")
 
-// beginErasures starts both, and their writers. An erasure takes longer than the load: all programs have to know of it first. In real time
-// that takes too long, so there the writers end before the erasures begin, and only the calls that they have made have to end.
+// beginErasures starts both, and their writers. An erasure takes longer than the load: all programs have to know of it
+// first. In real time that takes too long, so there the writers end before the erasures begin, and only the calls that
+// they have made have to end.
 func (w *world) beginErasures(ctx context.Context) *erasures {
 	e := new(erasures)
 	writing, stop := context.WithCancel(w.t.Context())

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// feed is a dataset with followers and a rollup. Each of its entities has one writer, which writes the points 1, 2, 3 and so on, and repeats
-// each point until it is acknowledged.
+// feed is a dataset with followers and a rollup. Each of its entities has one writer, which writes the points 1, 2, 3
+// and so on, and repeats each point until it is acknowledged.
 type feed struct {
 	schema *tsdb.Schema[int64]
 	rollup *rollup.Rollup[int64]
@@ -36,8 +36,8 @@ type follower struct {
 	got  [feeders][]delivery
 }
 
-// delivery is a point that a follower has got. Of its store's own points, a follower delivers those at once that are written while it
-// runs, and finds those before by polling. Each of the two is in order.
+// delivery is a point that a follower has got. Of its store's own points, a follower delivers those at once that are
+// written while it runs, and finds those before by polling. Each of the two is in order.
 type delivery struct {
 	n       int64
 	restart int   // the number of the follower's start
@@ -80,7 +80,8 @@ func (f *feed) begin(ctx context.Context, w *world, load *sync.WaitGroup) {
 	}
 }
 
-// mostFed is how many points an entity gets at most. A cursor of a follower remembers 64 points: behind a restart it delivers others twice.
+// mostFed is how many points an entity gets at most. A cursor of a follower remembers 64 points: behind a restart it
+// delivers others twice.
 const mostFed = 64 / feeders
 
 // write writes the points of an entity. All go through one store, so that each follower gets them in order.
@@ -157,7 +158,8 @@ func (to *follower) has(n [feeders]int64) bool {
 	return true
 }
 
-// check checks, without faults, that each follower has got each point once and in order, and that the rollup is that of the points.
+// check checks, without faults, that each follower has got each point once and in order, and that the rollup is that of
+// the points.
 func (f *feed) check(w *world) {
 	all := f.acknowledged()
 	for range 100 {

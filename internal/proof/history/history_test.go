@@ -46,7 +46,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHistoriesInRealTime runs histories with an engine whose syncs take 20 ms, and with one in a process of its own, which is killed.
+// TestHistoriesInRealTime runs histories with an engine whose syncs take 20 ms, and with one in a process of its own,
+// which is killed.
 func TestHistoriesInRealTime(t *testing.T) {
 	all := newTotals(t)
 	for i := range max(4, *runs/10) {

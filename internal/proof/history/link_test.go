@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// link leads the calls of all stores to the engine that runs. It is below the faults of a store's own connection. If the engine
-// goes down, the calls under way end without an answer, whatever the engine has done.
+// link leads the calls of all stores to the engine that runs. It is below the faults of a store's own connection. If
+// the engine goes down, the calls under way end without an answer, whatever the engine has done.
 type link struct {
 	engine atomic.Pointer[session] // nil while no engine runs
 	pause  func() time.Duration    // before each response of a scan
@@ -129,5 +129,6 @@ func (d *dice) intN(n int) int {
 	return d.rnd.IntN(n)
 }
 
-// millis returns some milliseconds below n. In a bubble of synctest, whole milliseconds let goroutines wake up together.
+// millis returns some milliseconds below n. In a bubble of synctest, whole milliseconds let goroutines wake up
+// together.
 func (d *dice) millis(n int) time.Duration { return time.Duration(d.intN(n)) * time.Millisecond }

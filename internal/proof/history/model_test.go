@@ -11,8 +11,8 @@ import (
 // slots is how many points an entity can have. There are few, so that clients meet at the same points.
 const slots = 5
 
-// cell is what a point holds: two fields, each the number of the write that set it last, or 0 for none. The zero cell is no point.
-// Only merged points have a second field.
+// cell is what a point holds: two fields, each the number of the write that set it last, or 0 for none. The zero cell
+// is no point. Only merged points have a second field.
 type cell [2]int32
 
 func (c cell) absent() bool { return c == cell{} }
@@ -38,7 +38,8 @@ type op struct {
 	value  cell
 	// maybe is set for what may have happened or not: a write without an answer, or one attempt more than was needed.
 	maybe bool
-	// late is set for a maybe without an end. If it comes behind all other operations, nobody has seen whether it has happened.
+	// late is set for a maybe without an end. If it comes behind all other operations, nobody has seen whether it has
+	// happened.
 	late bool
 	seen sights // of a look
 	what string // the call, for people

@@ -380,8 +380,8 @@ func (d *points[T]) pages(ctx context.Context, c *client, e tsdb.Entity, in tsdb
 	}
 }
 
-// many reads the n newest points of all entities. For more than one, it may read the head and then the points, which a deletion changes one
-// after the other.
+// many reads the n newest points of all entities. For more than one, it may read the head and then the points, which a
+// deletion changes one after the other.
 func (d *points[T]) many(ctx context.Context, c *client, n int) {
 	var all []tsdb.Entity
 	for i := range numEntities {
@@ -400,8 +400,8 @@ func (d *points[T]) many(ctx context.Context, c *client, n int) {
 // staleness is how old an answer of the cache may be.
 const staleness = 200 * time.Millisecond
 
-// cached reads through the last-value cache. If two clients write at the same time, the cache may keep the other value. So only
-// entities with one writer are read.
+// cached reads through the last-value cache. If two clients write at the same time, the cache may keep the other value.
+// So only entities with one writer are read.
 func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	if !d.head {
 		return

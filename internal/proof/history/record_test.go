@@ -18,8 +18,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// part is what Porcupine decides by itself. Bigtable promises that each row is consistent, and nothing about several rows. So with
-// weak scans a part is one row. With other scans it is an entity, because a scan sees all of its points at one moment.
+// part is what Porcupine decides by itself. Bigtable promises that each row is consistent, and nothing about several
+// rows. So with weak scans a part is one row. With other scans it is an entity, because a scan sees all of its points
+// at one moment.
 type part struct {
 	dataset, entity string // the tenant is part of the dataset's name
 	row             int
@@ -147,8 +148,8 @@ func (r *recorder) add(p part, client int, o op, from, to int64) {
 	r.ops[p] = append(r.ops[p], porcupine.Operation{ClientId: client, Input: &o, Call: from, Return: to})
 }
 
-// wrote records what a write of one point did: o happened if the write is acknowledged. Without an answer it may happen at any later
-// time. A rejected write does nothing.
+// wrote records what a write of one point did: o happened if the write is acknowledged. Without an answer it may happen
+// at any later time. A rejected write does nothing.
 func (c *call) wrote(rows []part, o op, err error) {
 	end := int64(never)
 	if err == nil {
@@ -208,8 +209,8 @@ type verdict struct {
 // patience bounds the search for an order of one part's operations.
 const patience = 5 * time.Second
 
-// check lets Porcupine decide each part. If it finds neither an order nor that there is none in time, the part is undecided, and at
-// least each of its rows is decided.
+// check lets Porcupine decide each part. If it finds neither an order nor that there is none in time, the part is
+// undecided, and at least each of its rows is decided.
 func (r *recorder) check() (v verdict) {
 	order := func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.entity, b.entity), cmp.Compare(a.row, b.row))

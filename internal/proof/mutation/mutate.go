@@ -1,12 +1,12 @@
-// Package mutation measures what the tests of a package notice. It changes the package's code in hundreds of small ways, one at a
-// time, and runs the package's own tests on each: a comparison is turned round or includes its bound, half of a condition is left out, an
-// integer is one more, a statement is left out. A change that no test notices survives. All changes are compiled into one test binary, and
-// switched on by an environment variable.
+// Package mutation measures what the tests of a package notice. It changes the package's code in hundreds of small
+// ways, one at a time, and runs the package's own tests on each: a comparison is turned round or includes its bound,
+// half of a condition is left out, an integer is one more, a statement is left out. A change that no test notices
+// survives. All changes are compiled into one test binary, and switched on by an environment variable.
 //
 //	go test ./internal/proof/mutation -run TestSurvivors -timeout 5h -v -args -mutate
 //
-// testdata lists the known survivors of each package. A new one fails the test. The lists name them by function and text, so that code
-// may move.
+// testdata lists the known survivors of each package. A new one fails the test. The lists name them by function and
+// text, so that code may move.
 package mutation
 
 import (

@@ -66,8 +66,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestFolder: a store opens the folder, reads what the earlier version read, can be written to, and keeps what it does not know of
-// the catalogue when it changes it.
+// TestFolder: a store opens the folder, reads what the earlier version read, can be written to, and keeps what it does
+// not know of the catalogue when it changes it.
 func TestFolder(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.commit, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// keepsMembers compares the entries of a catalogue before and after a program added a rollup: all members stay, those that the
-// program does not know too.
+// keepsMembers compares the entries of a catalogue before and after a program added a rollup: all members stay, those
+// that the program does not know too.
 func keepsMembers(t *testing.T, before, after map[string]map[string]any) {
 	t.Helper()
 	if len(before) < 5 || len(before) != len(after) {

@@ -35,7 +35,8 @@ func (f *figures) String() string {
 		hundreds(f.sdk), hundreds(f.all), f.packages, f.names, f.fields, hundreds(f.words))
 }
 
-// TestSize compares the figures with testdata/figures.txt. A change that moves one states the new figure in the same commit.
+// TestSize compares the figures with testdata/figures.txt. A change that moves one states the new figure in the same
+// commit.
 func TestSize(t *testing.T) {
 	const root = "../../.."
 	f := figures{publicPackages: map[string]bool{}}

@@ -38,11 +38,13 @@ const (
 	callTimeout  = 20 * time.Second
 )
 
-// TestDirectAccess looks for memory that grows in the official client and in the SDK: with one store that is used all the time, and
-// while a second one is opened and closed again and again, which opens and closes the client's channels. The client itself does
-// that only once a week (bigtable v1.58.0, internal/option, MaxAge), so growth by it takes too long to wait for.
+// TestDirectAccess looks for memory that grows in the official client and in the SDK: with one store that is used all
+// the time, and while a second one is opened and closed again and again, which opens and closes the client's channels.
+// The client itself does that only once a week (bigtable v1.58.0, internal/option, MaxAge), so growth by it takes too
+// long to wait for.
 //
-// With -soak.live it runs on that instance, and fails if no channel uses Direct Access. Otherwise an engine in another process serves.
+// With -soak.live it runs on that instance, and fails if no channel uses Direct Access. Otherwise an engine in another
+// process serves.
 func TestDirectAccess(t *testing.T) {
 	o := newOpener(t)
 	sampler := growth.NewSampler()
@@ -163,8 +165,8 @@ func (o opener) try(ctx context.Context) (*tsdb.Store, error) { return tsdb.Open
 // direct is the dataset of TestDirectAccess. Its points are few, and are written again and again.
 var direct = tsdb.MustDefine("direct", tsdb.Key("device"), codec.JSON[float64](), tsdb.SchemaOptions{Retention: gc.Class{Name: "week", Policy: gc.MaxAge(7 * 24 * time.Hour)}})
 
-// use makes requests of every kind for half of -soak, and takes samples at distances, each after a call of between. It returns how
-// many calls succeeded. A tenth of them may fail, and of the requests.
+// use makes requests of every kind for half of -soak, and takes samples at distances, each after a call of between. It
+// returns how many calls succeeded. A tenth of them may fail, and of the requests.
 func use(t *testing.T, store *tsdb.Store, sampler *growth.Sampler, every time.Duration, between func(context.Context) error) (samples []growth.Sample, times int) {
 	ctx, cancel := context.WithTimeout(t.Context(), *soakFor/2)
 	defer cancel()

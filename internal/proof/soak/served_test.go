@@ -47,8 +47,8 @@ func serve() int {
 	return 0
 }
 
-// served starts another process that serves an engine, so that the memory of the test's process is that of clients alone. It returns
-// the address.
+// served starts another process that serves an engine, so that the memory of the test's process is that of clients
+// alone. It returns the address.
 func served(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

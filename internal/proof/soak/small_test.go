@@ -37,9 +37,9 @@ const (
 	smallBacklog = 800 << 20 // bytes in the journal
 )
 
-// TestSmallMemory runs a service in a process that may use 256 MiB, with a soft limit of Go's runtime below that: bulk readers, the latest
-// of 100,000 devices, exports, and a journal that fills up to a gigabyte while the store cannot be written, and is then delivered. The kernel
-// kills the process if it needs more.
+// TestSmallMemory runs a service in a process that may use 256 MiB, with a soft limit of Go's runtime below that: bulk
+// readers, the latest of 100,000 devices, exports, and a journal that fills up to a gigabyte while the store cannot be
+// written, and is then delivered. The kernel kills the process if it needs more.
 func TestSmallMemory(t *testing.T) {
 	if dir := os.Getenv(inSmall); dir != "" {
 		serveSmall(t, dir)

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ByFaults reports whether injected faults with these codes explain an error: it is that of a context, or wraps a status with
-// one of the codes.
+// ByFaults reports whether injected faults with these codes explain an error: it is that of a context, or wraps a
+// status with one of the codes.
 func ByFaults(err error, of ...codes.Code) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true

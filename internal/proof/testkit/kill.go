@@ -45,8 +45,9 @@ func KillAfter(t testing.TB, after time.Duration, enter func(line string) error,
 // Acked prints that all writes of a goroutine up to number n are acknowledged. KillAcked reads it.
 func Acked(goroutine, n int) { fmt.Printf("acked %d %d .\n", goroutine, n) }
 
-// KillAcked runs one test of the test binary in another process, with additional environment variables, and kills it up to 400
-// ms after the first Acked. It returns the last number of each goroutine. The test fails if the process acknowledges nothing.
+// KillAcked runs one test of the test binary in another process, with additional environment variables, and kills it up
+// to 400 ms after the first Acked. It returns the last number of each goroutine. The test fails if the process
+// acknowledges nothing.
 func KillAcked(t testing.TB, test string, goroutines int, env ...string) (acked []int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout=60s")

@@ -27,8 +27,8 @@ type Package struct {
 	Info      types.Info
 }
 
-// Load type-checks the packages that a pattern names in the folder of a module. Imports come from what the go command has compiled. env is
-// added to the environment.
+// Load type-checks the packages that a pattern names in the folder of a module. Imports come from what the go command
+// has compiled. env is added to the environment.
 func Load(t *testing.T, dir, pattern string, env ...string) (out []Package) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles,DepOnly", pattern)

@@ -125,8 +125,8 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestOddValues checks that no method of an exported type, and no function that computes, panics on values that only a broken program
-// or file makes.
+// TestOddValues checks that no method of an exported type, and no function that computes, panics on values that only a
+// broken program or file makes.
 func TestOddValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1} {
@@ -150,8 +150,9 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// fill sets a value, the exported fields of a struct, and what they hold, down to a depth: floats to x, integers to the value of their
-// type that is closest to x, texts to a letter or, for infinities, to no UTF-8. Slices have a zero element and a filled one.
+// fill sets a value, the exported fields of a struct, and what they hold, down to a depth: floats to x, integers to the
+// value of their type that is closest to x, texts to a letter or, for infinities, to no UTF-8. Slices have a zero
+// element and a filled one.
 func fill(v reflect.Value, x float64, depth int) {
 	if depth == 0 || !v.CanSet() {
 		return

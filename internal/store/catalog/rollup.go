@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// The column families of a rollup in a retention class are named by the class and these endings; docs/format.md describes them.
+// The column families of a rollup in a retention class are named by the class and these endings; docs/format.md
+// describes them.
 const (
 	SumEnding     = ".s"
 	MinEnding     = ".n"
@@ -45,7 +46,8 @@ type RollupMeasure struct {
 	Decimals   int      `json:"decimals"`
 	Max        string   `json:"max"`        // the greatest magnitude, as a decimal number
 	Aggregates []string `json:"aggregates"` // names of window.Aggregates
-	// Kind is the kind, and the field of the payload that has the number: see KindOf. It is empty for a gauge that is a function.
+	// Kind is the kind, and the field of the payload that has the number: see KindOf. It is empty for a gauge that is a
+	// function.
 	Kind string `json:"kind,omitempty"`
 	// Linear and MaxGap, in milliseconds, are the options of the integral.
 	Linear bool  `json:"linear,omitempty"`
@@ -59,9 +61,9 @@ const Gauge = "gauge"
 
 const ofField = " of "
 
-// KindOf returns RollupMeasure.Kind for a measure that is a field, or a function of the program if field is empty: "counter of kwh".
-// Both are in one member so that a program that does not know fields sees an unknown kind. It then refuses to declare the measure,
-// and leaves the rollup out where it reads it by the catalogue.
+// KindOf returns RollupMeasure.Kind for a measure that is a field, or a function of the program if field is empty:
+// "counter of kwh". Both are in one member so that a program that does not know fields sees an unknown kind. It then
+// refuses to declare the measure, and leaves the rollup out where it reads it by the catalogue.
 func KindOf(kind, field string) string {
 	switch {
 	case field != "":
@@ -131,8 +133,8 @@ func (m RollupMeasure) String() string {
 	return text + ")"
 }
 
-// grownFrom reports whether the stored rollup o becomes r by adding measures, and aggregates of measures, that r declares
-// as added, and by fields of measures that were functions. It returns these measures.
+// grownFrom reports whether the stored rollup o becomes r by adding measures, and aggregates of measures, that r
+// declares as added, and by fields of measures that were functions. It returns these measures.
 func (r *Rollup) grownFrom(o *Rollup) (added []string, ok bool) {
 	if r.Kind != Derived {
 		return nil, false
@@ -163,8 +165,8 @@ func (r *Rollup) grownFrom(o *Rollup) (added []string, ok bool) {
 	return added, len(added) > 0
 }
 
-// gains reports whether m is the stored s with more aggregates, of which each bucket that has numbers stores a cell: so a
-// bucket without the cell is known to be older.
+// gains reports whether m is the stored s with more aggregates, of which each bucket that has numbers stores a cell: so
+// a bucket without the cell is known to be older.
 func (m RollupMeasure) gains(s RollupMeasure) bool {
 	had := s.Aggregates
 	if len(m.Aggregates) == len(had) || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(m.Aggregates, name) }) {

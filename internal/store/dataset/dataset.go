@@ -88,8 +88,8 @@ func (d *Dataset) checkMerge() error {
 	return nil
 }
 
-// Complete adds rollups and how long those of tenants in a class are kept, checks that everything fits together, and sets the
-// derived fields.
+// Complete adds rollups and how long those of tenants in a class are kept, checks that everything fits together, and
+// sets the derived fields.
 func (d *Dataset) Complete(rollups []catalog.Rollup, ages map[string]time.Duration) error {
 	if err := d.complete(); err != nil {
 		return err

@@ -62,9 +62,9 @@ func (d *Dataset) withHead() error {
 	return nil
 }
 
-// Ordered reports whether points expire from the oldest to the newest. They do not if one class keeps points longer than another:
-// when a newer point of the shorter class expires, an older one becomes the newest, and the head may have dropped it. This holds
-// for former classes, too.
+// Ordered reports whether points expire from the oldest to the newest. They do not if one class keeps points longer
+// than another: when a newer point of the shorter class expires, an older one becomes the newest, and the head may have
+// dropped it. This holds for former classes, too.
 func (d *Dataset) Ordered() bool {
 	first := &d.Classes[0]
 	for i := range d.Classes {

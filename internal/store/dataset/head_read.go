@@ -12,8 +12,8 @@ import (
 )
 
 // HeadFilter passes the k newest visible versions of each column of a head row. They include the k newest points,
-// whichever columns hold them. Between narrows it only at the old end: versions behind the newest k are not shown, whether or
-// not they were collected.
+// whichever columns hold them. Between narrows it only at the old end: versions behind the newest k are not shown,
+// whether or not they were collected.
 func (h Visibility) HeadFilter(k int) bigtable.Filter {
 	return h.overHeads(func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter {
 		payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)

@@ -1,4 +1,5 @@
-// Package ensure compares a table, its catalogue and its authorized views with what datasets need, and creates what is missing.
+// Package ensure compares a table, its catalogue and its authorized views with what datasets need, and creates what is
+// missing.
 package ensure
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// firstMisfit looks at every entity of a dataset, of all tenants. It returns why the first entity does not fit the kinds of
-// its fields, or "" if all fit.
+// firstMisfit looks at every entity of a dataset, of all tenants. It returns why the first entity does not fit the
+// kinds of its fields, or "" if all fit.
 func (e *Ensurer) firstMisfit(ctx context.Context, d *dataset.Dataset) (string, error) {
 	all := rowkey.TenantsAfter(tenant.ID{})
 	for !all.Empty() {

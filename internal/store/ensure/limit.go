@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// checkLimit refuses n more datasets for the tenant that the context carries, if there is one and its limit of datasets does not
-// allow them.
+// checkLimit refuses n more datasets for the tenant that the context carries, if there is one and its limit of datasets
+// does not allow them.
 func (e *Ensurer) checkLimit(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (e *Ensurer) count(ctx context.Context, id tenant.ID, most, n int64) error 
 	return nil
 }
 
-// createEntry adds a dataset to the catalogue. It reports false if another process was faster. Calls for a tenant with a limit of
-// datasets take turns, so that those at once do not exceed it.
+// createEntry adds a dataset to the catalogue. It reports false if another process was faster. Calls for a tenant with
+// a limit of datasets take turns, so that those at once do not exceed it.
 func (e *Ensurer) createEntry(ctx context.Context, d *dataset.Dataset, st catalog.State) (bool, error) {
 	id, most, err := e.limitOf(ctx)
 	if err != nil {

@@ -1,10 +1,11 @@
-// Package follow delivers the points of an entity, or of the entities below a prefix, as they arrive at a store: those that the
-// store itself stores at once, and those of other processes by reading again and again.
+// Package follow delivers the points of an entity, or of the entities below a prefix, as they arrive at a store: those
+// that the store itself stores at once, and those of other processes by reading again and again.
 //
-// The timestamp of a cell is its point's time, so the table does not show when a point was written. A follower therefore sweeps:
-// a whole sweep reads all points that are younger than the start of the whole sweep before, less the lateness, and the follower knows
-// which of them it has delivered. So it finds a point that arrives later than its time by up to the lateness. Between whole sweeps,
-// short ones do the same with a lateness of two seconds, because most points arrive soon.
+// The timestamp of a cell is its point's time, so the table does not show when a point was written. A follower
+// therefore sweeps: a whole sweep reads all points that are younger than the start of the whole sweep before, less the
+// lateness, and the follower knows which of them it has delivered. So it finds a point that arrives later than its time
+// by up to the lateness. Between whole sweeps, short ones do the same with a lateness of two seconds, because most
+// points arrive soon.
 package follow
 
 import (
@@ -24,8 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Failed polls are repeated after a wait that doubles from the interval up to longestWait. After maxFailures in a row the error is
-// returned.
+// Failed polls are repeated after a wait that doubles from the interval up to longestWait. After maxFailures in a row
+// the error is returned.
 const (
 	maxFailures = 5
 	longestWait = time.Minute
@@ -142,7 +143,8 @@ func Open(ctx context.Context, o Options, text string) (*Follower, error) {
 	return f, nil
 }
 
-// begin finds the position. Without a cursor the points that are there already count as delivered, unless they are asked for.
+// begin finds the position. Without a cursor the points that are there already count as delivered, unless they are
+// asked for.
 func (f *Follower) begin(ctx context.Context, resumed bool, p place) error {
 	if err := f.discover(ctx); err != nil {
 		return err
@@ -319,8 +321,9 @@ func (f *Follower) wait(ctx context.Context) error {
 	return nil
 }
 
-// nextSweep returns the sweep after the last one. If the clock was set back since, it goes back, too: it would find nothing until
-// the clock has caught up. What it finds before the former floor counts as delivered, since most of it was, and is no longer known.
+// nextSweep returns the sweep after the last one. If the clock was set back since, it goes back, too: it would find
+// nothing until the clock has caught up. What it finds before the former floor counts as delivered, since most of it
+// was, and is no longer known.
 func (f *Follower) nextSweep() *sweep {
 	now, late, recent := time.Now(), f.lateUnits(), f.unitsFrom(f.Rows.Time.Earliest().Add(-min(f.Lateness, shortLateness)))
 	back := late < f.late && late < f.floor

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// place is the position in a cursor: the time from which on the followed points are read again, the points from that time on that
-// were delivered and, within a sweep, how far it has come.
+// place is the position in a cursor: the time from which on the followed points are read again, the points from that
+// time on that were delivered and, within a sweep, how far it has come.
 type place struct {
 	floor int64
 	pairs []uint64
@@ -32,7 +32,8 @@ func (p place) append(b []byte) []byte {
 	return b
 }
 
-// read returns the place in a cursor. It refuses places outside of what is followed, so a forged cursor cannot leave it.
+// read returns the place in a cursor. It refuses places outside of what is followed, so a forged cursor cannot leave
+// it.
 func (f *Follower) read(text string) (p place, err error) {
 	raw, err := f.Rows.Cursors.Read(f.scope(), text)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// maxSeen is how many delivered points a follower remembers, at about 50 bytes each. If more arrive within the window, the window
-// gets shorter.
+// maxSeen is how many delivered points a follower remembers, at about 50 bytes each. If more arrive within the window,
+// the window gets shorter.
 const maxSeen = 65_536
 
 // maxRecent is how many delivered points a cursor remembers.
@@ -112,8 +112,8 @@ func (s *seen) arrived(k keys, units int64) bool {
 	return true
 }
 
-// found takes in a point that a poll has read, and reports whether it is to be delivered. If this store has written the point since
-// the poll began, what was read may be older than that: the next sweep reads it again.
+// found takes in a point that a poll has read, and reports whether it is to be delivered. If this store has written the
+// point since the poll began, what was read may be older than that: the next sweep reads it again.
 func (s *seen) found(k keys, units int64, since uint64) bool {
 	if s.points[k.point].arrival > since || s.has(k, units) {
 		return false

@@ -27,8 +27,9 @@ const (
 	maxRowSet    = 500_000 // bytes of the keys of its ranges
 )
 
-// sweep is one pass over the followed points from a time on. It reads each known entity from that time on, and the gaps between the
-// entities: a row in a gap is a new entity. It goes backwards through the keys, so that each entity's oldest points come first.
+// sweep is one pass over the followed points from a time on. It reads each known entity from that time on, and the gaps
+// between the entities: a row in a gap is a new entity. It goes backwards through the keys, so that each entity's
+// oldest points come first.
 type sweep struct {
 	f     *Follower
 	floor int64 // the oldest time that is read

@@ -24,7 +24,8 @@ type Definition struct {
 	Grid  Grid
 	// Width returns how long the longest bucket is; 0 if only the stored buckets can be read.
 	Width func() time.Duration
-	// Is reports whether a value is a rollup of the package that makes definitions. Types that embed one have its definition too.
+	// Is reports whether a value is a rollup of the package that makes definitions. Types that embed one have its
+	// definition too.
 	Is func(rollup any) bool
 	// Source reads the buckets. It depends on the type of the values: package window declares the interface.
 	Source any

@@ -196,7 +196,8 @@ func headEntry(writes []*Write) bt.Entry {
 	return headEntryOf(writes[0].Head, m)
 }
 
-// combineOutcomes returns the outcome of a write of two rows. It is certain only if both outcomes are certain and equal.
+// combineOutcomes returns the outcome of a write of two rows. It is certain only if both outcomes are certain and
+// equal.
 func combineOutcomes(point, head bt.Outcome) bt.Outcome {
 	o := bt.Outcome{State: bt.Unknown, Attempts: max(point.Attempts, head.Attempts), Err: point.Err}
 	switch {

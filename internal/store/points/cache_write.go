@@ -5,8 +5,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// CacheWrite keeps the last-value cache correct during one call that writes points, and passes stored points to followers. The
-// call reports each point before its first request, and its result before the call returns an outcome.
+// CacheWrite keeps the last-value cache correct during one call that writes points, and passes stored points to
+// followers. The call reports each point before its first request, and its result before the call returns an outcome.
 type CacheWrite struct {
 	feed  *Feed
 	cache *lastvalue.Cache // nil for none

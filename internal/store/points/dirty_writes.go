@@ -61,8 +61,8 @@ func (m *dirtyMarks) entries() []bt.Entry {
 	return out
 }
 
-// MarksOf returns entries that mark points in the rollups that are computed from them, by the keys of the points' rows. It passes
-// over keys of other rows.
+// MarksOf returns entries that mark points in the rollups that are computed from them, by the keys of the points' rows.
+// It passes over keys of other rows.
 func MarksOf(d *dataset.Dataset, space rowkey.Space, keys []string, now func() time.Time) []bt.Entry {
 	m := dirtyMarks{now: now}
 	for _, key := range keys {

@@ -34,8 +34,8 @@ const retryFollow = time.Second
 // ErrTooManyFollowers: a store has as many followers as it may have.
 var ErrTooManyFollowers = errtype.New("tsdb.ErrTooManyFollowers", "tsdb: too many followers")
 
-// Feed passes the points that a store's calls and writers store to followers. The zero value has no followers, and costs a
-// write one atomic load.
+// Feed passes the points that a store's calls and writers store to followers. The zero value has no followers, and
+// costs a write one atomic load.
 type Feed struct {
 	followers atomic.Pointer[map[rowkey.ID][]*Subscription] // by dataset; replaced, never changed
 
@@ -60,8 +60,8 @@ type Lost struct {
 	Oldest, Newest int64 // their times, in units
 }
 
-// Subscription is a follower's queue of points that this store has stored. When it is full it drops what it holds: the follower
-// then reads the table. A slow follower delays no write.
+// Subscription is a follower's queue of points that this store has stored. When it is full it drops what it holds: the
+// follower then reads the table. A slow follower delays no write.
 type Subscription struct {
 	feed   *Feed
 	of     rowkey.ID // of the dataset
@@ -81,8 +81,9 @@ type Subscription struct {
 	closed bool
 }
 
-// Subscribe adds a follower of the points in a space whose paths takes accepts. clock is that of the store, and oldest returns the
-// time of the oldest point that is found by reading, in units. It refuses one more than MaxTenantFollowers with a *limit.Error.
+// Subscribe adds a follower of the points in a space whose paths takes accepts. clock is that of the store, and oldest
+// returns the time of the oldest point that is found by reading, in units. It refuses one more than MaxTenantFollowers
+// with a *limit.Error.
 func (f *Feed) Subscribe(space rowkey.Space, takes func(path string) bool, clock func() time.Time, oldest func(now time.Time) int64) (*Subscription, error) {
 	of := space.ID("")
 	s := &Subscription{feed: f, of: of, tenant: of.Tenant(), takes: takes, clock: clock, oldest: oldest, Ready: make(chan struct{}, 1)}
@@ -239,8 +240,8 @@ func (s *Subscription) drop(units, oldest int64) {
 	s.lost.Oldest, s.lost.Newest = min(s.lost.Oldest, units), max(s.lost.Newest, units)
 }
 
-// Take returns what is queued, in the order of arrival. full says that points were dropped since the last call, and lost
-// describes those of them that a read does not find. open is false once the subscription is closed.
+// Take returns what is queued, in the order of arrival. full says that points were dropped since the last call, and
+// lost describes those of them that a read does not find. open is false once the subscription is closed.
 func (s *Subscription) Take() (queue []Arrival, full bool, lost Lost, open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,7 +59,8 @@ func units(queue []Arrival) (out []int64) {
 	return out
 }
 
-// TestQueueKeepsOrder: a follower gets the points that it takes, in order, as they were when they were stored, and each once.
+// TestQueueKeepsOrder: a follower gets the points that it takes, in order, as they were when they were stored, and each
+// once.
 func TestQueueKeepsOrder(t *testing.T) {
 	f := newFeeding(t, "acme")
 	f.store("a", 1, nil) // nobody follows
@@ -93,8 +94,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestFullQueue: a queue is bounded by points and by bytes. What is dropped is reported, with the times of the late ones, and the clock
-// is read once for each write, however many followers are stuck.
+// TestFullQueue: a queue is bounded by points and by bytes. What is dropped is reported, with the times of the late
+// ones, and the clock is read once for each write, however many followers are stuck.
 func TestFullQueue(t *testing.T) {
 	f := newFeeding(t, "acme")
 	stuck := make([]*Subscription, 20)

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// deletePoint deletes one point of a dataset with heads. It deletes the point's row first: a repair of the head that runs at
-// the same time copies points from their rows, so it can restore the point only while its row exists.
+// deletePoint deletes one point of a dataset with heads. It deletes the point's row first: a repair of the head that
+// runs at the same time copies points from their rows, so it can restore the point only while its row exists.
 func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Outcome {
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
@@ -138,8 +138,8 @@ type headRow struct {
 	points int
 }
 
-// headPage reads the first heads in rng, and returns the rest of rng. In a dataset that keeps heads only, it also counts the
-// points in them.
+// headPage reads the first heads in rng, and returns the rest of rng. In a dataset that keeps heads only, it also
+// counts the points in them.
 func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
 	filter := dataset.KeysOnly()
 	if r.D.Head.Only {
@@ -153,8 +153,8 @@ func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, 
 	return page, next, err
 }
 
-// deleteHeadPage deletes heads, and adds those that could not be deleted to the report. It returns the number of deleted heads
-// and of the points in them.
+// deleteHeadPage deletes heads, and adds those that could not be deleted to the report. It returns the number of
+// deleted heads and of the points in them.
 func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Report) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {

@@ -17,8 +17,8 @@ const (
 	HeadPage  = 1000    // heads per request of a skip scan
 )
 
-// newestOfHeads is Newest from heads: one request for as many entities as fit into it. Entities whose head may lack points are
-// read again, from their points.
+// newestOfHeads is Newest from heads: one request for as many entities as fit into it. Entities whose head may lack
+// points are read again, from their points.
 func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	keys := r.headKeys(paths)
 	var ends []int // the end of each request's part of keys
@@ -94,8 +94,8 @@ type foundHead struct {
 	from, to int
 }
 
-// readHeads reads heads in one request, and visits the points of each. If the request fails, it visits the heads that had
-// arrived with their points, and the others with the error.
+// readHeads reads heads in one request, and visits the points of each. If the request fails, it visits the heads that
+// had arrived with their points, and the others with the error.
 func (r *Rows) readHeads(ctx context.Context, keys, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	if len(keys) == 0 {
 		return

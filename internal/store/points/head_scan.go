@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
-// scanHead is Scan for a dataset that keeps heads only. Other datasets read one entity from its points: the cost is the same,
-// and a head can be out of date.
+// scanHead is Scan for a dataset that keeps heads only. Other datasets read one entity from its points: the cost is the
+// same, and a head can be out of date.
 func (r *Rows) scanHead(ctx context.Context, s Span, visit func(*Found) bool) error {
 	h := r.Visibility()
 	k := r.D.Head.Points

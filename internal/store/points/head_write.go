@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// SendHeads writes the heads of stored conditional writes: one entry per entity. It combines the outcomes of both rows in outs.
-// If once is set, it makes one attempt.
+// SendHeads writes the heads of stored conditional writes: one entry per entity. It combines the outcomes of both rows
+// in outs. If once is set, it makes one attempt.
 func (s *Table) SendHeads(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool) {
 	var heads, copies []*Write
 	var index, copied []int
@@ -43,8 +43,8 @@ func (s *Table) SendHeads(ctx context.Context, rows *bt.Table, writes []*Write, 
 	}
 }
 
-// copiesRow reports whether the head must be copied from the point's row instead of from w: the row may hold a merged payload,
-// or one in another class.
+// copiesRow reports whether the head must be copied from the point's row instead of from w: the row may hold a merged
+// payload, or one in another class.
 func (w *Write) copiesRow() bool { return w.D.Merge || w.D.FirstWins && w.D.Choices != nil }
 
 // copyRow copies a point from its row to its head. Other writers may change it at the same time.
@@ -57,7 +57,8 @@ func (s *Table) copyRow(ctx context.Context, rows *bt.Table, w *Write, once bool
 	return repair(ctx, rows, h, w.Head, points, once)
 }
 
-// bulk writes entries in bulk. If once is set, it makes one attempt in one request; the caller respects the limits of a request.
+// bulk writes entries in bulk. If once is set, it makes one attempt in one request; the caller respects the limits of a
+// request.
 func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []bt.Outcome {
 	switch {
 	case !once && len(entries) == 1 && entries[0].Mutation != nil:
@@ -74,7 +75,8 @@ func bulk(ctx context.Context, rows *bt.Table, entries []bt.Entry, once bool) []
 	return outs
 }
 
-// headInsertion is insertion in a dataset that keeps heads only. The point exists if the head has a version of its time.
+// headInsertion is insertion in a dataset that keeps heads only. The point exists if the head has a version of its
+// time.
 func (s *Table) headInsertion(w *Write) bt.Insertion {
 	return bt.Insertion{
 		Key:      w.Head,

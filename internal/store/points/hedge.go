@@ -34,8 +34,8 @@ type HedgeBudget struct {
 	credit float64
 }
 
-// Earn adds the share of reads that are about to be made, if h is on. A call can always use all that it earns itself, even
-// above the limit.
+// Earn adds the share of reads that are about to be made, if h is on. A call can always use all that it earns itself,
+// even above the limit.
 func (b *HedgeBudget) Earn(h Hedge, reads int) {
 	if !h.On() {
 		return
@@ -65,8 +65,8 @@ func Once[R any](ctx context.Context, t *Table, h Hedge, read func(context.Conte
 	return hedged(ctx, h.After, &t.Hedges, read)
 }
 
-// hedged calls read, and a second time if the first call takes long and the budget allows it. The first call that succeeds
-// gives the result, and the other is cancelled. Both have ended when hedged returns.
+// hedged calls read, and a second time if the first call takes long and the budget allows it. The first call that
+// succeeds gives the result, and the other is cancelled. Both have ended when hedged returns.
 func hedged[R any](ctx context.Context, after time.Duration, budget *HedgeBudget, read func(context.Context) (R, error)) (R, error) {
 	type answer struct {
 		result R

@@ -16,8 +16,8 @@ func (r *Rows) KnowLimits(ctx context.Context) error {
 	return r.Tenancy.KnowLimits(ctx, r.Tenant)
 }
 
-// Limiter returns the limits that hold for the calls; nil for none. Each public call that touches points asks it once: by
-// CountWrite or Take if it writes, and by BeginRead or BeginWideRead if it reads.
+// Limiter returns the limits that hold for the calls; nil for none. Each public call that touches points asks it once:
+// by CountWrite or Take if it writes, and by BeginRead or BeginWideRead if it reads.
 func (r *Rows) Limiter() *limit.Limiter {
 	if r.Unlimited {
 		return nil
@@ -33,9 +33,9 @@ func (r *Rows) CountWrite(path string, w *Write) error {
 // BeginRead lets a read begin; done ends it.
 func (r *Rows) BeginRead() (done func(), err error) { return gate.Of(r.Limiter()).Read(r.Tenant) }
 
-// AdmitSpan refuses a read of the points from start to end if that is longer than the tenant's limit. If ended is false, there
-// is no end. What counts can hold visible points: it begins where the retention ends at the earliest, and without an end it
-// ends now.
+// AdmitSpan refuses a read of the points from start to end if that is longer than the tenant's limit. If ended is
+// false, there is no end. What counts can hold visible points: it begins where the retention ends at the earliest, and
+// without an end it ends now.
 func (r *Rows) AdmitSpan(start, end time.Time, ended bool) error {
 	if r.Limiter() == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// ErrNoMerge means that a schema with Merge cannot merge into the stored payload: it has an older format, is over the size
-// limit, or is corrupt (the error then also matches codec.ErrCorrupt). The stored payload is unchanged.
+// ErrNoMerge means that a schema with Merge cannot merge into the stored payload: it has an older format, is over the
+// size limit, or is corrupt (the error then also matches codec.ErrCorrupt). The stored payload is unchanged.
 var ErrNoMerge = errors.New("tsdb: cannot merge into the stored payload")
 
 // merging returns w as a write that is merged into its row.
@@ -66,8 +66,8 @@ func (w *Write) into(h dataset.Visibility, row *bt.Row) bt.Merge {
 	return bt.Merge{Same: unchanged(item), Mutation: m}
 }
 
-// mergeRecords merges two payloads of codec.Records into one: the result has the fields of both, and if both have a name, the
-// value of written. If written adds nothing, the result has the same bytes as stored.
+// mergeRecords merges two payloads of codec.Records into one: the result has the fields of both, and if both have a
+// name, the value of written. If written adds nothing, the result has the same bytes as stored.
 func mergeRecords(stored, written []byte) ([]byte, error) {
 	records := codec.Records()
 	old, err := records.Decode(stored)

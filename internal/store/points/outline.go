@@ -11,9 +11,9 @@ import (
 // outlineBytes bounds the memory of an outline, for each entity that it may hold.
 const outlineBytes = 128
 
-// Outline remembers the entities of one tenant in one dataset that skip scans have found, in the order of their rows, so that
-// the next scan can read the newest points of many in one request. It affects how a scan is made, never its result. It is safe
-// for concurrent use.
+// Outline remembers the entities of one tenant in one dataset that skip scans have found, in the order of their rows,
+// so that the next scan can read the newest points of many in one request. It affects how a scan is made, never its
+// result. It is safe for concurrent use.
 type Outline struct {
 	mu       sync.Mutex
 	bound    int // of entities
@@ -47,8 +47,8 @@ func (o *Outline) First(rng rowkey.Range, n int) (known []rowkey.Known, more boo
 	return slices.Clone(o.entities[from:end]), end < to
 }
 
-// Replace replaces the entities of a range by others, in the order of their rows. It leaves out those that would exceed the
-// outline's bounds.
+// Replace replaces the entities of a range by others, in the order of their rows. It leaves out those that would exceed
+// the outline's bounds.
 func (o *Outline) Replace(rng rowkey.Range, found []rowkey.Known) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,8 +30,8 @@ func (r *Rows) Scope(kind cursor.Kind, path string) cursor.Scope {
 	return cursor.Scope{Kind: kind, Tenant: r.Tenant.String(), Dataset: r.D.Name, Precision: byte(r.D.Precision), Path: path}
 }
 
-// CanHold reports whether the path can be that of an entity under the prefix. A forged cursor must not leave the prefix. Stored
-// entities may have parts of other kinds than the schema declares.
+// CanHold reports whether the path can be that of an entity under the prefix. A forged cursor must not leave the
+// prefix. Stored entities may have parts of other kinds than the schema declares.
 func (r *Rows) CanHold(prefix, path string) bool {
 	under := prefix == "" || strings.HasPrefix(path, prefix+"#")
 	return under && r.Space.WithKinds(nil).CheckPath(path) == nil && rowkey.Path(rowkey.Parts(path)...) == path

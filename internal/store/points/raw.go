@@ -67,8 +67,8 @@ func (r *Raw) admit(ctx context.Context) error {
 	return r.table.Admit(ctx, r.tenant)
 }
 
-// Write stores points as any other write does, and returns their outcomes in order. No two points may be in one row. A point
-// that cannot be stored does not affect the others. With dry it only checks the points and sends nothing.
+// Write stores points as any other write does, and returns their outcomes in order. No two points may be in one row. A
+// point that cannot be stored does not affect the others. With dry it only checks the points and sends nothing.
 func (r *Raw) Write(ctx context.Context, points []RawPoint, dry bool) []bt.Outcome {
 	outs := make([]bt.Outcome, len(points))
 	writes := make([]*Write, 0, len(points))
@@ -126,8 +126,8 @@ func (r *Raw) prepare(p *RawPoint) (Write, error) {
 	return w, nil
 }
 
-// writer returns a copy of the dataset that writes in a class and a tag: classes and tags are reordered, so that these come
-// first. In a dataset with Merge, points of a tag that cannot be merged are written only if no point exists.
+// writer returns a copy of the dataset that writes in a class and a tag: classes and tags are reordered, so that these
+// come first. In a dataset with Merge, points of a tag that cannot be merged are written only if no point exists.
 func (r *Raw) writer(class, tag string) (*dataset.Dataset, error) {
 	key := [2]string{class, tag}
 	r.mu.Lock()

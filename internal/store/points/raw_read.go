@@ -19,9 +19,9 @@ const (
 	rawSkip  = 100  // consecutive points outside the interval after which a new request skips the others
 )
 
-// Read visits the visible points of a selection in the order of their rows. If visit returns an error, Read stops and returns
-// it. A point's payload is valid only during the visit. ctx bounds the whole call; the timeout of scans bounds each request, including
-// its visits.
+// Read visits the visible points of a selection in the order of their rows. If visit returns an error, Read stops and
+// returns it. A point's payload is valid only during the visit. ctx bounds the whole call; the timeout of scans bounds
+// each request, including its visits.
 func (r *Raw) Read(ctx context.Context, s Selection, visit func(RawPoint) error) error {
 	if err := r.admit(ctx); err != nil {
 		return err

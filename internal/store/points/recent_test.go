@@ -116,8 +116,8 @@ func TestSightings(t *testing.T) {
 	}
 }
 
-// TestOutlineIsBounded checks that an outline holds a bounded number of entities and bytes, in the order of their keys, however
-// they come.
+// TestOutlineIsBounded checks that an outline holds a bounded number of entities and bytes, in the order of their keys,
+// however they come.
 func TestOutlineIsBounded(t *testing.T) {
 	var r Recent
 	o := &r.of(tenant.MustParse("acme"), "readings").outline

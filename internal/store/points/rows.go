@@ -75,8 +75,8 @@ func (r *Rows) Key(path string, units int64, id string) string {
 	return string(r.Space.AppendEvent(buf[:0], path, units, id))
 }
 
-// RollupAge returns how long the tenant's rollups are kept at most by the class that its points are written in now; 0 for as
-// long as their own classes say.
+// RollupAge returns how long the tenant's rollups are kept at most by the class that its points are written in now; 0
+// for as long as their own classes say.
 func (r *Rows) RollupAge(ctx context.Context) (time.Duration, error) {
 	if r.D.ShortestRollupAge() == 0 {
 		return 0, nil

@@ -32,9 +32,9 @@ type Found struct {
 	column int            // the index of the payload's column; only for a point of a head
 }
 
-// Scan calls visit for each visible point, in order, until visit returns false. The key range ends where points expire in all
-// classes, so expired points cost nothing. The filter hides points that have expired only in their own class. Rows of other
-// programs are skipped. If they use up the limit of a request, Scan sends another request.
+// Scan calls visit for each visible point, in order, until visit returns false. The key range ends where points expire
+// in all classes, so expired points cost nothing. The filter hides points that have expired only in their own class.
+// Rows of other programs are skipped. If they use up the limit of a request, Scan sends another request.
 func (r *Rows) Scan(ctx context.Context, s Span, visit func(*Found) bool) error {
 	if r.D.Head.Only {
 		return r.scanHead(ctx, s, visit)

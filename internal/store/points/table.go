@@ -1,5 +1,5 @@
-// Package points writes, reads and deletes the points of one tenant in one dataset, without their Go type: their rows, heads,
-// dirty marks of rollups, and the last-value cache.
+// Package points writes, reads and deletes the points of one tenant in one dataset, without their Go type: their rows,
+// heads, dirty marks of rollups, and the last-value cache.
 package points
 
 import (

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Bounds of a shared request for the newest points of several entities. The service cannot limit the rows of each range, so the
-// request has one limit: crowd rows per entity on average.
+// Bounds of a shared request for the newest points of several entities. The service cannot limit the rows of each
+// range, so the request has one limit: crowd rows per entity on average.
 const (
 	together   = 4        // minimum number of entities for a shared request
 	MostRanges = 250      // maximum number of ranges per request, so that it ends well within the timeout of reads
@@ -43,12 +43,12 @@ type shortHit struct {
 	oldest int64 // the time of the last row, in units
 }
 
-// newestTogether is Newest for the newest point of each entity. Earlier calls have shown where the newest points are, so it
-// reads short ranges of many entities in one request.
+// newestTogether is Newest for the newest point of each entity. Earlier calls have shown where the newest points are,
+// so it reads short ranges of many entities in one request.
 //
-// It reads entities that it does not know alone, at the same time. Afterwards it also reads alone those whose range had no point
-// but was not the whole history, and those whose request failed temporarily. Such a read covers the whole history: a point that
-// is written or deleted between the two requests can then not hide another.
+// It reads entities that it does not know alone, at the same time. Afterwards it also reads alone those whose range had
+// no point but was not the whole history, and those whose request failed temporarily. Such a read covers the whole
+// history: a point that is written or deleted between the two requests can then not hide another.
 func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	recent := r.Recent.of(r.Tenant, r.D.Name)
 	now, _ := r.D.Precision.AtOrBefore(r.Clock())
@@ -101,8 +101,8 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 	recent.learn(paths, found, now)
 }
 
-// Temporary reports whether the entities of a failed request may succeed alone: one range that cannot be reached blocks the
-// ranges after it, and many rows may take longer than the timeout of reads.
+// Temporary reports whether the entities of a failed request may succeed alone: one range that cannot be reached blocks
+// the ranges after it, and many rows may take longer than the timeout of reads.
 func Temporary(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted:
@@ -111,8 +111,9 @@ func Temporary(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
-// shortRanges returns the ranges of a call in parts of one request each, in key order, and the entities that are read alone. from
-// is the time at which each entity's range begins, or negative to read the entity alone. No range begins before oldest.
+// shortRanges returns the ranges of a call in parts of one request each, in key order, and the entities that are read
+// alone. from is the time at which each entity's range begins, or negative to read the entity alone. No range begins
+// before oldest.
 func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts [][]short, alone []int) {
 	ranges := make([]short, 0, len(paths))
 	for i := range paths {
@@ -209,8 +210,8 @@ type shortReader struct {
 	foreign bool
 }
 
-// row reads a row, and reports whether the request continues. A row before the range of the last row, or between ranges, is
-// foreign.
+// row reads a row, and reports whether the request continues. A row before the range of the last row, or between
+// ranges, is foreign.
 func (in *shortReader) row(row *bt.Row) bool {
 	key := row.Key()
 	for in.at < len(in.part) && key >= in.part[in.at].rng.Limit {

@@ -13,9 +13,9 @@ const (
 	tokensIgnored
 )
 
-// RecognizesTokens reports whether the service recognizes the idempotency token of a repeated addition. The first call writes a row
-// of its own in a family of sums, reads it and deletes it: four requests. If one of them fails with its repetitions, the result is false,
-// and the next call tries again.
+// RecognizesTokens reports whether the service recognizes the idempotency token of a repeated addition. The first call
+// writes a row of its own in a family of sums, reads it and deletes it: four requests. If one of them fails with its
+// repetitions, the result is false, and the next call tries again.
 func (t *Table) RecognizesTokens(ctx context.Context, sums string) bool {
 	known := t.tokens.Load()
 	if known == 0 {

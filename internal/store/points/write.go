@@ -16,7 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Write is a point that is ready to be sent. It is untyped, so that one batch can hold writes of all schemas and tenants.
+// Write is a point that is ready to be sent. It is untyped, so that one batch can hold writes of all schemas and
+// tenants.
 type Write struct {
 	D            *dataset.Dataset
 	Entity       rowkey.ID
@@ -50,9 +51,10 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 	return w
 }
 
-// isOwnWrite reports whether a stored payload that equals w's counts as written by w. Normally a payload in another class does
-// not, because it expires at another time. It does if FirstWins is set and a tenant's profile can choose that class: a journal
-// may write a point again after its tenant has changed class, and its own point must not make it fail.
+// isOwnWrite reports whether a stored payload that equals w's counts as written by w. Normally a payload in another
+// class does not, because it expires at another time. It does if FirstWins is set and a tenant's profile can choose
+// that class: a journal may write a point again after its tenant has changed class, and its own point must not make it
+// fail.
 func (w *Write) isOwnWrite(item *readrows.Cell) bool {
 	if item.Column == w.D.Columns[0].Name {
 		return true
@@ -72,8 +74,8 @@ func (w *Write) isOwnWrite(item *readrows.Cell) bool {
 // InsertWidth is the maximum number of concurrent conditional writes of one call.
 const InsertWidth = 16
 
-// Prepare checks everything of a point except its payload, and returns its time in units of the precision. d is the dataset in
-// the tenant's class.
+// Prepare checks everything of a point except its payload, and returns its time in units of the precision. d is the
+// dataset in the tenant's class.
 func (r *Rows) Prepare(d *dataset.Dataset, path, id string, t, now time.Time) (units int64, err error) {
 	if err := r.Space.CheckPath(path); err != nil {
 		return 0, err
@@ -186,8 +188,8 @@ func (s *Table) Explained(o bt.Outcome) bt.Outcome {
 	return o
 }
 
-// SendAlone makes conditional writes in parallel, those of one row in order, and then writes their heads. If once is set, it
-// attempts each write once.
+// SendAlone makes conditional writes in parallel, those of one row in order, and then writes their heads. If once is
+// set, it attempts each write once.
 func (s *Table) SendAlone(ctx context.Context, rows *bt.Table, writes []*Write, once bool) []bt.Outcome {
 	ctx, cancel := rows.Bound(ctx, true)
 	defer cancel()

@@ -15,8 +15,8 @@ const (
 	groupBytes = 8 << 20
 )
 
-// ByEntity yields the visible points in the order of entities and, of each entity, in the order of the read, until visit
-// returns false. A point is valid only during the visit.
+// ByEntity yields the visible points in the order of entities and, of each entity, in the order of the read, until
+// visit returns false. A point is valid only during the visit.
 func (r *Read) ByEntity(ctx context.Context, visit func(dataset.Hit) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// MaxEntities is the maximum number of entities that ByTime merges. Each slice of time costs a request per points.MostRanges entities.
-// A single time with more points than a slice holds costs a request per entity.
+// MaxEntities is the maximum number of entities that ByTime merges. Each slice of time costs a request per
+// points.MostRanges entities. A single time with more points than a slice holds costs a request per entity.
 const MaxEntities = 10_000
 
 // Bounds of a slice of time: its points are in memory at once. They do not bound a slice of heads.
@@ -22,8 +22,9 @@ const (
 	sliceBytes = 32 << 20
 )
 
-// ByTime yields the visible points in the order of their times and, at one time, in the order of entities, until visit returns
-// false. A point is valid only during the visit. It reads slices of time that are short enough to hold their points in memory.
+// ByTime yields the visible points in the order of their times and, at one time, in the order of entities, until visit
+// returns false. A point is valid only during the visit. It reads slices of time that are short enough to hold their
+// points in memory.
 func (r *Read) ByTime(ctx context.Context, visit func(dataset.Hit) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()
@@ -78,8 +79,8 @@ type found struct {
 	entity int
 }
 
-// run reads slice after slice. The first slice is the whole interval. If that has too many points, those that arrived show how
-// dense the points are.
+// run reads slice after slice. The first slice is the whole interval. If that has too many points, those that arrived
+// show how dense the points are.
 func (m *merge) run() error {
 	low, high := max(m.Oldest, m.Rows.Visibility().Oldest()), min(m.Newest, m.newest)
 	most := m.Slice
@@ -159,7 +160,8 @@ func (m *merge) read(from, to, most int64) (slice, error) {
 	return s, nil
 }
 
-// shorter returns the length of a slice with about half of the points that fit, from the density of those that were seen.
+// shorter returns the length of a slice with about half of the points that fit, from the density of those that were
+// seen.
 func (m *merge) shorter(s slice, from, to, most int64) int64 {
 	if len(s.hits) == 0 { // rows of other programs
 		return (to - from) / 2

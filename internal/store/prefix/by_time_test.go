@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// TestSlicesOfTime: however few points fit into a slice, ByTime yields the points of ByEntity in the order of their times. The
-// data are silent for long, dense for a moment, and have more points at one time than fit.
+// TestSlicesOfTime: however few points fit into a slice, ByTime yields the points of ByEntity in the order of their
+// times. The data are silent for long, dense for a moment, and have more points at one time than fit.
 func TestSlicesOfTime(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{"plain": {Salts: 3}, "identity": {Identity: true}, "milliseconds": {Precision: tsdb.Milliseconds}} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 )
 
-// Children yields the paths with one part more than the prefix that an entity with a visible point has, in order and each once,
-// until visit returns false.
+// Children yields the paths with one part more than the prefix that an entity with a visible point has, in order and
+// each once, until visit returns false.
 func (r *Read) Children(ctx context.Context, visit func(path string) bool) error {
 	q := skipscan.Query{Prefix: r.Prefix, Options: r.Options}
 	n := rowkey.CountParts(r.Prefix) + 1

@@ -8,8 +8,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// Entities yields the paths of the entities that have a visible point in the interval, in order, until visit returns false. Where
-// the newest point of an entity is behind the interval, another request looks for one in it: for a group of entities at once.
+// Entities yields the paths of the entities that have a visible point in the interval, in order, until visit returns
+// false. Where the newest point of an entity is behind the interval, another request looks for one in it: for a group
+// of entities at once.
 func (r *Read) Entities(ctx context.Context, visit func(path string) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()

@@ -78,7 +78,8 @@ func TestFewOfMany(t *testing.T) {
 	}
 }
 
-// TestSilentEntities: entities without points in the interval are skipped at about the same cost, however few points are wanted.
+// TestSilentEntities: entities without points in the interval are skipped at about the same cost, however few points
+// are wanted.
 func TestSilentEntities(t *testing.T) {
 	repo, conn := open(t, tsdb.SchemaOptions{})
 	var points []tsdb.Point[int64]
@@ -115,8 +116,8 @@ func TestSilentEntities(t *testing.T) {
 	}
 }
 
-// TestEdgesOfIntervals: reads of several entities in one request return the points at the edges of an interval if it includes
-// them, and none beside it. An entity whose newest point is the first of the interval is not left out.
+// TestEdgesOfIntervals: reads of several entities in one request return the points at the edges of an interval if it
+// includes them, and none beside it. An entity whose newest point is the first of the interval is not left out.
 func TestEdgesOfIntervals(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"nanoseconds":  {},
@@ -173,8 +174,8 @@ func TestEdgesOfIntervals(t *testing.T) {
 	}
 }
 
-// TestRowsOfAHedgeCountOnce: if both requests of a hedge have read the same rows, these count once. So a slice that fits into
-// memory is not read again in parts.
+// TestRowsOfAHedgeCountOnce: if both requests of a hedge have read the same rows, these count once. So a slice that
+// fits into memory is not read again in parts.
 func TestRowsOfAHedgeCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		repo, conn := open(t, tsdb.SchemaOptions{})

@@ -32,15 +32,15 @@ type Place struct {
 	ID    string
 }
 
-// NewestOfEach yields the n newest visible points of each entity, in the order of entities and newest first, until visit returns
-// false. Without values the points have no payloads.
+// NewestOfEach yields the n newest visible points of each entity, in the order of entities and newest first, until
+// visit returns false. Without values the points have no payloads.
 func (r *Read) NewestOfEach(ctx context.Context, n int, values bool, visit func(dataset.Hit) bool) error {
 	return skipscan.Scan(ctx, r.Rows, skipscan.Query{Prefix: r.Prefix, Each: n, Values: values, Slots: r.Slots, Options: r.Options}, visit)
 }
 
-// entities calls visit with the newest point, without its payload, of each entity that may have points in the interval. The
-// entities are in order. If few is not 0, the first few are searched for without many more; the others are where these have no
-// points in the interval, and there may be many such.
+// entities calls visit with the newest point, without its payload, of each entity that may have points in the interval.
+// The entities are in order. If few is not 0, the first few are searched for without many more; the others are where
+// these have no points in the interval, and there may be many such.
 func (r *Read) entities(ctx context.Context, after string, few int, slots chan struct{}, visit func(dataset.Hit) bool) error {
 	found, last, stopped := 0, after, false
 	scan := func(few int) error {

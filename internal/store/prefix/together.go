@@ -27,7 +27,8 @@ type spent struct {
 	rows, bytes int64
 }
 
-// spend counts the rows and the bytes that one attempt of a request has read so far, and reports whether it may read more.
+// spend counts the rows and the bytes that one attempt of a request has read so far, and reports whether it may read
+// more.
 func (b *budget) spend(s *spent, rows, bytes int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +55,8 @@ type member struct {
 	whole bool          // hits are all points of the entity
 }
 
-// read gathers the points of entities in as many requests as their ranges need, at most width at a time. It returns the entities
-// in the order of paths. Entities that the budget was too small for are not whole.
+// read gathers the points of entities in as many requests as their ranges need, at most width at a time. It returns the
+// entities in the order of paths. Entities that the budget was too small for are not whole.
 func (t *together) read(ctx context.Context, paths []string, width int) ([]member, error) {
 	all := make([]member, len(paths))
 	oldest := max(t.oldest, t.visible.Oldest())
@@ -130,8 +131,8 @@ type gatherer struct {
 	foreign     bool
 }
 
-// row reads a row, and reports whether the request continues. A row before the range of the last row, or between ranges, is
-// foreign.
+// row reads a row, and reports whether the request continues. A row before the range of the last row, or between
+// ranges, is foreign.
 func (g *gatherer) row(row *bt.Row) bool {
 	key := row.Key()
 	if g.reverse {
@@ -160,8 +161,8 @@ func (g *gatherer) row(row *bt.Row) bool {
 	return g.more
 }
 
-// heads gathers the points of a dataset that keeps heads only. The budget does not bound it: a request returns whole heads, and
-// only at its end, so all heads are in memory at once.
+// heads gathers the points of a dataset that keeps heads only. The budget does not bound it: a request returns whole
+// heads, and only at its end, so all heads are in memory at once.
 func (t *together) heads(ctx context.Context, all []member, paths []string) error {
 	errs := make([]error, len(all))
 	o := t.Options

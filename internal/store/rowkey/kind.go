@@ -23,8 +23,8 @@ func (s Space) Kind(kind string) Space {
 	return s
 }
 
-// WithSiblings returns s with stricter CheckPath and CheckPrefix: they also refuse paths whose key in the space of one of the
-// kinds would be too long.
+// WithSiblings returns s with stricter CheckPath and CheckPrefix: they also refuse paths whose key in the space of one
+// of the kinds would be too long.
 func (s Space) WithSiblings(kinds ...string) Space {
 	for _, kind := range kinds {
 		s.spare = max(s.spare, len(kindMark)+len(kind))

@@ -21,9 +21,9 @@ type Known struct {
 	Newest int64
 }
 
-// Through returns the ranges of r without the older points of known entities, which are in r and in the order of their keys. For each
-// entity there is a range that begins behind the entity before and ends behind the points of its time. The last range is what is
-// left of r behind the last entity.
+// Through returns the ranges of r without the older points of known entities, which are in r and in the order of their
+// keys. For each entity there is a range that begins behind the entity before and ends behind the points of its time.
+// The last range is what is left of r behind the last entity.
 func (r Range) Through(known []Known) []Range {
 	size := 0
 	for i := range known {

@@ -157,8 +157,8 @@ func TestCutsKeepEntitiesWhole(t *testing.T) {
 	}
 }
 
-// TestThroughLeavesOutOlderPoints checks that the ranges of known entities hold each key of a range but those of their older points,
-// and in the order of the entities.
+// TestThroughLeavesOutOlderPoints checks that the ranges of known entities hold each key of a range but those of their
+// older points, and in the order of the entities.
 func TestThroughLeavesOutOlderPoints(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		s := space(t, "acme", "readings", 2, salts)

@@ -19,8 +19,8 @@ const ReverseLen = 19
 // Precision is the unit in which a dataset's keys count time since 1970. The zero value is nanoseconds.
 type Precision uint8
 
-// The precisions and the latest time that a key of each can hold. Milliseconds end where a cell's timestamp, an int64 of
-// microseconds, ends too. Writes are refused after the year 9999.
+// The precisions and the latest time that a key of each can hold. Milliseconds end where a cell's timestamp, an int64
+// of microseconds, ends too. Writes are refused after the year 9999.
 const (
 	Nanoseconds  Precision = iota // up to 2262-04-11
 	Microseconds                  // up to the year 294247
@@ -84,7 +84,8 @@ func (p Precision) Max() int64 {
 	return maxUnits
 }
 
-// MaxWritten returns the latest time that is accepted on write, in units of p: the last one of the year 9999 that p can hold.
+// MaxWritten returns the latest time that is accepted on write, in units of p: the last one of the year 9999 that p can
+// hold.
 func (p Precision) MaxWritten() int64 {
 	units, _ := p.AtOrBefore(instant.Last)
 	return units

@@ -11,10 +11,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// A scan that meets long histories remembers their entities in the outline of the dataset. The next scan asks for many of them in
-// one request, without the rows behind their newest known points. The rows between two entities are part of the request, so it
-// shows entities that are new. It ends early behind an entity with many new points, and the next one asks for fewer. It ends before
-// an entity whose newest point is gone, and the scan goes on there as if it knew nothing.
+// A scan that meets long histories remembers their entities in the outline of the dataset. The next scan asks for many
+// of them in one request, without the rows behind their newest known points. The rows between two entities are part of
+// the request, so it shows entities that are new. It ends early behind an entity with many new points, and the next one
+// asks for fewer. It ends before an entity whose newest point is gone, and the scan goes on there as if it knew
+// nothing.
 const (
 	mostKnown  = 250 // entities of a request, so that it ends well within the timeout of reads
 	crowd      = 8   // more rows of an entity cost about as much as another request
@@ -35,7 +36,8 @@ func (s *scan) remember() {
 	}
 }
 
-// known returns the entities that the next request is for, and whether there are more; none if it is not for known ones.
+// known returns the entities that the next request is for, and whether there are more; none if it is not for known
+// ones.
 func (s *scan) known() ([]rowkey.Known, bool) {
 	if s.outline == nil || s.misses == mostMisses || s.alone {
 		s.alone = false
@@ -48,8 +50,8 @@ func (s *scan) known() ([]rowkey.Known, bool) {
 	return s.outline.First(s.rest, n)
 }
 
-// nextKnown reads the newest points of known entities, and the entities between them. If there are more known ones, the rest of
-// the scan begins behind the last of these; else the request reads to the end.
+// nextKnown reads the newest points of known entities, and the entities between them. If there are more known ones, the
+// rest of the scan begins behind the last of these; else the request reads to the end.
 func (s *scan) nextKnown(ctx context.Context, known []rowkey.Known, more bool) ([]dataset.Hit, error) {
 	ranges := s.rest.Through(known)
 	behind := ranges[len(known)]
@@ -88,7 +90,8 @@ func (s *scan) nextKnown(ctx context.Context, known []rowkey.Known, more bool) (
 	return hits, err
 }
 
-// keep remembers the entities of a request for known ones. If many are new, their histories are short, and they are left out.
+// keep remembers the entities of a request for known ones. If many are new, their histories are short, and they are
+// left out.
 func (s *scan) keep(met, known []rowkey.Known) {
 	if len(met) < len(known)+manyNew {
 		s.met = append(s.met, met...)

@@ -19,8 +19,8 @@ type Pager struct {
 	last  string
 }
 
-// OpenPage returns the page of entities below a prefix that begins after a cursor; an empty cursor means the first page. The
-// kind is cursor.Newest, with payloads, or cursor.Entities.
+// OpenPage returns the page of entities below a prefix that begins after a cursor; an empty cursor means the first
+// page. The kind is cursor.Newest, with payloads, or cursor.Entities.
 func OpenPage(r *points.Rows, kind cursor.Kind, prefix string, size int, text string) (Pager, error) {
 	if err := points.CheckPageSize(size); err != nil {
 		return Pager{}, err

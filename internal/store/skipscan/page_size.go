@@ -1,7 +1,7 @@
 package skipscan
 
-// A page of a skip scan ends within the history of one entity, and the next page begins with the next entity. Small pages need
-// a request per entity. A large page holds many short histories, but reads far into a long one.
+// A page of a skip scan ends within the history of one entity, and the next page begins with the next entity. Small
+// pages need a request per entity. A large page holds many short histories, but reads far into a long one.
 const (
 	firstPage     = 32
 	largestPage   = 1024
@@ -11,10 +11,10 @@ const (
 	longestPause  = 1 << 14
 )
 
-// pager chooses the size of the next page. Pages grow while most of their rows are needed, and shrink to the part that was
-// needed. At one entity per page, the pager now and then probes with a larger page, less often after each probe that finds long
-// histories. Entities earn a credit that pages spend. So a scan reads at most firstPage rows in total, plus rowsPerEntity rows
-// and the wanted points per entity.
+// pager chooses the size of the next page. Pages grow while most of their rows are needed, and shrink to the part that
+// was needed. At one entity per page, the pager now and then probes with a larger page, less often after each probe
+// that finds long histories. Entities earn a credit that pages spend. So a scan reads at most firstPage rows in total,
+// plus rowsPerEntity rows and the wanted points per entity.
 type pager struct {
 	each    int // points that are wanted of each entity
 	largest int

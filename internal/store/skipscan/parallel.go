@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// The start of a skip scan's next request depends on the response to the last one. So one scan of a big prefix waits for the
-// network once per entity. Several scans of parts of the range wait at the same time.
+// The start of a skip scan's next request depends on the response to the last one. So one scan of a big prefix waits
+// for the network once per entity. Several scans of parts of the range wait at the same time.
 const (
 	bigAfter   = 32   // requests after which a range is cut into parts
 	againAfter = 64   // requests after which the part that the consumer waits for is cut again
@@ -34,12 +34,13 @@ type Query struct {
 	Parts   int    // the number of leading parts of which one entity or more is yielded for each value; 0 is all entities
 	Values  bool   // with payloads
 	Options points.Options
-	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil for none.
+	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil
+	// for none.
 	Slots chan struct{}
 }
 
-// Scan yields the newest visible points of each entity below a prefix, in the order of entities and newest first, until yield
-// returns false.
+// Scan yields the newest visible points of each entity below a prefix, in the order of entities and newest first, until
+// yield returns false.
 func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) bool) error {
 	h := r.Visibility()
 	each := max(1, q.Each)
@@ -205,8 +206,8 @@ func (f *merger) take(hits []dataset.Hit) (bool, error) {
 // over returns the error of a sequence whose context has ended.
 func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
-// single runs one scan in the goroutine of the consumer, and cuts it into parts after bigAfter requests. It never cuts a scan
-// for few entities: most of what the parts read ahead would be wasted.
+// single runs one scan in the goroutine of the consumer, and cuts it into parts after bigAfter requests. It never cuts
+// a scan for few entities: most of what the parts read ahead would be wasted.
 func (f *merger) single(scan scan) error {
 	defer scan.remember()
 	for !scan.rest.Empty() {
@@ -265,8 +266,8 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 	return true, nil
 }
 
-// last waits for a slot and returns lastKey. Parts are cut below the last key, because the limit of the range may be far behind
-// it.
+// last waits for a slot and returns lastKey. Parts are cut below the last key, because the limit of the range may be
+// far behind it.
 func (f *merger) last(scan *scan) (string, error) {
 	if err := f.enter(); err != nil {
 		return "", err
@@ -343,8 +344,8 @@ func (l *worker) fill() (bool, error) {
 	return true, nil
 }
 
-// workerHeap is a heap of workers, ordered by their next hits. It is not a container/heap, whose interface calls cost more per
-// hit than the comparisons.
+// workerHeap is a heap of workers, ordered by their next hits. It is not a container/heap, whose interface calls cost
+// more per hit than the comparisons.
 type workerHeap []*worker
 
 func (m workerHeap) order() {

@@ -19,8 +19,9 @@ const pageBytes = 4 << 20
 // scan finds the newest visible points of each entity in a range of entities, in order, page by page. The next page
 // starts behind the last entity of the one before, however long its history is.
 //
-// Pages include expired rows. If the first row of an entity has expired in all classes, so has the entity, and the scan skips
-// to the next one. A filter that hides expired rows would make the service read all of them to find a row to return.
+// Pages include expired rows. If the first row of an entity has expired in all classes, so has the entity, and the scan
+// skips to the next one. A filter that hides expired rows would make the service read all of them to find a row to
+// return.
 type scan struct {
 	table   *points.Table
 	rows    *bt.Table
@@ -197,8 +198,8 @@ func (s *scan) enter(pg *page, prefix, path string, units int64) {
 	}
 }
 
-// hit returns the visible point in a row. As in reads of one entity, a row older than the retention has none, even if its
-// cells have later timestamps.
+// hit returns the visible point in a row. As in reads of one entity, a row older than the retention has none, even if
+// its cells have later timestamps.
 func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hit, bool) {
 	if units < s.oldest {
 		return dataset.Hit{}, false
@@ -210,9 +211,9 @@ func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hi
 	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
-// behind finds the n newest visible points of an entity after a row, if the page did not have enough of them. Either the page
-// ended within the entity, or its points have expired in their class and older ones in another class may be visible. If the
-// rows were too old for all classes, there are none.
+// behind finds the n newest visible points of an entity after a row, if the page did not have enough of them. Either
+// the page ended within the entity, or its points have expired in their class and older ones in another class may be
+// visible. If the rows were too old for all classes, there are none.
 func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.Hit, error) {
 	var all []dataset.Hit
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)

@@ -43,8 +43,8 @@ type Views struct {
 	now, before map[tenant.ID]*bt.Table
 }
 
-// OpenViews returns the views of a table. Conditional writes go through cond and bulk reads through bulk; both may be the same
-// client as data.
+// OpenViews returns the views of a table. Conditional writes go through cond and bulk reads through bulk; both may be
+// the same client as data.
 func OpenViews(data, cond, bulk *bigtable.Client, table string, timeouts bt.Timeouts) *Views {
 	return &Views{open: func(viewID string) *bt.Table {
 		return bt.New(data.OpenAuthorizedView(table, viewID), cond.OpenAuthorizedView(table, viewID), bulk.OpenAuthorizedView(table, viewID), timeouts)

@@ -156,9 +156,10 @@ func writeUntilKilled(root string) error {
 	return nil
 }
 
-// TestFaults kills a writing process again and again, while its disk is full, while it may open no more files, and so that
-// the ends of its logs that were not synced are torn at sectors. No write that it answered is lost: rows, sums, conditional
-// inserts, points that win as the first ones or are merged, events of a stream, and points in a journal. The long run:
+// TestFaults kills a writing process again and again, while its disk is full, while it may open no more files, and so
+// that the ends of its logs that were not synced are torn at sectors. No write that it answered is lost: rows, sums,
+// conditional inserts, points that win as the first ones or are merged, events of a stream, and points in a journal.
+// The long run:
 //
 //	go test ./internal/engine/conformance/crash -run Faults -crash.faults 100 -timeout 1h
 func TestFaults(t *testing.T) {

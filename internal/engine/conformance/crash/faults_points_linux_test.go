@@ -291,15 +291,16 @@ func (l *pointLedger) eventsOf(round uint64) streamed {
 	return s
 }
 
-// streamed are the events of a round whose outcome is known: whether each was journaled, or else rejected. The events are 0, 1, 2 and so
-// on, in batches. Each batch waits for the one before it, and the first one with a failure is the last one.
+// streamed are the events of a round whose outcome is known: whether each was journaled, or else rejected. The events
+// are 0, 1, 2 and so on, in batches. Each batch waits for the one before it, and the first one with a failure is the
+// last one.
 type streamed map[int]bool
 
 // counted is what a rollup counts of the events of a round.
 type counted struct{ n, sum, max, bits int }
 
-// check returns an error unless each journaled event counts once, no rejected one does, and each other event of the last batch counts at
-// most once.
+// check returns an error unless each journaled event counts once, no rejected one does, and each other event of the
+// last batch counts at most once.
 func (s streamed) check(got counted) error {
 	last := 0
 	for n := range s {

@@ -275,8 +275,8 @@ func (l *ledger) enter(line string) error {
 	return nil
 }
 
-// replay makes all additions again that were tried since the last replay. Their tokens say which of them were applied, so that
-// afterwards each counts once.
+// replay makes all additions again that were tried since the last replay. Their tokens say which of them were applied,
+// so that afterwards each counts once.
 func (l *ledger) replay(t *testing.T, ctx context.Context, tbl *bigtable.Table) {
 	t.Helper()
 	for _, a := range l.again {

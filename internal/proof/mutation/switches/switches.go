@@ -1,6 +1,6 @@
-// Package switches is imported by code that package mutation has changed. Each change has a number and is off, unless the
-// environment variable TIDEMARK_MUTANT names it. With TIDEMARK_MUTANTS_REACHED, the name of a file, the numbers of the changes that
-// the program passes are written there, each once.
+// Package switches is imported by code that package mutation has changed. Each change has a number and is off, unless
+// the environment variable TIDEMARK_MUTANT names it. With TIDEMARK_MUTANTS_REACHED, the name of a file, the numbers of
+// the changes that the program passes are written there, each once.
 package switches
 
 import (
