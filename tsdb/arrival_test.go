@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestExpiredOnArrival: a point that is already expired is rejected with ErrExpired by every way of writing, before anything is
-// sent. A point one millisecond younger is stored.
+// TestExpiredOnArrival: a point that is already expired is rejected with ErrExpired by every way of writing, before
+// anything is sent. A point one millisecond younger is stored.
 func TestExpiredOnArrival(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for name, opts := range map[string]tsdb.SchemaOptions{
@@ -82,8 +82,8 @@ func TestExpiredOnArrival(t *testing.T) {
 	}
 }
 
-// TestExpiredWhileItWaited: a point that was accepted in time but expires before its delivery is reported as rejected, or becomes
-// a dead letter with the reason. It is not stored silently where no read shows it.
+// TestExpiredWhileItWaited: a point that was accepted in time but expires before its delivery is reported as rejected,
+// or becomes a dead letter with the reason. It is not stored silently where no read shows it.
 func TestExpiredWhileItWaited(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for _, withJournal := range []bool{false, true} {

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCacheWithHeads: with heads, or heads only, the cache returns what the table holds, after writes and deletions of each kind.
+// TestCacheWithHeads: with heads, or heads only, the cache returns what the table holds, after writes and deletions of
+// each kind.
 func TestCacheWithHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only=%v", only), func(t *testing.T) {

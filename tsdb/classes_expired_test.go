@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWhatHasExpiredInTheOldClass: conditional writes ignore a point that has expired in the tenant's old class, although its new
-// class would keep it. No part of it reappears with the new point, in the row or in the head.
+// TestWhatHasExpiredInTheOldClass: conditional writes ignore a point that has expired in the tenant's old class,
+// although its new class would keep it. No part of it reappears with the new point, in the row or in the head.
 func TestWhatHasExpiredInTheOldClass(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"merge":       {Merge: true},

@@ -46,8 +46,8 @@ func checkCounts(t testing.TB, what string, got, want map[string]int) {
 	}
 }
 
-// TestARewriteMovesThePoint: a point that is written again after its tenant changed class is only in the new class, in its row
-// and in the head, for every way of writing. Other points stay where they are.
+// TestARewriteMovesThePoint: a point that is written again after its tenant changed class is only in the new class, in
+// its row and in the head, for every way of writing. Other points stay where they are.
 func TestARewriteMovesThePoint(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts     tsdb.SchemaOptions
@@ -113,7 +113,8 @@ func TestAMergeMovesThePoint(t *testing.T) {
 	})
 }
 
-// TestArrivalGoesByTheClassThatIsWritten: by every way of writing, the class of the write decides whether a point has expired.
+// TestArrivalGoesByTheClassThatIsWritten: by every way of writing, the class of the write decides whether a point has
+// expired.
 func TestArrivalGoesByTheClassThatIsWritten(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		longBubble(t, func(t *testing.T) {
@@ -139,8 +140,8 @@ func TestArrivalGoesByTheClassThatIsWritten(t *testing.T) {
 	}
 }
 
-// TestAWriterGoesByTheClassOfWhenItSends: a point that waited in a journal is written in the class that its tenant has when it is
-// sent. If it has expired in that class, it becomes a dead letter.
+// TestAWriterGoesByTheClassOfWhenItSends: a point that waited in a journal is written in the class that its tenant has
+// when it is sent. If it has expired in that class, it becomes a dead letter.
 func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -208,8 +209,8 @@ func TestAJournalOfAnotherProgram(t *testing.T) {
 	})
 }
 
-// TestAClassThatTheProgramDoesNotOffer: an assignment to a class that the schema does not offer is ignored; the points go to the
-// default class.
+// TestAClassThatTheProgramDoesNotOffer: an assignment to a class that the schema does not offer is ignored; the points
+// go to the default class.
 func TestAClassThatTheProgramDoesNotOffer(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}

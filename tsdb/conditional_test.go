@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestFirstWinsIsCertainOfAnothers: points are never replaced, so if the response is lost and the row holds another value, that
-// value won.
+// TestFirstWinsIsCertainOfAnothers: points are never replaced, so if the response is lost and the row holds another
+// value, that value won.
 func TestFirstWinsIsCertainOfAnothers(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -79,7 +79,8 @@ func points(n int) []tsdb.Point[reading] {
 	return out
 }
 
-// deletedBeforeRead returns a repository of a first-wins schema with a point of roof, which is deleted before the first read.
+// deletedBeforeRead returns a repository of a first-wins schema with a point of roof, which is deleted before the first
+// read.
 func deletedBeforeRead(t *testing.T) *tsdb.Repository[reading] {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{FirstWins: true})
@@ -150,8 +151,8 @@ func TestPredicateIsExact(t *testing.T) {
 	}
 }
 
-// TestRowThatIsGoneWhenTimeIsOver: a row that blocked a write is deleted, and the time ends before the next attempt. Nothing is
-// written, and the error must say so.
+// TestRowThatIsGoneWhenTimeIsOver: a row that blocked a write is deleted, and the time ends before the next attempt.
+// Nothing is written, and the error must say so.
 func TestRowThatIsGoneWhenTimeIsOver(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo := deletedBeforeRead(t)

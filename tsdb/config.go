@@ -28,23 +28,27 @@ type Config struct {
 	Project, Instance, Table string
 	// AppProfile is the app profile for all calls except those of the two below. Empty is the instance's default profile.
 	AppProfile string
-	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge, rollups,
-	// Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a profile with single-cluster routing. Empty means AppProfile.
+	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge,
+	// rollups, Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a
+	// profile with single-cluster routing. Empty means AppProfile.
 	ConditionalAppProfile string
-	// BulkAppProfile is the app profile for long reads that decide nothing: the rows of exports (package transfer), the samples of
-	// forecasts (tidectl) and of keys (package keys). A profile with a low priority or with Data Boost keeps their load away from
-	// other requests. With Data Boost they may miss the writes and deletions of the last half hour: see docs/production.md. Empty means AppProfile.
+	// BulkAppProfile is the app profile for long reads that decide nothing: the rows of exports (package transfer), the
+	// samples of forecasts (tidectl) and of keys (package keys). A profile with a low priority or with Data Boost keeps
+	// their load away from other requests. With Data Boost they may miss the writes and deletions of the last half
+	// hour: see docs/production.md. Empty means AppProfile.
 	BulkAppProfile string
-	// DisableDirectAccess keeps the official client from connecting to Bigtable's servers without a proxy, which it tries by
-	// default. If the variable CBT_ENABLE_DIRECTPATH is set, the client follows it instead. See docs/production.md.
+	// DisableDirectAccess keeps the official client from connecting to Bigtable's servers without a proxy, which it
+	// tries by default. If the variable CBT_ENABLE_DIRECTPATH is set, the client follows it instead. See
+	// docs/production.md.
 	DisableDirectAccess bool
 	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
 	// option.WithGRPCConn must be dialled with DialOptions.
 	ClientOptions []option.ClientOption
-	// DialOptions are added to the connections, behind the store's interceptors: theirs see each request that is sent. See package
-	// heatmap. A connection in ClientOptions ignores them.
+	// DialOptions are added to the connections, behind the store's interceptors: theirs see each request that is sent.
+	// See package heatmap. A connection in ClientOptions ignores them.
 	DialOptions []grpc.DialOption
-	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring; bigtable.NoopMetricsProvider{} drops them.
+	// MetricsProvider receives the official client's own metrics. Nil sends them to Cloud Monitoring;
+	// bigtable.NoopMetricsProvider{} drops them.
 	MetricsProvider bigtable.MetricsProvider
 }
 
@@ -68,7 +72,8 @@ const (
 //   - TIDEMARK_PROJECT (or GOOGLE_CLOUD_PROJECT), TIDEMARK_INSTANCE and TIDEMARK_TABLE; all required.
 //   - TIDEMARK_APP_PROFILE, TIDEMARK_CONDITIONAL_APP_PROFILE and TIDEMARK_BULK_APP_PROFILE.
 //   - TIDEMARK_READ_TIMEOUT, TIDEMARK_WRITE_TIMEOUT and TIDEMARK_SCAN_TIMEOUT: durations such as "5s".
-//   - TIDEMARK_CURSOR_KEYS: the CursorKeys in standard base64, separated by commas; "openssl rand -base64 32" makes one.
+//   - TIDEMARK_CURSOR_KEYS: the CursorKeys in standard base64, separated by commas; "openssl rand -base64 32" makes
+//     one.
 //
 // The error matches ErrInvalid, names the variable, and never shows a key. Open reads BIGTABLE_EMULATOR_HOST.
 func ConfigFromEnv() (Config, error) {
@@ -129,9 +134,9 @@ func checkTable(name string) error {
 	return nil
 }
 
-// Open opens a store on Cloud Bigtable, or on an emulator if BIGTABLE_EMULATOR_HOST is set. The official client connects
-// before Open returns, so Open fails if the service is unreachable; an emulator is dialled by the first call. Open does not
-// check the table: use Ping, Ensure or Verify. Close the store when done.
+// Open opens a store on Cloud Bigtable, or on an emulator if BIGTABLE_EMULATOR_HOST is set. The official client
+// connects before Open returns, so Open fails if the service is unreachable; an emulator is dialled by the first call.
+// Open does not check the table: use Ping, Ensure or Verify. Close the store when done.
 //
 // With an emulator the official client also dials one connection of its own, and never closes it: see
 // https://github.com/googleapis/google-cloud-go, bigtable v1.58.0, internal/option.
@@ -210,11 +215,12 @@ func (c Config) client(ctx context.Context, profile string, opts []option.Client
 	return client, nil
 }
 
-// ClientConfig returns the configuration for a *bigtable.Client to pass to New. It keeps every call on the transport with the
-// store's interceptors. You may set other fields; do not change DisableSession.
+// ClientConfig returns the configuration for a *bigtable.Client to pass to New. It keeps every call on the transport
+// with the store's interceptors. You may set other fields; do not change DisableSession.
 func ClientConfig() bigtable.ClientConfig { return bigtable.ClientConfig{DisableSession: true} }
 
-// DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client with
-// option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors after them, so that yours
-// see each request that is sent. Interceptors before them see one entry without a key in place of the rows of a bulk write.
+// DialOptions returns the store's interceptors, which determine the outcomes of failed writes. Pass each to the client
+// with option.WithGRPCDialOption, or dial the connection for option.WithGRPCConn with them. Add your own interceptors
+// after them, so that yours see each request that is sent. Interceptors before them see one entry without a key in
+// place of the rows of a bulk write.
 func DialOptions() []grpc.DialOption { return bt.DialOptions() }

@@ -18,7 +18,8 @@ type Position struct {
 	Long float64 `json:"long"`
 }
 
-// positions have the key company, route, bus. The buses of a company, and of one of its routes, are stored next to each other.
+// positions have the key company, route, bus. The buses of a company, and of one of its routes, are stored next to each
+// other.
 var positions = tsdb.MustDefine("positions", tsdb.Key("company", "route", "bus"), codec.JSON[Position](), tsdb.SchemaOptions{
 	MaxFuture: time.Hour, // a device with a wrong clock does not stay the latest for years
 })
@@ -40,7 +41,8 @@ func drive(repo *tsdb.Repository[Position]) {
 	}
 }
 
-// Where are these buses now? LatestMany returns one result per bus, in order. A bus without a position has a result too.
+// Where are these buses now? LatestMany returns one result per bus, in order. A bus without a position has a result
+// too.
 func ExampleRepository_LatestMany() {
 	store := open(positions)
 	defer store.Close()

@@ -12,12 +12,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The questions that schemas for time series are designed by. Two more are answered beside the calls that answer them: the
-// most recent location of a mobile device (Repository.Latest), and all buses of one company on one route
+// The questions that schemas for time series are designed by. Two more are answered beside the calls that answer them:
+// the most recent location of a mobile device (Repository.Latest), and all buses of one company on one route
 // (PrefixReader.Latest).
 
-// A month of temperature readings of one device. They are stored next to each other, so this is one scan over the month's rows,
-// whatever else the device and others have sent.
+// A month of temperature readings of one device. They are stored next to each other, so this is one scan over the
+// month's rows, whatever else the device and others have sent.
 func ExampleRepository_Range_month() {
 	store := open(weather)
 	defer store.Close()
@@ -46,8 +46,8 @@ func ExampleRepository_Range_month() {
 	// Output: 124 readings, from 12.1 to 15.1
 }
 
-// All application events per day per user. The key is the user, and a day is an interval: in the user's own time zone, which a
-// day in the key could not be.
+// All application events per day per user. The key is the user, and a day is an interval: in the user's own time zone,
+// which a day in the key could not be.
 func ExampleRepository_Range_eventsPerDay() {
 	events := tsdb.MustDefine("events", tsdb.Key().ReversedID("user"), codec.String(), tsdb.SchemaOptions{})
 	store := open(events)

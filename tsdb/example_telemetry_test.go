@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// Stores use the global OpenTelemetry providers, so most programs need no options. This program has its own providers, records
-// the tenant on metrics, and logs faults.
+// Stores use the global OpenTelemetry providers, so most programs need no options. This program has its own providers,
+// records the tenant on metrics, and logs faults.
 func ExampleTelemetry() {
 	ctx := context.Background()
 	reader := metric.NewManualReader() // a real program has an exporter here

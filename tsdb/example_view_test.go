@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A store that reads and writes through authorized views: Bigtable itself enforces each tenant's boundary. EnsureView creates the
-// view of a new tenant.
+// A store that reads and writes through authorized views: Bigtable itself enforces each tenant's boundary. EnsureView
+// creates the view of a new tenant.
 func ExampleStore_EnsureView() {
 	ctx := context.Background()
 	notes := tsdb.MustDefine("notes", tsdb.Key("author"), codec.String(), tsdb.SchemaOptions{})

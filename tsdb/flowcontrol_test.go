@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestFlowControl: the service asks for less. A writer with FlowControl sends less, and Put is as fast as before. A writer without it does
-// not change. All points are stored.
+// TestFlowControl: the service asks for less. A writer with FlowControl sends less, and Put is as fast as before. A
+// writer without it does not change. All points are stored.
 func TestFlowControl(t *testing.T) {
 	for _, follows := range []bool{false, true} {
 		for _, journal := range []bool{false, true} {
@@ -83,8 +83,8 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
-// TestFlowControlLosesNothing: the service asks for less while it loses responses, refuses entries and cuts streams. Each point has one
-// outcome, and all are stored, of all tenants.
+// TestFlowControlLosesNothing: the service asks for less while it loses responses, refuses entries and cuts streams.
+// Each point has one outcome, and all are stored, of all tenants.
 func TestFlowControlLosesNothing(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

@@ -22,14 +22,15 @@ import (
 type FollowOptions struct {
 	// After is a cursor: the follower continues behind it. Empty means to start at Since.
 	After string
-	// Since is the time of the oldest points that are delivered, those that are stored already included. The zero time starts with
-	// what arrives from now on. It cannot be combined with After.
+	// Since is the time of the oldest points that are delivered, those that are stored already included. The zero time
+	// starts with what arrives from now on. It cannot be combined with After.
 	Since time.Time
-	// Lateness is how late the points of other processes may arrive. Zero is one minute; it is at most 24 hours. Four times in it, a poll
-	// reads that far back: so a point that is late by more than 2 seconds is delivered within a quarter of it and an Interval.
+	// Lateness is how late the points of other processes may arrive. Zero is one minute; it is at most 24 hours. Four
+	// times in it, a poll reads that far back: so a point that is late by more than 2 seconds is delivered within a
+	// quarter of it and an Interval.
 	Lateness time.Duration
-	// Interval is the time between two polls. Zero is 2 seconds; it is 100 milliseconds to 1 hour. Most polls read the points of the
-	// Interval and of 2 seconds before.
+	// Interval is the time between two polls. Zero is 2 seconds; it is 100 milliseconds to 1 hour. Most polls read the
+	// points of the Interval and of 2 seconds before.
 	Interval time.Duration
 }
 
@@ -53,8 +54,8 @@ func (o FollowOptions) resolve() (FollowOptions, error) {
 	)
 }
 
-// MissedError means that late points of this store were dropped because the loop was too slow: read them again, for example with
-// PrefixReader.Range. The sequence continues behind it.
+// MissedError means that late points of this store were dropped because the loop was too slow: read them again, for
+// example with PrefixReader.Range. The sequence continues behind it.
 type MissedError struct {
 	// Points is how many were dropped.
 	Points int
@@ -69,9 +70,9 @@ func (e *MissedError) Error() string {
 		e.Points, instant.Text(e.Oldest), instant.Text(e.Newest))
 }
 
-// Follower delivers the new points of an entity, or of all entities under a prefix, as they arrive. Repository.Follow and
-// PrefixReader.Follow return one; Close ends it. Cursor and Close can be called while a loop over Points runs. The zero Follower
-// delivers nothing.
+// Follower delivers the new points of an entity, or of all entities under a prefix, as they arrive. Repository.Follow
+// and PrefixReader.Follow return one; Close ends it. Cursor and Close can be called while a loop over Points runs. The
+// zero Follower delivers nothing.
 //
 //	f, err := repo.Under(tsdb.NewPrefix("berlin")).Follow(ctx, tsdb.FollowOptions{After: saved})
 //	if err != nil {
@@ -88,56 +89,63 @@ func (e *MissedError) Error() string {
 //
 // # Which points, and when
 //
-// A point that the follower's own store stores is delivered at once, whatever its time: by Put, PutMany, PutIfAbsent, a Writer with
-// or without a journal, or an import. Points of other stores and processes are found by polling, so they come up to
-// FollowOptions.Interval later. Order is the order of arrival at this store: that of its own writes, and that in which polls find the
-// others. A poll finds points by entity, and each entity's oldest first.
+// A point that the follower's own store stores is delivered at once, whatever its time: by Put, PutMany, PutIfAbsent, a
+// Writer with or without a journal, or an import. Points of other stores and processes are found by polling, so they
+// come up to FollowOptions.Interval later. Order is the order of arrival at this store: that of its own writes, and
+// that in which polls find the others. A poll finds points by entity, and each entity's oldest first.
 //
-// The table does not show when a point was written. So a poll reads the points of the last FollowOptions.Lateness again, and remembers
-// which of them it has delivered. A point of another process is found if its time is at most Lateness before the moment at which it
-// can be read, by the clock of the follower's store. Later ones are missed: a device that sends a day's points at once, through another process, needs a Lateness of a day,
-// or a read of the range. Lateness must also cover the difference between the clocks of devices and store and, with replication, the
-// replication delay: a point that the store's app profile cannot read yet arrives when it can. A point in the future is delivered when it
-// is found.
+// The table does not show when a point was written. So a poll reads the points of the last FollowOptions.Lateness
+// again, and remembers which of them it has delivered. A point of another process is found if its time is at most
+// Lateness before the moment at which it can be read, by the clock of the follower's store. Later ones are missed: a
+// device that sends a day's points at once, through another process, needs a Lateness of a day, or a read of the range.
+// Lateness must also cover the difference between the clocks of devices and store and, with replication, the
+// replication delay: a point that the store's app profile cannot read yet arrives when it can. A point in the future is
+// delivered when it is found.
 //
-//   - Each value is delivered once. A point that is written again with another value is delivered again; with the same value it is
-//     not, within Lateness. Of several values that overwrite each other between two polls, the follower sees the last.
+//   - Each value is delivered once. A point that is written again with another value is delivered again; with the same
+//     value it is not, within Lateness. Of several values that overwrite each other between two polls, the follower
+//     sees the last.
 //   - A merged point is delivered as it is stored then, with the fields of all writes.
-//   - A deletion is not delivered. A point that was deleted or overwritten before a poll is missed. A point that this store wrote is
-//     delivered even if it is deleted before the loop takes it.
-//   - An expired point is not delivered. If the tenant or the dataset is erased, Points ends with ErrErased. Points of an entity that is erased are
-//     not found any more.
+//   - A deletion is not delivered. A point that was deleted or overwritten before a poll is missed. A point that this
+//     store wrote is delivered even if it is deleted before the loop takes it.
+//   - An expired point is not delivered. If the tenant or the dataset is erased, Points ends with ErrErased. Points of
+//     an entity that is erased are not found any more.
 //   - A write whose outcome is unknown (ErrUnknown) is delivered if a poll finds it.
 //   - In a schema with Head.Only, a poll sees at most the newest Head.Points points of each entity.
 //   - Rollups are not followed.
 //
 // # The position
 //
-// Cursor returns the position behind the last point that the loop took. It is bound to tenant, dataset, and entity or prefix, and sealed
-// like the cursors of pages. With it, FollowOptions.After continues in any process: all points since then are delivered, if they are not
-// later than Lateness. Points that other processes or this one stored late, while nobody followed, are missed.
+// Cursor returns the position behind the last point that the loop took. It is bound to tenant, dataset, and entity or
+// prefix, and sealed like the cursors of pages. With it, FollowOptions.After continues in any process: all points since
+// then are delivered, if they are not later than Lateness. Points that other processes or this one stored late, while
+// nobody followed, are missed.
 //
-// The cursor remembers the last 64 delivered points. If more than 64 points have arrived within Lateness and two polls, some of these
-// can be delivered a second time after a restart. Points have keys: entity, time and ID identify the repeated ones. A follower that
-// was not restarted delivers none twice, unless more than 65,536 points arrive within Lateness. Then it remembers the youngest, and
-// the window in which it finds late points gets shorter.
+// The cursor remembers the last 64 delivered points. If more than 64 points have arrived within Lateness and two polls,
+// some of these can be delivered a second time after a restart. Points have keys: entity, time and ID identify the
+// repeated ones. A follower that was not restarted delivers none twice, unless more than 65,536 points arrive within
+// Lateness. Then it remembers the youngest, and the window in which it finds late points gets shorter.
 //
 // # Slow loops
 //
 // A follower never delays a write or another follower. It queues up to 1,024 points or 1 MiB of this store's writes. If
-// the loop is too slow for that, it drops the queue and reads on from its position, as after a restart. Dropped points that are later than
-// Lateness cannot be found by reading: Points then yields a *MissedError with their times, and continues.
+// the loop is too slow for that, it drops the queue and reads on from its position, as after a restart. Dropped points
+// that are later than Lateness cannot be found by reading: Points then yields a *MissedError with their times, and
+// continues.
 //
 // # Cost
 //
-// A poll of n entities costs one request per 125 entities, at most 16, and reads the rows of the last Lateness. With more than 2,000
-// entities a sweep takes several polls. PrefixReader.Follow finds the entities at the cost of PrefixReader.Entities and reads the window
-// once; each new entity costs one more request. In a schema with Head.Only a poll is one request for the heads of all entities. A poll counts as a read against the tenant's limits, and the window as the length
-// of its range. Requests that the limits or the service refuse are repeated later, up to five times in a row.
+// A poll of n entities costs one request per 125 entities, at most 16, and reads the rows of the last Lateness. With
+// more than 2,000 entities a sweep takes several polls. PrefixReader.Follow finds the entities at the cost of
+// PrefixReader.Entities and reads the window once; each new entity costs one more request. In a schema with Head.Only a
+// poll is one request for the heads of all entities. A poll counts as a read against the tenant's limits, and the
+// window as the length of its range. Requests that the limits or the service refuse are repeated later, up to five
+// times in a row.
 //
-// Memory: up to 1 MiB of queue, 4 MiB of points that a poll found, and about 50 bytes per remembered point. A prefix has at most
-// 10,000 entities, a store at most 1,000 followers (ErrTooManyFollowers), and a tenant 100 of them (limit.Followers). A write costs nothing more if
-// nobody follows, and else one comparison per follower of its tenant and dataset.
+// Memory: up to 1 MiB of queue, 4 MiB of points that a poll found, and about 50 bytes per remembered point. A prefix
+// has at most 10,000 entities, a store at most 1,000 followers (ErrTooManyFollowers), and a tenant 100 of them
+// (limit.Followers). A write costs nothing more if nobody follows, and else one comparison per follower of its tenant
+// and dataset.
 type Follower[T any] struct {
 	core    *follow.Follower
 	decode  func(dataset.Hit) (Point[T], error)
@@ -148,14 +156,15 @@ type Follower[T any] struct {
 // Follow follows one entity. The context's tenant applies until Close; its end does not end the follower. An unusable
 // FollowOptions.After is refused with ErrCursor.
 //
-// Unless it continues or has a Since, it reads the points of the last Lateness first, which then count as delivered: one request.
+// Unless it continues or has a Since, it reads the points of the last Lateness first, which then count as delivered:
+// one request.
 func (r *Repository[T]) Follow(ctx context.Context, e Entity, opts FollowOptions) (*Follower[T], error) {
 	return r.follow(ctx, false, e.path, opts, func(ctx context.Context) error { return r.admitEntity(ctx, e) })
 }
 
-// Follow follows all entities under the prefix, also those that appear later. It is Repository.Follow in all else, and finds the
-// entities first, at the cost of Entities. It refuses more than 10,000 entities with ErrInvalid, and so does Points when there
-// are more later.
+// Follow follows all entities under the prefix, also those that appear later. It is Repository.Follow in all else, and
+// finds the entities first, at the cost of Entities. It refuses more than 10,000 entities with ErrInvalid, and so does
+// Points when there are more later.
 func (u PrefixReader[T]) Follow(ctx context.Context, opts FollowOptions) (*Follower[T], error) {
 	return u.repo.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return u.repo.admitPrefix(ctx, u.prefix) })
 }
@@ -196,11 +205,13 @@ func (r *Repository[T]) follow(ctx context.Context, prefix bool, path string, op
 // Points waits for new points and yields them until ctx ends; the last pair is ctx's error. Leaving the loop loses
 // nothing: another call of Points continues. Only one loop at a time is allowed.
 //
-// A point whose payload does not decode is yielded with a *PointError, and a *MissedError says that points were dropped; the
-// sequence continues behind both. Any other error is the last pair: ErrErased, ErrClosed after Close of the follower or of the
-// store, a limit of the tenant, or what has made five polls in a row fail. After it, too, another call of Points continues if it can.
+// A point whose payload does not decode is yielded with a *PointError, and a *MissedError says that points were
+// dropped; the sequence continues behind both. Any other error is the last pair: ErrErased, ErrClosed after Close of
+// the follower or of the store, a limit of the tenant, or what has made five polls in a row fail. After it, too,
+// another call of Points continues if it can.
 //
-// Polls run only within the loop, one at a time, so a loop that is slow or has ended sends no more requests than it takes points.
+// Polls run only within the loop, one at a time, so a loop that is slow or has ended sends no more requests than it
+// takes points.
 func (f *Follower[T]) Points(ctx context.Context) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		ctx := ctxerr.Given(ctx)
@@ -236,9 +247,9 @@ func (f *Follower[T]) Points(ctx context.Context) iter.Seq2[Point[T], error] {
 	}
 }
 
-// Cursor returns the position behind the last point that Points has yielded, or the start. It does no I/O. It has up to 6,300
-// bytes, usually fewer than 800. Without CursorKeys in StoreOptions it shows a row key, and a forged cursor can start elsewhere in
-// what is followed.
+// Cursor returns the position behind the last point that Points has yielded, or the start. It does no I/O. It has up to
+// 6,300 bytes, usually fewer than 800. Without CursorKeys in StoreOptions it shows a row key, and a forged cursor can
+// start elsewhere in what is followed.
 func (f *Follower[T]) Cursor() string {
 	if f == nil || f.core == nil {
 		return ""
@@ -246,8 +257,8 @@ func (f *Follower[T]) Cursor() string {
 	return f.core.Cursor()
 }
 
-// Close ends the follower and its loop, and waits for its poll. It always returns nil. Closing it twice, or closing a nil or zero
-// Follower, does nothing.
+// Close ends the follower and its loop, and waits for its poll. It always returns nil. Closing it twice, or closing a
+// nil or zero Follower, does nothing.
 func (f *Follower[T]) Close() error {
 	if f != nil && f.core != nil {
 		f.core.Close()

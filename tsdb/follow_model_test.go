@@ -39,8 +39,8 @@ func (m *followModel) note(format string, args ...any) {
 	m.trace = append(m.trace, time.Since(m.start).String()+" "+fmt.Sprintf(format, args...))
 }
 
-// TestModel: through random writes, deletions and repetitions by two stores, late points, new entities, neighbours with the same
-// keys, pauses, and kills at any point, each point that is not too late arrives, once, and nothing else does.
+// TestModel: through random writes, deletions and repetitions by two stores, late points, new entities, neighbours with
+// the same keys, pauses, and kills at any point, each point that is not too late arrives, once, and nothing else does.
 func TestModel(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted identity": {Identity: true, Salts: 3},

@@ -25,7 +25,8 @@ const soon = time.Millisecond
 // hourlyPolls polls only at the start.
 var hourlyPolls = tsdb.FollowOptions{Interval: time.Hour}
 
-// TestOwnWritesArriveAtOnce: what this store stores arrives without a poll, whichever call stores it and however late it is.
+// TestOwnWritesArriveAtOnce: what this store stores arrives without a poll, whichever call stores it and however late
+// it is.
 func TestOwnWritesArriveAtOnce(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 4}, "first wins": {FirstWins: true},
@@ -150,7 +151,8 @@ func TestPointsOfOthers(t *testing.T) {
 	}
 }
 
-// TestOlderReadsDoNotFollowNewerWrites: a poll that has read a value before this store replaced it does not deliver it afterwards.
+// TestOlderReadsDoNotFollowNewerWrites: a poll that has read a value before this store replaced it does not deliver it
+// afterwards.
 func TestOlderReadsDoNotFollowNewerWrites(t *testing.T) {
 	followBubble(t, tsdb.SchemaOptions{}, func(w *world) {
 		f := w.under(tsdb.FollowOptions{Interval: time.Minute, Lateness: time.Hour})
@@ -184,8 +186,8 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// TestSlowLoop: a follower that takes nothing delays neither writes nor others. When it goes on, it misses only late points, and says
-// so.
+// TestSlowLoop: a follower that takes nothing delays neither writes nor others. When it goes on, it misses only late
+// points, and says so.
 func TestSlowLoop(t *testing.T) {
 	followBubble(t, tsdb.SchemaOptions{}, func(w *world) {
 		slow, quick := w.under(hourlyPolls), w.under(hourlyPolls)
@@ -232,7 +234,8 @@ func TestSlowLoop(t *testing.T) {
 	})
 }
 
-// TestContinuing: a follower that is killed at any point and continues elsewhere delivers all the rest, and nothing twice.
+// TestContinuing: a follower that is killed at any point and continues elsewhere delivers all the rest, and nothing
+// twice.
 func TestContinuing(t *testing.T) {
 	followBubble(t, tsdb.SchemaOptions{Salts: 2}, func(w *world) {
 		f := w.under(tsdb.FollowOptions{})
@@ -262,7 +265,8 @@ func TestContinuing(t *testing.T) {
 	})
 }
 
-// TestPollsAreBounded: each poll costs a request for 125 entities, finds new ones among them, and reads only the window.
+// TestPollsAreBounded: each poll costs a request for 125 entities, finds new ones among them, and reads only the
+// window.
 func TestPollsAreBounded(t *testing.T) {
 	followBubble(t, tsdb.SchemaOptions{}, func(w *world) {
 		var points []tsdb.Point[int64]
@@ -421,8 +425,9 @@ func TestFailingPolls(t *testing.T) {
 	})
 }
 
-// TestPollsAreCheap: while a fleet sends, a follower reads each point a few times, and not in each poll of the lateness. A late point of
-// another process is delivered within a quarter of the lateness, and nothing is delivered twice.
+// TestPollsAreCheap: while a fleet sends, a follower reads each point a few times, and not in each poll of the
+// lateness. A late point of another process is delivered within a quarter of the lateness, and nothing is delivered
+// twice.
 func TestPollsAreCheap(t *testing.T) {
 	followBubble(t, tsdb.SchemaOptions{}, func(w *world) {
 		f := w.under(tsdb.FollowOptions{Interval: time.Second})

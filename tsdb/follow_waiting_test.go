@@ -77,8 +77,8 @@ func TestFollowersKeepToTheirTenant(t *testing.T) {
 	})
 }
 
-// TestManyPointsWait: more points than a follower remembers have arrived at once, from this store and from another. Each is delivered
-// once, and then new ones are.
+// TestManyPointsWait: more points than a follower remembers have arrived at once, from this store and from another.
+// Each is delivered once, and then new ones are.
 func TestManyPointsWait(t *testing.T) {
 	if testkit.Raced {
 		t.Skip("70,000 points take a minute under the race detector")
@@ -119,7 +119,8 @@ func TestManyPointsWait(t *testing.T) {
 	})
 }
 
-// TestClockSetBack: once a clock that was ahead is right again, points of other processes are found, and nothing is delivered twice.
+// TestClockSetBack: once a clock that was ahead is right again, points of other processes are found, and nothing is
+// delivered twice.
 func TestClockSetBack(t *testing.T) {
 	var ahead atomic.Int64
 	ahead.Store(int64(time.Hour))

@@ -21,8 +21,8 @@ import (
 // breaksRows explains a difference between stored bytes and a golden file.
 const breaksRows = "rows that are stored today would no longer be read as they were written (see docs/format.md)"
 
-// TestStoredBytes compares a table byte for byte with a golden file. If it fails, this version would not read existing rows
-// correctly: read docs/format.md before changing the file.
+// TestStoredBytes compares a table byte for byte with a golden file. If it fails, this version would not read existing
+// rows correctly: read docs/format.md before changing the file.
 func TestStoredBytes(t *testing.T) {
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 123456789, time.UTC)
 	c := testkit.NewClock(noon)

@@ -11,8 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsOfMixedClasses: a dataset has moved to a class that keeps longer. Points of the new class that are older than points
-// of the old class become the newest when those expire, even if some were deleted and others collected in between.
+// TestHeadsOfMixedClasses: a dataset has moved to a class that keeps longer. Points of the new class that are older
+// than points of the old class become the newest when those expire, even if some were deleted and others collected in
+// between.
 func TestHeadsOfMixedClasses(t *testing.T) {
 	short, long := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h9", Policy: gc.MaxAge(9 * time.Hour)}
 	opts := tsdb.SchemaOptions{Retention: short, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2}}

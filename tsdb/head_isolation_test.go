@@ -21,8 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEachCallStaysInItsTenantWithHeads is TestEachCallStaysInItsTenant for datasets with heads: a call may touch the rows of its
-// own entity and its own head, and no others.
+// TestEachCallStaysInItsTenantWithHeads is TestEachCallStaysInItsTenant for datasets with heads: a call may touch the
+// rows of its own entity and its own head, and no others.
 func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		if testkit.Raced && only {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestJournalBringsPointsToHeads: the next writer delivers the points of a journal to both rows. It knows the dataset only from
-// the journal.
+// TestJournalBringsPointsToHeads: the next writer delivers the points of a journal to both rows. It knows the dataset
+// only from the journal.
 func TestJournalBringsPointsToHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

@@ -132,8 +132,8 @@ func TestHeadsOfLongNames(t *testing.T) {
 	}
 }
 
-// TestHeadsThatCannotBeRead: results that arrived before a read failed are returned, the others have errors. A damaged head is
-// one bad result.
+// TestHeadsThatCannotBeRead: results that arrived before a read failed are returned, the others have errors. A damaged
+// head is one bad result.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := headSchema(t, false, tsdb.SchemaOptions{})

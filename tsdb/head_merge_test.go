@@ -62,8 +62,8 @@ func TestHeadsAloneDoNotMerge(t *testing.T) {
 	}
 }
 
-// TestMergesAreInBothRows: whatever fault occurs, a merge reported as stored is also in the head. Repeating a failed merge
-// repairs the head.
+// TestMergesAreInBothRows: whatever fault occurs, a merge reported as stored is also in the head. Repeating a failed
+// merge repairs the head.
 func TestMergesAreInBothRows(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})

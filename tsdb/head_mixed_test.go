@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsOfOneBatch: a writer sends points of several datasets in one batch. Each point goes to its head as its own dataset
-// requires, in any order of the datasets.
+// TestHeadsOfOneBatch: a writer sends points of several datasets in one batch. Each point goes to its head as its own
+// dataset requires, in any order of the datasets.
 func TestHeadsOfOneBatch(t *testing.T) {
 	merged := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})
 	first, err := tsdb.Define("firsts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{FirstWins: true, Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept}})

@@ -56,7 +56,8 @@ func (o *oracle) put(e tsdb.Entity, at pointKey, p oraclePoint, now time.Time) b
 	return true
 }
 
-// settle is called with the points of one call: a heads-only dataset keeps as many of them as a head holds, and drops older ones.
+// settle is called with the points of one call: a heads-only dataset keeps as many of them as a head holds, and drops
+// older ones.
 func (o *oracle) settle(points []tsdb.Point[string]) {
 	if !o.opts.Head.Only {
 		return
@@ -96,8 +97,8 @@ var (
 	minutes20 = gc.Class{Name: "m20", Policy: gc.MaxAge(20 * time.Minute)}
 )
 
-// TestHeadsAgainstBruteForce: with heads, without, and with heads only, each read returns what a plain list of points contains.
-// Points are written, late, twice, expired, in two classes and formats, and deleted.
+// TestHeadsAgainstBruteForce: with heads, without, and with heads only, each read returns what a plain list of points
+// contains. Points are written, late, twice, expired, in two classes and formats, and deleted.
 func TestHeadsAgainstBruteForce(t *testing.T) {
 	for i, salts := range []int{0, 4} {
 		for j, classes := range [][2]gc.Class{{minutes10, minutes20}, {minutes20, minutes10}} {

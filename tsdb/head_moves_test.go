@@ -12,8 +12,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestHeadsWhosePointsMoveToAShorterClass: a head of one point lost the older of two points. The newer one was written again in a
-// class that keeps shorter. When it expires, the older one is the newest, although the default class is the longest.
+// TestHeadsWhosePointsMoveToAShorterClass: a head of one point lost the older of two points. The newer one was written
+// again in a class that keeps shorter. When it expires, the older one is the newest, although the default class is the
+// longest.
 func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
@@ -60,8 +61,8 @@ func newestByHeads(t *testing.T, repo *tsdb.Repository[string], want time.Time) 
 	}
 }
 
-// TestHeadsOfARetentionThatWasShorterForAWhile: points were written in a long class, then one of them again in a shorter class,
-// and now the long class is used again.
+// TestHeadsOfARetentionThatWasShorterForAWhile: points were written in a long class, then one of them again in a
+// shorter class, and now the long class is used again.
 func TestHeadsOfARetentionThatWasShorterForAWhile(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{

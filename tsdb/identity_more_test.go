@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEventsMerge: records of one event are merged, in any order, and never with those of another event at the same instant.
+// TestEventsMerge: records of one event are merged, in any order, and never with those of another event at the same
+// instant.
 func TestEventsMerge(t *testing.T) {
 	s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("events", tsdb.Key("user"), codec.Records(), tsdb.SchemaOptions{Merge: true, Identity: true}))
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -67,8 +68,8 @@ func TestEventsThroughViews(t *testing.T) {
 	wantEvents(t, "one deleted", shownEvents(t, repo, ada), "0 a via", "0 c absent")
 }
 
-// TestDeadLettersOfEvents: a dead letter names the event's ID. With the entity and time alone an operator could not tell several
-// events apart.
+// TestDeadLettersOfEvents: a dead letter names the event's ID. With the entity and time alone an operator could not
+// tell several events apart.
 func TestDeadLettersOfEvents(t *testing.T) {
 	s := eventsOf(t, tsdb.SchemaOptions{FirstWins: true})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)

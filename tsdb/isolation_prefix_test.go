@@ -24,7 +24,8 @@ var prefixLimits = map[string][]limit.ID{
 	"Under.LatestN": readLimits, "Under.Children": readLimits, "Under.Silent": readLimits, "Under.Follow": readLimits,
 }
 
-// prefixOperations are more operations: the calls of a PrefixReader on the first part of an entity, and on all entities.
+// prefixOperations are more operations: the calls of a PrefixReader on the first part of an entity, and on all
+// entities.
 var prefixOperations = map[string]func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error){
 	"Under.Range": ofPrefixes(func(ctx context.Context, u tsdb.PrefixReader[string]) iter.Seq2[tsdb.Point[string], error] {
 		return u.Range(ctx, tsdb.AllTime())
@@ -124,8 +125,8 @@ var prefixOperations = map[string]func(ctx context.Context, r *tsdb.Repository[s
 	},
 }
 
-// ofPrefixes returns an operation that reads the points of both prefixes. It returns those of the entity, and the first one that
-// another tenant or dataset has stored.
+// ofPrefixes returns an operation that reads the points of both prefixes. It returns those of the entity, and the first
+// one that another tenant or dataset has stored.
 func ofPrefixes(read func(context.Context, tsdb.PrefixReader[string]) iter.Seq2[tsdb.Point[string], error]) func(context.Context, *tsdb.Repository[string], tsdb.Entity, time.Time) ([]string, error) {
 	return func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {

@@ -27,7 +27,8 @@ import (
 
 var crashRounds = flag.Int("journal.crashes", 6, "how often a process with a journal is killed")
 
-// journalChild is the environment variable with the folder of a child process, which writes through a journal until it is killed.
+// journalChild is the environment variable with the folder of a child process, which writes through a journal until it
+// is killed.
 const (
 	journalChild = "TIDEMARK_TEST_JOURNAL"
 	journalRound = "TIDEMARK_TEST_JOURNAL_ROUND"
@@ -36,8 +37,9 @@ const (
 // writersOfChild is the number of writing goroutines of the child process.
 const writersOfChild = 4
 
-// TestJournalSurvivesCrashes kills a process at random moments while it writes through a journal, over a connection that loses
-// every fifth response. In the end each acknowledged point is stored; of several writes of one point, the last one.
+// TestJournalSurvivesCrashes kills a process at random moments while it writes through a journal, over a connection
+// that loses every fifth response. In the end each acknowledged point is stored; of several writes of one point, the
+// last one.
 func TestJournalSurvivesCrashes(t *testing.T) {
 	if overTCP() {
 		t.Skip("the child process opens its own store in process")

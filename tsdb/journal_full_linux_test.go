@@ -11,8 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestBatchOnAFullDisk: points of a batch reach the disk in several groups. On a full disk a group that needs more room is rejected,
-// and a later one that needs less is accepted: each point has its own outcome. What was rejected is not stored later.
+// TestBatchOnAFullDisk: points of a batch reach the disk in several groups. On a full disk a group that needs more room
+// is rejected, and a later one that needs less is accepted: each point has its own outcome. What was rejected is not
+// stored later.
 func TestBatchOnAFullDisk(t *testing.T) {
 	if overTCP() {
 		t.Skip("the disk is the same")

@@ -17,9 +17,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestOneTenantCannotFillTheJournal: a tenant whose points wait for an operator, or are all rejected, fills its share of the
-// journal. Another tenant's points are still accepted, and their p99 until they can be read is at most twice what it is alone.
-// Each request takes 20 ms.
+// TestOneTenantCannotFillTheJournal: a tenant whose points wait for an operator, or are all rejected, fills its share
+// of the journal. Another tenant's points are still accepted, and their p99 until they can be read is at most twice
+// what it is alone. Each request takes 20 ms.
 func TestOneTenantCannotFillTheJournal(t *testing.T) {
 	for name, code := range map[string]codes.Code{"stuck": codes.NotFound, "rejected": codes.InvalidArgument} {
 		for _, views := range []bool{false, true} {
@@ -122,7 +122,8 @@ func readmitted(t *testing.T, w *tsdb.Writer, conn *tsdbtest.Conn, put func() er
 	}
 }
 
-// TestSharesOfAJournalThatIsOpenedAgain: points that a tenant already has in a reopened journal count towards its share.
+// TestSharesOfAJournalThatIsOpenedAgain: points that a tenant already has in a reopened journal count towards its
+// share.
 func TestSharesOfAJournalThatIsOpenedAgain(t *testing.T) {
 	for name, code := range map[string]codes.Code{"stuck": codes.NotFound, "rejected": codes.InvalidArgument} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 // ofRow are the codes with which the service rejects a row for its content.
 var ofRow = map[codes.Code]bool{codes.InvalidArgument: true, codes.OutOfRange: true}
 
-// TestJournalWaitsForAllButTheRow: whatever the service returns for a while, for calls or single rows, only a rejection of a
-// row's content makes a dead letter. An operator can fix everything else.
+// TestJournalWaitsForAllButTheRow: whatever the service returns for a while, for calls or single rows, only a rejection
+// of a row's content makes a dead letter. An operator can fix everything else.
 func TestJournalWaitsForAllButTheRow(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for name, tt := range map[string]struct {
@@ -89,8 +89,8 @@ func waits(t *testing.T, opts tsdb.SchemaOptions, fault tsdbtest.Fault, all bool
 	}
 }
 
-// TestJournalWaitsForAFamily: the column family of a class that is deployed before its Ensure does not exist yet. Its points
-// wait, while points of other tenants in an existing class are stored.
+// TestJournalWaitsForAFamily: the column family of a class that is deployed before its Ensure does not exist yet. Its
+// points wait, while points of other tenants in an existing class are stored.
 func TestJournalWaitsForAFamily(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		old, other := readings(t, tsdb.SchemaOptions{Retention: d90}), tenant.MustParse("other")

@@ -22,19 +22,19 @@ type History[T any] struct {
 
 // LatestMany returns the n newest visible points of each entity, newest first, in the order of entities. An entity may
 // have fewer points or none, without an error. With n = 0 it reads nothing; a negative n is refused with ErrInvalid. If
-// some entities could not be read or decoded, the error is a *ReadError that lists them, and the other results are valid.
-// If the time runs out, the entities that were not read have errors that match the context's error. For any other error
-// there are no results. It holds all points in memory.
+// some entities could not be read or decoded, the error is a *ReadError that lists them, and the other results are
+// valid. If the time runs out, the entities that were not read have errors that match the context's error. For any
+// other error there are no results. It holds all points in memory.
 //
-// It costs one request of n rows per entity, but less in two cases. In a schema with heads of at least n points it costs one request for
-// all entities, or one per 500 KB of row keys. With n = 1, four or more entities whose newest points the store has read before (it
-// remembers the times of up to 4,096 entities of a tenant in a dataset) share requests of up to 250 entities and 500 KB of ranges. Of
-// these, an entity costs one more request if it has written much since, if its last point is gone, or if its shared request failed
-// temporarily.
+// It costs one request of n rows per entity, but less in two cases. In a schema with heads of at least n points it
+// costs one request for all entities, or one per 500 KB of row keys. With n = 1, four or more entities whose newest
+// points the store has read before (it remembers the times of up to 4,096 entities of a tenant in a dataset) share
+// requests of up to 250 entities and 500 KB of ranges. Of these, an entity costs one more request if it has written
+// much since, if its last point is gone, or if its shared request failed temporarily.
 //
-// Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then share
-// what the value points to. With MaxStale and n = 1 the store's last-value cache may answer, and each entity that the cache does not
-// know costs one request. The read timeout bounds each request, the scan timeout the whole call.
+// Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then
+// share what the value points to. With MaxStale and n = 1 the store's last-value cache may answer, and each entity that
+// the cache does not know costs one request. The read timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestMany)
 	defer func() { op.End(err) }()

@@ -30,8 +30,8 @@ func putAll(t testing.TB, repo *tsdb.Repository[reading], points []tsdb.Point[re
 	}
 }
 
-// TestLatestManyAnswersEach: results are in the order of the entities; missing, corrupt and refused ones are distinguished and do
-// not affect others; each device is read once.
+// TestLatestManyAnswersEach: results are in the order of the entities; missing, corrupt and refused ones are
+// distinguished and do not affect others; each device is read once.
 func TestLatestManyAnswersEach(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -249,7 +249,8 @@ func TestLatestManyThroughFaults(t *testing.T) {
 	})
 }
 
-// checkAnswers checks the result of LatestMany for the devices of fleet, some of which failed. want is the error, or nil for any.
+// checkAnswers checks the result of LatestMany for the devices of fleet, some of which failed. want is the error, or
+// nil for any.
 func checkAnswers(t *testing.T, name string, answers []latestResult[reading], err error, failed int, want error) {
 	t.Helper()
 	got := 0

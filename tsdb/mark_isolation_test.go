@@ -16,7 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestMarksStayInTheirTenant is TestEachCallStaysInItsTenant for datasets with derived rollups, whose calls also write marks.
+// TestMarksStayInTheirTenant is TestEachCallStaysInItsTenant for datasets with derived rollups, whose calls also write
+// marks.
 func TestMarksStayInTheirTenant(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		var schemas []*tsdb.Schema[string]

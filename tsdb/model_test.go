@@ -101,9 +101,9 @@ func resultText(p tsdb.Point[string], err error) string {
 	return p.Time.Format(time.RFC3339Nano) + " " + p.Value
 }
 
-// TestReadsEqualABruteForcePass compares every read of the newest points with a plain pass over the table, on random histories:
-// late, future, rewritten, deleted and expired points in two classes, corrupt payloads, payloads in unknown formats, and rows of
-// other programs.
+// TestReadsEqualABruteForcePass compares every read of the newest points with a plain pass over the table, on random
+// histories: late, future, rewritten, deleted and expired points in two classes, corrupt payloads, payloads in unknown
+// formats, and rows of other programs.
 func TestReadsEqualABruteForcePass(t *testing.T) {
 	h1, h3 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "h3", Policy: gc.MaxAge(3 * time.Hour)}
 	keep := gc.Class{Name: "keep", Policy: gc.Never()}

@@ -27,8 +27,8 @@ func (unpinged) PingAndWarm(context.Context, *btpb.PingAndWarmRequest) (*btpb.Pi
 	return nil, grpcstatus.Error(codes.PermissionDenied, "missing bigtable.instances.ping")
 }
 
-// TestOpenNeedsARightAtTheInstance: the client does not open without bigtable.instances.ping, which a role at the table does not
-// include. docs/production.md says so; if the client changes, the documented role may shrink.
+// TestOpenNeedsARightAtTheInstance: the client does not open without bigtable.instances.ping, which a role at the table
+// does not include. docs/production.md says so; if the client changes, the documented role may shrink.
 func TestOpenNeedsARightAtTheInstance(t *testing.T) {
 	t.Setenv("BIGTABLE_EMULATOR_HOST", "")
 	lis, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -169,8 +169,8 @@ func manyWrites(t *testing.T) {
 	}
 }
 
-// TestOneBadPointDoesNotHinderTheOthers mixes points that the store rejects, that the service rejects, whose response is lost,
-// and that are stored.
+// TestOneBadPointDoesNotHinderTheOthers mixes points that the store rejects, that the service rejects, whose response
+// is lost, and that are stored.
 func TestOneBadPointDoesNotHinderTheOthers(t *testing.T) {
 	bubble(t, oneBadPoint)
 }
@@ -240,7 +240,8 @@ func TestPutIfAbsentKeepsTheFirst(t *testing.T) {
 	if put(repo.PutIfAbsent(t.Context(), roof, start, reading{2})) || put(repo.PutIfAbsent(t.Context(), roof, start, reading{1})) {
 		t.Error("PutIfAbsent of a second value = true, want false")
 	}
-	// After a lost response, a row with another's point does not prove that the write lost: the other point may have replaced it.
+	// After a lost response, a row with another's point does not prove that the write lost: the other point may have
+	// replaced it.
 	conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.CheckAndMutateRow).Times(1))
 	if stored, err := repo.PutIfAbsent(t.Context(), roof, start, reading{3}); stored || !errors.Is(err, tsdb.ErrUnknown) {
 		t.Errorf("after a lost response, with another's point: %v, %v; want ErrUnknown", stored, err)
@@ -287,8 +288,8 @@ func TestNothingIsSentAfterTheContextHasEnded(t *testing.T) {
 	}
 }
 
-// TestOfficialClientCountsTwice shows why the guard exists: under a fault that Put survives, the client's own retry of an
-// addition stores 10 instead of 5.
+// TestOfficialClientCountsTwice shows why the guard exists: under a fault that Put survives, the client's own retry of
+// an addition stores 10 instead of 5.
 func TestOfficialClientCountsTwice(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{})
 	_ = store
@@ -312,7 +313,8 @@ func TestOfficialClientCountsTwice(t *testing.T) {
 	}
 }
 
-// TestAnHourOfOutage: retries stop at the deadline, however long the outage is. The simulated clock makes the test fast.
+// TestAnHourOfOutage: retries stop at the deadline, however long the outage is. The simulated clock makes the test
+// fast.
 func TestAnHourOfOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{})

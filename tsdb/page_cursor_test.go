@@ -36,7 +36,8 @@ func last(precision tsdb.Precision) int64 {
 	return math.MaxInt64
 }
 
-// known returns the scope of a query of acme's readings: what a client can find out, and could use to forge an unsealed cursor.
+// known returns the scope of a query of acme's readings: what a client can find out, and could use to forge an unsealed
+// cursor.
 func known(q query, precision tsdb.Precision) cursor.Scope {
 	return cursor.Scope{
 		Kind: cursor.Points, Tenant: "acme", Dataset: "readings", Precision: byte(precision), Path: inside.Of(q.Entity).Path(),

@@ -137,8 +137,8 @@ func (p *pager) run(q query, changing bool) (joined []tsdb.Point[reading]) {
 	return joined
 }
 
-// TestPagesEqualAModel: all pages joined equal what Range yields. While points arrive, expire, and are replaced and deleted, each
-// page is what the model holds after the page before.
+// TestPagesEqualAModel: all pages joined equal what Range yields. While points arrive, expire, and are replaced and
+// deleted, each page is what the model holds after the page before.
 func TestPagesEqualAModel(t *testing.T) {
 	for i, opts := range []tsdb.SchemaOptions{{}, {Salts: 5, Precision: tsdb.Milliseconds}, {Precision: tsdb.Microseconds}, {Identity: true, Salts: 3}} {
 		for _, keys := range [][][]byte{nil, secrets(1)} {

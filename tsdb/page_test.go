@@ -47,8 +47,8 @@ func temps(page tsdb.Page[reading]) (out []float64) {
 	return out
 }
 
-// TestPagesEndWhereTheQueryEnds: the last page has no cursor, even if it is full. Each page costs one request for one row more
-// than it holds, however many points have expired.
+// TestPagesEndWhereTheQueryEnds: the last page has no cursor, even if it is full. Each page costs one request for one
+// row more than it holds, however many points have expired.
 func TestPagesEndWhereTheQueryEnds(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)

@@ -11,9 +11,9 @@ import (
 
 // Point is one value of one entity at one time. Reads return Time in UTC, truncated to the schema's precision.
 //
-// Its JSON is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with "id" if it has one. The value's JSON
-// is that of T. Unmarshalling leaves missing fields as they are. Writes refuse times after the year 9999; a point that was
-// stored before they did has a time like "+058803-02-28T01:02:03Z" in JSON.
+// Its JSON is {"entity":"berlin/roof-7","time":"2026-07-01T12:00:00Z","value":…}, with "id" if it has one. The value's
+// JSON is that of T. Unmarshalling leaves missing fields as they are. Writes refuse times after the year 9999; a point
+// that was stored before they did has a time like "+058803-02-28T01:02:03Z" in JSON.
 //
 // A struct that embeds a Point has the Point's JSON and none for its other fields, unless it has methods of its own.
 type Point[T any] struct {
@@ -46,9 +46,9 @@ func (p *Point[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// PointError is the error of one stored point that does not decode: its payload is corrupt (codec.ErrCorrupt) or in a format
-// that the schema does not read (codec.ErrUnknownTag). Other points are not affected: a sequence that yields a *PointError
-// continues. In the BatchError of a deletion it names a point that could not be deleted.
+// PointError is the error of one stored point that does not decode: its payload is corrupt (codec.ErrCorrupt) or in a
+// format that the schema does not read (codec.ErrUnknownTag). Other points are not affected: a sequence that yields a
+// *PointError continues. In the BatchError of a deletion it names a point that could not be deleted.
 type PointError struct {
 	Entity Entity
 	Time   time.Time
@@ -69,8 +69,8 @@ func (e *PointError) Error() string {
 // Unwrap returns the cause.
 func (e *PointError) Unwrap() error { return invalid.OrZero(e).Err }
 
-// PointErrors is the error of a call that returns several points, some of which do not decode. In the result these points
-// have their entity, their time and a zero value. The errors are in the order of the result.
+// PointErrors is the error of a call that returns several points, some of which do not decode. In the result these
+// points have their entity, their time and a zero value. The errors are in the order of the result.
 type PointErrors []*PointError
 
 // Error returns the first error and the number of others.

@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAPredicateOnAHeadGoesByEachClass: in a dataset with heads only, a point that has expired in its own class does not block
-// PutIfAbsent into a class that keeps longer.
+// TestAPredicateOnAHeadGoesByEachClass: in a dataset with heads only, a point that has expired in its own class does
+// not block PutIfAbsent into a class that keeps longer.
 func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	schema := func(now gc.Class, older ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{
@@ -45,8 +45,9 @@ func TestAPredicateOnAHeadGoesByEachClass(t *testing.T) {
 	}
 }
 
-// TestTheFirstWriteInAnotherClass: a first-wins point that is written again after its tenant changed class is recognised as its
-// own, between all classes that the schema offers. A point in a former class belongs to another write.
+// TestTheFirstWriteInAnotherClass: a first-wins point that is written again after its tenant changed class is
+// recognised as its own, between all classes that the schema offers. A point in a former class belongs to another
+// write.
 func TestTheFirstWriteInAnotherClass(t *testing.T) {
 	year := gc.Class{Name: "d365", Policy: gc.MaxAge(365 * day)}
 	longBubble(t, func(t *testing.T) {
@@ -79,8 +80,8 @@ func TestTheFirstWriteInAnotherClass(t *testing.T) {
 	})
 }
 
-// TestAWriterRefusesByTheClassThatIsKnown: Enqueue rejects a point that has expired in its tenant's class, once the store knows
-// the classes.
+// TestAWriterRefusesByTheClassThatIsKnown: Enqueue rejects a point that has expired in its tenant's class, once the
+// store knows the classes.
 func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -96,7 +97,8 @@ func TestAWriterRefusesByTheClassThatIsKnown(t *testing.T) {
 	})
 }
 
-// TestHeadsThatShowTooFew: a head of two points shows the newest one. It lost the second newest before another point expired.
+// TestHeadsThatShowTooFew: a head of two points shows the newest one. It lost the second newest before another point
+// expired.
 func TestHeadsThatShowTooFew(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})
@@ -128,8 +130,8 @@ func TestHeadsThatShowTooFew(t *testing.T) {
 	})
 }
 
-// TestHeadsWhilePointsExpire: if a point expires between the start of a call and the read of its head, no older point takes the
-// place of one that the head has lost.
+// TestHeadsWhilePointsExpire: if a point expires between the start of a call and the read of its head, no older point
+// takes the place of one that the head has lost.
 func TestHeadsWhilePointsExpire(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}})

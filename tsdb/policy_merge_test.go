@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMergesBelieveThePolicy: records are merged into visible points and never into expired ones, under random policies and in
-// random classes, before and after garbage collection.
+// TestMergesBelieveThePolicy: records are merged into visible points and never into expired ones, under random policies
+// and in random classes, before and after garbage collection.
 func TestMergesBelieveThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points":      {},

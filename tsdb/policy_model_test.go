@@ -29,9 +29,9 @@ var (
 	beliefSteps = flag.Int("belief.steps", 50, "steps of a life")
 )
 
-// TestReadsFollowThePolicy uses random nested policies, changes of class, random writes and deletions, and a clock that jumps by
-// milliseconds or weeks, often to the exact time at which a point expires. Before, during and after garbage collection, each read
-// and each predicate must agree with the policies.
+// TestReadsFollowThePolicy uses random nested policies, changes of class, random writes and deletions, and a clock that
+// jumps by milliseconds or weeks, often to the exact time at which a point expires. Before, during and after garbage
+// collection, each read and each predicate must agree with the policies.
 func TestReadsFollowThePolicy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain":      {},
@@ -199,8 +199,8 @@ func (b *policyModel) visible(at time.Time, p modelPoint) bool {
 	return !b.words[p.class].removes(b.since(cell(at)))
 }
 
-// when returns a time to write at: within the retention of the class, at its very end, or in the future. It draws from few times,
-// so that points are often written again.
+// when returns a time to write at: within the retention of the class, at its very end, or in the future. It draws from
+// few times, so that points are often written again.
 func (b *policyModel) when() time.Time {
 	unit := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}[b.rnd.IntN(4)]
 	at := b.now().Add(-time.Duration(b.rnd.IntN(30)-3) * unit).Truncate(unit)
@@ -305,7 +305,8 @@ func (b *policyModel) step() {
 	}
 }
 
-// drift changes the policies of the table's families behind the store's back, to longer ones or to none, or restores them.
+// drift changes the policies of the table's families behind the store's back, to longer ones or to none, or restores
+// them.
 func (b *policyModel) drift(away bool) {
 	for i := range b.classes {
 		c := &b.classes[i]

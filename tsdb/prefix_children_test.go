@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestChildrenEqualAModel: on random entities, some of whose points have all expired, and with the points of a neighbour, the
-// children are the distinct parts of the entities that have visible points.
+// TestChildrenEqualAModel: on random entities, some of whose points have all expired, and with the points of a
+// neighbour, the children are the distinct parts of the entities that have visible points.
 func TestChildrenEqualAModel(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 3}, "identity": {Identity: true, Salts: 2}, "classes": {FormerClasses: []gc.Class{{Name: "d300", Policy: gc.MaxAge(300 * 24 * time.Hour)}}},
@@ -105,8 +105,8 @@ func TestChildrenEqualAModel(t *testing.T) {
 	}
 }
 
-// TestChildrenCost: listing 60 sites takes as many requests and rows whether a site has two devices with two points each, or twenty
-// with forty.
+// TestChildrenCost: listing 60 sites takes as many requests and rows whether a site has two devices with two points
+// each, or twenty with forty.
 func TestChildrenCost(t *testing.T) {
 	const sites = 60
 	for name, opts := range map[string]tsdb.SchemaOptions{"plain": {}, "heads only": {Head: tsdb.Head{Points: 5, Only: true}, Precision: tsdb.Milliseconds}} {

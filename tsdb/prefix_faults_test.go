@@ -55,8 +55,8 @@ func gather(ctx context.Context, repo *tsdb.Repository[reading], opts ...tsdb.Re
 	return seen, nil
 }
 
-// TestBigPrefixIsReadSideBySide: with a delay on each call, Under.Latest takes a fraction of the time of sequential calls,
-// whatever the names of the entities, and keeps the order.
+// TestBigPrefixIsReadSideBySide: with a delay on each call, Under.Latest takes a fraction of the time of sequential
+// calls, whatever the names of the entities, and keeps the order.
 func TestBigPrefixIsReadSideBySide(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
@@ -174,7 +174,8 @@ func TestUnderDoesNotRunAhead(t *testing.T) {
 	})
 }
 
-// TestUnderThroughFaults: a broken stream is resumed. A failure is the last pair, after the points that were read before it.
+// TestUnderThroughFaults: a broken stream is resumed. A failure is the last pair, after the points that were read
+// before it.
 func TestUnderThroughFaults(t *testing.T) {
 	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {

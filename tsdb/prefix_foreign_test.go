@@ -55,8 +55,8 @@ func (s *forgedStream) RecvMsg(m any) error {
 	return nil
 }
 
-// TestPrefixReaderRefusesForeignRows: if the response to any request of a call contains a row of another tenant, dataset or prefix, the
-// call fails and returns nothing of the row.
+// TestPrefixReaderRefusesForeignRows: if the response to any request of a call contains a row of another tenant,
+// dataset or prefix, the call fails and returns nothing of the row.
 func TestPrefixReaderRefusesForeignRows(t *testing.T) {
 	var f forger
 	var repo *tsdb.Repository[int64]

@@ -14,8 +14,8 @@ import (
 // ages describes the points of one device: how many are visible, and how many have expired.
 type ages struct{ live, dead int }
 
-// TestUnderCostsEntitiesNotHistory counts the requests and the rows that the engine reads, for histories of all lengths,
-// including expired ones that are not collected.
+// TestUnderCostsEntitiesNotHistory counts the requests and the rows that the engine reads, for histories of all
+// lengths, including expired ones that are not collected.
 func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 	type load struct {
 		entities int

@@ -73,8 +73,9 @@ func allOf[P any](t *testing.T, seq iter.Seq2[P, error]) (out []P) {
 	return out
 }
 
-// TestPrefixReaderEqualsAModel: on random data of all kinds of schemas, with late and repeated points, deletions, expired points and the
-// points of neighbours under the same names, each call returns what a pass over the stored points returns.
+// TestPrefixReaderEqualsAModel: on random data of all kinds of schemas, with late and repeated points, deletions,
+// expired points and the points of neighbours under the same names, each call returns what a pass over the stored
+// points returns.
 func TestPrefixReaderEqualsAModel(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 4}, "identity": {Identity: true}, "salted identity": {Identity: true, Salts: 2},
@@ -321,7 +322,8 @@ func firstError[P any](seq iter.Seq2[P, error]) error {
 	return nil
 }
 
-// TestPrefixReaderFaults: a call returns the permanent error of any of its requests, and resumes a stream that is cut. No goroutine is left.
+// TestPrefixReaderFaults: a call returns the permanent error of any of its requests, and resumes a stream that is cut.
+// No goroutine is left.
 func TestPrefixReaderFaults(t *testing.T) {
 	for name, call := range prefixCalls {
 		repo, conn := fleetOf(t, 18, 250, tsdbtest.Options{})
@@ -360,7 +362,8 @@ func TestPrefixReaderFaults(t *testing.T) {
 	}
 }
 
-// TestPrefixReaderLoopsCanBeLeft: leaving a loop at any point ends the call, and its place in the tenant's limit of reads is free again.
+// TestPrefixReaderLoopsCanBeLeft: leaving a loop at any point ends the call, and its place in the tenant's limit of
+// reads is free again.
 func TestPrefixReaderLoopsCanBeLeft(t *testing.T) {
 	l, err := limit.New(limit.Table{Defaults: limit.Limits{ConcurrentReads: 1, FanOut: 1}}, limit.Options{})
 	if err != nil {
@@ -423,7 +426,8 @@ func TestPrefixReaderRefused(t *testing.T) {
 	}
 }
 
-// TestPrefixReaderManyEntities: Merged takes 10,000 entities and refuses more; those that have been silent for the whole interval do not count.
+// TestPrefixReaderManyEntities: Merged takes 10,000 entities and refuses more; those that have been silent for the
+// whole interval do not count.
 func TestPrefixReaderManyEntities(t *testing.T) {
 	if testing.Short() || testkit.Raced {
 		t.Skip("10,001 entities")

@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPagesGoPastPartsOfAnotherKind: if a page ends with an entity that a program without kinds has stored, the next page
-// continues after it.
+// TestPagesGoPastPartsOfAnotherKind: if a page ends with an entity that a program without kinds has stored, the next
+// page continues after it.
 func TestPagesGoPastPartsOfAnotherKind(t *testing.T) {
 	text := tsdb.MustDefine("d", tsdb.Key("line", "stop"), codec.JSON[reading](), tsdb.SchemaOptions{})
 	kinds := tsdb.MustDefine("d", tsdb.Key("line").Uint("stop", 4), codec.JSON[reading](), tsdb.SchemaOptions{})

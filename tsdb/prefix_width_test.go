@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWidthBoundsWhatIsReadUnderAPrefix: the limit also covers the parts of a cut part and the request that finds where to cut,
-// and these make progress.
+// TestWidthBoundsWhatIsReadUnderAPrefix: the limit also covers the parts of a cut part and the request that finds where
+// to cut, and these make progress.
 func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		var now, most atomic.Int32

@@ -22,7 +22,8 @@ func pairs[P any](seq iter.Seq2[P, error]) (n int, last error) {
 // one returns the error of a call that returns once.
 func one[P any](_ P, err error) (int, error) { return 1, err }
 
-// TestPrefixReaderOfNothing: each call of a reader without a repository or a prefix returns ErrInvalid once, and sends nothing.
+// TestPrefixReaderOfNothing: each call of a reader without a repository or a prefix returns ErrInvalid once, and sends
+// nothing.
 func TestPrefixReaderOfNothing(t *testing.T) {
 	repo, conn := fleetOf(t, 1, 1, tsdbtest.Options{})
 	type reader = tsdb.PrefixReader[int64]

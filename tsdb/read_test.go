@@ -80,8 +80,8 @@ func TestOneCorruptCell(t *testing.T) {
 	check("Get", 3, p, err)
 }
 
-// TestForeignRowsAreIgnored: reads skip rows of other programs in the same table, even between the store's own rows, and such
-// rows do not use up a limit.
+// TestForeignRowsAreIgnored: reads skip rows of other programs in the same table, even between the store's own rows,
+// and such rows do not use up a limit.
 func TestForeignRowsAreIgnored(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

@@ -10,10 +10,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// ReadOption is an option of one read: an Order, a Limit, a Concurrency, a Hedge or a MaxStale. If one kind is given twice, the last one applies.
+// ReadOption is an option of one read: an Order, a Limit, a Concurrency, a Hedge or a MaxStale. If one kind is given
+// twice, the last one applies.
 //
-// Every call with options accepts Concurrency, Hedge and MaxStale, and ignores those that it cannot use. Concurrency and Hedge never change
-// the result; MaxStale only allows an older one. A call without an order or a limit refuses an Order or a Limit with ErrInvalid.
+// Every call with options accepts Concurrency, Hedge and MaxStale, and ignores those that it cannot use. Concurrency
+// and Hedge never change the result; MaxStale only allows an older one. A call without an order or a limit refuses an
+// Order or a Limit with ErrInvalid.
 type ReadOption interface{ readOption() }
 
 // Order is a ReadOption of Range, Page, Merged and the buckets of rollups and windows: the direction in time.
@@ -26,8 +28,8 @@ const (
 	OldestFirst
 )
 
-// Limit is a ReadOption of Range and Merged: the maximum number of points. Limit(0) reads nothing. A negative limit is refused with
-// ErrInvalid.
+// Limit is a ReadOption of Range and Merged: the maximum number of points. Limit(0) reads nothing. A negative limit is
+// refused with ErrInvalid.
 type Limit int
 
 const (
@@ -35,17 +37,19 @@ const (
 	maxConcurrency     = 1000
 )
 
-// Concurrency is a ReadOption of calls that read many entities: the maximum number of requests that the call has under way. 0
-// means the default: 128, or 16 in package rollup. Values below 0 and above 1000 are refused with ErrInvalid.
+// Concurrency is a ReadOption of calls that read many entities: the maximum number of requests that the call has under
+// way. 0 means the default: 128, or 16 in package rollup. Values below 0 and above 1000 are refused with ErrInvalid.
 //
-// A request reads one or a few rows and mostly waits for the network. The official client uses ten connections, each with up to a hundred requests.
+// A request reads one or a few rows and mostly waits for the network. The official client uses ten connections, each
+// with up to a hundred requests.
 type Concurrency int
 
-// Hedge is a ReadOption of calls that read one point or the newest points. If a read takes long, it sends a second request,
-// uses the response that arrives first, and cancels the other. This shortens the slowest reads of a service that is
-// occasionally slow; it does not help if the service is always slow. The zero Hedge is off, the default.
+// Hedge is a ReadOption of calls that read one point or the newest points. If a read takes long, it sends a second
+// request, uses the response that arrives first, and cancels the other. This shortens the slowest reads of a service
+// that is occasionally slow; it does not help if the service is always slow. The zero Hedge is off, the default.
 type Hedge struct {
-	// After is how long to wait before the second request; the 95th to 99th percentile of the latency is a good value. It must be above 0.
+	// After is how long to wait before the second request; the 95th to 99th percentile of the latency is a good value.
+	// It must be above 0.
 	After time.Duration
 	// MaxRatio is the maximum share of reads that are sent twice, above 0 and up to 1. It keeps a service in trouble from
 	// getting twice the load. It is counted over all calls of the store; unused shares accumulate up to 100 requests.

@@ -17,9 +17,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAllReadsAgreeWithAModel uses every way to write and delete, through repositories and writers, for two tenants with the same
-// names for everything, one a prefix of the other, while points expire. Every read returns the model's points: from rows, heads,
-// the cache and pages, with and without views.
+// TestAllReadsAgreeWithAModel uses every way to write and delete, through repositories and writers, for two tenants
+// with the same names for everything, one a prefix of the other, while points expire. Every read returns the model's
+// points: from rows, heads, the cache and pages, with and without views.
 func TestAllReadsAgreeWithAModel(t *testing.T) {
 	for i, opts := range []tsdb.SchemaOptions{
 		{},

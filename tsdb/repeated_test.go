@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPutIfAbsentHasOneWinnerThroughAProxy: a proxy sends each call twice and returns the second response. One of several callers
-// with different payloads still wins, and its payload is the stored one.
+// TestPutIfAbsentHasOneWinnerThroughAProxy: a proxy sends each call twice and returns the second response. One of
+// several callers with different payloads still wins, and its payload is the stored one.
 func TestPutIfAbsentHasOneWinnerThroughAProxy(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "first wins": {FirstWins: true}, "head": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 50}},
@@ -55,8 +55,8 @@ func TestPutIfAbsentHasOneWinnerThroughAProxy(t *testing.T) {
 	}
 }
 
-// TestMergeIsNotRejectedWhereItIsStored: a proxy sends a merge twice, and the row cannot be read afterwards, or only later. A
-// stored merge is then never reported as rejected.
+// TestMergeIsNotRejectedWhereItIsStored: a proxy sends a merge twice, and the row cannot be read afterwards, or only
+// later. A stored merge is then never reported as rejected.
 func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reads tsdbtest.Fault
@@ -96,8 +96,8 @@ func TestMergeIsNotRejectedWhereItIsStored(t *testing.T) {
 	}
 }
 
-// TestRepeatedMergeThroughAWriter: a writer, which reads the row once for each attempt, also does not report a stored merge as
-// rejected.
+// TestRepeatedMergeThroughAWriter: a writer, which reads the row once for each attempt, also does not report a stored
+// merge as rejected.
 func TestRepeatedMergeThroughAWriter(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})

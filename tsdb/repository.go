@@ -8,14 +8,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Repository reads and writes the points of one schema for one tenant in one store. It cannot read or write another tenant's rows: it
-// builds keys from its own tenant, and checks each returned row before it decodes it. Every call fails with ErrTenantMismatch if the
-// context carries another tenant (tenant.NewContext), and with ErrNoTenant if the context carries none and the store requires one.
+// Repository reads and writes the points of one schema for one tenant in one store. It cannot read or write another
+// tenant's rows: it builds keys from its own tenant, and checks each returned row before it decodes it. Every call
+// fails with ErrTenantMismatch if the context carries another tenant (tenant.NewContext), and with ErrNoTenant if the
+// context carries none and the store requires one.
 //
-// Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. Calls on the zero
-// Repository or nil fail with ErrInvalid.
+// Schema.For makes one. It holds no resources, so make one per request. It is safe for concurrent use. Calls on the
+// zero Repository or nil fail with ErrInvalid.
 //
-// To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their arguments and results.
+// To fake it in tests, declare an interface with the methods that your code calls. Your code can construct all of their
+// arguments and results.
 type Repository[T any] struct {
 	repositoryGate[T]
 
@@ -97,10 +99,11 @@ func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
 	return r.rows.Space.CheckPrefix(p.path)
 }
 
-// WithID returns a repository for the points with this ID, in a schema with Identity. The ID applies to Put, PutIfAbsent, Get
-// and Delete, and to Enqueue, TryEnqueue and EnqueueFunc of its sinks (Via). In a schema with Identity these calls fail with
-// ErrInvalid without an ID; in any other schema they fail with one. All other calls ignore it: they read points of any ID,
-// and PutMany and EnqueueMany use Point.ID. WithID does no I/O; the call that uses an invalid ID reports it.
+// WithID returns a repository for the points with this ID, in a schema with Identity. The ID applies to Put,
+// PutIfAbsent, Get and Delete, and to Enqueue, TryEnqueue and EnqueueFunc of its sinks (Via). In a schema with Identity
+// these calls fail with ErrInvalid without an ID; in any other schema they fail with one. All other calls ignore it:
+// they read points of any ID, and PutMany and EnqueueMany use Point.ID. WithID does no I/O; the call that uses an
+// invalid ID reports it.
 func (r *Repository[T]) WithID(id string) *Repository[T] {
 	if r == nil {
 		return nil // each call reports it

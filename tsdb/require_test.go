@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAStoreThatRequiresATenant: if a request bypassed the edge, its context has no tenant, and no call of a repository or a sink
-// may do anything for it.
+// TestAStoreThatRequiresATenant: if a request bypassed the edge, its context has no tenant, and no call of a repository
+// or a sink may do anything for it.
 func TestAStoreThatRequiresATenant(t *testing.T) {
 	s, err := tsdb.Define("texts", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestDeadHistoryCostsNothing: reads of a device that was silent for a year, whose rows have expired but are not collected, cost
-// as much as reads of an empty one.
+// TestDeadHistoryCostsNothing: reads of a device that was silent for a year, whose rows have expired but are not
+// collected, cost as much as reads of an empty one.
 func TestDeadHistoryCostsNothing(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	c := testkit.NewClock(start)
@@ -49,8 +49,8 @@ func TestDeadHistoryCostsNothing(t *testing.T) {
 	}
 }
 
-// TestExpiredIsInvisibleAtTheMoment moves the clock over the expiry of points by milliseconds, in a table without garbage
-// collection, and checks every read and predicate.
+// TestExpiredIsInvisibleAtTheMoment moves the clock over the expiry of points by milliseconds, in a table without
+// garbage collection, and checks every read and predicate.
 func TestExpiredIsInvisibleAtTheMoment(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	for _, p := range []tsdb.Precision{tsdb.Nanoseconds, tsdb.Microseconds, tsdb.Milliseconds} {
@@ -115,8 +115,8 @@ func TestExpiredCountsAsAbsent(t *testing.T) {
 	}
 }
 
-// TestReadsCoverEveryClass: a schema that changes its class or codec continues to read older points, each with the retention that
-// it was written with. A rewrite leaves one payload.
+// TestReadsCoverEveryClass: a schema that changes its class or codec continues to read older points, each with the
+// retention that it was written with. A rewrite leaves one payload.
 func TestReadsCoverEveryClass(t *testing.T) {
 	h1 := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}
 	keep := gc.Class{Name: "keep", Policy: gc.Never()}

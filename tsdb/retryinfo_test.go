@@ -20,8 +20,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWriterWaitsAsAsked: the service refuses each request of a writer and says when to send it again. Whatever the code and the kind of
-// write, the writer sends nothing before, and waits a minute at most. Flush and Close end with their own contexts.
+// TestWriterWaitsAsAsked: the service refuses each request of a writer and says when to send it again. Whatever the
+// code and the kind of write, the writer sends nothing before, and waits a minute at most. Flush and Close end with
+// their own contexts.
 func TestWriterWaitsAsAsked(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded} {
 		for _, first := range []bool{false, true} { // bulk requests, or one for each row

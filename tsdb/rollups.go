@@ -70,8 +70,8 @@ func checkSources(d *dataset.Dataset, listed []*nest.Definition) error {
 // fieldNumbers reads fields of payloads as numbers: by the name of the field, then by tag.
 type fieldNumbers = map[string][]func(payload []byte) (codec.Value, error)
 
-// numbersOf returns how the fields are read that measures of the dataset's rollups are declared by. If the fields of some payloads cannot be
-// read, their functions are nil, and the error says so.
+// numbersOf returns how the fields are read that measures of the dataset's rollups are declared by. If the fields of
+// some payloads cannot be read, their functions are nil, and the error says so.
 func numbersOf[T any](readers []codec.Reader[T], d *dataset.Dataset) (numbers fieldNumbers, err error) {
 	for _, r := range d.Rollups {
 		for _, m := range r.Measures {

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestSilentStreams: where the network goes silent in the middle of a stream, a read yields what has arrived and ends with its
-// timeout, and the points whose results are missing are unknown.
+// TestSilentStreams: where the network goes silent in the middle of a stream, a read yields what has arrived and ends
+// with its timeout, and the points whose results are missing are unknown.
 func TestSilentStreams(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

@@ -20,8 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// clusters are two clusters; one lags behind the other. Conditional writes have their own app profile and go to decides. All
-// requests with the general profile go to lags.
+// clusters are two clusters; one lags behind the other. Conditional writes have their own app profile and go to
+// decides. All requests with the general profile go to lags.
 type clusters struct {
 	store         *tsdb.Store
 	decides, lags *tsdbtest.Conn
@@ -44,8 +44,8 @@ func openClusters(t *testing.T, opts tsdb.Options, datasets ...tsdb.Dataset) *cl
 	return &clusters{store, decides, lags, there, table}
 }
 
-// TestConditionalWritesReadWhereTheyDecide: if a conditional write finds a row, or loses its response, it reads the row in the
-// cluster that decided. The other cluster would show nothing.
+// TestConditionalWritesReadWhereTheyDecide: if a conditional write finds a row, or loses its response, it reads the row
+// in the cluster that decided. The other cluster would show nothing.
 func TestConditionalWritesReadWhereTheyDecide(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, opts := range map[string]tsdb.SchemaOptions{
@@ -83,8 +83,8 @@ func TestHeadsOfMergedPoints(t *testing.T) {
 	}
 }
 
-// TestTheStoresOwnRowsAreReadWhereTheyAreDecided: Ensure and Onboard change rows only if they still are as read, so they read
-// them in the cluster that decides.
+// TestTheStoresOwnRowsAreReadWhereTheyAreDecided: Ensure and Onboard change rows only if they still are as read, so
+// they read them in the cluster that decides.
 func TestTheStoresOwnRowsAreReadWhereTheyAreDecided(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	c := openClusters(t, tsdb.Options{}, s)
@@ -103,8 +103,8 @@ func TestTheStoresOwnRowsAreReadWhereTheyAreDecided(t *testing.T) {
 	}
 }
 
-// TestRollupsAreComputedWhereTheyAreDecided: a worker and a rebuild read marks, points and rollup rows in the cluster that
-// replaces the rollup row, and write there.
+// TestRollupsAreComputedWhereTheyAreDecided: a worker and a rebuild read marks, points and rollup rows in the cluster
+// that replaces the rollup row, and write there.
 func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 	now := start
 	hour := counted[reading]("hour", time.Hour, rollup.Options{})

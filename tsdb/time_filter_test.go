@@ -50,8 +50,9 @@ func (f *filters) take() (all []*btpb.TimestampRange) {
 	return all
 }
 
-// TestReadsBetweenTimesFilterCells: reads between two times ask for the cells of these times only, so that tiered storage
-// need not look at older ones. Cells have whole milliseconds: a bound within a millisecond hides no point of it.
+// TestReadsBetweenTimesFilterCells: reads between two times ask for the cells of these times only, so that tiered
+// storage need not look at older ones. Cells have whole milliseconds: a bound within a millisecond hides no point of
+// it.
 func TestReadsBetweenTimesFilterCells(t *testing.T) {
 	class := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	for name, opts := range map[string]tsdb.SchemaOptions{
@@ -151,7 +152,8 @@ func TestReadsBetweenTimesFilterCells(t *testing.T) {
 	}
 }
 
-// TestLatestManyFiltersCells: a shared request asks for no cells older than the known newest points, and misses none of them.
+// TestLatestManyFiltersCells: a shared request asks for no cells older than the known newest points, and misses none of
+// them.
 func TestLatestManyFiltersCells(t *testing.T) {
 	var sent filters
 	s := readings(t, tsdb.SchemaOptions{})

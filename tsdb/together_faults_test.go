@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestLatestManyPastARangeThatFails: if the range of one device cannot be reached, the others are read, whether or not they
-// were read before.
+// TestLatestManyPastARangeThatFails: if the range of one device cannot be reached, the others are read, whether or not
+// they were read before.
 func TestLatestManyPastARangeThatFails(t *testing.T) {
 	for _, warmed := range []bool{false, true} {
 		longBubble(t, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestLatestManyPastARangeThatFails(t *testing.T) {
 	}
 }
 
-// TestLatestManyOfADeviceThatWasEmpty: devices without points are remembered as such. If the next read fails before it reaches them,
-// they have an error or their new point; they must not seem to be without points still.
+// TestLatestManyOfADeviceThatWasEmpty: devices without points are remembered as such. If the next read fails before it
+// reaches them, they have an error or their new point; they must not seem to be without points still.
 func TestLatestManyOfADeviceThatWasEmpty(t *testing.T) {
 	for name, fault := range map[string]tsdbtest.Fault{
 		"unavailable": tsdbtest.Fail(codes.Unavailable), "silent": tsdbtest.Hang(0), "cut": tsdbtest.CutStream(2, codes.Unavailable), "silent after 2 rows": tsdbtest.Hang(2),

@@ -48,8 +48,8 @@ func sameAsLatest(t testing.TB, what string, repo *tsdb.Repository[reading], dev
 	}
 }
 
-// TestLatestManyIsOneRequest: once a store has read devices, it reads them in one request, including those that were silent for
-// days and those without points. Each device whose newest point is gone takes one more.
+// TestLatestManyIsOneRequest: once a store has read devices, it reads them in one request, including those that were
+// silent for days and those without points. Each device whose newest point is gone takes one more.
 func TestLatestManyIsOneRequest(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
@@ -100,8 +100,8 @@ func TestLatestManyIsOneRequest(t *testing.T) {
 	read("as most have expired", 1, 3)
 }
 
-// TestLatestManyEqualsLatest compares LatestMany with Latest over random histories with deletions and expiring points, of two
-// tenants whose devices have the same names.
+// TestLatestManyEqualsLatest compares LatestMany with Latest over random histories with deletions and expiring points,
+// of two tenants whose devices have the same names.
 func TestLatestManyEqualsLatest(t *testing.T) {
 	short := gc.Class{Name: "short", Policy: gc.MaxAge(time.Hour)}
 	for i, opts := range []tsdb.SchemaOptions{
@@ -184,8 +184,8 @@ func (s *asked) RecvMsg(m any) error {
 	return err
 }
 
-// TestLatestManyLosesNoMovedPoint: if a newer point replaces a device's point while it is read, the result has a point, even if
-// the device's range in the first request was empty.
+// TestLatestManyLosesNoMovedPoint: if a newer point replaces a device's point while it is read, the result has a point,
+// even if the device's range in the first request was empty.
 func TestLatestManyLosesNoMovedPoint(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	var move atomic.Pointer[func()]
@@ -216,8 +216,8 @@ func TestLatestManyLosesNoMovedPoint(t *testing.T) {
 	}
 }
 
-// TestLatestManyRefusesForeignRows: if the response to a request for several devices holds a row of another device, or repeats an
-// earlier row, no result shows its points.
+// TestLatestManyRefusesForeignRows: if the response to a request for several devices holds a row of another device, or
+// repeats an earlier row, no result shows its points.
 func TestLatestManyRefusesForeignRows(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	var lie atomic.Pointer[string]
@@ -281,8 +281,8 @@ func TestLatestManyRefusesForeignRows(t *testing.T) {
 	refused("rows that came before the stream was cut")
 }
 
-// TestLatestManyTogetherThroughFaults: a request for many devices is resumed if its stream is cut. If it cannot be resumed, the
-// points that arrived are returned, and no other device is reported to have none.
+// TestLatestManyTogetherThroughFaults: a request for many devices is resumed if its stream is cut. If it cannot be
+// resumed, the points that arrived are returned, and no other device is reported to have none.
 func TestLatestManyTogetherThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
@@ -330,8 +330,8 @@ func TestLatestManyTogetherIsHedged(t *testing.T) {
 	})
 }
 
-// TestLatestManyOfBusyDevices: however many points devices write between two calls, a call reads few of their rows. If they write
-// evenly, it soon takes one request.
+// TestLatestManyOfBusyDevices: however many points devices write between two calls, a call reads few of their rows. If
+// they write evenly, it soon takes one request.
 func TestLatestManyOfBusyDevices(t *testing.T) {
 	c := testkit.NewClock(start)
 	s := readings(t, tsdb.SchemaOptions{})

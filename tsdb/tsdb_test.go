@@ -55,8 +55,8 @@ func parallelIfSlow(t *testing.T) {
 	}
 }
 
-// sampling reports whether tests run under the race detector or over TCP, where they take ten times as long. Large matrices are
-// sampled there; the plain run covers them fully.
+// sampling reports whether tests run under the race detector or over TCP, where they take ten times as long. Large
+// matrices are sampled there; the plain run covers them fully.
 func sampling() bool { return testkit.Raced || overTCP() }
 
 // some returns every fourth case, starting at an offset, if tests are slow, else all cases.

@@ -33,8 +33,8 @@ func hostileViews() (ids []tenant.ID) {
 	return ids
 }
 
-// TestViewIDs: a view's ID is valid for the service, differs between tenants, and never changes, because access rights refer to
-// it.
+// TestViewIDs: a view's ID is valid for the service, differs between tenants, and never changes, because access rights
+// refer to it.
 func TestViewIDs(t *testing.T) {
 	valid := regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 	names := slices.Concat(hostileTenants, []string{"-", "..a", strings.Repeat("x", 64), strings.Repeat("x", 63) + "y", strings.Repeat("x", 63), "Acme"})
@@ -128,8 +128,8 @@ func (s *watched) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// TestEachCallGoesThroughItsTenantsView: with views, no call of a repository or a sink, in any kind of dataset, uses the table
-// itself or another tenant's view. There the service would not stop a call with wrong keys.
+// TestEachCallGoesThroughItsTenantsView: with views, no call of a repository or a sink, in any kind of dataset, uses
+// the table itself or another tenant's view. There the service would not stop a call with wrong keys.
 func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points":     {},
@@ -187,8 +187,8 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 	}
 }
 
-// TestTheTableIsForTheStoresOwnRows: the packages that read and write points use the table itself, past all views, in few places.
-// Whatever is new uses Rows, or is listed here because it reads rows of no tenant.
+// TestTheTableIsForTheStoresOwnRows: the packages that read and write points use the table itself, past all views, in
+// few places. Whatever is new uses Rows, or is listed here because it reads rows of no tenant.
 func TestTheTableIsForTheStoresOwnRows(t *testing.T) {
 	var files []string
 	for _, dir := range []string{".", "../internal/store/points", "../internal/store/skipscan", "../internal/store/prefix", "../internal/store/follow"} {

@@ -71,8 +71,9 @@ type exported struct {
 var wallRounds = flag.Int("walls.rounds", 8, "how often each attack of a hostile tenant is made")
 
 // TestHostileTenants runs random calls of tenants whose names are prefixes of one another on one store: every call of a
-// repository, a sink, a store and the packages built on it, with contexts, cursors and exports of others, while some of the
-// tenants are erased. After each call no row of another tenant has changed, and no value of another tenant was returned.
+// repository, a sink, a store and the packages built on it, with contexts, cursors and exports of others, while some of
+// the tenants are erased. After each call no row of another tenant has changed, and no value of another tenant was
+// returned.
 func TestHostileTenants(t *testing.T) {
 	unexercised(t)
 	for _, mode := range []struct {
@@ -287,7 +288,8 @@ func (h *walls) same(what string, got, want []string) {
 	}
 }
 
-// unexercised fails the test for each call without an attack: a new call must be shown to respect the tenant's boundary.
+// unexercised fails the test for each call without an attack: a new call must be shown to respect the tenant's
+// boundary.
 func unexercised(t *testing.T) {
 	t.Helper()
 	for _, prefix := range []string{"Repository.", "Sink.", "Store.", "keys.", "tenants.", "transfer.", "PrefixReader.", "Follower.", "window.Aggregator.ReadGroups"} {

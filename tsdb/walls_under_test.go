@@ -201,7 +201,8 @@ var followAttacks = map[string]func(h *walls, a attack) error{
 	},
 }
 
-// followed compares all that a follower delivers, opened in one context and read in another, with what the tenant has stored.
+// followed compares all that a follower delivers, opened in one context and read in another, with what the tenant has
+// stored.
 func (h *walls) followed(ctx context.Context, a attack) error {
 	prefix, part := a.prefix(h)
 	f, err := a.repo.Under(prefix).Follow(ctx, tsdb.FollowOptions{Since: time.Unix(0, 0)})

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWriterReusesNoMemoryOfRequests: a writer uses the memory of points again. Requests that were lost, repeated, cut or cancelled, and
-// those that a proxy still holds when the writer is closed, keep their rows and values.
+// TestWriterReusesNoMemoryOfRequests: a writer uses the memory of points again. Requests that were lost, repeated, cut
+// or cancelled, and those that a proxy still holds when the writer is closed, keep their rows and values.
 func TestWriterReusesNoMemoryOfRequests(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		const rounds, each = 12, 500

@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestWaitForARowIsItsTenants: the service asks to leave one tenant's rows alone for a minute, for an entry or for a request of
-// one row. Points of another tenant are still stored, with and without a journal.
+// TestWaitForARowIsItsTenants: the service asks to leave one tenant's rows alone for a minute, for an entry or for a
+// request of one row. Points of another tenant are still stored, with and without a journal.
 func TestWaitForARowIsItsTenants(t *testing.T) {
 	later, err := grpcstatus.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Minute)})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Description is a dataset as data. It is a copy: changing it changes no schema and no table. The zero Description is that of no
-// dataset. The fields have the meaning of those of tsdb.SchemaOptions.
+// Description is a dataset as data. It is a copy: changing it changes no schema and no table. The zero Description is
+// that of no dataset. The fields have the meaning of those of tsdb.SchemaOptions.
 type Description struct {
 	// Name is the dataset's name.
 	Name string `json:"name"`
@@ -51,11 +51,11 @@ type Class struct {
 	Name string `json:"name"`
 	// Policy is what gc.Parse parses, such as "maxage=30d".
 	Policy string `json:"policy"`
-	// Offered says that a tenant's profile may choose the class. Points of other tenants get the default. A class that is neither
-	// offered nor the default is only read.
+	// Offered says that a tenant's profile may choose the class. Points of other tenants get the default. A class that
+	// is neither offered nor the default is only read.
 	Offered bool `json:"offered,omitempty"`
-	// RollupAge is how long rollups of tenants in the class are kept at most; 0 for as long as their own class says. JSON has
-	// nanoseconds.
+	// RollupAge is how long rollups of tenants in the class are kept at most; 0 for as long as their own class says.
+	// JSON has nanoseconds.
 	RollupAge time.Duration `json:"rollup_age_ns,omitempty"`
 }
 
@@ -86,8 +86,8 @@ type Measure struct {
 	Name string `json:"name"`
 	// Kind is "gauge", "counter" or "state".
 	Kind string `json:"kind"`
-	// Field is the field of the payload that has the number, or "." for the payload itself. It is empty if only the program that
-	// defines the rollup knows the number.
+	// Field is the field of the payload that has the number, or "." for the payload itself. It is empty if only the
+	// program that defines the rollup knows the number.
 	Field string `json:"field,omitempty"`
 	// Aggregates are the names of window.Aggregates: "count", "sum" and so on.
 	Aggregates []string `json:"aggregates"`
@@ -96,8 +96,8 @@ type Measure struct {
 	Max      string `json:"max,omitempty"`
 }
 
-// Describe returns a dataset of tsdb.Store.Datasets, or any schema, as data. For nil and the zero Schema it returns the zero
-// Description. It does no I/O.
+// Describe returns a dataset of tsdb.Store.Datasets, or any schema, as data. For nil and the zero Schema it returns the
+// zero Description. It does no I/O.
 func Describe(d tsdb.Dataset) Description {
 	of, err := inside.Of(d).Shape()
 	if err != nil {

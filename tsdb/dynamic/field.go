@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Field is the place of one value in payloads of any tag that Options decode. The zero Field is the payload itself, for payloads
-// that are a number or text. It is immutable and safe for concurrent use.
+// Field is the place of one value in payloads of any tag that Options decode. The zero Field is the payload itself, for
+// payloads that are a number or text. It is immutable and safe for concurrent use.
 type Field struct {
 	name  string
 	tags  tags
@@ -40,18 +40,19 @@ func (t tags) field(name string) Field {
 // String returns the name.
 func (f Field) String() string { return f.name }
 
-// Value returns the value of the field in a payload with a tag, without decoding the rest. It is the zero Value if the payload does not
-// have the field, and equals what Schema has under the name. It allocates nothing, except for the value of a text, bytes or a list,
-// for compressed payloads, tags of Options.Decoders, maps of messages in protobuf, and a number of more than 32 characters in JSON.
+// Value returns the value of the field in a payload with a tag, without decoding the rest. It is the zero Value if the
+// payload does not have the field, and equals what Schema has under the name. It allocates nothing, except for the
+// value of a text, bytes or a list, for compressed payloads, tags of Options.Decoders, maps of messages in protobuf,
+// and a number of more than 32 characters in JSON.
 //
 // The error matches codec.ErrCorrupt or codec.ErrUnknownTag. Of protobuf, only the fields on the way are checked.
 func (f Field) Value(tag string, payload []byte) (codec.Value, error) {
 	return f.read(tag, payload, false)
 }
 
-// Number is Value for a field that a user has named as a number, such as a measure: it returns an integer or a float, or the zero
-// Value if the payload has no number there. It is codec.Value.AsNumber of the value: a bool is 0 or 1, decimal text is its number, and
-// a time the seconds since 1970. An enum is its number.
+// Number is Value for a field that a user has named as a number, such as a measure: it returns an integer or a float,
+// or the zero Value if the payload has no number there. It is codec.Value.AsNumber of the value: a bool is 0 or 1,
+// decimal text is its number, and a time the seconds since 1970. An enum is its number.
 func (f Field) Number(tag string, payload []byte) (codec.Value, error) {
 	v, err := f.read(tag, payload, true)
 	return v.AsNumber(), err

@@ -6,8 +6,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// Fields returns a codec like c that also reads fields of its protobuf payloads, as [Field.Number] does. A rollup needs that for a
-// measure that is declared by a field (rollup.Measure.Field), and codec.Proto alone does not have it:
+// Fields returns a codec like c that also reads fields of its protobuf payloads, as [Field.Number] does. A rollup needs
+// that for a measure that is declared by a field (rollup.Measure.Field), and codec.Proto alone does not have it:
 //
 //	zstd.Wrap(dynamic.Fields(codec.Proto[*pb.Reading]()), zstd.Options{})
 //
@@ -24,8 +24,8 @@ type fielded[T any] struct{ codec.Codec[T] }
 // Check returns what function Check says of the other codec.
 func (c fielded[T]) Check() error { return codec.Check(c.Codec) }
 
-// Messages returns, by tag, the types of the payloads of the other codec that are plain protobuf messages, such as those of
-// codec.Proto.
+// Messages returns, by tag, the types of the payloads of the other codec that are plain protobuf messages, such as
+// those of codec.Proto.
 func (c fielded[T]) Messages() map[string]protoreflect.MessageDescriptor {
 	if own, ok := c.Codec.(interface {
 		Messages() map[string]protoreflect.MessageDescriptor

@@ -136,7 +136,8 @@ func (p protoPath) value(src []byte, numbers bool) (v codec.Value, err error) {
 	return found.raw.value(last.of, numbers)
 }
 
-// walk reads the fields of the message at a depth. Of several fields with one number the last one counts; messages are merged.
+// walk reads the fields of the message at a depth. Of several fields with one number the last one counts; messages are
+// merged.
 func (p protoPath) walk(src []byte, depth int, found *protoFound) error {
 	step := &p.steps[depth]
 	for len(src) > 0 {

@@ -208,7 +208,8 @@ func protoFields(t testing.TB) (fields []dynamic.Field) {
 	return fields
 }
 
-// protoMessages are messages that readers of parts often get wrong: repeated fields, merged messages, other wire types, oneofs.
+// protoMessages are messages that readers of parts often get wrong: repeated fields, merged messages, other wire types,
+// oneofs.
 func protoMessages(t testing.TB) (all [][]byte) {
 	t.Helper()
 	join := func(parts ...[]byte) (out []byte) {

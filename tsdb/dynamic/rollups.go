@@ -17,12 +17,12 @@ import (
 // window.Aggregator.Read reads them too. Buckets of a derived rollup that are open, or that changed since a
 // rollup.Worker stored them, are computed from points:
 //
-//   - A measure that is declared by a field (rollup.Measure.Field) has the same numbers as in the program that defines the rollup.
-//     Options say how protobuf payloads are read.
-//   - A measure that is a function is only known to that program. So is one whose field is in payloads with a tag that Options do not
-//     decode. Such a bucket is incomplete: window.Bucket.Incomplete has what is stored of it and when it changed, and the measure has
-//     all its aggregates in window.Summary.Missing. If no measure is known, its Points are 0. The same holds for a rollup without
-//     measures.
+//   - A measure that is declared by a field (rollup.Measure.Field) has the same numbers as in the program that defines
+//     the rollup. Options say how protobuf payloads are read.
+//   - A measure that is a function is only known to that program. So is one whose field is in payloads with a tag that
+//     Options do not decode. Such a bucket is incomplete: window.Bucket.Incomplete has what is stored of it and when it
+//     changed, and the measure has all its aggregates in window.Summary.Missing. If no measure is known, its Points are
+//     0. The same holds for a rollup without measures.
 //
 // So no number of Bucket.Values is ever an old one. Rollups that events are added to are always read in full.
 //

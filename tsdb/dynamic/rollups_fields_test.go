@@ -53,9 +53,9 @@ var fieldPayloads = []string{
 	`{"kwh":0.0005}`, `{"kwh":1000000000.0004}`, `{"kwh":1000000001}`, `{"motor":null}`, `null`,
 }
 
-// TestFieldsAreComputedByTools: what a measure declared by a field has in a rollup is the same for the program that defines the rollup
-// and for one that reads it by the catalogue, before a worker and after it, whatever the payloads are. It is also the same as in
-// windows over the field. A measure that is a function is known only where it is stored.
+// TestFieldsAreComputedByTools: what a measure declared by a field has in a rollup is the same for the program that
+// defines the rollup and for one that reads it by the catalogue, before a worker and after it, whatever the payloads
+// are. It is also the same as in windows over the field. A measure that is a function is known only where it is stored.
 func TestFieldsAreComputedByTools(t *testing.T) {
 	t.Run("json", func(t *testing.T) {
 		double := func(v motorState) (float64, bool) { return 2 * v.Kwh, v.Kwh != 0 }
@@ -215,8 +215,8 @@ func sameAsWindows[T any](t *testing.T, store *tsdb.Store, repo *tsdb.Repository
 	}
 }
 
-// TestFieldsThatCannotBeRead: a schema with payloads of which no field can be read is refused, and names the tag. A tool that does not
-// decode a tag shows the measure as unknown.
+// TestFieldsThatCannotBeRead: a schema with payloads of which no field can be read is refused, and names the tag. A
+// tool that does not decode a tag shows the measure as unknown.
 func TestFieldsThatCannotBeRead(t *testing.T) {
 	hours := rollup.MustDefine("hours", window.Every(time.Hour), fieldMeasures[string](nil), rollup.Options{})
 	_, err := tsdb.Define("meters", tsdb.Key("site", "device"), codec.Fallback[string](codec.String(), upper{}), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hours}})
@@ -250,8 +250,8 @@ func TestFieldsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestFieldsOfProtobuf: with dynamic.Fields, a measure can be a field of a protobuf message, and a tool that has the descriptors
-// computes the same numbers. Without descriptors the bucket is incomplete.
+// TestFieldsOfProtobuf: with dynamic.Fields, a measure can be a field of a protobuf message, and a tool that has the
+// descriptors computes the same numbers. Without descriptors the bucket is incomplete.
 func TestFieldsOfProtobuf(t *testing.T) {
 	type field = *descriptorpb.FieldDescriptorProto // any message with an integer, an enum and a message
 	proto := codec.Proto[field]()

@@ -14,8 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestWhatIsShownIsTrue: whatever changed since a worker stored the buckets, in both orders and at the edges of intervals, an aggregate
-// of a rollup of the catalogue is that of the program with the functions, or it is missing and the bucket says that it is incomplete.
+// TestWhatIsShownIsTrue: whatever changed since a worker stored the buckets, in both orders and at the edges of
+// intervals, an aggregate of a rollup of the catalogue is that of the program with the functions, or it is missing and
+// the bucket says that it is incomplete.
 func TestWhatIsShownIsTrue(t *testing.T) {
 	number := func(v float64) (float64, bool) { return v, v < 900 }
 	measures := []rollup.Measure[float64]{

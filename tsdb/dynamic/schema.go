@@ -15,40 +15,42 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Options say how payloads are decoded, by their codec tags. The zero Options read the formats json, rec, f64, i64, str and raw of
-// package codec, and each of them compressed by package codec/zstd.
+// Options say how payloads are decoded, by their codec tags. The zero Options read the formats json, rec, f64, i64, str
+// and raw of package codec, and each of them compressed by package codec/zstd.
 type Options struct {
-	// Descriptors describe the messages of protobuf payloads. "protoc --include_imports --descriptor_set_out" writes them. Nil is
-	// for none.
+	// Descriptors describe the messages of protobuf payloads. "protoc --include_imports --descriptor_set_out" writes
+	// them. Nil is for none.
 	Descriptors *descriptorpb.FileDescriptorSet
-	// Messages are the full names of messages in Descriptors, by tag: {"pb": "acme.v1.Reading"}. A payload does not say which
-	// message it is. The name of pb is also that of pb+zstd.
+	// Messages are the full names of messages in Descriptors, by tag: {"pb": "acme.v1.Reading"}. A payload does not say
+	// which message it is. The name of pb is also that of pb+zstd.
 	Messages map[string]string
-	// Decoders decode the payloads of other tags, or of these in another way. A decoder returns a codec.Record, or a plain value: what
-	// codec.ValueOf takes, or a map[string]any of plain values for an object. It must not keep or change the payload, and is called by
-	// many goroutines at once.
+	// Decoders decode the payloads of other tags, or of these in another way. A decoder returns a codec.Record, or a
+	// plain value: what codec.ValueOf takes, or a map[string]any of plain values for an object. It must not keep or
+	// change the payload, and is called by many goroutines at once.
 	Decoders map[string]func(payload []byte) (any, error)
 }
 
-// Schema returns a schema that reads a dataset of tsdb.Store.Datasets without its Go type: with Schema.For, as any other schema,
-// in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups reads its rollups.
+// Schema returns a schema that reads a dataset of tsdb.Store.Datasets without its Go type: with Schema.For, as any
+// other schema, in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups reads its
+// rollups.
 //
-// A value is all fields of a payload, as a record in memory: in the order of their names. The name of a field is the names of the
-// objects that it is in and its own, joined by dots: "motor.temp_c". codec.Lookup says which field counts if two have one name. A
-// payload that is a single value has it under the name "". Objects have no value of their own, and those that are within more than 16
-// objects are left out.
+// A value is all fields of a payload, as a record in memory: in the order of their names. The name of a field is the
+// names of the objects that it is in and its own, joined by dots: "motor.temp_c". codec.Lookup says which field counts
+// if two have one name. A payload that is a single value has it under the name "". Objects have no value of their own,
+// and those that are within more than 16 objects are left out.
 //
 //   - f64, i64, str, raw: a float, an integer, text, bytes.
-//   - json: what codec.Lookup returns: integers that fit 64 bits exactly, floats, text, bools, null, and a list as its JSON text. A
-//     number that is too large for a float64 makes the payload corrupt.
+//   - json: what codec.Lookup returns: integers that fit 64 bits exactly, floats, text, bools, null, and a list as its
+//     JSON text. A number that is too large for a float64 makes the payload corrupt.
 //   - rec: the record.
-//   - protobuf: the fields by the names in the .proto file, and those of a map by its keys. An enum is its name, or its number if it
-//     has none. google.protobuf.Timestamp is a time, Duration a number of seconds, and a wrapper such as DoubleValue its value. A
-//     field that is not set has its default, or is left out if the message says whether it is set, as of a oneof.
+//   - protobuf: the fields by the names in the .proto file, and those of a map by its keys. An enum is its name, or its
+//     number if it has none. google.protobuf.Timestamp is a time, Duration a number of seconds, and a wrapper such as
+//     DoubleValue its value. A field that is not set has its default, or is left out if the message says whether it is
+//     set, as of a oneof.
 //
-// The schema only reads: its writes and deletions fail with codec.ErrReadOnly, before anything is sent. It knows the entry as
-// Datasets read it: if a program adds a tag later, points with it are a *tsdb.PointError with codec.ErrUnknownTag until the
-// schema is made again.
+// The schema only reads: its writes and deletions fail with codec.ErrReadOnly, before anything is sent. It knows the
+// entry as Datasets read it: if a program adds a tag later, points with it are a *tsdb.PointError with
+// codec.ErrUnknownTag until the schema is made again.
 //
 // The error matches codec.ErrUnknownTag and names all tags that nothing decodes, or tsdb.ErrInvalid for nil, the zero
 // Schema, and Options that contradict themselves. It does no I/O.
@@ -60,8 +62,8 @@ func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 	return schemaOf(d, t.decoder)
 }
 
-// Decoder decodes payloads of any tag into their fields. The zero Decoder is that of the zero Options. It is immutable and safe for
-// concurrent use.
+// Decoder decodes payloads of any tag into their fields. The zero Decoder is that of the zero Options. It is immutable
+// and safe for concurrent use.
 type Decoder struct{ tags tags }
 
 // NewDecoder returns a decoder. The error matches tsdb.ErrInvalid for Options that contradict themselves.
@@ -70,8 +72,8 @@ func NewDecoder(opts Options) (Decoder, error) {
 	return Decoder{t}, err
 }
 
-// Decode returns the fields of one payload with a tag, as [Schema] does. The error matches codec.ErrCorrupt, or codec.ErrUnknownTag for a
-// tag that nothing decodes.
+// Decode returns the fields of one payload with a tag, as [Schema] does. The error matches codec.ErrCorrupt, or
+// codec.ErrUnknownTag for a tag that nothing decodes.
 func (d Decoder) Decode(tag string, payload []byte) (codec.Record, error) {
 	decode := d.tags.decoder(tag)
 	if decode == nil {

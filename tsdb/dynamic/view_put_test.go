@@ -33,8 +33,8 @@ func TestPutsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestPutOfALongEntity: an entity whose rollup rows would have too long keys is rejected, as by a repository, and nothing is
-// stored.
+// TestPutOfALongEntity: an entity whose rollup rows would have too long keys is rejected, as by a repository, and
+// nothing is stored.
 func TestPutOfALongEntity(t *testing.T) {
 	s := define(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -51,7 +51,8 @@ func TestPutOfALongEntity(t *testing.T) {
 	}
 }
 
-// TestPutEndsWithTheYear9999: a view takes the times that a repository takes, so that no tool writes a point that breaks calls of others.
+// TestPutEndsWithTheYear9999: a view takes the times that a repository takes, so that no tool writes a point that
+// breaks calls of others.
 func TestPutEndsWithTheYear9999(t *testing.T) {
 	for precision, last := range map[tsdb.Precision]time.Time{
 		tsdb.Microseconds: time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC), tsdb.Milliseconds: time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC),

@@ -24,8 +24,8 @@ var (
 	drives = tsdb.MustDefine("drives", tsdb.Key("host"), codec.Float64(), tsdb.SchemaOptions{})
 )
 
-// A store in a folder is served under the names that a program uses. That program reads what is stored, changes the table,
-// creates views, and never sees the names in the folder.
+// A store in a folder is served under the names that a program uses. That program reads what is stored, changes the
+// table, creates views, and never sees the names in the folder.
 func TestServeUnderOtherNames(t *testing.T) {
 	dir, acme, host := t.TempDir(), tenant.MustParse("acme"), tsdb.NewEntity("a")
 	at := time.Now().Truncate(time.Second)

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestExpiredPointsGiveTheirSpaceBack: after all points and their heads have expired, the open folder shrinks to about the size
-// of an empty one, without any call. Unexpired points stay.
+// TestExpiredPointsGiveTheirSpaceBack: after all points and their heads have expired, the open folder shrinks to about
+// the size of an empty one, without any call. Unexpired points stay.
 func TestExpiredPointsGiveTheirSpaceBack(t *testing.T) {
 	testkit.Plain(t)
 	synctest.Test(t, giveSpaceBack)

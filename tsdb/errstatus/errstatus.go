@@ -11,8 +11,8 @@
 // not send it. To tell a caller which argument was refused, read the *tsdb.InvalidError yourself, if you know that
 // its value came from the caller.
 //
-// The package is below tsdb because it knows the errors of all packages. Packages tenant/httptenant and tenant/grpctenant
-// import no store; they respond themselves to requests that they reject before these reach the store.
+// The package is below tsdb because it knows the errors of all packages. Packages tenant/httptenant and
+// tenant/grpctenant import no store; they respond themselves to requests that they reject before these reach the store.
 package errstatus
 
 import (
@@ -52,8 +52,8 @@ type Response struct {
 //   - 429 over any other limit of the tenant, with RetryAfter if waiting helps
 //   - 499 if the request was cancelled; Write sends 503 if the client is still there
 //   - 500 for mistakes of the program, damaged data and unknown errors
-//   - 503 if the store cannot be reached, is closed, cannot write to its disk or removes the families of a class, and if the
-//     outcome of a write is unknown
+//   - 503 if the store cannot be reached, is closed, cannot write to its disk or removes the families of a class, and
+//     if the outcome of a write is unknown
 //   - 504 if a deadline or a timeout was exceeded
 //
 // An error of a bulk call contains several errors. The server's faults then have precedence over the caller's, so
@@ -65,8 +65,8 @@ func HTTP(err error) Response {
 
 // Write writes the response as problem details (RFC 9457) of type about:blank. If RetryAfter is set, it adds a header
 // Retry-After in whole seconds, rounded up. It writes a 499 as 503, unless the client of req has cancelled req:
-// otherwise the server itself has cancelled, for example because it stops. If req is nil, Write assumes that the
-// client is still there. A server that cancels requests itself must give another cause (context.WithCancelCause): without one,
+// otherwise the server itself has cancelled, for example because it stops. If req is nil, Write assumes that the client
+// is still there. A server that cancels requests itself must give another cause (context.WithCancelCause): without one,
 // Write takes its cancellation for the client's.
 func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	if w == nil {

@@ -10,7 +10,8 @@ import (
 
 // DialOptions returns interceptors that record the requests of a connection. Use them as DialOptions of tsdb.Config and
 // of package embedded. For a raw client pass each to option.WithGRPCDialOption, or dial the connection for
-// option.WithGRPCConn with them, after those of tsdb.DialOptions if it has these. Of a nil or zero Recorder there are none.
+// option.WithGRPCConn with them, after those of tsdb.DialOptions if it has these. Of a nil or zero Recorder there are
+// none.
 func (r *Recorder) DialOptions() []grpc.DialOption {
 	if r.off() {
 		return nil
@@ -18,8 +19,8 @@ func (r *Recorder) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(r.unary), grpc.WithChainStreamInterceptor(r.stream)}
 }
 
-// ServerOptions returns interceptors that record the requests that a server of the Bigtable API gets, from clients in any
-// language. Use them as ServerOptions of package embedded. Of a nil or zero Recorder there are none.
+// ServerOptions returns interceptors that record the requests that a server of the Bigtable API gets, from clients in
+// any language. Use them as ServerOptions of package embedded. Of a nil or zero Recorder there are none.
 func (r *Recorder) ServerOptions() []grpc.ServerOption {
 	if r.off() {
 		return nil

@@ -35,8 +35,8 @@ type Sample struct {
 type SampledEntity struct {
 	Tenant tenant.ID
 	Entity tsdb.Entity
-	// Rate is how many points a second are written to the entity at a busy time. Zero is none. If it is zero for all entities,
-	// rates count as unknown, and the rules that need them are skipped.
+	// Rate is how many points a second are written to the entity at a busy time. Zero is none. If it is zero for all
+	// entities, rates count as unknown, and the rules that need them are skipped.
 	Rate float64
 	// Payload is the encoded size of a typical payload in bytes. Zero is unknown.
 	Payload int
@@ -60,8 +60,8 @@ func (a Advice) String() string {
 // Advise checks the key of a dataset with a sample of its entities. It returns the most severe advice first, and an
 // empty slice if it finds no problem.
 //
-// It does no I/O, is safe for concurrent use, and takes some microseconds and some hundred bytes for each entity: seconds and
-// 80 MB for the largest sample.
+// It does no I/O, is safe for concurrent use, and takes some microseconds and some hundred bytes for each entity:
+// seconds and 80 MB for the largest sample.
 //
 // Errors match tsdb.ErrInvalid: a dataset that is not from tsdb.Define, more than 100,000 entities, or entities
 // that the dataset does not accept, with their indexes. An entity whose row keys are too long is not an error but

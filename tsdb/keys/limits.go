@@ -36,8 +36,8 @@ const (
 	fewestAtTheEnd = 50 // enough for a median of the upper tenth
 	fewestHashes   = 20
 	fewestPersonal = 20 // one in ten random numbers has a correct check digit, but not nineteen of twenty
-	// manyNetworks is twice the number of networks that is too high for one owner of machines. Of fewer addresses, at least
-	// every second one must have its own network.
+	// manyNetworks is twice the number of networks that is too high for one owner of machines. Of fewer addresses, at
+	// least every second one must have its own network.
 	manyNetworks = 1000
 	// inOrder is the share of the values that must be in order: some are delayed.
 	inOrder = 0.95

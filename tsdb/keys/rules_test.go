@@ -110,8 +110,8 @@ func reversed(n uint64) string {
 	return string(b)
 }
 
-// TestNumbersThatOnlyLookLikeTimes: numbers of British meters, serial numbers and map cells look like times. But times in the
-// past get no more writes.
+// TestNumbersThatOnlyLookLikeTimes: numbers of British meters, serial numbers and map cells look like times. But times
+// in the past get no more writes.
 func TestNumbersThatOnlyLookLikeTimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, of := range map[string]func(int) []string{

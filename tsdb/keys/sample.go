@@ -32,11 +32,11 @@ const (
 //
 // It is an operator's call: it needs no tenant in ctx, and the tenant's limits do not count it. It reads the names of
 // all the tenant's entities in the dataset, at most 100,000, like tsdb.PrefixReader.Entities. Then it reads ten points,
-// with payloads, of each selected entity. Both steps use the app profile tsdb.Config.BulkAppProfile, and each is bounded by the scan
-// timeout.
+// with payloads, of each selected entity. Both steps use the app profile tsdb.Config.BulkAppProfile, and each is
+// bounded by the scan timeout.
 //
-// Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries another
-// tenant, and tsdb.ErrErased if the tenant is erased.
+// Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries
+// another tenant, and tsdb.ErrErased if the tenant is erased.
 func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.ID, n int) (_ tsdb.Dataset, sample Sample, err error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.KeysSample, telemetry.Subject{Tenant: id.String()})
 	defer func() { op.End(err) }()
@@ -72,7 +72,8 @@ func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.I
 	return sampled, sample, nil
 }
 
-// datasets returns a dataset of the catalogue, with the sizes of payloads as its values, and adds the others to a sample.
+// datasets returns a dataset of the catalogue, with the sizes of payloads as its values, and adds the others to a
+// sample.
 func datasets(ctx context.Context, in inside.Store, name string, sample *Sample) (sampled *tsdb.Schema[int], err error) {
 	walked := catalog.Walk(ctx, in.Whole, func(e catalog.Entry, damage error) bool {
 		d, bad := dataset.FromCatalog(e.Dataset)

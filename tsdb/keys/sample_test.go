@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestSampleOfWhatIsStored: a sample contains the tenant's own entities with their write rates, for datasets of any shape, and
-// leads to the right advice.
+// TestSampleOfWhatIsStored: a sample contains the tenant's own entities with their write rates, for datasets of any
+// shape, and leads to the right advice.
 func TestSampleOfWhatIsStored(t *testing.T) {
 	key := tsdb.Key("site", "device")
 	opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds}

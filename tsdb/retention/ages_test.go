@@ -34,8 +34,8 @@ func daily(c gc.Class) func(*tsdb.SchemaOptions) {
 	}
 }
 
-// TestRollupAges: only a plan changes a stored age. An age that deletes data must be allowed; a longer one records what is lost.
-// Each plan states how long points and rollups are kept.
+// TestRollupAges: only a plan changes a stored age. An age that deletes data must be allowed; a longer one records what
+// is lost. Each plan states how long points and rollups are kept.
 func TestRollupAges(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	never := class("keep", gc.Never())

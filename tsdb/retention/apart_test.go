@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAClassWithoutACommonFamily: a class cannot change while a dataset outside the plan uses it, even if that dataset keeps only
-// rollups or heads in it, which have their own families.
+// TestAClassWithoutACommonFamily: a class cannot change while a dataset outside the plan uses it, even if that dataset
+// keeps only rollups or heads in it, which have their own families.
 func TestAClassWithoutACommonFamily(t *testing.T) {
 	for name, other := range map[string]tsdb.Dataset{
 		"rollup": define(t, "events", days("d7", 7), hourly(days("d90", 90))),
@@ -29,8 +29,8 @@ func TestAClassWithoutACommonFamily(t *testing.T) {
 	}
 }
 
-// TestACatalogueThatDoesNotAgree: programs without a common family can record two policies for one class. A plan from the
-// catalogue reports the conflict, and corrects it.
+// TestACatalogueThatDoesNotAgree: programs without a common family can record two policies for one class. A plan from
+// the catalogue reports the conflict, and corrects it.
 func TestACatalogueThatDoesNotAgree(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
 	if err := store.Ensure(t.Context(), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {

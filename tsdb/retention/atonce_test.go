@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestEachReplicaPlansAndApplies: a replica that plans after another has applied can allow the same names, and has nothing to do.
+// TestEachReplicaPlansAndApplies: a replica that plans after another has applied can allow the same names, and has
+// nothing to do.
 func TestEachReplicaPlansAndApplies(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7)))
 	want := define(t, "readings", days("d90", 30), heads(2))
@@ -33,8 +34,8 @@ func TestEachReplicaPlansAndApplies(t *testing.T) {
 	}
 }
 
-// TestAnotherPlanIsFaster: if another plan's call comes after this one's, Apply notices it at the end, and does not report that
-// everything is as planned.
+// TestAnotherPlanIsFaster: if another plan's call comes after this one's, Apply notices it at the end, and does not
+// report that everything is as planned.
 func TestAnotherPlanIsFaster(t *testing.T) {
 	c := &console{}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -52,8 +53,8 @@ func TestAnotherPlanIsFaster(t *testing.T) {
 	}
 }
 
-// TestTwoPlansAtOnce: one plan shortens a class and the other lengthens it. At most one Apply succeeds, and then the catalogue
-// has its policy.
+// TestTwoPlansAtOnce: one plan shortens a class and the other lengthens it. At most one Apply succeeds, and then the
+// catalogue has its policy.
 func TestTwoPlansAtOnce(t *testing.T) {
 	for range 10 {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90), heads(2)))

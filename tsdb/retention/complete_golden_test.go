@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCompleteFrom compares what plans that lengthen policies record in the catalogue with a golden file. Workers of other
-// versions use it to compute rollups.
+// TestCompleteFrom compares what plans that lengthen policies record in the catalogue with a golden file. Workers of
+// other versions use it to compute rollups.
 func TestCompleteFrom(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}},

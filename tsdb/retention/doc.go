@@ -24,7 +24,8 @@ import "github.com/tidemark-go/tidemark/internal/errtype"
 var (
 	// ErrStale: the table or its catalogue changed after the plan was made. Make a new plan.
 	ErrStale = errtype.New("retention.ErrStale", "retention: the table changed after the plan was made")
-	// ErrNotAllowed: the plan has steps that delete data and that ApplyOptions.Allow does not name. The error names all of them.
+	// ErrNotAllowed: the plan has steps that delete data and that ApplyOptions.Allow does not name. The error names all
+	// of them.
 	ErrNotAllowed = errtype.New("retention.ErrNotAllowed", "retention: the plan has destructive steps that are not allowed")
 	// ErrImpossible: the plan has an impossible step. Nothing was changed. The error states the reason.
 	ErrImpossible = errtype.New("retention.ErrImpossible", "retention: the plan cannot be applied")

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPlans compares the text and the JSON of plans with golden files, applies each with the names it requires, and then expects
-// an empty plan.
+// TestPlans compares the text and the JSON of plans with golden files, applies each with the names it requires, and
+// then expects an empty plan.
 func TestPlans(t *testing.T) {
 	d7, d30, d90, keep := days("d7", 7), days("d30", 30), days("d90", 90), class("keep", gc.Never())
 	for _, tt := range []struct {

@@ -151,8 +151,8 @@ func FuzzReadPlan(f *testing.F) {
 	})
 }
 
-// TestPlanOfEarlierVersion: a plan in a file of an earlier version is applied, also one that saw settings of the table. One that
-// would change a setting is refused.
+// TestPlanOfEarlierVersion: a plan in a file of an earlier version is applied, also one that saw settings of the table.
+// One that would change a setting is refused.
 func TestPlanOfEarlierVersion(t *testing.T) {
 	doc, err := os.ReadFile("testdata/earlier_version.json")
 	if err != nil {

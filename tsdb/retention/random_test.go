@@ -68,9 +68,9 @@ func (w *program) datasets(t testing.TB, seed uint64) []tsdb.Dataset {
 	return out
 }
 
-// TestRandomTables: for random schemas and changes elsewhere, an applied plan, also after an error in the middle, leaves a table
-// that Ensure accepts and for which the next plan is empty. Other families do not change, and no family keeps less than before
-// unless the plan says so.
+// TestRandomTables: for random schemas and changes elsewhere, an applied plan, also after an error in the middle,
+// leaves a table that Ensure accepts and for which the next plan is empty. Other families do not change, and no family
+// keeps less than before unless the plan says so.
 func TestRandomTables(t *testing.T) {
 	for n := range *rounds {
 		if testkit.Raced && n%10 != 0 {

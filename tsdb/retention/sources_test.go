@@ -15,9 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestPlansKeepWhatRollupsComeFrom: a policy must not remove points, or buckets of a finer rollup, before a bucket computed from
-// them closes. No program can declare such a policy, so no plan applies it: it would delete data, and programs would no longer
-// start.
+// TestPlansKeepWhatRollupsComeFrom: a policy must not remove points, or buckets of a finer rollup, before a bucket
+// computed from them closes. No program can declare such a policy, so no plan applies it: it would delete data, and
+// programs would no longer start.
 func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAPolicyThatCannotBeRead: an unreadable policy is reported, and treated as one that keeps everything. Keeping less must be
-// allowed; keeping everything deletes nothing.
+// TestAPolicyThatCannotBeRead: an unreadable policy is reported, and treated as one that keeps everything. Keeping less
+// must be allowed; keeping everything deletes nothing.
 func TestAPolicyThatCannotBeRead(t *testing.T) {
 	forever := class("keep", gc.Never())
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), define(t, "events", forever))

@@ -79,8 +79,9 @@ func (s tokenless) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// TestOnceThroughLostResponses: an addition whose response is lost is sent again with its token, is stored, and counts once. A
-// service that ignores tokens is noticed before the repetition: the addition counts at most once, and its outcome is unknown.
+// TestOnceThroughLostResponses: an addition whose response is lost is sent again with its token, is stored, and counts
+// once. A service that ignores tokens is noticed before the repetition: the addition counts at most once, and its
+// outcome is unknown.
 func TestOnceThroughLostResponses(t *testing.T) {
 	faults := []struct {
 		name  string
@@ -135,7 +136,8 @@ func TestOnceThroughLostResponses(t *testing.T) {
 	}
 }
 
-// TestOnceThroughARepeatingProxy: a proxy that sends an addition twice counts it twice without a token, and once with it.
+// TestOnceThroughARepeatingProxy: a proxy that sends an addition twice counts it twice without a token, and once with
+// it.
 func TestOnceThroughARepeatingProxy(t *testing.T) {
 	for _, tokens := range []bool{true, false} {
 		opts, want := tsdbtest.Options{}, int64(1)

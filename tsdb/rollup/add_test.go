@@ -36,8 +36,8 @@ func addBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// fewer returns how often to repeat a part of a test: n times, or a quarter of that under the race detector and over TCP, which
-// take ten times as long.
+// fewer returns how often to repeat a part of a test: n times, or a quarter of that under the race detector and over
+// TCP, which take ten times as long.
 func fewer(n int) int {
 	if testkit.Raced || os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		return max(1, n/4)
@@ -191,8 +191,8 @@ var addFaults = []struct {
 	{"stream cut", tsdbtest.CutStream(0, codes.Unavailable).Times(2)},
 }
 
-// TestStreamCountsOnceUnderEveryFault: whatever responses are lost, each event in the journal counts exactly once, also while the service
-// asks the writer for less.
+// TestStreamCountsOnceUnderEveryFault: whatever responses are lost, each event in the journal counts exactly once, also
+// while the service asks the writer for less.
 func TestStreamCountsOnceUnderEveryFault(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { streamCountsOnce(t, false) })
 	t.Run("limited", func(t *testing.T) { streamCountsOnce(t, true) })
@@ -254,8 +254,8 @@ func streamCountsOnce(t *testing.T, limited bool) {
 	})
 }
 
-// TestStreamGoesOnWhereAnotherLeftOff: writers end early, with responses lost. The next writer delivers the journal, and each
-// event counts exactly once.
+// TestStreamGoesOnWhereAnotherLeftOff: writers end early, with responses lost. The next writer delivers the journal,
+// and each event counts exactly once.
 func TestStreamGoesOnWhereAnotherLeftOff(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})
@@ -352,8 +352,8 @@ func TestStreamMergesWhatWaits(t *testing.T) {
 	})
 }
 
-// TestStreamDeadLetters: an event that the service refuses becomes a dead letter at once and is not counted. A retry counts it
-// once, although later events of the row were added before.
+// TestStreamDeadLetters: an event that the service refuses becomes a dead letter at once and is not counted. A retry
+// counts it once, although later events of the row were added before.
 func TestStreamDeadLetters(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{})

@@ -24,13 +24,13 @@ type sketchPlace struct {
 	prefix  string // of the columns; the start of the bucket follows
 }
 
-// maxSketches is how many bytes the sketches of a row may have: the size of a row that Bigtable recommends. It reads none of more than
-// 256 MiB.
+// maxSketches is how many bytes the sketches of a row may have: the size of a row that Bigtable recommends. It reads
+// none of more than 256 MiB.
 const maxSketches = 100 << 20
 
-// sketchBytes returns how many bytes a sketch of the measure has at most. Its numbers are multiples of 10^-Decimals up to Max, so only so
-// many bins can have some: a power of two has 64, or fewer where there are fewer multiples. A bin takes a byte, and three for up to
-// two million numbers.
+// sketchBytes returns how many bytes a sketch of the measure has at most. Its numbers are multiples of 10^-Decimals up
+// to Max, so only so many bins can have some: a power of two has 64, or fewer where there are fewer multiples. A bin
+// takes a byte, and three for up to two million numbers.
 func (m *Measure[T]) sketchBytes() int64 {
 	const of, bin = 64, 4
 	bins := int64(1) // of zero

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCountsThatAreThePoints: a count that equals the number of points is not stored, another one is, however a bucket changes.
-// Reads return all counts.
+// TestCountsThatAreThePoints: a count that equals the number of points is not stored, another one is, however a bucket
+// changes. Reads return all counts.
 func TestCountsThatAreThePoints(t *testing.T) {
 	o := newOne(t, rollup.Options{}, gc.Class{})
 	client, _ := tsdbtest.Clients(t, o.conn)

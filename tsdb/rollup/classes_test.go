@@ -14,9 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollupsOfATenantThatMoves: a bucket with points of two classes is not recomputed once the points of the shorter class have
-// expired, although the others are still readable: expired points must not look like points that never existed. The rollup keeps
-// its own class.
+// TestRollupsOfATenantThatMoves: a bucket with points of two classes is not recomputed once the points of the shorter
+// class have expired, although the others are still readable: expired points must not look like points that never
+// existed. The rollup keeps its own class.
 func TestRollupsOfATenantThatMoves(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		day := 24 * time.Hour

@@ -91,8 +91,8 @@ func TestMarksBehindTheEndOfTheInterval(t *testing.T) {
 	})
 }
 
-// TestReadBesideAWorkerThatPassesMarksOn: during a read, a worker stores the finer rollup, marks the coarser one and removes the
-// finer marks. The read must find the finer or the coarser marks.
+// TestReadBesideAWorkerThatPassesMarksOn: during a read, a worker stores the finer rollup, marks the coarser one and
+// removes the finer marks. The read must find the finer or the coarser marks.
 func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 	for at := range int32(5) {
 		addBubble(t, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestMoreMarksThanARead(t *testing.T) {
 	})
 }
 
-// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and fails to mark the coarser one. The
-// next worker finds no difference, but must still mark the coarser rollup.
+// TestCoarserRollupsLearnFromWhoeverCan: a worker replaces the buckets of a finer rollup and fails to mark the coarser
+// one. The next worker finds no difference, but must still mark the coarser rollup.
 func TestCoarserRollupsLearnFromWhoeverCan(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)
@@ -206,8 +206,8 @@ func TestPointsThatExpireWhileARead(t *testing.T) {
 	})
 }
 
-// TestMarksOfOpenBucketsAreLeftAlone: the mark of an open slot carries its end, hours ahead. This does not mean that a clock is
-// ahead.
+// TestMarksOfOpenBucketsAreLeftAlone: the mark of an open slot carries its end, hours ahead. This does not mean that a
+// clock is ahead.
 func TestMarksOfOpenBucketsAreLeftAlone(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		c := newChain(t)

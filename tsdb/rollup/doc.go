@@ -43,9 +43,9 @@
 // share it. First-wins, merging and PutIfAbsent writes send the marks in a separate request.
 //
 // A read sends one request for the marks of the rollup and of each rollup that it comes from, and one for the stored
-// buckets. Measures with Delta, Increase or Integral, and Ends if gaps at the edges are filled, also need buckets before
-// the interval, Integral and Linear also after it: four, and more until a number is found, up to 1,000 that are not
-// empty. A read also reads the points of marked buckets, at most 512 buckets at a time.
+// buckets. Measures with Delta, Increase or Integral, and Ends if gaps at the edges are filled, also need buckets
+// before the interval, Integral and Linear also after it: four, and more until a number is found, up to 1,000 that are
+// not empty. A read also reads the points of marked buckets, at most 512 buckets at a time.
 //
 // # Workers and their clocks
 //

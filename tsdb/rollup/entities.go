@@ -17,16 +17,17 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Entities returns the entities below a prefix that have a visible row of the rollup, or all of the tenant for tsdb.AllEntities, as a
-// sequence. tsdb.PrefixReader.Entities returns those that have points; the two differ for rollups of events that are not stored as points.
-// Rows hold several buckets. A row counts until its last bucket has expired, and also if it holds no bucket with numbers.
+// Entities returns the entities below a prefix that have a visible row of the rollup, or all of the tenant for
+// tsdb.AllEntities, as a sequence. tsdb.PrefixReader.Entities returns those that have points; the two differ for
+// rollups of events that are not stored as points. Rows hold several buckets. A row counts until its last bucket has
+// expired, and also if it holds no bucket with numbers.
 //
 // The order is that of tsdb.Entity.Compare, or in a salted dataset that order within each salt. Each loop reads from
 // the table; leaving the loop ends the read. An error is the last pair: tsdb.ErrInvalid for the zero Prefix, or one
 // that no entity of the dataset can have.
 //
-// It costs a request for each 1,000 rows, and one for each entity with 8 rows or more, of which the others are skipped; the service sends
-// no values. The scan timeout bounds the whole loop, including the time that the loop's body takes.
+// It costs a request for each 1,000 rows, and one for each entity with 8 rows or more, of which the others are skipped;
+// the service sends no values. The scan timeout bounds the whole loop, including the time that the loop's body takes.
 func (r *Reader[T]) Entities(ctx context.Context, p tsdb.Prefix) iter.Seq2[tsdb.Entity, error] {
 	return func(yield func(tsdb.Entity, error) bool) {
 		ctx, op := r.begin(ctx, telemetry.RollupEntities)
@@ -122,13 +123,15 @@ func (l *level[T]) entities(ctx context.Context, p tsdb.Prefix, resume string) i
 	}
 }
 
-// pageRows is how many rows a request for entities returns, and mostOfOne how many of one entity it reads before it skips the others.
+// pageRows is how many rows a request for entities returns, and mostOfOne how many of one entity it reads before it
+// skips the others.
 const (
 	pageRows  = 1000
 	mostOfOne = 8
 )
 
-// paths returns the entities after a path that have rows of the rollup in ranges, the newest of which ends after oldest.
+// paths returns the entities after a path that have rows of the rollup in ranges, the newest of which ends after
+// oldest.
 func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string, oldest int64) iter.Seq2[string, error] {
 	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(string, error) bool) {

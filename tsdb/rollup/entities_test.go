@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestEntities: entities that have events and no points are found, once each, however many rows they have; expired ones, those of other
-// prefixes and of other tenants are not.
+// TestEntities: entities that have events and no points are found, once each, however many rows they have; expired
+// ones, those of other prefixes and of other tenants are not.
 func TestEntities(t *testing.T) {
 	for _, salts := range []int{0, 3} {
 		hours := rollup.MustDefine("hours", window.Every(time.Hour), []rollup.Measure[float64]{{Name: "n", Of: func(v float64) (float64, bool) { return v, true }, Max: 1e6}},

@@ -108,8 +108,8 @@ func TestErasedWhileItIsComputed(t *testing.T) {
 	}
 }
 
-// TestErasureOfAnEntityThatEndsHalfWay: an erasure of an entity ends at each of its requests in turn, or cannot delete some of its rows. All
-// rollups then agree with the points that are left.
+// TestErasureOfAnEntityThatEndsHalfWay: an erasure of an entity ends at each of its requests in turn, or cannot delete
+// some of its rows. All rollups then agree with the points that are left.
 func TestErasureOfAnEntityThatEndsHalfWay(t *testing.T) {
 	whole := tsdb.Between(start.Add(-48*time.Hour), start.Add(96*time.Hour))
 	halfWay := func(t *testing.T, stop func(ctx context.Context, c *chain) context.Context) (requests int) {

@@ -44,8 +44,8 @@ func exampleStore(schema tsdb.Dataset) (store *tsdb.Store, dir string, end func(
 	}
 }
 
-// Daily views of advertisements by IP address. The writer's journal keeps the counts exact through lost responses and crashes.
-// (Row keys appear in logs: hash the address of a person.)
+// Daily views of advertisements by IP address. The writer's journal keeps the counts exact through lost responses and
+// crashes. (Row keys appear in logs: hash the address of a person.)
 func ExampleAdder() {
 	ctx := context.Background()
 	day, views := dailyViews(rollup.ByStream)

@@ -62,8 +62,8 @@ func put(repo *tsdb.Repository[Weather], e tsdb.Entity, from time.Time, hours in
 	}
 }
 
-// A month of temperatures by day in Berlin's time zone, computed from hours, which are computed from points. The station was off
-// on the 3rd; the 29th has 23 hours.
+// A month of temperatures by day in Berlin's time zone, computed from hours, which are computed from points. The
+// station was off on the 3rd; the 29th has 23 hours.
 func Example() {
 	ctx := context.Background()
 	hour := rollup.MustDefine("hour", window.Every(time.Hour), tempC, rollup.Options{})

@@ -91,8 +91,8 @@ func TestNumbersFarAway(t *testing.T) {
 	})
 }
 
-// TestOnlyJoinedMeasuresAreSearched: a read looks for the number before its interval only for measures that need it. A measure
-// that never needs one does not make the read go back through all of the history.
+// TestOnlyJoinedMeasuresAreSearched: a read looks for the number before its interval only for measures that need it. A
+// measure that never needs one does not make the read go back through all of the history.
 func TestOnlyJoinedMeasuresAreSearched(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{

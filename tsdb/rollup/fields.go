@@ -47,7 +47,8 @@ func (l *level[T]) tapped(p *payload) *tsdb.Repository[T] {
 	return inside.Of(l.repo).Tap(func(tag int, data []byte) { *p = payload{true, tag, data} }, l.fields.values)
 }
 
-// take sets the numbers of a point, one for each measure. It returns false if the point cannot be read. decoded says that v is its value.
+// take sets the numbers of a point, one for each measure. It returns false if the point cannot be read. decoded says
+// that v is its value.
 func (l *level[T]) take(numbers []rollupadd.Number, p *payload, v T, decoded bool) bool {
 	clear(numbers)
 	if l.fields.of == nil && !decoded || l.fields.of != nil && !p.read {

@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestZoneIsWhatItsNameSays: other programs load the zone by its name, so a zone whose clock differs from that name's zone is
-// refused.
+// TestZoneIsWhatItsNameSays: other programs load the zone by its name, so a zone whose clock differs from that name's
+// zone is refused.
 func TestZoneIsWhatItsNameSays(t *testing.T) {
 	for _, tc := range []struct {
 		zone *time.Location
@@ -74,8 +74,8 @@ func TestGapsWithoutMeasures(t *testing.T) {
 	})
 }
 
-// TestIntervalsAboutTheEpoch: an interval holds the buckets that start in it, also if one starts before 1970. Reads with gaps
-// return the same buckets.
+// TestIntervalsAboutTheEpoch: an interval holds the buckets that start in it, also if one starts before 1970. Reads
+// with gaps return the same buckets.
 func TestIntervalsAboutTheEpoch(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		for _, zone := range []string{"UTC", "Asia/Kolkata", "America/New_York"} {

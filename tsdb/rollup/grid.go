@@ -22,7 +22,8 @@ func (r *Rollup[T]) width() time.Duration { return widthOf(r.grid) }
 
 func widthOf(g window.Grid) time.Duration { return g.Next(sample).Sub(g.Start(sample)) }
 
-// tooWide is a width from 292 years on, at which the times of a bucket's numbers overflow: they count nanoseconds from its start.
+// tooWide is a width from 292 years on, at which the times of a bucket's numbers overflow: they count nanoseconds from
+// its start.
 const tooWide = time.Duration(math.MaxInt64)
 
 // resolve replaces zero options by defaults and checks the options.

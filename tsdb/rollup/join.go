@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A stored bucket knows only its own numbers. A read joins each bucket with its neighbours, so a late point changes what
-// is stored of one bucket only.
+// A stored bucket knows only its own numbers. A read joins each bucket with its neighbours, so a late point changes
+// what is stored of one bucket only.
 
 // joins reports whether a measure has aggregates for which a bucket needs its neighbours.
 func (r *Rollup[T]) joins() bool {
@@ -70,8 +70,8 @@ func (l *level[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, be
 	return l.withoutSketches().nearest(ctx, path, in, before, gaps, l.measures, nil)
 }
 
-// nearest returns the nearest number before or after the buckets of an interval, of each of some measures that needs it. pick
-// returns a bucket with these measures; nil stands for those of the rollup.
+// nearest returns the nearest number before or after the buckets of an interval, of each of some measures that needs
+// it. pick returns a bucket with these measures; nil stands for those of the rollup.
 func (l *level[T]) nearest(
 	ctx context.Context, path string, in tsdb.Interval, before bool, gaps window.Gaps, measures []Measure[T], pick func(bucket) bucket,
 ) ([]inside.JoinNumber, error) {

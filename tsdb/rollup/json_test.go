@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestJSONHasNoFirstAndLast: a rollup does not store the first and last number of a bucket, so the JSON of buckets, gaps and totals has
-// no fields for them. Windows over points have these fields.
+// TestJSONHasNoFirstAndLast: a rollup does not store the first and last number of a bucket, so the JSON of buckets,
+// gaps and totals has no fields for them. Windows over points have these fields.
 func TestJSONHasNoFirstAndLast(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestCellsOfKindsAreTheDocumentedOnes: other programs and later versions read these bytes. What follows from other cells
-// is not stored.
+// TestCellsOfKindsAreTheDocumentedOnes: other programs and later versions read these bytes. What follows from other
+// cells is not stored.
 func TestCellsOfKindsAreTheDocumentedOnes(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{

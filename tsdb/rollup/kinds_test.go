@@ -70,10 +70,10 @@ func meterRollups(more ...rollup.Measure[metered]) (all []*rollup.Rollup[metered
 	})
 }
 
-// Increase, resets, ends, delta, standard deviation and integrals of three levels of rollups equal those of windows over
-// the points: after late points, overwrites and deletions, through passes of a worker at any time, across a change of the
-// clock, in both orders, for any interval, in totals, and with each way to fill gaps. Package window compares its windows
-// with an independent pass.
+// Increase, resets, ends, delta, standard deviation and integrals of three levels of rollups equal those of windows
+// over the points: after late points, overwrites and deletions, through passes of a worker at any time, across a change
+// of the clock, in both orders, for any interval, in totals, and with each way to fill gaps. Package window compares
+// its windows with an independent pass.
 func TestKindsInRollupsAreThoseOfPoints(t *testing.T) {
 	for seed := range uint64(*seeds) * 2 {
 		addBubble(t, func(t *testing.T) { kindsOfRollups(t, rand.New(rand.NewPCG(seed, 19))) })

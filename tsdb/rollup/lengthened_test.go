@@ -67,8 +67,8 @@ func (l *lengthened) settle(t *testing.T) {
 	}
 }
 
-// TestLengthenedPolicies: a longer policy does not bring back collected data. So a bucket that lacks data stays as it was stored,
-// whatever late points or rebuilds follow. Complete buckets are computed as usual.
+// TestLengthenedPolicies: a longer policy does not bring back collected data. So a bucket that lacks data stays as it
+// was stored, whatever late points or rebuilds follow. Complete buckets are computed as usual.
 func TestLengthenedPolicies(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, change := range map[string]func(*testing.T, *lengthened){
@@ -125,8 +125,8 @@ func TestLengthenedPolicies(t *testing.T) {
 	}
 }
 
-// fourDaysLater returns a store four days after ten points were written at midnight, which a worker has computed. Points are kept
-// for age.
+// fourDaysLater returns a store four days after ten points were written at midnight, which a worker has computed.
+// Points are kept for age.
 func fourDaysLater(t *testing.T, age time.Duration, fine bool) (l *lengthened, midnight time.Time) {
 	t.Helper()
 	l = &lengthened{one: &one{clock: testkit.NewClock(start)}, fine: fine}
@@ -152,9 +152,9 @@ func (l *lengthened) wantDay(t *testing.T, what string, midnight time.Time, n in
 	}
 }
 
-// TestShortenedElsewhere: the families' policy is shortened outside the program for some days, and the catalogue does not know.
-// The plan that lengthens it again, to the catalogue's policy or a longer one, records what may be lost, and that is not computed
-// any more.
+// TestShortenedElsewhere: the families' policy is shortened outside the program for some days, and the catalogue does
+// not know. The plan that lengthens it again, to the catalogue's policy or a longer one, records what may be lost, and
+// that is not computed any more.
 func TestShortenedElsewhere(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, age := range map[string]time.Duration{"as before": 10 * day, "longer than before": 20 * day} {

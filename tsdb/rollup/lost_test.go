@@ -75,8 +75,8 @@ func TestStalledUntilPointsExpire(t *testing.T) {
 	}
 }
 
-// TestRebuildUntilPointsExpire: a rebuild of many entities takes so long that points of the last entities expire. Their buckets
-// stay as they were stored.
+// TestRebuildUntilPointsExpire: a rebuild of many entities takes so long that points of the last entities expire. Their
+// buckets stay as they were stored.
 func TestRebuildUntilPointsExpire(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, twoDays)
@@ -99,8 +99,8 @@ func TestRebuildUntilPointsExpire(t *testing.T) {
 	})
 }
 
-// TestCoarserRollupsLearnOfWhatIsLost: a worker computes an hour and fails to mark its day. Before the next pass, the points of
-// the hour expire. The day is still computed from the stored hour; it lacks only late points.
+// TestCoarserRollupsLearnOfWhatIsLost: a worker computes an hour and fails to mark its day. Before the next pass, the
+// points of the hour expire. The day is still computed from the stored hour; it lacks only late points.
 func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		l := &lengthened{one: &one{clock: testkit.NewClock(start)}}
@@ -126,8 +126,8 @@ func TestCoarserRollupsLearnOfWhatIsLost(t *testing.T) {
 	})
 }
 
-// TestMarksOfWhatIsLostCostLittle: late points whose buckets can no longer be computed cost one read and one conditional write
-// per row, whatever their number, and only once.
+// TestMarksOfWhatIsLostCostLittle: late points whose buckets can no longer be computed cost one read and one
+// conditional write per row, whatever their number, and only once.
 func TestMarksOfWhatIsLostCostLittle(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{Name: "d9", Policy: gc.MaxAge(9 * 24 * time.Hour)})

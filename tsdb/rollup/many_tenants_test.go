@@ -21,8 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestPassOfManyTenants: a pass over tenants of which few have marks takes about two requests per thousand tenants. It still
-// finds tenants with new marks, new tenants, and removed ones.
+// TestPassOfManyTenants: a pass over tenants of which few have marks takes about two requests per thousand tenants. It
+// still finds tenants with new marks, new tenants, and removed ones.
 func TestPassOfManyTenants(t *testing.T) {
 	const many = 2300
 	addBubble(t, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestPassOfManyTenants(t *testing.T) {
 	})
 }
 
-// TestTenantsAtOnce: up to Concurrency tenants are processed in parallel, and up to Concurrency rows of all tenants together.
+// TestTenantsAtOnce: up to Concurrency tenants are processed in parallel, and up to Concurrency rows of all tenants
+// together.
 func TestTenantsAtOnce(t *testing.T) {
 	const width = 3
 	addBubble(t, func(t *testing.T) {

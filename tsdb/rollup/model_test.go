@@ -19,9 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestDerivedIsARecomputation writes points in any order, with late ones, duplicates, overwrites and deletions, in every way,
-// while two workers make passes at any time on a service that sometimes fails. Each read equals a computation from the points; in
-// the end, so do the stored buckets.
+// TestDerivedIsARecomputation writes points in any order, with late ones, duplicates, overwrites and deletions, in
+// every way, while two workers make passes at any time on a service that sometimes fails. Each read equals a
+// computation from the points; in the end, so do the stored buckets.
 func TestDerivedIsARecomputation(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain":      {},

@@ -34,9 +34,9 @@ var kept = []struct {
 	{gc.All(gc.MaxAge(3*time.Hour), gc.Never()), 0},
 }
 
-// TestBucketsFollowThePolicy uses a derived rollup and one with added events. They and their points have nested policies, in a
-// table whose policies were changed to longer ones. The clock jumps to times at which buckets expire. Before, during and after
-// garbage collection, reads return exactly the buckets that the rollup's policy keeps.
+// TestBucketsFollowThePolicy uses a derived rollup and one with added events. They and their points have nested
+// policies, in a table whose policies were changed to longer ones. The clock jumps to times at which buckets expire.
+// Before, during and after garbage collection, reads return exactly the buckets that the rollup's policy keeps.
 func TestBucketsFollowThePolicy(t *testing.T) {
 	for i, of := range kept {
 		for seed := range uint64(*beliefs) {

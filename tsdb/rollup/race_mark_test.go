@@ -14,9 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// TestMarksMadeDuringAPass: late points of one slot arrive at any time, also between two requests of a pass that will clear the
-// slot's mark, and take effect up to 20 seconds after their attempt. Many of their marks have the timestamp of the mark that the
-// worker read. None is lost: when workers find no marks, each point is in the stored buckets.
+// TestMarksMadeDuringAPass: late points of one slot arrive at any time, also between two requests of a pass that will
+// clear the slot's mark, and take effect up to 20 seconds after their attempt. Many of their marks have the timestamp
+// of the mark that the worker read. None is lost: when workers find no marks, each point is in the stored buckets.
 func TestMarksMadeDuringAPass(t *testing.T) {
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
 		t.Skip("needs a simulated clock to hold a request")

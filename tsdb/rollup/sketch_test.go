@@ -94,7 +94,8 @@ func sketched(added bool) (*rollup.Rollup[metered], *tsdb.Schema[metered]) {
 	return hour, tsdb.MustDefine("r", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
 }
 
-// Other programs and later versions read these bytes. A changed sketch is replaced, and that of an empty bucket removed.
+// Other programs and later versions read these bytes. A changed sketch is replaced, and that of an empty bucket
+// removed.
 func TestCellsOfSketchesAreTheDocumentedOnes(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		_, schema := sketched(false)
@@ -121,8 +122,8 @@ func TestCellsOfSketchesAreTheDocumentedOnes(t *testing.T) {
 	})
 }
 
-// A damaged sketch is an error that names the row and the column; Rebuild replaces it. A bucket without a sketch says that it
-// has none.
+// A damaged sketch is an error that names the row and the column; Rebuild replaces it. A bucket without a sketch says
+// that it has none.
 func TestDamagedAndMissingSketches(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		hour, schema := sketched(false)
@@ -220,8 +221,8 @@ func TestMonthOfQuantiles(t *testing.T) {
 	})
 }
 
-// Sketches cannot make a row larger than Bigtable reads: the most that they can take is known from Max and Decimals, and a rollup whose rows
-// could be too large is refused, with what would do.
+// Sketches cannot make a row larger than Bigtable reads: the most that they can take is known from Max and Decimals,
+// and a rollup whose rows could be too large is refused, with what would do.
 func TestSketchesOfARowAreBounded(t *testing.T) {
 	define := func(n int, limit float64, span time.Duration) error {
 		var measures []rollup.Measure[metered]

@@ -115,9 +115,9 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestWorkerAmongTenants: one worker processes all tenants of a table, on a store that uses views, requires a tenant for each
-// call, and limits reads to one hour. Names of tenants and entities are prefixes of others, and another program has rows. Each
-// tenant's rollup contains exactly its own points.
+// TestWorkerAmongTenants: one worker processes all tenants of a table, on a store that uses views, requires a tenant
+// for each call, and limits reads to one hour. Names of tenants and entities are prefixes of others, and another
+// program has rows. Each tenant's rollup contains exactly its own points.
 func TestWorkerAmongTenants(t *testing.T) {
 	names := []string{"a", "ab", "a.", "a-", "acme", "acme2", "acme.r", "0", "r"}
 	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "12"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("\x00", "%00"), tsdb.NewEntity("#", "9223372036854775807")}

@@ -58,7 +58,8 @@ func askedOf[T any](by *window.Aggregator[T], in tsdb.Interval) *asked {
 	return a
 }
 
-// keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one of them.
+// keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one
+// of them.
 func (r *Rollup[T]) keeping(a *asked) []int {
 	out := make([]int, len(a.rules))
 	for i, rule := range a.rules { // each measure keeps its count
@@ -77,10 +78,12 @@ func (r *Rollup[T]) keeping(a *asked) []int {
 	return out
 }
 
-// mostCompared is how many buckets of a grid are compared one by one with those of a rollup. For more, samples are cheaper.
+// mostCompared is how many buckets of a grid are compared one by one with those of a rollup. For more, samples are
+// cheaper.
 const mostCompared = 5000
 
-// divides reports whether the interval, and each bucket of the grid in it, starts and ends where buckets of the rollup do.
+// divides reports whether the interval, and each bucket of the grid in it, starts and ends where buckets of the rollup
+// do.
 func (r *Rollup[T]) divides(a *asked) bool {
 	begins := func(t time.Time) bool { return r.grid.Start(t).Equal(t) }
 	if !begins(a.start) || !begins(a.end) || widthOf(a.grid) == tooWide && a.end.Sub(a.grid.Start(a.start)) == tooWide {

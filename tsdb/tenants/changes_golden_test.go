@@ -23,9 +23,9 @@ var (
 	entityName = regexp.MustCompile(`#[0-9a-f]{32}`) // of an entity's mark
 )
 
-// TestChangeLogs compares the two logs of changes with golden files, cell by cell. Programs of other versions read them to find
-// out which tenants are erased and which class their points are written in. Random texts appear as $1, $2, in order of
-// appearance, and hashes of entities as #HASH.
+// TestChangeLogs compares the two logs of changes with golden files, cell by cell. Programs of other versions read them
+// to find out which tenants are erased and which class their points are written in. Random texts appear as $1, $2, in
+// order of appearance, and hashes of entities as #HASH.
 func TestChangeLogs(t *testing.T) {
 	s, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	if err != nil {

@@ -20,8 +20,8 @@ var (
 	month = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 )
 
-// TestOnboardInAClass: a class that the table's datasets offer is stored in a column of its own. Any other is rejected with an
-// error that lists the offered ones. Erasing the tenant removes the class.
+// TestOnboardInAClass: a class that the table's datasets offer is stored in a column of its own. Any other is rejected
+// with an error that lists the offered ones. Erasing the tenant removes the class.
 func TestOnboardInAClass(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		offering, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{
@@ -93,8 +93,8 @@ func many(n int) map[string]string {
 	return out
 }
 
-// TestAClassFromBefore: the profile of an earlier version names a class that stores did not apply. They apply it after it is
-// written again, which does not need Replace.
+// TestAClassFromBefore: the profile of an earlier version names a class that stores did not apply. They apply it after
+// it is written again, which does not need Replace.
 func TestAClassFromBefore(t *testing.T) {
 	s, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	if err != nil {

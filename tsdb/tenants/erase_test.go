@@ -57,8 +57,8 @@ var removal = work{
 	removed: ofDataset("readings"), others: outsideDataset("readings"), requests: 30,
 }
 
-// TestKilledAndContinuedEndsTheSame: an erasure, and a removal, is cut off at each of its requests in turn, and another store
-// continues it.
+// TestKilledAndContinuedEndsTheSame: an erasure, and a removal, is cut off at each of its requests in turn, and another
+// store continues it.
 func TestKilledAndContinuedEndsTheSame(t *testing.T) {
 	for name, w := range map[string]work{"erasure": erasure, "removal": removal} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,8 @@ func TestFaultsOnTheConnection(t *testing.T) {
 	}
 }
 
-// TestTwoErasers: of two parallel calls at least one finishes the erasure, the other gets an error, and nothing is counted twice.
+// TestTwoErasers: of two parallel calls at least one finishes the erasure, the other gets an error, and nothing is
+// counted twice.
 func TestTwoErasers(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	other := second(t, conn, tsdb.Options{})
@@ -175,7 +176,8 @@ func TestTwoErasers(t *testing.T) {
 	}
 }
 
-// TestTakenOver: a call whose erasure another call has continued returns ErrTakenOver, at any step, and changes nothing more.
+// TestTakenOver: a call whose erasure another call has continued returns ErrTakenOver, at any step, and changes nothing
+// more.
 func TestTakenOver(t *testing.T) {
 	for i, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying, tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
 		written := i < 4
@@ -233,8 +235,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEraseEntity: one entity is deleted, with its head, from each dataset that has its key fields in any order. Other entities
-// stay, and the entity cannot be written again.
+// TestEraseEntity: one entity is deleted, with its head, from each dataset that has its key fields in any order. Other
+// entities stay, and the entity cannot be written again.
 func TestEraseEntity(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)

@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestExists: a tenant exists if it has rows, a profile or a mark. A tenant whose name is only a prefix of another's does not.
+// TestExists: a tenant exists if it has rows, a profile or a mark. A tenant whose name is only a prefix of another's
+// does not.
 func TestExists(t *testing.T) {
 	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, temps)

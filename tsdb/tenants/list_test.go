@@ -102,8 +102,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListIsConcurrent: many tenants, with names of any distribution, are found in parallel, in order and each once, with at most
-// two requests per tenant.
+// TestListIsConcurrent: many tenants, with names of any distribution, are found in parallel, in order and each once,
+// with at most two requests per tenant.
 func TestListIsConcurrent(t *testing.T) {
 	for _, names := range []struct {
 		format string
@@ -163,7 +163,8 @@ func TestListIsOneRequestATenant(t *testing.T) {
 	}
 }
 
-// TestOnboard: a profile is written once, compared, and replaced only on request. Columns that a newer program added stay.
+// TestOnboard: a profile is written once, compared, and replaced only on request. Columns that a newer program added
+// stay.
 func TestOnboard(t *testing.T) {
 	_, store, conn, table := open(t, tsdbtest.Options{})
 	p := tenants.Profile{Name: "Acme", Retention: "keep", Limits: json.RawMessage(`{"points_per_second": 10}`)}
@@ -216,7 +217,8 @@ func TestOnboard(t *testing.T) {
 	}
 }
 
-// TestTwoOperators: an operator who replaces the version that was read cannot undo a change that another made meanwhile.
+// TestTwoOperators: an operator who replaces the version that was read cannot undo a change that another made
+// meanwhile.
 func TestTwoOperators(t *testing.T) {
 	_, store, _, _ := open(t, tsdbtest.Options{})
 	replace := func(p tenants.Profile) (tenants.Profile, error) {

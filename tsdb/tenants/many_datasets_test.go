@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestManyDatasets: one tenant has created very many datasets. All calls that read the catalogue still work for other tenants,
-// and do not show a tenant another's datasets.
+// TestManyDatasets: one tenant has created very many datasets. All calls that read the catalogue still work for other
+// tenants, and do not show a tenant another's datasets.
 func TestManyDatasets(t *testing.T) {
 	testkit.Plain(t)
 	f, store, _, table := open(t, tsdbtest.Options{})

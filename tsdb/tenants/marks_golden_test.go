@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestStoredMarks compares erasure marks with a golden file, cell by cell. Programs of other versions decide by them what they
-// reject, and which journal records they drop.
+// TestStoredMarks compares erasure marks with a golden file, cell by cell. Programs of other versions decide by them
+// what they reject, and which journal records they drop.
 func TestStoredMarks(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	ab := tenant.MustParse("ab")

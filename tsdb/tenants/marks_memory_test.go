@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkMarksInMemory measures the cost of erasure marks of entities in a store that has read them: memory per mark, and the
-// time to read all.
+// BenchmarkMarksInMemory measures the cost of erasure marks of entities in a store that has read them: memory per mark,
+// and the time to read all.
 func BenchmarkMarksInMemory(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReadmittedWithoutItsClass: an erasure deletes the class with the profile, so all points of a readmitted tenant are in the
-// default class.
+// TestReadmittedWithoutItsClass: an erasure deletes the class with the profile, so all points of a readmitted tenant
+// are in the default class.
 func TestReadmittedWithoutItsClass(t *testing.T) {
 	s, err := tsdb.Define("readings", tsdb.Key("site"), codec.String(), tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})
 	if err != nil {

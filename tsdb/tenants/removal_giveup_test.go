@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReleaseThatEndsHalfWay: Release cancels a removal and fails halfway. A later Remove starts from the beginning: it refuses a
-// class with unexpired points, although the earlier removal had passed that check.
+// TestReleaseThatEndsHalfWay: Release cancels a removal and fails halfway. A later Remove starts from the beginning: it
+// refuses a class with unexpired points, although the earlier removal had passed that check.
 func TestReleaseThatEndsHalfWay(t *testing.T) {
 	part := tenants.Part{Dataset: "temps", Class: "old"}
 	for cut := 1; ; cut++ {
@@ -52,8 +52,8 @@ func TestReleaseThatEndsHalfWay(t *testing.T) {
 	}
 }
 
-// TestFamiliesOfARemovalThatWasGivenUp: Release cancels the removal of a class's families while the first of them is dropped, and
-// a dataset begins to use the class. The removal drops no other family.
+// TestFamiliesOfARemovalThatWasGivenUp: Release cancels the removal of a class's families while the first of them is
+// dropped, and a dataset begins to use the class. The removal drops no other family.
 func TestFamiliesOfARemovalThatWasGivenUp(t *testing.T) {
 	part := tenants.Part{Class: "spare"}
 	of := func(name string, class gc.Class) *tsdb.Schema[string] {

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// TestStoredRemovals compares what removals store with a golden file, cell by cell: retired parts in the catalogue's entry, the
-// record of a removal, and the mark of a deleted dataset. Random text and generations appear as <random>.
+// TestStoredRemovals compares what removals store with a golden file, cell by cell: retired parts in the catalogue's
+// entry, the record of a removal, and the mark of a deleted dataset. Random text and generations appear as <random>.
 func TestStoredRemovals(t *testing.T) {
 	a := newUnusedParts(t)
 	random := regexp.MustCompile(`(\\"run\\":\\")[A-Z2-7]+|(_sys:gen@0=")[0-9]{10,}`)

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestARecordThatIsLeftBehind: a removal is cut off before its last request, which deletes its record. The part is released and
-// used again. A later removal checks it again, and does not reuse the first removal's permission.
+// TestARecordThatIsLeftBehind: a removal is cut off before its last request, which deletes its record. The part is
+// released and used again. A later removal checks it again, and does not reuse the first removal's permission.
 func TestARecordThatIsLeftBehind(t *testing.T) {
 	part, total := tenants.Part{Dataset: "temps", Class: "old"}, int64(0)
 	whole := swift

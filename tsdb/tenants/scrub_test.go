@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestErasedPayloadsLeaveJournals: when an erasure with its writer ends, the journal's file holds neither delivered nor dropped
-// points of the tenant. Journals of other programs follow within a minute.
+// TestErasedPayloadsLeaveJournals: when an erasure with its writer ends, the journal's file holds neither delivered nor
+// dropped points of the tenant. Journals of other programs follow within a minute.
 func TestErasedPayloadsLeaveJournals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, _ := open(t, tsdbtest.Options{})

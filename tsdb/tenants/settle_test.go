@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAFolderSettlesImmediately: no other program can have a folder open, so an erasure need not wait for others to read the
-// mark.
+// TestAFolderSettlesImmediately: no other program can have a folder open, so an erasure need not wait for others to
+// read the mark.
 func TestAFolderSettlesImmediately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -37,8 +37,8 @@ func TestAFolderSettlesImmediately(t *testing.T) {
 	})
 }
 
-// TestSettleOfAnErasureThatIsContinued: while an erasure waits, another Settle can be set. After it has waited, a longer one is
-// refused.
+// TestSettleOfAnErasureThatIsContinued: while an erasure waits, another Settle can be set. After it has waited, a
+// longer one is refused.
 func TestSettleOfAnErasureThatIsContinued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, _, _ := open(t, tsdbtest.Options{})

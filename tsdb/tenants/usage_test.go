@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestUsage: Usage counts what fill writes, of one tenant only, with any page size, and also if it stops after each page and
-// continues from the JSON of its report.
+// TestUsage: Usage counts what fill writes, of one tenant only, with any page size, and also if it stops after each
+// page and continues from the JSON of its report.
 func TestUsage(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	for _, n := range []string{"acm", "acme", "acme-", "acme2"} {

@@ -33,7 +33,8 @@ func (l lying) RecvMsg(m any) error {
 	return err
 }
 
-// TestRowsOfOthersAreNotErased: if a service or proxy returns other rows than requested, none of them is deleted or counted.
+// TestRowsOfOthersAreNotErased: if a service or proxy returns other rows than requested, none of them is deleted or
+// counted.
 func TestRowsOfOthersAreNotErased(t *testing.T) {
 	from := ""
 	spy := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -121,8 +122,8 @@ func TestARangeThatWasTakenOver(t *testing.T) {
 	}
 }
 
-// TestAJournalBringsNoEntityBack: a process with a full journal, started after one entity was erased, drops the entity's points
-// in each dataset and delivers the rest.
+// TestAJournalBringsNoEntityBack: a process with a full journal, started after one entity was erased, drops the
+// entity's points in each dataset and delivers the rest.
 func TestAJournalBringsNoEntityBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})

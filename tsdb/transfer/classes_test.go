@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestImportKeepsTheClass: an import keeps the class that each point has in the file, whatever the tenant's class is. A store
-// that is created from the file offers the same classes.
+// TestImportKeepsTheClass: an import keeps the class that each point has in the file, whatever the tenant's class is. A
+// store that is created from the file offers the same classes.
 func TestImportKeepsTheClass(t *testing.T) {
 	s := tsdb.MustDefine("notes", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{Retention: d30, Classes: []gc.Class{d90}})
 	store, _, table := tsdbtest.OpenTable(t, clock, s)

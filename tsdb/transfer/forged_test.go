@@ -36,8 +36,8 @@ func resealedWith(file []byte, edit, sum func(line string) string, ofBlock func(
 	return out.Bytes()
 }
 
-// TestForgedSums: a block with a wrong sum, number of lines or number of points is damaged, and so is a wrong end, even if each
-// line's seal is correct. Otherwise lines that a tool moved between files and sealed again would be imported.
+// TestForgedSums: a block with a wrong sum, number of lines or number of points is damaged, and so is a wrong end, even
+// if each line's seal is correct. Otherwise lines that a tool moved between files and sealed again would be imported.
 func TestForgedSums(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, all...)
 	fill(t, store, acme, 3)

@@ -16,8 +16,8 @@ import (
 
 var key = bytes.Repeat([]byte("k"), 32)
 
-// resummed is resealed with sums as somebody without the key would make them: SHA-256 over each block and the sum before it and,
-// in a file with a key, an invalid sum over the number of points left out.
+// resummed is resealed with sums as somebody without the key would make them: SHA-256 over each block and the sum
+// before it and, in a file with a key, an invalid sum over the number of points left out.
 func resummed(file []byte, keyed bool, edit func(line string) string) []byte {
 	var sum [sha256.Size]byte
 	hash := sha256.New()
@@ -41,8 +41,8 @@ func resummed(file []byte, keyed bool, edit func(line string) string) []byte {
 	}, func(line []byte) { hash.Write(line) })
 }
 
-// TestForgedExport: if a file was made with a key, a changed file with recomputed sums is detected before any of it is used.
-// Without a key it is accepted.
+// TestForgedExport: if a file was made with a key, a changed file with recomputed sums is detected before any of it is
+// used. Without a key it is accepted.
 func TestForgedExport(t *testing.T) {
 	for name, with := range map[string][]byte{"with a key": key, "without": nil} {
 		t.Run(name, func(t *testing.T) {

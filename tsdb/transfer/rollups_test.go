@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// A file holds points but no rollups. A store with other rollups of the same points, or none, accepts it, and computes its own.
+// A file holds points but no rollups. A store with other rollups of the same points, or none, accepts it, and computes
+// its own.
 func TestRollupsAreTheStores(t *testing.T) {
 	temp := rollup.Measure[float64]{Name: "t", Of: func(v float64) (float64, bool) { return v, true }, Decimals: 1, Max: 1000}
 	hourly := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[float64]{temp}, rollup.Options{})

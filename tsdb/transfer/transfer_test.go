@@ -244,7 +244,8 @@ func TestExportContinues(t *testing.T) {
 	}
 }
 
-// A block may end within the points of one head in a heads-only dataset. The continued export has the others exactly once.
+// A block may end within the points of one head in a heads-only dataset. The continued export has the others exactly
+// once.
 func TestExportContinuesWithinHead(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, heads)
 	var points []tsdb.Point[[]byte]

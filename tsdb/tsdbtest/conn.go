@@ -19,9 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Conn is the connection between a store under test and its engine. It counts the calls and injects faults. Open returns one; a new
-// one can be used with DialOptions. It is below the store's own interceptors, like the network, so the store sees a fault as it would see a network fault. It
-// is safe for concurrent use.
+// Conn is the connection between a store under test and its engine. It counts the calls and injects faults. Open
+// returns one; a new one can be used with DialOptions. It is below the store's own interceptors, like the network, so
+// the store sees a fault as it would see a network fault. It is safe for concurrent use.
 type Conn struct {
 	backend
 
@@ -155,9 +155,9 @@ func (c *Conn) countRows(stats *btpb.RequestStats, upkeep bool) {
 	c.counts.RowsSeen += it.GetRowsSeenCount()
 }
 
-// DialOptions returns the interceptors that count the calls and inject the faults, for a store that the test opens itself: several
-// stores on one table, or a server in another process. They come after those of tsdb.DialOptions. The Conn can be a new one; its
-// Collect and Clients then fail.
+// DialOptions returns the interceptors that count the calls and inject the faults, for a store that the test opens
+// itself: several stores on one table, or a server in another process. They come after those of tsdb.DialOptions. The
+// Conn can be a new one; its Collect and Clients then fail.
 func (c *Conn) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.unary), grpc.WithChainStreamInterceptor(c.stream)}
 }

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Method is a call of Bigtable's data API, by its name in the service: ReadRows, MutateRow, MutateRows or CheckAndMutateRow.
+// Method is a call of Bigtable's data API, by its name in the service: ReadRows, MutateRow, MutateRows or
+// CheckAndMutateRow.
 type Method string
 
 // The methods that a store calls. The zero Method means all of them. Calls of the table admin API have no faults.
@@ -20,9 +21,9 @@ const (
 	CheckAndMutateRow Method = "CheckAndMutateRow"
 )
 
-// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, Hang, FailEntries, Repeat, Delay, DelayBy
-// or LimitRate. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does nothing. A
-// Fault is a value: the methods return a changed copy.
+// Fault is a fault of the connection. Create one with Fail, LoseResponse, CutStream, Hang, FailEntries, Repeat, Delay,
+// DelayBy or LimitRate. Restrict it with On, Skip and Times, and activate it with Conn.Inject. The zero Fault does
+// nothing. A Fault is a value: the methods return a changed copy.
 type Fault struct {
 	method Method
 	skip   int
@@ -57,8 +58,8 @@ func CutStream(after int, code codes.Code) Fault {
 	return Fault{effects: effects{cut: fault(code, "within"), cutAt: after}}
 }
 
-// Hang stops a stream after a number of rows (ReadRows) or entry results (MutateRows) without an error, as a network that
-// is silent: the caller waits until its context ends. The engine has executed the whole call.
+// Hang stops a stream after a number of rows (ReadRows) or entry results (MutateRows) without an error, as a network
+// that is silent: the caller waits until its context ends. The engine has executed the whole call.
 func Hang(after int) Fault {
 	return Fault{effects: effects{cut: fault(codes.DeadlineExceeded, "within"), cutAt: after, hang: true}}
 }
@@ -80,9 +81,10 @@ func Delay(d time.Duration) Fault { return DelayBy(func() time.Duration { return
 // once.
 func DelayBy(draw func() time.Duration) Fault { return Fault{delay: draw} }
 
-// LimitRate adds advice on the rate of bulk writes to their responses (MutateRows): the writer is to multiply its load by factor, and not
-// to change it again before period is over. As Bigtable, it adds it only for callers that ask for it: tsdb.WriterOptions.FlowControl. Any
-// value is sent as it is; the SDK ignores a factor or period that is not positive, and bounds others.
+// LimitRate adds advice on the rate of bulk writes to their responses (MutateRows): the writer is to multiply its load
+// by factor, and not to change it again before period is over. As Bigtable, it adds it only for callers that ask for
+// it: tsdb.WriterOptions.FlowControl. Any value is sent as it is; the SDK ignores a factor or period that is not
+// positive, and bounds others.
 func LimitRate(factor float64, period time.Duration) Fault {
 	return Fault{method: MutateRows, effects: effects{limit: &btpb.RateLimitInfo{Factor: factor, Period: durationpb.New(period)}}}
 }

@@ -164,8 +164,8 @@ func TestOutagesOverlap(t *testing.T) {
 	}
 }
 
-// TestDelayMayAskTheConnection: the function of DelayBy may call the connection, because it is called without the connection's
-// lock.
+// TestDelayMayAskTheConnection: the function of DelayBy may call the connection, because it is called without the
+// connection's lock.
 func TestDelayMayAskTheConnection(t *testing.T) {
 	tbl, conn := hand(t)
 	conn.Inject(tsdbtest.DelayBy(func() time.Duration { return time.Duration(conn.Counts().Calls[tsdbtest.MutateRow]) }))

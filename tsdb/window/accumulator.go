@@ -20,7 +20,8 @@ type rule struct {
 // needsNext reports whether a bucket needs the next number for its integral.
 func (r *rule) needsNext() bool { return r.Aggregates.any(Integral) && !r.Hold }
 
-// lasts reports whether the last number of a bucket counts in later ones, up to the next number or the end of the interval.
+// lasts reports whether the last number of a bucket counts in later ones, up to the next number or the end of the
+// interval.
 func (r *rule) lasts() bool {
 	return r.Aggregates.any(Durations) || r.Hold
 }
@@ -141,7 +142,8 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 	}
 }
 
-// summary returns the aggregates, and resets the accumulator. Decimals are those of whole numbers, and below 0 for all else.
+// summary returns the aggregates, and resets the accumulator. Decimals are those of whole numbers, and below 0 for all
+// else.
 func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bool) Summary {
 	defer func() { *a = accumulator{} }()
 	s := r.empty(name)

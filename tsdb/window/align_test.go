@@ -40,8 +40,8 @@ func alignTruth(histories []history, at time.Time, maxAge time.Duration) window.
 	return row
 }
 
-// Aligned rows equal what an independent pass finds over the whole histories: on grids and at the series' own times, in both
-// orders, with values from before the interval and a maximum age.
+// Aligned rows equal what an independent pass finds over the whole histories: on grids and at the series' own times, in
+// both orders, with values from before the interval and a maximum age.
 func TestAlignedRowsAreTheModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 19))
 	carried, missing := 0, 0

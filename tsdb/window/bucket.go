@@ -27,8 +27,8 @@ type Bucket struct {
 	Open bool
 	// Values are the summaries of the measures, in their order.
 	Values []Summary
-	// Incomplete is set if the program cannot compute the bucket as it is now, and says what is stored of it. Only a rollup that is
-	// read by the catalogue has such buckets. Their Points are 0 if no measure is known.
+	// Incomplete is set if the program cannot compute the bucket as it is now, and says what is stored of it. Only a
+	// rollup that is read by the catalogue has such buckets. Their Points are 0 if no measure is known.
 	Incomplete *Incomplete
 }
 

@@ -22,7 +22,8 @@ func newDecimal(units int64, decimals int) decimal {
 	return decimal{hi: units >> 63, lo: uint64(units), decimals: uint8(min(max(decimals, 0), maxDecimals))}
 }
 
-// add returns d plus a number with the same decimals. A sum of numbers of 64 bits cannot overflow: that would take 2^63 of them.
+// add returns d plus a number with the same decimals. A sum of numbers of 64 bits cannot overflow: that would take 2^63
+// of them.
 func (d decimal) add(o decimal) decimal {
 	lo, carry := bits.Add64(d.lo, o.lo, 0)
 	hi, _ := bits.Add64(uint64(d.hi), uint64(o.hi), carry)

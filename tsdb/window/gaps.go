@@ -12,9 +12,9 @@ import (
 // Gaps are the empty buckets between the first and the last bucket with a point. If the interval has a start or an
 // end, gaps extend to it.
 //
-// [Aggregator.Read] and a rollup's reader also fill the gaps at the interval's start and end from outside of it: from the
-// single nearest number there, not from all of its bucket. That number is then each of Mean, Min, Max, First and Last. So a
-// gap at an edge may have other values than the same gap inside a longer interval.
+// [Aggregator.Read] and a rollup's reader also fill the gaps at the interval's start and end from outside of it: from
+// the single nearest number there, not from all of its bucket. That number is then each of Mean, Min, Max, First and
+// Last. So a gap at an edge may have other values than the same gap inside a longer interval.
 //
 // A Gaps marshals as text: "leave-out", "null", "previous", "linear".
 type Gaps uint8
@@ -25,7 +25,8 @@ const (
 	// Null includes them as empty buckets.
 	Null
 	// Previous copies each aggregate of the nearest older bucket that has the measure. Gaps before the first such
-	// bucket stay empty if there is no number before the interval either. The last such bucket fills gaps up to the end of the interval.
+	// bucket stay empty if there is no number before the interval either. The last such bucket fills gaps up to the end
+	// of the interval.
 	Previous
 	// Linear interpolates each aggregate between the nearest older and the nearest newer bucket that have the
 	// measure, by the buckets' start times; for a number outside of the interval, by its own time. Gaps before the first

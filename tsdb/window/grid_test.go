@@ -66,8 +66,8 @@ var grids = map[string]window.Grid{
 	"3mo":            window.Months(3),
 }
 
-// clockFace is what the clock of a zone shows, every minute or half minute for months around a change. This model uses no other
-// information.
+// clockFace is what the clock of a zone shows, every minute or half minute for months around a change. This model uses
+// no other information.
 type clockFace struct {
 	from  time.Time
 	tick  time.Duration

@@ -24,20 +24,21 @@ const groupConcurrency = 16
 //
 // Of the group, in each bucket:
 //
-//   - Points, Bad, Count, Sum, Increase, Resets, Delta, Integral, Covered and the times in each state are sums, and Min and
-//     Max those of all numbers, as the percentiles are. Rate is the sum of the entities' rates.
-//   - Mean and StdDev are those of all numbers, so an entity that sends more often weighs more. TimeMean weighs each entity
-//     by the time that it covers: use it for the mean over entities. Integral divided by the seconds of the bucket is the
-//     mean total of the group, such as the load of a site.
+//   - Points, Bad, Count, Sum, Increase, Resets, Delta, Integral, Covered and the times in each state are sums, and Min
+//     and Max those of all numbers, as the percentiles are. Rate is the sum of the entities' rates.
+//   - Mean and StdDev are those of all numbers, so an entity that sends more often weighs more. TimeMean weighs each
+//     entity by the time that it covers: use it for the mean over entities. Integral divided by the seconds of the
+//     bucket is the mean total of the group, such as the load of a site.
 //   - First, Last and their times are not computed, because they are of one entity. Since is the earliest one.
 //   - Entities is how many have points in the bucket.
 //
 // Gaps are filled once the entities are added up: an entity that is silent is not carried on.
 //
-// The interval has a start and an end, and at most Options.MaxFilled buckets; more end the sequence with [ErrTooManyFilled].
-// All of them are in memory, once for the group and for each entity that is read at the same time: 16, or as many as a tsdb.Concurrency
-// says. It costs as much as Read from the points for each entity. Points that do not decode are counted as Bad and not yielded. An entity that is
-// given twice counts twice. Any error ends the sequence.
+// The interval has a start and an end, and at most Options.MaxFilled buckets; more end the sequence with
+// [ErrTooManyFilled]. All of them are in memory, once for the group and for each entity that is read at the same time:
+// 16, or as many as a tsdb.Concurrency says. It costs as much as Read from the points for each entity. Points that do
+// not decode are counted as Bad and not yielded. An entity that is given twice counts twice. Any error ends the
+// sequence.
 func (a *Aggregator[T]) ReadGroup(ctx context.Context, from Ranger[T], entities []tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		total, frame, err := a.readGroup(ctxerr.Given(ctx), from, entities, in, opts)

@@ -23,7 +23,8 @@ func (f fleet) Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts 
 	return f[e].Range(ctx, e, in, opts...)
 }
 
-// groupTruth adds up what expectBuckets finds of each entity, with all buckets. Deviations are computed from all numbers again.
+// groupTruth adds up what expectBuckets finds of each entity, with all buckets. Deviations are computed from all
+// numbers again.
 func groupTruth(histories []history, g window.Grid, measures []window.Measure[telemetry], in tsdb.Interval) []window.Bucket {
 	var out []window.Bucket
 	for _, h := range histories {

@@ -28,25 +28,24 @@ type Group struct {
 	Buckets []Bucket `json:"buckets"`
 }
 
-// ReadGroups aggregates the points of all entities under a prefix by groups and time buckets. A group is the entities with the same
-// values in the next key fields below the prefix: with AllEntities and 1 field, each site is a group; with 0 fields, all
-// entities under the prefix are one. At least one key field is left for the entities of a group. Groups come in the order of their
-// entities, and each group's buckets newest first or in another tsdb.Order.
+// ReadGroups aggregates the points of all entities under a prefix by groups and time buckets. A group is the entities
+// with the same values in the next key fields below the prefix: with AllEntities and 1 field, each site is a group;
+// with 0 fields, all entities under the prefix are one. At least one key field is left for the entities of a group.
+// Groups come in the order of their entities, and each group's buckets newest first or in another tsdb.Order.
 //
-// Each entity is aggregated on its own, and the buckets of a group are added up: [Aggregator.ReadGroup] says what that means
-// for each aggregate. A counter's increase is never counted from one entity to another.
+// Each entity is aggregated on its own, and the buckets of a group are added up: [Aggregator.ReadGroup] says what that
+// means for each aggregate. A counter's increase is never counted from one entity to another.
 //
-// It finds the entities at the cost of tsdb.PrefixReader.Entities. Each entity with points since the interval began costs as much as
-// [Aggregator.Read] from the points; others cost nothing more, unless a measure has Durations or Hold: the
-// last state or number may last into the interval.
-// 16 entities of a group are read at the same time, or as many as a tsdb.Concurrency says. The tenant's FanOut bounds these reads and the
-// search for entities together.
+// It finds the entities at the cost of tsdb.PrefixReader.Entities. Each entity with points since the interval began
+// costs as much as [Aggregator.Read] from the points; others cost nothing more, unless a measure has Durations or Hold:
+// the last state or number may last into the interval. 16 entities of a group are read at the same time, or as many as
+// a tsdb.Concurrency says. The tenant's FanOut bounds these reads and the search for entities together.
 //
-// It holds one group in memory: its entities, up to 100,000 of them, and its buckets, up to the aggregator's MaxFilled. A group
-// with more entities is refused with tsdb.ErrInvalid, and one with more buckets with [ErrTooManyFilled]. There is no limit on
-// the number of groups. The interval has a start and an end, and the tenant's limit on the length of ranges applies. Any error is
-// the last pair. A point that does not decode is counted as Bad in its bucket. The scan timeout bounds the iteration, including
-// the time that the loop body takes.
+// It holds one group in memory: its entities, up to 100,000 of them, and its buckets, up to the aggregator's MaxFilled.
+// A group with more entities is refused with tsdb.ErrInvalid, and one with more buckets with [ErrTooManyFilled]. There
+// is no limit on the number of groups. The interval has a start and an end, and the tenant's limit on the length of
+// ranges applies. Any error is the last pair. A point that does not decode is counted as Bad in its bucket. The scan
+// timeout bounds the iteration, including the time that the loop body takes.
 func (a *Aggregator[T]) ReadGroups(ctx context.Context, from tsdb.PrefixReader[T], fields int, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		_, width, _ := inside.Of(in).ReadOptions(opts) // Begin reports the error
@@ -160,8 +159,9 @@ func (g *grouping[T]) flush(ctx context.Context) bool {
 	return !g.stopped
 }
 
-// enter waits until the group may have requests under way, which the scan reading ahead then cannot send. It returns how many they
-// are, up to one for each entity, and the function that gives them back. If the context ends first, the group's reads say so.
+// enter waits until the group may have requests under way, which the scan reading ahead then cannot send. It returns
+// how many they are, up to one for each entity, and the function that gives them back. If the context ends first, the
+// group's reads say so.
 func (g *grouping[T]) enter(ctx context.Context) (width int, leave func()) {
 	width = min(cap(g.Slots), len(g.members))
 	held := 0

@@ -121,8 +121,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(out)
 }
 
-// TestReadGroupsCarryStates: an entity that was silent in the interval counts for a measure whose state lasts, and costs nothing for
-// others.
+// TestReadGroupsCarryStates: an entity that was silent in the interval counts for a measure whose state lasts, and
+// costs nothing for others.
 func TestReadGroupsCarryStates(t *testing.T) {
 	schema := tsdb.MustDefine("doors", tsdb.Key("site", "door"), codec.Int64(), tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return start.Add(24 * time.Hour) }}}, schema)
@@ -152,7 +152,8 @@ func TestReadGroupsCarryStates(t *testing.T) {
 	}
 }
 
-// TestReadGroupsKeepFanOut: the reads of a group and the search for more entities together have no more requests under way than the tenant may.
+// TestReadGroupsKeepFanOut: the reads of a group and the search for more entities together have no more requests under
+// way than the tenant may.
 func TestReadGroupsKeepFanOut(t *testing.T) {
 	const fanOut = 3
 	var now, most atomic.Int32

@@ -8,20 +8,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
-// Incomplete is what is stored of a bucket that the program cannot compute. A program that reads a rollup by the catalogue, without its
-// Go type, lacks the functions of the measures (see package dynamic). So it does not know the numbers of a bucket that is open, or that
-// changed since a worker stored it. The bucket's own Values then have these aggregates in Summary.Missing.
+// Incomplete is what is stored of a bucket that the program cannot compute. A program that reads a rollup by the
+// catalogue, without its Go type, lacks the functions of the measures (see package dynamic). So it does not know the
+// numbers of a bucket that is open, or that changed since a worker stored it. The bucket's own Values then have these
+// aggregates in Summary.Missing.
 //
-// The neighbours of such a bucket are incomplete where an aggregate also depends on its numbers: Delta and Increase of the bucket after
-// it, and Integral of both.
+// The neighbours of such a bucket are incomplete where an aggregate also depends on its numbers: Delta and Increase of
+// the bucket after it, and Integral of both.
 type Incomplete struct {
-	// Changed is when points of the bucket, or of its neighbour, were last written or deleted. It is rounded up to the minute, and
-	// to the end of a bucket that was still open then, but it is never later than the read.
+	// Changed is when points of the bucket, or of its neighbour, were last written or deleted. It is rounded up to the
+	// minute, and to the end of a bucket that was still open then, but it is never later than the read.
 	Changed time.Time
 	// Points and Bad are those of the stored bucket; 0 if none is stored.
 	Points, Bad int64
-	// Values are the summaries of the stored bucket. They only have its own numbers: Delta, Increase and Integral lack what joins
-	// them with the neighbours.
+	// Values are the summaries of the stored bucket. They only have its own numbers: Delta, Increase and Integral lack
+	// what joins them with the neighbours.
 	Values []Summary
 }
 
@@ -40,7 +41,8 @@ func (n *Incomplete) json() *incompleteJSON {
 	return &incompleteJSON{instant.Time{Time: n.Changed}, n.Points, n.Bad, byName(n.Values)}
 }
 
-// changed returns when a bucket changed whose numbers are not known; the zero time if they are only older than the measure.
+// changed returns when a bucket changed whose numbers are not known; the zero time if they are only older than the
+// measure.
 func (b *Bucket) changed() time.Time {
 	if b.Incomplete == nil {
 		return time.Time{}
@@ -102,7 +104,8 @@ func (r *row) part(measure int, changed time.Time) {
 	}
 }
 
-// lost returns the aggregates that are not known next to unknown numbers. after says that the bucket has the next number after these.
+// lost returns the aggregates that are not known next to unknown numbers. after says that the bucket has the next
+// number after these.
 func (r *row) lost(after bool) Aggregates {
 	if after {
 		return joined

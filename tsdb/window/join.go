@@ -29,7 +29,8 @@ func (r *rule) connected(older, newer reading) bool {
 	return r.Hold || r.MaxGap == 0 || newer.t.Sub(older.t) <= r.MaxGap
 }
 
-// until returns how long a state or a number of a time lasts, up to the next one: until its time, but no longer than MaxGap.
+// until returns how long a state or a number of a time lasts, up to the next one: until its time, but no longer than
+// MaxGap.
 func (r *rule) until(t, next time.Time) time.Time {
 	if r.MaxGap > 0 && next.After(t.Add(r.MaxGap)) {
 		return t.Add(r.MaxGap)

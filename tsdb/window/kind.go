@@ -60,8 +60,8 @@ func (k Kind) invalid() error {
 }
 
 // Aggregates says which aggregates of a measure to compute, or, in a rollup, to keep: one of the constants, or several
-// joined by |. Each is a few fields of [Summary]. The kind of the measure decides which are allowed, and which ones zero
-// means:
+// joined by |. Each is a few fields of [Summary]. The kind of the measure decides which are allowed, and which ones
+// zero means:
 //
 //	Gauge    Count, Sum, Min, Max, Ends, StdDev, Delta, Integral, Quantiles; zero is Basic|Ends, in a rollup Basic
 //	Counter  Count, Min, Max, Ends, Increase; zero is Count|Ends|Increase

@@ -327,8 +327,8 @@ func differs(a window.Aggregates, got, want window.Summary) string {
 	return ""
 }
 
-// randomHistory returns points in clusters with silences between them. A counter is reset now and then, some points lack
-// a number, some are unreadable, and some share a time.
+// randomHistory returns points in clusters with silences between them. A counter is reset now and then, some points
+// lack a number, some are unreadable, and some share a time.
 func randomHistory(rnd *rand.Rand, from time.Time, days int) history {
 	var h history
 	counter := float64(rnd.IntN(1000))

@@ -13,8 +13,8 @@ import (
 // and the last point of the line, and of each part between two breaks, are always kept, also if both are in one
 // column.
 //
-// Candidates are the lowest and the highest point of each quarter of a column, so that the memory is bounded and an outlier is
-// not lost.
+// Candidates are the lowest and the highest point of each quarter of a column, so that the memory is bounded and an
+// outlier is not lost.
 //
 // Arguments, order and errors are those of m4. Its memory is two columns of up to eight candidates.
 func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(tsdb.Point[T]) (LineSample, bool), opts LineOptions) iter.Seq2[LineSample, error] {
@@ -62,7 +62,8 @@ type lttb struct {
 	chosen  LineSample // the sample that was yielded last
 }
 
-// begin begins a column with a sample, which is the first of the line or of what follows a break, or of a column like others.
+// begin begins a column with a sample, which is the first of the line or of what follows a break, or of a column like
+// others.
 func (l *lttb) begin(s LineSample, at int) bool {
 	more := true
 	switch {
@@ -99,8 +100,8 @@ func (l *lttb) take(s LineSample) bool {
 	return l.yield(s, nil)
 }
 
-// best returns the candidate of pending that forms the largest triangle with the sample that was chosen before it and the mean
-// of filling.
+// best returns the candidate of pending that forms the largest triangle with the sample that was chosen before it and
+// the mean of filling.
 func (l *lttb) best() LineSample {
 	x := nanosBetween(l.start, l.chosen.Time)
 	y := l.chosen.Value

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestMistakesAreRefusedWithTheReason: a query that makes no sense for the kind of its measure is refused when it is defined. The error
-// names what was asked, and says why it makes no sense.
+// TestMistakesAreRefusedWithTheReason: a query that makes no sense for the kind of its measure is refused when it is
+// defined. The error names what was asked, and says why it makes no sense.
 func TestMistakesAreRefusedWithTheReason(t *testing.T) {
 	of := func(x float64) (float64, bool) { return x, true }
 	units := func(float64) (int64, bool) { return 1, true }

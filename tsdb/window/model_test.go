@@ -84,8 +84,8 @@ func collect(t testing.TB, seq iter.Seq2[window.Bucket, error]) (buckets []windo
 	return buckets, bad, err
 }
 
-// model aggregates items, oldest first, in a slow and simple way: it lists all buckets of the interval or of the points, scans
-// all points for each bucket, and all buckets for each gap.
+// model aggregates items, oldest first, in a slow and simple way: it lists all buckets of the interval or of the
+// points, scans all points for each bucket, and all buckets for each gap.
 func model(starts []time.Time, items []item, in tsdb.Interval, gaps window.Gaps) []window.Bucket {
 	var out []window.Bucket
 	for i := range len(starts) - 1 {
@@ -267,8 +267,8 @@ func compare(t *testing.T, name string, a *window.Aggregator[sample], items []it
 	}
 }
 
-// randomItems returns items, oldest first, in clusters with gaps between them: several at one time, some bad, some without a
-// number for one measure or both.
+// randomItems returns items, oldest first, in clusters with gaps between them: several at one time, some bad, some
+// without a number for one measure or both.
 func randomItems(rnd *rand.Rand, from, to time.Time) []item {
 	var items []item
 	for range rnd.IntN(8) {

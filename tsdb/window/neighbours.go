@@ -17,8 +17,8 @@ func (a *Aggregator[T]) neighbours(ctx context.Context, from Ranger[T], e tsdb.E
 	return out, err
 }
 
-// nearest visits the points before or after an interval, the nearest first, until visit finds what it looks for. It first reads
-// one point, which usually suffices.
+// nearest visits the points before or after an interval, the nearest first, until visit finds what it looks for. It
+// first reads one point, which usually suffices.
 func nearest[T any](ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, before bool, visit func(tsdb.Point[T]) (done bool)) error {
 	for _, limit := range []int{1, maxNeighbours} {
 		seen, done := 0, false
@@ -34,8 +34,8 @@ func nearest[T any](ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.
 	return nil
 }
 
-// outside visits up to limit points before or after an interval, the nearest first, until visit returns false. Those that do not
-// decode come with their error.
+// outside visits up to limit points before or after an interval, the nearest first, until visit returns false. Those
+// that do not decode come with their error.
 func outside[T any](
 	ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, before bool, limit int, visit func(tsdb.Point[T], error) bool,
 ) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
-// Span is a length of time. A time.Duration ends at 292 years, which are soon reached by the points of a few centuries, or by the
-// years of a few hundred entities together. The zero value is 0. A Span is comparable.
+// Span is a length of time. A time.Duration ends at 292 years, which are soon reached by the points of a few centuries,
+// or by the years of a few hundred entities together. The zero value is 0. A Span is comparable.
 type Span struct {
 	seconds int64
 	nanos   int32 // 0 to 999,999,999

@@ -118,8 +118,8 @@ const (
 	sqlSeries = 12
 )
 
-// queries are what SQL says of hours: a name, the series and the number of the hour, then the numbers. The steps and the states of
-// a series cross the bounds of hours and of the interval, whose ends are :lo and :hi in milliseconds.
+// queries are what SQL says of hours: a name, the series and the number of the hour, then the numbers. The steps and
+// the states of a series cross the bounds of hours and of the interval, whose ends are :lo and :hi in milliseconds.
 const queries = `
 select 'gauge', series, t/3600000, count(*), sum(g), min(g), max(g), (array_agg(g order by t))[1], (array_agg(g order by t desc))[1],
 	percentile_disc(0.5) within group (order by g), percentile_disc(0.95) within group (order by g)
@@ -141,7 +141,8 @@ select 'state ' || s, series, hour, sum(least(ends, (hour+1)*3600000) - greatest
 	where ends > :lo and t < :hi group by 1, 2, 3;
 `
 
-// TestHoursAreThoseOfSQL: hours of random series have the numbers that a database computes from the same points with window functions.
+// TestHoursAreThoseOfSQL: hours of random series have the numbers that a database computes from the same points with
+// window functions.
 func TestHoursAreThoseOfSQL(t *testing.T) {
 	testkit.Plain(t)
 	db := startPostgres(t)

@@ -15,11 +15,12 @@ import (
 // tsdb.ErrInvalid.
 const maxStates = 1000
 
-// States says how long each state of a measure lasted in a bucket, in the part of it that the interval covers. A state lasts until
-// the next point that has one, also beyond the bucket of its own point, and the last one to the end of the interval; but no
-// longer than Measure.MaxGap. So end an interval now, and not in the future.
+// States says how long each state of a measure lasted in a bucket, in the part of it that the interval covers. A state
+// lasts until the next point that has one, also beyond the bucket of its own point, and the last one to the end of the
+// interval; but no longer than Measure.MaxGap. So end an interval now, and not in the future.
 //
-// Its JSON is {"times":[{"state":"on","time_s":60,"entered":1}],"transitions":1,"unknown_s":0,"first":"on","last":"on"}.
+// Its JSON is
+// {"times":[{"state":"on","time_s":60,"entered":1}],"transitions":1,"unknown_s":0,"first":"on","last":"on"}.
 type States struct {
 	// Times are the states of the bucket: texts in their order, whole numbers by value.
 	Times []StateTime
@@ -126,7 +127,8 @@ func (s *States) enter(older, newer stateID) {
 	}
 }
 
-// between sets the first and the last state, and names the states if they are numbers: decimals is below 0 if they are texts.
+// between sets the first and the last state, and names the states if they are numbers: decimals is below 0 if they are
+// texts.
 func (s *States) between(first, last stateID, decimals int) {
 	if decimals >= 0 {
 		for i := range s.Times {
@@ -163,8 +165,9 @@ func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time)
 	}
 }
 
-// lastBetween adds the time for which a state or a number lasted after its own bucket, up to the next number of the measure. Of two adjacent
-// buckets with numbers, a was pushed before b. It need not exist: then the newest come first, and b has the last state.
+// lastBetween adds the time for which a state or a number lasted after its own bucket, up to the next number of the
+// measure. Of two adjacent buckets with numbers, a was pushed before b. It need not exist: then the newest come first,
+// and b has the last state.
 func (r *row) lastBetween(measure int, a, b *anchor) {
 	if r.oldestFirst {
 		if n := b.number - r.first; a.found && n < len(r.held) { // those without numbers have it already

@@ -30,7 +30,8 @@ func (v telemetry) level() (int64, bool) {
 	return int64(math.Floor(*v.gauge))%4 - 1, true
 }
 
-// stateTruth computes the states of one bucket from all that is known of the entity, or returns nil if the measure has none.
+// stateTruth computes the states of one bucket from all that is known of the entity, or returns nil if the measure has
+// none.
 func stateTruth(h history, m *window.Measure[telemetry], from, to time.Time) *window.States {
 	if m.Text == nil && m.Aggregates&window.Durations == 0 {
 		return nil
@@ -122,8 +123,8 @@ func mode(t time.Time, name string) pointOrError {
 	return pointOrError{p: tsdb.Point[telemetry]{Time: t, Value: telemetry{mode: &name}}}
 }
 
-// TestStatesOfHours: a state that lasts through hours without a point counts in each of them if they are in the answer, and no longer
-// than MaxGap.
+// TestStatesOfHours: a state that lasts through hours without a point counts in each of them if they are in the answer,
+// and no longer than MaxGap.
 func TestStatesOfHours(t *testing.T) {
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	door := history{mode(noon.Add(-20*time.Minute), "open"), mode(noon.Add(30*time.Minute), "closed")}

@@ -9,10 +9,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/sketch"
 )
 
-// Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are NaN,
-// 0 or the zero time. Without numbers, Count, Sum, Delta, Increase and Integral are 0 and the others NaN or zero, unless
-// the gap was filled. In JSON, only the computed aggregates are present, and a number that is not finite is null; for
-// Quantiles there are p50, p95 and p99.
+// Summary holds the aggregates of one measure in one bucket. Aggregates has those that were computed; the others are
+// NaN, 0 or the zero time. Without numbers, Count, Sum, Delta, Increase and Integral are 0 and the others NaN or zero,
+// unless the gap was filled. In JSON, only the computed aggregates are present, and a number that is not finite is
+// null; for Quantiles there are p50, p95 and p99.
 type Summary struct {
 	// Name is the measure's name.
 	Name string
@@ -42,8 +42,8 @@ type Summary struct {
 	// Delta is how much a gauge changed from Since to LastTime.
 	Delta float64
 	// Increase is how much a counter counted from Since to LastTime, and Resets how often it was reset in that time.
-	// After a reset the counter has counted from zero: what it counted between the last number and the reset is lost. A dip within
-	// Measure.MaxDip is no reset, and counts as a negative step.
+	// After a reset the counter has counted from zero: what it counted between the last number and the reset is lost. A
+	// dip within Measure.MaxDip is no reset, and counts as a negative step.
 	Increase float64
 	Resets   int64
 	// Rate is Increase per second from Since to LastTime. It is NaN if no time passed.
@@ -51,8 +51,8 @@ type Summary struct {
 	// Integral is the sum of each number times the seconds for which it was valid, within the bucket: the integral of a
 	// load in kW, divided by 3600, is the energy in kWh. A number is valid until the next one, or changes linearly
 	// until it (Measure.Linear). Nothing is known before the first number, after the last one, and in between if that
-	// takes longer than Measure.MaxGap. With Measure.Hold, each number is valid for MaxGap in any case, also the last one. The
-	// numbers before and after the bucket count as well.
+	// takes longer than Measure.MaxGap. With Measure.Hold, each number is valid for MaxGap in any case, also the last
+	// one. The numbers before and after the bucket count as well.
 	Integral float64
 	// Covered is how much of the bucket the Integral covers.
 	Covered Span
@@ -123,11 +123,10 @@ func (s *Summary) kept() Aggregates {
 
 // Quantile returns the number that a share q of the bucket's numbers does not exceed: Quantile(0.5) is the median,
 // Quantile(0.95) the 95th percentile. That is the number with rank q times Count, rounded up, counted from the
-// smallest; it is never between two numbers. The result differs from it by at most 0.8 percent of that number. It
-// needs
-// [Quantiles] among the Aggregates; without them, without numbers, in a filled gap and for a q that is not in 0 to 1 it is NaN. The
-// smallest and the largest number are exact, and so are small numbers of an exact measure: those up to 64 times its
-// unit.
+// smallest; it is never between two numbers. The result differs from it by at most 0.8 percent of that number. It needs
+// [Quantiles] among the Aggregates; without them, without numbers, in a filled gap and for a q that is not in 0 to 1 it
+// is NaN. The smallest and the largest number are exact, and so are small numbers of an exact measure: those up to 64
+// times its unit.
 func (s Summary) Quantile(q float64) float64 {
 	key, rank, ok := s.sketch.At(q)
 	switch {

@@ -40,16 +40,18 @@ func (o Outage) between(start, end time.Time) Span {
 	return spanOf(start, end)
 }
 
-// Outages returns the times in an interval in which an entity sent nothing for longer than a duration, newest first or in
-// another tsdb.Order. The points next to the interval count: an outage that starts before the interval or ends after it is
-// as long as it really was. Without a point after it, an outage lasts to the end of the interval, which should not be in the
-// future. Before its first point the entity is out, however short that is; points that have expired or were deleted are not known.
+// Outages returns the times in an interval in which an entity sent nothing for longer than a duration, newest first or
+// in another tsdb.Order. The points next to the interval count: an outage that starts before the interval or ends after
+// it is as long as it really was. Without a point after it, an outage lasts to the end of the interval, which should
+// not be in the future. Before its first point the entity is out, however short that is; points that have expired or
+// were deleted are not known.
 //
-// A point that does not decode counts as sent. The interval has a start and an end. Errors are the last pair; those of the
-// arguments match tsdb.ErrInvalid.
+// A point that does not decode counts as sent. The interval has a start and an end. Errors are the last pair; those of
+// the arguments match tsdb.ErrInvalid.
 //
-// It costs what the repository's Range costs for the interval, plus two reads of one point, which do not count towards the
-// tenant's limits. It holds one point in memory. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale.
+// It costs what the repository's Range costs for the interval, plus two reads of one point, which do not count towards
+// the tenant's limits. It holds one point in memory. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a
+// tsdb.MaxStale.
 func Outages[T any](ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, longer time.Duration, opts ...tsdb.ReadOption) iter.Seq2[Outage, error] {
 	return func(yield func(Outage, error) bool) {
 		s, err := newSilence(from, in, longer, opts)
@@ -62,7 +64,8 @@ func Outages[T any](ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.
 	}
 }
 
-// Uptime is how long an entity was reporting in a bucket. Its JSON is {"start":…,"end":…,"up_s":3500,"down_s":100,"outages":1}.
+// Uptime is how long an entity was reporting in a bucket. Its JSON is
+// {"start":…,"end":…,"up_s":3500,"down_s":100,"outages":1}.
 type Uptime struct {
 	// Start and End are those of the bucket, in the grid's zone.
 	Start, End time.Time
@@ -86,9 +89,9 @@ func (u Uptime) MarshalJSON() ([]byte, error) {
 	}{instant.Time{Time: u.Start}, instant.Time{Time: u.End}, u.Partial, u.Up.Seconds(), u.Down.Seconds(), u.Outages})
 }
 
-// ReadUptime returns how long an entity was reporting in each bucket of an interval: all of the time that is not in one of
-// its [Outages]. It returns all buckets, also those without a point. For the whole interval, add them up. Order, errors and
-// cost are those of Outages.
+// ReadUptime returns how long an entity was reporting in each bucket of an interval: all of the time that is not in one
+// of its [Outages]. It returns all buckets, also those without a point. For the whole interval, add them up. Order,
+// errors and cost are those of Outages.
 func ReadUptime[T any](
 	ctx context.Context, grid Grid, from Ranger[T], e tsdb.Entity, in tsdb.Interval, longer time.Duration, opts ...tsdb.ReadOption,
 ) iter.Seq2[Uptime, error] {
@@ -230,8 +233,8 @@ func closed(in tsdb.Interval) (start, end time.Time, err error) {
 	return start, end, nil
 }
 
-// found returns the outage between two adjacent points, and whether it is one in the interval. Each of them may be missing: the
-// zero time is long ago.
+// found returns the outage between two adjacent points, and whether it is one in the interval. Each of them may be
+// missing: the zero time is long ago.
 func (s *silence) found(older, newer time.Time) (Outage, bool) {
 	o := Outage{From: older, To: newer}
 	if newer.IsZero() {

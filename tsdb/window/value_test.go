@@ -49,7 +49,8 @@ func ints(of ...int64) (all fieldValues) {
 	return all
 }
 
-// TestIntegersAreExact: integers that a float64 does not hold are not rounded, in one bucket, from bucket to bucket and in groups.
+// TestIntegersAreExact: integers that a float64 does not hold are not rounded, in one bucket, from bucket to bucket and
+// in groups.
 func TestIntegersAreExact(t *testing.T) {
 	const big = 9007199254740993 // 2^53 + 1
 	whole := window.Basic | window.Ends | window.Delta
