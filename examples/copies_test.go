@@ -45,8 +45,8 @@ var copies = []struct {
 // exchange is a request of a tenant, and what the response has.
 type exchange struct{ method, path, tenant, body, want string }
 
-// TestCopies copies each of these examples alone into an empty module, builds it there and runs it. A failure means that a reader who
-// copies the file gets a program that does not work.
+// TestCopies copies each of these examples alone into an empty module, builds it there and runs it. A failure means
+// that a reader who copies the file gets a program that does not work.
 func TestCopies(t *testing.T) {
 	for _, c := range copies {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// serve starts a server, sends it requests, and stops it as Ctrl-C does while it reads the body of another request, if it reads one. Where
-// it has a folder, a second start there has to fail.
+// serve starts a server, sends it requests, and stops it as Ctrl-C does while it reads the body of another request, if
+// it reads one. Where it has a folder, a second start there has to fail.
 func serve(t *testing.T, binary string, asked []exchange) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -37,8 +37,8 @@ var skipped = []struct{ has, why string }{
 // refused are requests that the READMEs show as mistakes.
 var refused = []string{"size=5000"}
 
-// TestReadmes runs every command of each README and of each page in docs, in order, in a fresh copy of the repository. It fails
-// if a command fails or leaves a file that git would show.
+// TestReadmes runs every command of each README and of each page in docs, in order, in a fresh copy of the repository.
+// It fails if a command fails or leaves a file that git would show.
 func TestReadmes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the commands take half a minute")
@@ -138,8 +138,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// writeShims creates a go command that runs the examples of root in the folder of the caller. It builds each program once with
-// the real go command: building it again would cost a second each time.
+// writeShims creates a go command that runs the examples of root in the folder of the caller. It builds each program
+// once with the real go command: building it again would cost a second each time.
 func writeShims(t *testing.T, root string) string {
 	t.Helper()
 	real, err := exec.LookPath("go")
@@ -226,7 +226,8 @@ func newUser(t *testing.T, root, shims string) *user {
 	return u
 }
 
-// clone copies the files of a clone of the repository. It reads every file, so that a change of any runs the test again.
+// clone copies the files of a clone of the repository. It reads every file, so that a change of any runs the test
+// again.
 func clone(t *testing.T, root, to string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

@@ -1,5 +1,5 @@
-// Fleet is the tour of Tidemark. Simulated vehicles publish by MQTT; a bridge stores what they send; rollups follow; and a console
-// shows it live at an address that the program prints.
+// Fleet is the tour of Tidemark. Simulated vehicles publish by MQTT; a bridge stores what they send; rollups follow;
+// and a console shows it live at an address that the program prints.
 //
 //	go run ./examples/fleet
 //	go run ./examples/fleet -vehicles 10000

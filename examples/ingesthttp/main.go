@@ -1,11 +1,12 @@
-// Ingesthttp is a service that stores readings which devices send over HTTP. Copy it, and replace Reading by what your devices send:
+// Ingesthttp is a service that stores readings which devices send over HTTP. Copy it, and replace Reading by what your
+// devices send:
 //
 //	go run ./examples/ingesthttp
 //	curl -H 'X-Tenant: acme' -d "[{\"device\":\"roof-7\",\"time\":\"$(date -u +%FT%TZ)\",\"temp_c\":21.5}]" http://127.0.0.1:8095/readings
 //
-// A response of 204 means that all readings are in the journal, where they survive a crash. After any other response some may be: a
-// client may repeat the request, since a point with the same device and time replaces the first. The header stands for your
-// authentication: see package tenant/httptenant.
+// A response of 204 means that all readings are in the journal, where they survive a crash. After any other response
+// some may be: a client may repeat the request, since a point with the same device and time replaces the first. The
+// header stands for your authentication: see package tenant/httptenant.
 package main
 
 import (

@@ -1,7 +1,8 @@
-// Quickstart samples this machine (CPU, memory, load, disk) as devices of two tenants, and then reads back what it wrote:
+// Quickstart samples this machine (CPU, memory, load, disk) as devices of two tenants, and then reads back what it
+// wrote:
 //
 //	go run ./examples/quickstart           # keeps its points in ./tidemark-data; run it twice
-//	go run ./examples/quickstart -cloud    # in the table that TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE name
+//	go run ./examples/quickstart -cloud    # in the table of TIDEMARK_PROJECT, TIDEMARK_INSTANCE, TIDEMARK_TABLE
 package main
 
 import (
@@ -35,7 +36,8 @@ type Reading struct {
 	Unit  string  `json:"unit"`
 }
 
-// readings has the dataset's name, its key fields, how a Reading is encoded, and its retention: reads do not show older points.
+// readings has the dataset's name, its key fields, how a Reading is encoded, and its retention: reads do not show older
+// points.
 var readings = tsdb.MustDefine("readings", tsdb.Key("host", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 	Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)},
 })
@@ -58,7 +60,8 @@ func measure() map[string]Reading {
 	return found
 }
 
-// device is measured for a tenant. One tenant's name is a prefix of the other's, and still neither sees the other's rows.
+// device is measured for a tenant. One tenant's name is a prefix of the other's, and still neither sees the other's
+// rows.
 type device struct{ tenant, name string }
 
 var devices = []device{{"acme", "cpu"}, {"acme", "memory"}, {"acme2", "load"}, {"acme2", "disk"}}

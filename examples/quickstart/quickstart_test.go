@@ -73,8 +73,8 @@ func TestSecondRunFindsTheFirst(t *testing.T) {
 	}
 }
 
-// checkReport checks the lines that show the features of the store. Which devices can be read depends on the machine, so it
-// requires only acme's cpu and memory.
+// checkReport checks the lines that show the features of the store. Which devices can be read depends on the machine,
+// so it requires only acme's cpu and memory.
 func checkReport(t *testing.T, out string) {
 	t.Helper()
 	for _, pattern := range []string{

@@ -1,5 +1,5 @@
-// Tenantlife takes a tenant through its life: onboarded with a class of retention and a limit, stopped at the limit, exported, erased. Copy
-// the calls that you need:
+// Tenantlife takes a tenant through its life: onboarded with a class of retention and a limit, stopped at the limit,
+// exported, erased. Copy the calls that you need:
 //
 //	go run ./examples/tenantlife
 package main

@@ -51,7 +51,8 @@ var demoSchema = tsdb.MustDefine("trucks", tsdb.Key("depot", "truck"), codec.JSO
 // demoKnown is what the charts of the demo read from the rollup. For your own datasets, list their schemas here.
 var demoKnown = []web.Known{web.Knows(demoSchema, window.Measure[truckState]{Name: "speed_kmh", Of: speed})}
 
-// fill stores twelve hours of made-up data up to now. Values depend only on their time, so storing them again changes nothing.
+// fill stores twelve hours of made-up data up to now. Values depend only on their time, so storing them again changes
+// nothing.
 func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	if err := store.Ensure(ctx, demoSchema); err != nil {
 		return 0, err
@@ -89,7 +90,8 @@ func truck(n int) tsdb.Entity {
 	return tsdb.NewEntity([]string{"berlin", "hamburg", "leipzig", "münchen"}[n%4], fmt.Sprintf("truck-%02d", n))
 }
 
-// drive stores a point of each truck each second, and keeps the rollup, until ctx ends or the folder takes no more writes.
+// drive stores a point of each truck each second, and keeps the rollup, until ctx ends or the folder takes no more
+// writes.
 func drive(ctx context.Context, store *tsdb.Store, log *slog.Logger) {
 	var worker sync.WaitGroup
 	defer worker.Wait()

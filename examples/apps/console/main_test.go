@@ -71,7 +71,8 @@ type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// TestFullDisk: when the folder takes no more writes, the demo says so once and ends. It would repeat the error each second.
+// TestFullDisk: when the folder takes no more writes, the demo says so once and ends. It would repeat the error each
+// second.
 func TestFullDisk(t *testing.T) {
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{RequireTenant: true}}, demoSchema)
 	conn.Inject(tsdbtest.Fail(codes.DataLoss).On(tsdbtest.MutateRows))
@@ -84,7 +85,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestProgram: the program prints its address, serves the pages only under the name of this machine, and ends with its context.
+// TestProgram: the program prints its address, serves the pages only under the name of this machine, and ends with its
+// context.
 func TestProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -66,8 +66,8 @@ func start(t *testing.T, dir string) (addr string, stop func()) {
 	}
 }
 
-// The official client, configured for the emulator in the usual way, writes. After a restart it reads, and so does a store of
-// package embedded.
+// The official client, configured for the emulator in the usual way, writes. After a restart it reads, and so does a
+// store of package embedded.
 func TestOfficialClient(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted alone")

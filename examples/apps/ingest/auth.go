@@ -14,9 +14,9 @@ type auth struct {
 	inQuery bool // whether the parameter p may be the token
 }
 
-// tenant returns the tenant of a request, by its Authorization header: a token, or a user's password. Agents of version 1 have a
-// user and a password: the password is the token, and the user's name is ignored. Two such headers are refused: a proxy and this
-// program might each read another one.
+// tenant returns the tenant of a request, by its Authorization header: a token, or a user's password. Agents of version
+// 1 have a user and a password: the password is the token, and the user's name is ignored. Two such headers are
+// refused: a proxy and this program might each read another one.
 func (a *auth) tenant(r *http.Request) (tenant.ID, bool) {
 	sent := r.Header.Values("Authorization")
 	if len(sent) == 0 {

@@ -144,7 +144,8 @@ func TestTheFuture(t *testing.T) {
 	want(t, "without a bound", r.post(v2, fmt.Sprintf("cpu,host=a x=1 %d", time.Now().Add(200*365*24*time.Hour).UnixNano())), 204)
 }
 
-// TestAWrongUnit: the answer to lines and data points in another unit names the unit that fits, and -not-before lets older points in.
+// TestAWrongUnit: the answer to lines and data points in another unit names the unit that fits, and -not-before lets
+// older points in.
 func TestAWrongUnit(t *testing.T) {
 	const seconds, line = "/api/v2/write?bucket=b&precision=s", "cpu,host=a x=1 1767225600000"
 	r := newRig(t, ample, "-key", "cpu=host")
@@ -156,7 +157,8 @@ func TestAWrongUnit(t *testing.T) {
 	want(t, "an older one", r.post(seconds, "cpu,host=a x=1 631151999"), 400, "before 1990-01-01T00:00:00Z")
 }
 
-// TestMeasurementsOfATenant: a tenant that creates as many datasets as it may does not prevent others from creating theirs.
+// TestMeasurementsOfATenant: a tenant that creates as many datasets as it may does not prevent others from creating
+// theirs.
 func TestMeasurementsOfATenant(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host", "-key", "cpu=host")
 	var text strings.Builder
@@ -186,8 +188,8 @@ func TestConflictShowsNothing(t *testing.T) {
 	}
 }
 
-// TestTenantsDefineApart: while the creation of one tenant's measurement hangs, another tenant's is stored, and the first
-// tenant's next one waits no longer than its request may take.
+// TestTenantsDefineApart: while the creation of one tenant's measurement hangs, another tenant's is stored, and the
+// first tenant's next one waits no longer than its request may take.
 func TestTenantsDefineApart(t *testing.T) {
 	r := newRig(t, ample, "-key", "*=host")
 	want(t, "the first", r.post(v2, "cpu,host=a x=1"), 204)

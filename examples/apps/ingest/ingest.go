@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// fits returns an error if points outgrow the tenant's burst. The store would accept some of them, and refuse the rest each time they
-// are sent again: also in smaller requests, because those would find the burst used up.
+// fits returns an error if points outgrow the tenant's burst. The store would accept some of them, and refuse the rest
+// each time they are sent again: also in smaller requests, because those would find the burst used up.
 func (in *ingester) fits(id tenant.ID, points int) error {
 	l := in.limits.Limits(id)
 	burst := cmp.Or(l.PointsBurst, l.PointsPerSecond)
@@ -44,12 +44,13 @@ var errUndelivered = errors.New("not all of it is stored")
 // errUseless says that too many lines of an input store nothing.
 var errUseless = errors.New("too many lines without a point")
 
-// checkEvery is how many lines are read between two checks of the context: lines that store nothing make no call that checks it.
+// checkEvery is how many lines are read between two checks of the context: lines that store nothing make no call that
+// checks it.
 const checkEvery = 256
 
-// ingest reads lines, stores them for a tenant, and reports on each. A line that cannot be stored does not affect the others.
-// The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or refused; then the
-// remaining lines are not read. If useless is 0 there is no such limit.
+// ingest reads lines, stores them for a tenant, and reports on each. A line that cannot be stored does not affect the
+// others. The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or
+// refused; then the remaining lines are not read. If useless is 0 there is no such limit.
 func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inbound.Clock, useless int) (rep report, err error) {
 	ls := newLines(r)
 	b := &inbound.Batch[line]{}
@@ -123,8 +124,8 @@ func (in *ingester) flush(ctx context.Context, b *inbound.Batch[line], id tenant
 	return storeBatch(ctx, in, b, id, rep, func(l line) int { return l.first })
 }
 
-// storeBatch stores a batch, and adds the outcome of each line, or of whatever the points come from, to the report. number returns
-// its position in the input.
+// storeBatch stores a batch, and adds the outcome of each line, or of whatever the points come from, to the report.
+// number returns its position in the input.
 func storeBatch[O fmt.Stringer](ctx context.Context, in *ingester, b *inbound.Batch[O], id tenant.ID, rep *report, number func(O) int) error {
 	if err := in.fits(id, b.Points()); err != nil {
 		rep.sent += b.Points()

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// maxLine bounds one line in bytes, and so the memory of a request. A record of a merging schema is at most 8 KiB, so longer
-// lines could not be stored anyway.
+// maxLine bounds one line in bytes, and so the memory of a request. A record of a merging schema is at most 8 KiB, so
+// longer lines could not be stored anyway.
 const maxLine = 64 << 10
 
 var (
@@ -30,8 +30,8 @@ func (l line) String() string {
 	return fmt.Sprintf("lines %d to %d", l.first, l.last)
 }
 
-// lines splits line protocol, because the decoder does not report the position of a point. A quoted text without an end consumes
-// the lines after it, as in InfluxDB: a text must never be read as points.
+// lines splits line protocol, because the decoder does not report the position of a point. A quoted text without an end
+// consumes the lines after it, as in InfluxDB: a text must never be read as points.
 type lines struct {
 	r    *bufio.Reader
 	text []byte
@@ -40,8 +40,8 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
-// next returns the next line. The error is io.EOF after the last one, errLongLine or errOpenText for an invalid line, after which
-// others may follow, or else a read error.
+// next returns the next line. The error is io.EOF after the last one, errLongLine or errOpenText for an invalid line,
+// after which others may follow, or else a read error.
 func (ls *lines) next() (line, error) {
 	l := line{first: ls.read + 1}
 	ls.text = ls.text[:0]
@@ -77,8 +77,8 @@ func (ls *lines) next() (line, error) {
 	}
 }
 
-// syntax parses a line only as far as needed to know whether a newline ends it. Quotes count only at the beginning of a field's
-// value.
+// syntax parses a line only as far as needed to know whether a newline ends it. Quotes count only at the beginning of a
+// field's value.
 type syntax struct {
 	at      section
 	escaped bool // by the previous byte

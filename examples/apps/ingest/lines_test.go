@@ -62,7 +62,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// FuzzLines compares with the decoder: if the decoder reads a whole text without an error, both find the same number of points.
+// FuzzLines compares with the decoder: if the decoder reads a whole text without an error, both find the same number of
+// points.
 func FuzzLines(f *testing.F) {
 	f.Add("a,t=x b=\"x\ny\",c=1 1\nd e=1i\n# c\n\nf g=t")
 	f.Add("a\\ b,c=\\\" d=\"\\\\\" 1\r\n")

@@ -1,12 +1,12 @@
-// Ingest stores InfluxDB line protocol and OTLP metrics. Telegraf and other clients of InfluxDB write to a Tidemark store unchanged,
-// and so do OpenTelemetry's exporters. Lines also come from a file, or from standard input.
+// Ingest stores InfluxDB line protocol and OTLP metrics. Telegraf and other clients of InfluxDB write to a Tidemark
+// store unchanged, and so do OpenTelemetry's exporters. Lines also come from a file, or from standard input.
 //
 //	go run ./examples/apps/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
 //	go run ./examples/apps/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz
 //
-// README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go opens and closes
-// everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files, ingest.go goes from
-// lines to points, and the files otlp… do all of that for OTLP. Package inbound stores the points.
+// README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go
+// opens and closes everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files,
+// ingest.go goes from lines to points, and the files otlp… do all of that for OTLP. Package inbound stores the points.
 package main
 
 import (
@@ -111,8 +111,8 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 	return nil
 }
 
-// serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and refused. OTLP over
-// gRPC has a listener of its own, or nil.
+// serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and
+// refused. OTLP over gRPC has a listener of its own, or nil.
 func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener, log *slog.Logger, std streams) error {
 	s := newServer(in, o.auth, o.limits, o.mapping, log)
 	srv := s.http()

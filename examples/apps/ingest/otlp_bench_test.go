@@ -35,8 +35,9 @@ func benchRequest(round int) *collectorpb.ExportMetricsServiceRequest {
 	return m
 }
 
-// BenchmarkOTLP stores data points over one connection, with requests of 1,000 one after the other: by hand with the official
-// client, which makes one row for each data point and checks nothing, and with this service, which reads each point before it merges.
+// BenchmarkOTLP stores data points over one connection, with requests of 1,000 one after the other: by hand with the
+// official client, which makes one row for each data point and checks nothing, and with this service, which reads each
+// point before it merges.
 func BenchmarkOTLP(b *testing.B) {
 	run := func(b *testing.B, send func(round int)) {
 		round := 0

@@ -80,8 +80,8 @@ func (r *rig) exporters(t testing.TB, deltas bool) map[string]sdk.Exporter {
 	return both
 }
 
-// TestOfficialExporters: what OpenTelemetry's SDK records is stored, over both protocols and with both temporalities, also while
-// the store fails for a while: the exporter sends the same data points again.
+// TestOfficialExporters: what OpenTelemetry's SDK records is stored, over both protocols and with both temporalities,
+// also while the store fails for a while: the exporter sends the same data points again.
 func TestOfficialExporters(t *testing.T) {
 	for _, deltas := range []bool{false, true} {
 		r := newOTLP(t, ample)
@@ -208,8 +208,8 @@ func TestOTLPOverGRPC(t *testing.T) {
 	}
 }
 
-// TestOTLPWhileTheStoreIsDown: in two minutes without the store, clients that retry get an answer each time, memory stays bounded,
-// and afterwards every data point is stored.
+// TestOTLPWhileTheStoreIsDown: in two minutes without the store, clients that retry get an answer each time, memory
+// stays bounded, and afterwards every data point is stored.
 func TestOTLPWhileTheStoreIsDown(t *testing.T) {
 	const clients, perRequest = 10, 200
 	mapping := write(t, otlpMap)

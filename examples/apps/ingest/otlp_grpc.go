@@ -27,8 +27,8 @@ const maxStreams = 64
 
 // grpc returns the gRPC server of OTLP. It has one method, MetricsService.Export.
 //
-// The method is registered as a stream of one message, which looks the same to clients: so the token is checked, and memory is
-// taken, before the message is read.
+// The method is registered as a stream of one message, which looks the same to clients: so the token is checked, and
+// memory is taken, before the message is read.
 func (s *server) grpc() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{}),

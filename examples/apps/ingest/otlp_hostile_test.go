@@ -24,7 +24,8 @@ func exponential(name string, counts []uint64) *metricspb.Metric {
 	}}}
 }
 
-// TestOTLPHostileDataPoints: data points with very many or very long parts are refused in little time and memory, and described in a short text.
+// TestOTLPHostileDataPoints: data points with very many or very long parts are refused in little time and memory, and
+// described in a short text.
 func TestOTLPHostileDataPoints(t *testing.T) {
 	r := newOTLP(t, limits{body: 25 << 20, requests: 4, timeout: time.Minute})
 	quantiles := &metricspb.SummaryDataPoint{TimeUnixNano: at}
@@ -93,7 +94,8 @@ func TestOTLPManyNumbers(t *testing.T) {
 	}
 }
 
-// TestOTLPNumbersOfDataPoints: a refused data point is named by its number in the request, also behind one without a value.
+// TestOTLPNumbersOfDataPoints: a refused data point is named by its number in the request, also behind one without a
+// value.
 func TestOTLPNumbersOfDataPoints(t *testing.T) {
 	r := newOTLP(t, ample)
 	gap := number(nil)

@@ -20,8 +20,8 @@ import (
 
 var crashRounds = flag.Int("crash.rounds", 1, "how often TestOTLPKill kills the process, with and without a journal")
 
-// TestOTLPKill kills the process while clients send data points, again and again. Each data point of a request that was answered with
-// 200 is stored.
+// TestOTLPKill kills the process while clients send data points, again and again. Each data point of a request that was
+// answered with 200 is stored.
 func TestOTLPKill(t *testing.T) {
 	notOnWindows(t)
 	for _, name := range []string{"stored", "journal"} {

@@ -10,16 +10,18 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 )
 
-// mapping says in which dataset and under which key the data points of a metric are stored. The zero mapping stores none.
+// mapping says in which dataset and under which key the data points of a metric are stored. The zero mapping stores
+// none.
 //
 // A file has lines of two kinds, and comments after #:
 //
 //	store METRIC… in DATASET by ATTRIBUTE…
 //	drop ATTRIBUTE…
 //
-// An attribute of the data point is written as it is, one of the resource or the scope with "resource." or "scope." before it;
-// scope.name and scope.version are the scope's own. Metrics and dropped attributes may end with *. A last * after by stands for
-// all attributes that are neither dropped nor named before it. The first line that names a metric decides.
+// An attribute of the data point is written as it is, one of the resource or the scope with "resource." or "scope."
+// before it; scope.name and scope.version are the scope's own. Metrics and dropped attributes may end with *. A last *
+// after by stands for all attributes that are neither dropped nor named before it. The first line that names a metric
+// decides.
 type mapping struct {
 	drops []string
 	rules []rule

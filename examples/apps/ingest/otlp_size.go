@@ -9,9 +9,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxMessages bounds the messages in one request: data points, attributes, values, buckets and those around them. An empty one
-// takes two bytes on the wire and about messageBytes once it is decoded, so the bytes of the body do not bound the memory. A number in a list may take
-// one byte on the wire and numberBytes in memory: enough of them count as a message.
+// maxMessages bounds the messages in one request: data points, attributes, values, buckets and those around them. An
+// empty one takes two bytes on the wire and about messageBytes once it is decoded, so the bytes of the body do not
+// bound the memory. A number in a list may take one byte on the wire and numberBytes in memory: enough of them count as
+// a message.
 const (
 	maxMessages  = 1_000_000
 	messageBytes = 100
@@ -20,7 +21,8 @@ const (
 
 var requestDescriptor = (&collectorpb.ExportMetricsServiceRequest{}).ProtoReflect().Descriptor()
 
-// maxMessages is less if -max-body is small: a request that takes more memory than all requests together could never be decoded.
+// maxMessages is less if -max-body is small: a request that takes more memory than all requests together could never be
+// decoded.
 func (s *server) maxMessages() int {
 	return int(min(maxMessages, memoryOf(s.limits)/2/messageBytes))
 }

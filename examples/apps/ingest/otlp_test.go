@@ -225,8 +225,8 @@ func TestOTLPRefused(t *testing.T) {
 	r.stored(t, "host", acme, start, "{m.g=1i m.good=1i}", "a")
 }
 
-// TestOTLPSeriesThatMeet: two series that differ only in an attribute outside the key must not become one. With all attributes in
-// the key they are two, and metrics of one series and time are one point.
+// TestOTLPSeriesThatMeet: two series that differ only in an attribute outside the key must not become one. With all
+// attributes in the key they are two, and metrics of one series and time are one point.
 func TestOTLPSeriesThatMeet(t *testing.T) {
 	r := newOTLP(t, ample)
 	_, response := r.send(t, request(gauge("m.g", number(1, attr("cpu", 0)), number(2, attr("cpu", 1)))))

@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// FuzzParse: no line makes the parser panic, and every accepted line can be stored: text in UTF-8, at least one field, and a key.
+// FuzzParse: no line makes the parser panic, and every accepted line can be stored: text in UTF-8, at least one field,
+// and a key.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"cpu,host=a x=1 1767225600000000000", `cpu,host=a,zone=b f=1.5,i=-3i,u=4u,s="a \"b\"",t=t`, "cpu,host=\xff x=1", "cpu x=1", "# c", "",

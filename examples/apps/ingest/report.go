@@ -14,8 +14,8 @@ import (
 // shown is the number of refused lines that a report lists; it counts all.
 const shown = 10
 
-// report counts lines by their outcome: each line that is not blank is stored, refused or undelivered. For OTLP, a line is a data point,
-// and a blank one has no value.
+// report counts lines by their outcome: each line that is not blank is stored, refused or undelivered. For OTLP, a line
+// is a data point, and a blank one has no value.
 type report struct {
 	lines, blank int
 	bytes        int64 // of the lines

@@ -36,8 +36,8 @@ func flaky(t *testing.T) *bttest.Server {
 	return server
 }
 
-// TestSeen runs the program with load of two tenants, a journal, a bad network and points that the store refuses, and expects
-// data for the dashboard.
+// TestSeen runs the program with load of two tenants, a journal, a bad network and points that the store refuses, and
+// expects data for the dashboard.
 func TestSeen(t *testing.T) {
 	notOnWindows(t)
 	cmd, stderr := programtest.New(t, append(trucks, "-cloud", "-journal", filepath.Join(t.TempDir(), "journal"), "-token", "secret=acme",

@@ -35,7 +35,8 @@ const bodies = 8
 // memoryOf is how many bytes requests may take while they are read and decoded.
 func memoryOf(l limits) int64 { return bodies * max(l.body, 64<<10) }
 
-// maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts them.
+// maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts
+// them.
 const maxUseless = 10_000
 
 // server implements the endpoints of InfluxDB 1 and 2 that agents use to write.
@@ -158,8 +159,8 @@ func isConsistent(r *http.Request) (bool, error) {
 	return yes, nil
 }
 
-// answer responds with the outcome of the lines. Agents drop the lines after a status below 500, and send them again after
-// any other. So a request whose lines may not all be stored gets 500 or more, even if it also has bad lines.
+// answer responds with the outcome of the lines. Agents drop the lines after a status below 500, and send them again
+// after any other. So a request whose lines may not all be stored gets 500 or more, even if it also has bad lines.
 //
 // readable says that the points can be read, or that the request did not ask to wait for that.
 func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep report, err error, readable bool) {
@@ -278,7 +279,8 @@ func statusOf(err error) int {
 
 var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)
 
-// query answers CREATE DATABASE, which agents of version 1 send first. It creates nothing: the token selects the tenant.
+// query answers CREATE DATABASE, which agents of version 1 send first. It creates nothing: the token selects the
+// tenant.
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if _, ok := s.auth.tenant(r); !ok {

@@ -54,8 +54,8 @@ func readTelegraf(t *testing.T, name string) telegraf {
 	return a
 }
 
-// send posts a batch. Both plugins use POST, gzip, text/plain and Telegraf's own user agent. The v2 plugin adds its path, the
-// organization and the bucket to the URL; it makes no other calls, not even to see whether the bucket exists.
+// send posts a batch. Both plugins use POST, gzip, text/plain and Telegraf's own user agent. The v2 plugin adds its
+// path, the organization and the bucket to the URL; it makes no other calls, not even to see whether the bucket exists.
 func (a telegraf) send(t *testing.T, r *rig, lines []string) *httptest.ResponseRecorder {
 	t.Helper()
 	address, authorization := a.settings["url"], a.settings["Authorization"]
@@ -113,7 +113,8 @@ func (a telegraf) writeNow(t *testing.T, r *rig, lines []string) (kept, dropped 
 	return nil, lines
 }
 
-// cpuLines are lines as Telegraf's serializer writes them: tags and fields in order, unsigned integers with u, nanoseconds.
+// cpuLines are lines as Telegraf's serializer writes them: tags and fields in order, unsigned integers with u,
+// nanoseconds.
 func cpuLines(n int, host string) []string {
 	var lines []string
 	for i := range n {
@@ -212,8 +213,8 @@ func TestTelegraf(t *testing.T) {
 	}
 }
 
-// TestTelegrafFiles: the settings that decide what is lost are in the files, and both plugins have an agent and inputs, as Telegraf
-// requires.
+// TestTelegrafFiles: the settings that decide what is lost are in the files, and both plugins have an agent and inputs,
+// as Telegraf requires.
 func TestTelegrafFiles(t *testing.T) {
 	for _, name := range []string{"influxdb_v2", "http"} {
 		text, err := os.ReadFile(filepath.Join("telegraf", name+".conf"))

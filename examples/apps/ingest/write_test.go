@@ -303,7 +303,8 @@ func TestBodies(t *testing.T) {
 	want(t, "another encoding", r.post(v2, good, func(r *http.Request) { r.Header.Set("Content-Encoding", "br") }), 415)
 }
 
-// TestStoreThatIsDown: the agent is asked to retry, whatever else is wrong with its lines, and then all lines are stored.
+// TestStoreThatIsDown: the agent is asked to retry, whatever else is wrong with its lines, and then all lines are
+// stored.
 func TestStoreThatIsDown(t *testing.T) {
 	l := ample
 	l.timeout = 300 * time.Millisecond
@@ -396,8 +397,8 @@ func TestWhatAgentsAskFirst(t *testing.T) {
 	}
 }
 
-// TestConsistent: with a journal, a request with consistent=1 is answered once its points can be read. If its time ends first,
-// the response says that the journal has them, and they can be read later.
+// TestConsistent: with a journal, a request with consistent=1 is answered once its points can be read. If its time ends
+// first, the response says that the journal has them, and they can be read later.
 func TestConsistent(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host", "-journal", t.TempDir())
 	const line = "cpu,host=%s x=1 1767225600000000000"

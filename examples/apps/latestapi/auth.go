@@ -50,8 +50,8 @@ const (
 	cursorKeySize      = 32
 )
 
-// readCursorKeys returns the keys that seal cursors, from the file or else from the environment. Without any it makes one for
-// this process, so that cursors are always sealed.
+// readCursorKeys returns the keys that seal cursors, from the file or else from the environment. Without any it makes
+// one for this process, so that cursors are always sealed.
 func readCursorKeys(given bool, file string) (keys [][]byte, own bool, err error) {
 	add := func(text string) error {
 		key, err := base64.StdEncoding.DecodeString(text)

@@ -20,8 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Reading is a measurement. Its fields are codec.Values: whole numbers are exact, a number may come as decimal text, and a field that is
-// null or missing is left out again. Not every device has a humidity sensor.
+// Reading is a measurement. Its fields are codec.Values: whole numbers are exact, a number may come as decimal text,
+// and a field that is null or missing is left out again. Not every device has a humidity sensor.
 type Reading struct {
 	TempC    codec.Value `json:"temp_c,omitzero"`
 	Humidity codec.Value `json:"humidity,omitzero"`
@@ -34,7 +34,8 @@ type Position struct {
 	SpeedKmh codec.Value `json:"speed_kmh,omitzero"`
 }
 
-// Meter is what an electricity meter sends: the energy since it was installed, the voltage, and whether its switch is on or off.
+// Meter is what an electricity meter sends: the energy since it was installed, the voltage, and whether its switch is
+// on or off.
 type Meter struct {
 	WattHours codec.Value `json:"wh,omitzero"`
 	Volts     codec.Value `json:"v,omitzero"`
@@ -106,7 +107,8 @@ type dataset interface {
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
 	// latestMany returns an answer for each entity, even if some could not be read. An error applies to all of them.
 	latestMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, opts ...tsdb.ReadOption) ([]answer, error)
-	// latestUnder yields a *tsdb.PointError for a point that cannot be read, and continues; any other error is the last pair.
+	// latestUnder yields a *tsdb.PointError for a point that cannot be read, and continues; any other error is the last
+	// pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
 	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)

@@ -12,7 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestLatestAgrees: after random writes and deletions, the API answers what Latest of the repository does, with and without its cache.
+// TestLatestAgrees: after random writes and deletions, the API answers what Latest of the repository does, with and
+// without its cache.
 func TestLatestAgrees(t *testing.T) {
 	a := newAPI(t)
 	repo := weather.For(a.store, acme)

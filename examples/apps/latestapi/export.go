@@ -17,7 +17,8 @@ import (
 // formats are the media types by the names that the parameter format takes.
 var formats = map[string]string{"json": asJSON, "lines": asLines, "csv": asCSV}
 
-// accepted returns the media type of the answer: the one that the parameter format names, or the one that Accept prefers.
+// accepted returns the media type of the answer: the one that the parameter format names, or the one that Accept
+// prefers.
 func (r request) accepted(offers ...string) (string, error) {
 	name, ok := r.params.text("format")
 	if !ok {
@@ -48,8 +49,8 @@ func (s *started) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// sendCSV answers with a line of CSV (RFC 4180, with \n) for each row, and a header. Rows are sent while they are read. If reading
-// fails after a part has been sent, the connection is cut, so that no client takes that part for the whole.
+// sendCSV answers with a line of CSV (RFC 4180, with \n) for each row, and a header. Rows are sent while they are read.
+// If reading fails after a part has been sent, the connection is cut, so that no client takes that part for the whole.
 func (s *server) sendCSV(w http.ResponseWriter, r request, header []string, rows iter.Seq2[[]string, error]) error {
 	w.Header().Set("Content-Type", asCSV+"; charset=utf-8; header=present")
 	if r.Method == http.MethodHead {
@@ -101,8 +102,9 @@ func (s *server) sendPoints(w http.ResponseWriter, r request, as string, points 
 	})
 }
 
-// sendLines sends each value as a line of JSON when it is found: all, or as many as the limit if it is not 0. Once a line is sent, an
-// error can only be reported in the last line: a response is complete if its last line is {"end":true}.
+// sendLines sends each value as a line of JSON when it is found: all, or as many as the limit if it is not 0. Once a
+// line is sent, an error can only be reported in the last line: a response is complete if its last line is
+// {"end":true}.
 func sendLines[V any](s *server, w http.ResponseWriter, r request, values iter.Seq2[V, error], limit int) error {
 	w.Header().Set("Content-Type", asLines)
 	if r.Method == http.MethodHead {
@@ -133,7 +135,8 @@ func sendLines[V any](s *server, w http.ResponseWriter, r request, values iter.S
 	return nil
 }
 
-// columns are the columns of points in CSV: the key fields, the time, the ID, and the measures. Values without measures are JSON.
+// columns are the columns of points in CSV: the key fields, the time, the ID, and the measures. Values without measures
+// are JSON.
 func (s served[T]) columns() []string {
 	out := append(slices.Clone(s.names), "time", "id")
 	if len(s.of) == 0 {

@@ -128,8 +128,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestCSVIsCut: if reading fails after rows were sent, the client's read fails: the part does not look like the whole. If nothing was
-// sent, the answer is a problem.
+// TestCSVIsCut: if reading fails after rows were sent, the client's read fails: the part does not look like the whole.
+// If nothing was sent, the answer is a problem.
 func TestCSVIsCut(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, make([]float64, 3000)...)

@@ -7,11 +7,13 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// maxGroup bounds the points of a response that is one JSON object. Lines and CSV are sent as they are read, without a bound.
+// maxGroup bounds the points of a response that is one JSON object. Lines and CSV are sent as they are read, without a
+// bound.
 const maxGroup = 1000
 
-// group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The response is one
-// JSON object with a page of points and the address of the next page, or one line of JSON or CSV per point for all points.
+// group answers GET: the newest point of every entity below the first fields of a key, or of all entities. The response
+// is one JSON object with a page of points and the address of the next page, or one line of JSON or CSV per point for
+// all points.
 func (s *server) group(w http.ResponseWriter, r request) error {
 	prefix := r.params.prefix(r.dataset)
 	as, err := r.accepted(asJSON, asLines, asCSV)

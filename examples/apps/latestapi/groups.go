@@ -22,8 +22,9 @@ type groupWindows struct {
 	rows     []window.Bucket
 }
 
-// groups answers GET: the windows of groups of entities. The windows of a group add up those of its entities. As one JSON object
-// they have up to maxBuckets windows in all. As lines, one for each group, and as CSV all are sent while they are computed.
+// groups answers GET: the windows of groups of entities. The windows of a group add up those of its entities. As one
+// JSON object they have up to maxBuckets windows in all. As lines, one for each group, and as CSV all are sent while
+// they are computed.
 func (s *server) groups(w http.ResponseWriter, r request) error {
 	p := r.params
 	fields := r.dataset.fields()
@@ -78,8 +79,8 @@ func (s *server) groups(w http.ResponseWriter, r request) error {
 	return write(w, answer)
 }
 
-// shared reads by, the last key field that the entities of a group share, and returns how many they share. By default they share the
-// given ones.
+// shared reads by, the last key field that the entities of a group share, and returns how many they share. By default
+// they share the given ones.
 func (p *params) shared(fields []string, given int) int {
 	if given == len(fields) {
 		p.refuse(fields[given-1], "present", "no value: for one entity, ask for its windows")

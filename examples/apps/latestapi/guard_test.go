@@ -90,7 +90,8 @@ func TestLimitsOfATenant(t *testing.T) {
 	}
 }
 
-// TestATimeoutOfTheClientsOwn: a timeout that the client asked for is not logged, and cannot be so short that every read fails.
+// TestATimeoutOfTheClientsOwn: a timeout that the client asked for is not logged, and cannot be so short that every
+// read fails.
 func TestATimeoutOfTheClientsOwn(t *testing.T) {
 	a := newAPI(t)
 	a.put(roof, 20)

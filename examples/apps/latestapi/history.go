@@ -13,8 +13,8 @@ const (
 	maxPage     = 1000
 )
 
-// history answers GET: the points of an entity, page by page. Each page has the address of the next one. Its cursor is sealed,
-// and valid only for this query and tenant. As lines or CSV, all points are sent.
+// history answers GET: the points of an entity, page by page. Each page has the address of the next one. Its cursor is
+// sealed, and valid only for this query and tenant. As lines or CSV, all points are sent.
 func (s *server) history(w http.ResponseWriter, r request) error {
 	q := selection{
 		Entity: r.params.entity(r.dataset),
@@ -44,8 +44,8 @@ func writePage(w http.ResponseWriter, r request, p page) error {
 	}{p.points, link(w, r, p.next)})
 }
 
-// link returns the address of the next page, with the other parameters of this request, and puts it into the Link header. It
-// returns "" after the last page.
+// link returns the address of the next page, with the other parameters of this request, and puts it into the Link
+// header. It returns "" after the last page.
 func link(w http.ResponseWriter, r request, cursor string) string {
 	if cursor == "" {
 		return ""

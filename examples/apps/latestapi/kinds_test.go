@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestKeysOfKinds: clients write and read numbers as numbers, whatever their stored form. Anything else is refused, and the error
-// names the field.
+// TestKeysOfKinds: clients write and read numbers as numbers, whatever their stored form. Anything else is refused, and
+// the error names the field.
 func TestKeysOfKinds(t *testing.T) {
 	a := newAPI(t)
 	gates := tsdb.MustDefine("gates", tsdb.Key("station").Int("level", 2).Uint("gate", 4), codec.Int64(), tsdb.SchemaOptions{})

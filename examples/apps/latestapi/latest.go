@@ -61,8 +61,8 @@ func (o one) MarshalJSON() ([]byte, error) {
 	}{o.Status, o.Key, o.Problem})
 }
 
-// latestMany answers POST: the newest point of each of many entities. Entities that could not be read in time are marked as
-// failed; the others have their points.
+// latestMany answers POST: the newest point of each of many entities. Entities that could not be read in time are
+// marked as failed; the others have their points.
 func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	opts := r.params.reads()
 	if err := r.params.check(); err != nil {

@@ -36,8 +36,9 @@ type stream interface {
 	close()
 }
 
-// live answers GET: new points of an entity or of a group, as server-sent events. A client that reconnects sends the ID of the last
-// event, and the stream continues behind it. The stream ends when the client leaves, the server stops, or timeout has passed.
+// live answers GET: new points of an entity or of a group, as server-sent events. A client that reconnects sends the ID
+// of the last event, and the stream continues behind it. The stream ends when the client leaves, the server stops, or
+// timeout has passed.
 func (s *server) live(w http.ResponseWriter, r request) error {
 	parts := r.params.key(r.dataset.fields())
 	since, _ := r.params.instant("since")
@@ -145,8 +146,8 @@ func (e *events) send(text string) error {
 	return nil
 }
 
-// streamed passes only requests of a known tenant for a known dataset to a handler. They hold no slot: the store bounds the number of
-// followers.
+// streamed passes only requests of a known tenant for a known dataset to a handler. They hold no slot: the store bounds
+// the number of followers.
 func (s *server) streamed(h handler) http.Handler {
 	return s.known(func(w http.ResponseWriter, r request) {
 		if s.stopping.Load() {

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// streamOf opens a stream of acme without a network, with a simulated clock, and returns what was sent when it ends. After a second,
-// during is called.
+// streamOf opens a stream of acme without a network, with a simulated clock, and returns what was sent when it ends.
+// After a second, during is called.
 func streamOf(t *testing.T, query string, w http.ResponseWriter, during func(store *tsdb.Store, conn *tsdbtest.Conn)) (log string) {
 	t.Helper()
 	if os.Getenv("TIDEMARK_TEST_TCP") != "" {
@@ -43,7 +43,8 @@ func streamOf(t *testing.T, query string, w http.ResponseWriter, during func(sto
 	return logged.String()
 }
 
-// TestLiveHeartbeat: a stream without points sends a comment every 15 seconds, so that proxies keep it open, whether points come or not.
+// TestLiveHeartbeat: a stream without points sends a comment every 15 seconds, so that proxies keep it open, whether
+// points come or not.
 func TestLiveHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := httptest.NewRecorder()

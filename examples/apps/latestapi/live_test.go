@@ -149,7 +149,8 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 
-// TestLiveOutlivesTimeouts: the server's timeouts for other requests do not end a stream, and a client that does not read does.
+// TestLiveOutlivesTimeouts: the server's timeouts for other requests do not end a stream, and a client that does not
+// read does.
 func TestLiveOutlivesTimeouts(t *testing.T) {
 	a := newAPI(t)
 	began := time.Now()

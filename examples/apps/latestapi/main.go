@@ -1,12 +1,13 @@
-// Latestapi answers "now" over HTTP: the latest point of one entity, of many, of a whole group, and the history behind them
-// by page and by window. The bearer token of a request selects the tenant.
+// Latestapi answers "now" over HTTP: the latest point of one entity, of many, of a whole group, and the history behind
+// them by page and by window. The bearer token of a request selects the tenant.
 //
-//	go run ./examples/apps/latestapi -demo          # some made-up data, for the token "demo"; keeps it in ./tidemark-data
+//	go run ./examples/apps/latestapi -demo    # made-up data, for the token "demo", in ./tidemark-data
 //	curl -H 'Authorization: Bearer demo' 'http://127.0.0.1:8088/v1/weather/latest?site=berlin&device=roof-7'
 //
 // README.md has a curl command and its response for each query. In this folder main.go opens and closes everything and
-// flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go, group.go,
-// history.go, range.go, windows.go, groups.go, align.go, outages.go, chart.go, live.go and index.go, on what server.go, params.go and problem.go do for all of them.
+// flags.go is the command line; datasets.go has the schemas and reads the store, the handlers are in latest.go,
+// group.go, history.go, range.go, windows.go, groups.go, align.go, outages.go, chart.go, live.go and index.go, on what
+// server.go, params.go and problem.go do for all of them.
 package main
 
 import (
@@ -23,7 +24,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// prepare makes the table fit the schemas, or only compares them, so that a server on Cloud Bigtable needs no admin rights.
+// prepare makes the table fit the schemas, or only compares them, so that a server on Cloud Bigtable needs no admin
+// rights.
 func prepare(ctx context.Context, store *tsdb.Store, o options) error {
 	if !o.ensure {
 		if err := store.Verify(ctx, schemas...); err != nil {

@@ -16,8 +16,8 @@ import (
 // maxShown is the number of bytes of a refused value that a response repeats.
 const maxShown = 64
 
-// params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which every handler
-// calls before it reads data.
+// params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which
+// every handler calls before it reads data.
 type params struct {
 	values url.Values
 	err    *problem
@@ -118,7 +118,8 @@ func (p *params) reads() []tsdb.ReadOption {
 	return []tsdb.ReadOption{tsdb.MaxStale(d)}
 }
 
-// instant reads a time, and reports whether it is present. A date or a time without an offset is in the zone of the request.
+// instant reads a time, and reports whether it is present. A date or a time without an offset is in the zone of the
+// request.
 func (p *params) instant(name string) (time.Time, bool) {
 	text, ok := p.text(name)
 	if !ok {

@@ -20,8 +20,8 @@ import (
 // problemTypes is the start of the URIs of problems, which clients compare. README.md explains each problem.
 const problemTypes = "https://github.com/tidemark-go/tidemark/tree/main/examples/apps/latestapi#"
 
-// problem is a body of RFC 9457. It describes what the client can correct. For all else it has an ID, and the log has the error
-// under that ID.
+// problem is a body of RFC 9457. It describes what the client can correct. For all else it has an ID, and the log has
+// the error under that ID.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -29,7 +29,8 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 	// Instance is the ID of the error in the log, if it was logged.
 	Instance string `json:"instance,omitempty"`
-	// Field, Value and Limit say what was refused: the name by which the client knows it, and what would have been accepted.
+	// Field, Value and Limit say what was refused: the name by which the client knows it, and what would have been
+	// accepted.
 	Field string        `json:"field,omitempty"`
 	Value string        `json:"value,omitempty"`
 	Limit string        `json:"limit,omitempty"`
@@ -87,8 +88,8 @@ func refused(field, value, limit string) *problem {
 	return p
 }
 
-// problemOf returns the problem that the client sees for an error. It hides the text of unknown errors, because the store's
-// errors name tables, rows and addresses.
+// problemOf returns the problem that the client sees for an error. It hides the text of unknown errors, because the
+// store's errors name tables, rows and addresses.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -130,8 +131,8 @@ func problemOf(err error) *problem {
 	return internal.problem()
 }
 
-// badRequest is the problem of a request that cannot be answered as it is. All arguments of this program's reads come from the client,
-// so that it may see which one was refused.
+// badRequest is the problem of a request that cannot be answered as it is. All arguments of this program's reads come
+// from the client, so that it may see which one was refused.
 func badRequest(err error) *problem {
 	switch e, ok := errors.AsType[*tsdb.InvalidError](err); {
 	case errors.Is(err, tsdb.ErrCursor):
@@ -144,8 +145,8 @@ func badRequest(err error) *problem {
 	return invalidInput.problem()
 }
 
-// overLimitOf is the problem of a limit. One that waiting does not help with, as with an interval that is too long, is a refused
-// argument.
+// overLimitOf is the problem of a limit. One that waiting does not help with, as with an interval that is too long, is
+// a refused argument.
 func overLimitOf(over *limit.Error) *problem {
 	if over.ID == limit.RangeLength {
 		return refused(string(over.ID), time.Duration(over.Used).String(), "at most "+time.Duration(over.Limit).String())
@@ -182,8 +183,8 @@ func (s *server) note(r *http.Request, err error) *problem {
 	return p
 }
 
-// hurried reports whether the response exceeded a timeout that the client chose, which is not the server's fault. That of a stream is
-// not one of its reads.
+// hurried reports whether the response exceeded a timeout that the client chose, which is not the server's fault. That
+// of a stream is not one of its reads.
 func hurried(r *http.Request, p *problem) bool {
 	return r.Pattern != http.MethodGet+" "+livePath && p.Type == problemTypes+timedOut.name && r.URL.Query().Has("timeout")
 }

@@ -218,8 +218,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestShutdownUnderLoad interrupts the server while eight clients send requests without a pause. Each response that begins is
-// complete and correct. Afterwards connections are refused, and the process succeeds.
+// TestShutdownUnderLoad interrupts the server while eight clients send requests without a pause. Each response that
+// begins is complete and correct. Afterwards connections are refused, and the process succeeds.
 func TestShutdownUnderLoad(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-dir", t.TempDir())
@@ -261,7 +261,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 	}
 }
 
-// TestDrainEnds sends half a request: the process waits for it as long as -drain says, and then reports that it did not end.
+// TestDrainEnds sends half a request: the process waits for it as long as -drain says, and then reports that it did not
+// end.
 func TestDrainEnds(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-dir", t.TempDir(), "-drain", "200ms")

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// newMeters returns a server with two meters of one street and one of another. For three hours up to noon each counts 1 kWh every half
-// hour; the first is silent for the second hour, and its switch is off from then on.
+// newMeters returns a server with two meters of one street and one of another. For three hours up to noon each counts 1
+// kWh every half hour; the first is silent for the second hour, and its switch is off from then on.
 func newMeters(t *testing.T) *api {
 	t.Helper()
 	a := newAPI(t)

@@ -13,8 +13,9 @@ import (
 // maxStreamed is the largest number of points that a client can name for an answer that is streamed.
 const maxStreamed = 1_000_000
 
-// rangeUnder answers GET: the points of the entities below the first fields of a key, or of all of them, between two times. As one
-// JSON object they are a page, entity by entity. As lines or CSV they are all sent, also in the order of their times.
+// rangeUnder answers GET: the points of the entities below the first fields of a key, or of all of them, between two
+// times. As one JSON object they are a page, entity by entity. As lines or CSV they are all sent, also in the order of
+// their times.
 func (s *server) rangeUnder(w http.ResponseWriter, r request) error {
 	p := r.params
 	q := belowQuery{Prefix: p.prefix(r.dataset), In: p.bounded(), Order: p.order(tsdb.NewestFirst), ByTime: p.one("by", "entity", "time") == "time"}

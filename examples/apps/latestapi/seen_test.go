@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 )
 
-// TestSeen sends requests of two tenants, to the cache and past it, and expects data for the panels of a reading program.
+// TestSeen sends requests of two tenants, to the cache and past it, and expects data for the panels of a reading
+// program.
 func TestSeen(t *testing.T) {
 	skipWhereNoInterrupt(t)
 	s := serving(t, "-demo", "-token", "other=beta", "-dir", t.TempDir(), "-metrics-addr", "127.0.0.1:0", "-tenants-in-metrics", "10")

@@ -20,8 +20,8 @@ type silence struct {
 	Last instant.Time `json:"last"`
 }
 
-// silent answers GET: the entities below the first fields of a key, or of all of them, that have sent nothing since a time, the
-// longest silence first.
+// silent answers GET: the entities below the first fields of a key, or of all of them, that have sent nothing since a
+// time, the longest silence first.
 func (s *server) silent(w http.ResponseWriter, r request) error {
 	prefix := r.params.prefix(r.dataset)
 	limit := r.params.integer("limit", maxGroup, maxGroup)

@@ -145,8 +145,8 @@ func quoted(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestFieldsOfOwnDatasets: devices send null, leave fields out, and write numbers in many ways. What is not there is neither 0 nor in a
-// count, and whole numbers keep their digits.
+// TestFieldsOfOwnDatasets: devices send null, leave fields out, and write numbers in many ways. What is not there is
+// neither 0 nor in a count, and whole numbers keep their digits.
 func TestFieldsOfOwnDatasets(t *testing.T) {
 	a := newAPI(t)
 	readings := tsdb.MustDefine(weather.Name(), tsdb.Key("site", "device"), codec.JSON[json.RawMessage](), tsdb.SchemaOptions{Retention: d90, MaxFuture: time.Hour})

@@ -51,8 +51,8 @@ func (p *params) explain(err error) error {
 	return err
 }
 
-// windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone. They are read from a
-// rollup where one fits.
+// windows answers GET: aggregates of an entity's points by the hour, the day or any other width, in a time zone. They
+// are read from a rollup where one fits.
 func (s *server) windows(w http.ResponseWriter, r request) error {
 	p := r.params
 	e, q := p.entity(r.dataset), p.windowQuery(r.dataset)
@@ -89,8 +89,8 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 	return write(w, answer)
 }
 
-// readable leaves out the errors of single points, which their windows count as bad. A sequence ends with any other error, with an
-// empty window.
+// readable leaves out the errors of single points, which their windows count as bad. A sequence ends with any other
+// error, with an empty window.
 func readable(seq iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
 	return func(yield func(window.Bucket, error) bool) {
 		for b, err := range seq {

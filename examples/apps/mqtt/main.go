@@ -3,8 +3,8 @@
 //	go run ./examples/apps/mqtt -route 'v1/+tenant/+site/+device/telemetry dataset=telemetry key=site,device time=arrival'
 //	mosquitto_pub -q 1 -t v1/acme/berlin/t1/telemetry -m '{"temp":21.5}'
 //
-// README.md says how topics become keys, and what is acknowledged when. In this folder main.go opens and closes everything, and
-// flags.go is the command line; package bridge is the service.
+// README.md says how topics become keys, and what is acknowledged when. In this folder main.go opens and closes
+// everything, and flags.go is the command line; package bridge is the service.
 package main
 
 import (

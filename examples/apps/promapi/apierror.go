@@ -37,8 +37,8 @@ func badData(err error) *apiError {
 	return &apiError{status: http.StatusBadRequest, kind: "bad_data", text: err.Error()}
 }
 
-// apiErrorOf returns how a query's error is shown. Errors of PromQL are about what the client sent. Those of the store name tables and
-// rows, so that their text is hidden.
+// apiErrorOf returns how a query's error is shown. Errors of PromQL are about what the client sent. Those of the store
+// name tables and rows, so that their text is hidden.
 func apiErrorOf(err error) *apiError {
 	if e, ok := errors.AsType[*apiError](err); ok {
 		return e

@@ -12,8 +12,8 @@ import (
 // orgHeader names the tenant behind a proxy that has authenticated the caller, as Grafana's own databases have it.
 const orgHeader = "X-Scope-OrgID"
 
-// tokens finds the tenant of a request by its token: "Authorization: Bearer TOKEN", or Basic with the tenant's name as the user and
-// the token as the password. It implements tenant.Resolver.
+// tokens finds the tenant of a request by its token: "Authorization: Bearer TOKEN", or Basic with the tenant's name as
+// the user and the token as the password. It implements tenant.Resolver.
 type tokens struct{ edge.Tokens }
 
 // Resolve refuses a request with two Authorization headers: a proxy and this program might each read another one.
@@ -48,8 +48,8 @@ func (ts *tokens) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error
 	return id, nil
 }
 
-// resolver returns what finds a request's tenant. With behindProxy it is also the header that the proxy sets; a request with both has
-// to name one tenant.
+// resolver returns what finds a request's tenant. With behindProxy it is also the header that the proxy sets; a request
+// with both has to name one tenant.
 func resolver(ts *tokens, behindProxy bool) tenant.Resolver {
 	if behindProxy {
 		return tenant.Agree(ts, tenant.FromHeader(orgHeader))

@@ -54,8 +54,8 @@ func reportRSS(b *testing.B) {
 	}
 }
 
-// BenchmarkRate queries rate[5m] of 100 trucks for an hour, in steps of 15 seconds, from a point every ten seconds: of series that
-// remote write stored, and of a field of a JSON dataset.
+// BenchmarkRate queries rate[5m] of 100 trucks for an hour, in steps of 15 seconds, from a point every ten seconds: of
+// series that remote write stored, and of a field of a JSON dataset.
 func BenchmarkRate(b *testing.B) {
 	const perTruck = 430
 	s := mappedOver(b, someLimits, truckData)

@@ -25,8 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestManyEmptyParts: a message of empty parts takes many times its size in memory when it is parsed. It is refused before that, and
-// the memory that it held is free again.
+// TestManyEmptyParts: a message of empty parts takes many times its size in memory when it is parsed. It is refused
+// before that, and the memory that it held is free again.
 func TestManyEmptyParts(t *testing.T) {
 	s := plain(t)
 	of := func(field byte, n int) []byte { return bytes.Repeat([]byte{field<<3 | 2, 0}, n) }
@@ -88,7 +88,8 @@ func TestEmptyLabels(t *testing.T) {
 	}
 }
 
-// TestPointThatIsNeverAccepted: a sender must not try again what the tenant's limits never allow, because it would do so for ever.
+// TestPointThatIsNeverAccepted: a sender must not try again what the tenant's limits never allow, because it would do
+// so for ever.
 func TestPointThatIsNeverAccepted(t *testing.T) {
 	table, err := limit.Parse([]byte(`{"defaults": {"point_bytes": 100}}`))
 	if err != nil {
@@ -117,7 +118,8 @@ func TestStepsOverAllTime(t *testing.T) {
 	}
 }
 
-// TestErasedTenantOfWritesAndReads: writes and remote reads find out, too, that a tenant is erased, and drop what is cached of it.
+// TestErasedTenantOfWritesAndReads: writes and remote reads find out, too, that a tenant is erased, and drop what is
+// cached of it.
 func TestErasedTenantOfWritesAndReads(t *testing.T) {
 	for name, ask := range map[string]func(*stand) int{
 		"write": func(s *stand) int { return s.write("a", writeV1, one(line("up", nil, 1))).Code },

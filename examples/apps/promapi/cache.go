@@ -9,12 +9,12 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// mostCached is how many elements of lists a cache holds, and a list has. Beyond it, the lists of the tenant that has most of them are
-// forgotten.
+// mostCached is how many elements of lists a cache holds, and a list has. Beyond it, the lists of the tenant that has
+// most of them are forgotten.
 const mostCached = 1_000_000
 
-// cache keeps lists of each tenant for a time. Callers that ask for the same list share one load. The lists must not be changed.
-// It is safe for concurrent use.
+// cache keeps lists of each tenant for a time. Callers that ask for the same list share one load. The lists must not be
+// changed. It is safe for concurrent use.
 type cache[V any] struct {
 	age time.Duration
 
@@ -165,7 +165,8 @@ func (c *cache[V]) remove(id tenant.ID, key string, entry *cached[V]) {
 	}
 }
 
-// peek returns a list if it is there. A list that is being loaded is dropped instead: it may lack what the caller knows.
+// peek returns a list if it is there. A list that is being loaded is dropped instead: it may lack what the caller
+// knows.
 func (c *cache[V]) peek(id tenant.ID, key string) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 // catalogueFor is how long the datasets are used before the catalogue is read again.
 const catalogueFor = time.Minute
 
-// catalogue is the datasets that are shown as metrics: all but that of remote write. Those that programs create later are found within
-// a minute. It is safe for concurrent use.
+// catalogue is the datasets that are shown as metrics: all but that of remote write. Those that programs create later
+// are found within a minute. It is safe for concurrent use.
 type catalogue struct {
 	store    *tsdb.Store
 	messages *messages
@@ -58,8 +58,8 @@ func openCatalogue(ctx context.Context, store *tsdb.Store, of *messages, log *sl
 	return c, nil
 }
 
-// current returns the datasets. Once a minute the caller waits until the catalogue is read again. If that fails, or a new dataset
-// clashes with one that is shown, the others stay.
+// current returns the datasets. Once a minute the caller waits until the catalogue is read again. If that fails, or a
+// new dataset clashes with one that is shown, the others stay.
 func (c *catalogue) current(ctx context.Context) []*mapped {
 	c.mu.Lock()
 	shown := c.datasets
@@ -111,8 +111,8 @@ type clashingNames string
 
 func (e clashingNames) Error() string { return string(e) }
 
-// read reads the catalogue. It returns the datasets that can be shown, and why others, or parts of them, cannot. Datasets that are shown
-// keep their names.
+// read reads the catalogue. It returns the datasets that can be shown, and why others, or parts of them, cannot.
+// Datasets that are shown keep their names.
 func (c *catalogue) read(ctx context.Context, shown []*mapped) (all []*mapped, problems []error, err error) {
 	var old, added []tsdb.Dataset
 	for d, err := range c.store.Datasets(ctx) {
@@ -146,7 +146,8 @@ func (c *catalogue) read(ctx context.Context, shown []*mapped) (all []*mapped, p
 	return all, problems, nil
 }
 
-// mapped returns a dataset as metrics, or nil, and what is wrong with it. A dataset that has not changed stays the same.
+// mapped returns a dataset as metrics, or nil, and what is wrong with it. A dataset that has not changed stays the
+// same.
 func (c *catalogue) mapped(d tsdb.Dataset, shown []*mapped) (m *mapped, wrong []error) {
 	of := dynamic.Describe(d)
 	for _, m := range shown {

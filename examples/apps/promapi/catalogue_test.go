@@ -25,8 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestDatasetsCreatedLater: a dataset that is created while the program runs is shown within a minute. One whose name clashes is refused,
-// and neither it nor a catalogue that cannot be read changes what is shown.
+// TestDatasetsCreatedLater: a dataset that is created while the program runs is shown within a minute. One whose name
+// clashes is refused, and neither it nor a catalogue that cannot be read changes what is shown.
 func TestDatasetsCreatedLater(t *testing.T) {
 	prom, err := defineProm(0)
 	if err != nil {
@@ -134,7 +134,8 @@ func refusals(t *testing.T, reader *sdk.ManualReader) (n int64) {
 	return n
 }
 
-// TestProtobuf: payloads of protobuf are fields of the message that the operator names. Without it, the rest of the dataset is shown.
+// TestProtobuf: payloads of protobuf are fields of the message that the operator names. Without it, the rest of the
+// dataset is shown.
 func TestProtobuf(t *testing.T) {
 	at := time.UnixMilli(start0)
 	counted := rollup.MustDefine("n", window.Every(time.Minute), []rollup.Measure[*timestamppb.Timestamp]{

@@ -63,8 +63,8 @@ func storeOverHTTP(t *testing.T, url string) {
 	}
 }
 
-// TestPrometheus lets a Prometheus scrape itself and send all that it has scraped. What it answers from its own storage, and what it
-// reads back from here, has to be the same.
+// TestPrometheus lets a Prometheus scrape itself and send all that it has scraped. What it answers from its own
+// storage, and what it reads back from here, has to be the same.
 func TestPrometheus(t *testing.T) {
 	prometheus, promtool := installed(t, "prometheus"), installed(t, "promtool")
 	addr, stop := startProgram(t, "-dir", filepath.Join(t.TempDir(), "data"), "-token", "secret=acme", "-addr", "127.0.0.1:0")

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 )
 
-// TestDeepExpressions: an expression of many levels is refused, because the memory of a goroutine that evaluates it is bounded, and the
-// program would end.
+// TestDeepExpressions: an expression of many levels is refused, because the memory of a goroutine that evaluates it is
+// bounded, and the program would end.
 func TestDeepExpressions(t *testing.T) {
 	s := plain(t)
 	long := strings.Repeat("a or ", 400) + "a"

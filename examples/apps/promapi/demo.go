@@ -46,8 +46,8 @@ var demoHours = rollup.MustDefine("hours", everyHour, []rollup.Measure[truckStat
 	{Name: "fuel_l", Field: "fuel_l", Decimals: 1, Max: 100_000},
 }, rollup.Options{})
 
-// fill stores two hours of made-up data of twelve trucks up to now, a point every ten seconds. Values depend only on their time, so
-// storing them again changes nothing.
+// fill stores two hours of made-up data of twelve trucks up to now, a point every ten seconds. Values depend only on
+// their time, so storing them again changes nothing.
 func fill(ctx context.Context, store *tsdb.Store, now time.Time) (int, error) {
 	if err := store.Ensure(ctx, demoTrucks); err != nil {
 		return 0, err

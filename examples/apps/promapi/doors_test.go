@@ -11,7 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestInstantQueryAgrees: after random writes and deletions, an instant query answers what Latest of the repository does.
+// TestInstantQueryAgrees: after random writes and deletions, an instant query answers what Latest of the repository
+// does.
 func TestInstantQueryAgrees(t *testing.T) {
 	s := mappedOver(t, someLimits, truckData)
 	repo, truck := truckData.For(s.store, acme), tsdb.NewEntity("East", "truck_1")

@@ -13,7 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPointsOfCenturies: every query answers where samples are of the years 2400 and 58803, in datasets of other programs too.
+// TestPointsOfCenturies: every query answers where samples are of the years 2400 and 58803, in datasets of other
+// programs too.
 func TestPointsOfCenturies(t *testing.T) {
 	schema, err := defineProm(0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
-// sampled is how many of a tenant's newest points, one per entity, show which fields a dataset has, and mostFields how many there can
-// be.
+// sampled is how many of a tenant's newest points, one per entity, show which fields a dataset has, and mostFields how
+// many there can be.
 const (
 	sampled    = 1000
 	mostFields = 1000
@@ -143,8 +143,8 @@ func (m *mapped) metricOf(field string) string {
 	return m.name + "_" + promName(field)
 }
 
-// isMetricOf reports whether a field makes a metric of this dataset, whose name has the name of the dataset. It is metricOf without making
-// the name.
+// isMetricOf reports whether a field makes a metric of this dataset, whose name has the name of the dataset. It is
+// metricOf without making the name.
 func (m *mapped) isMetricOf(metric, field string) bool {
 	rest := metric[len(m.name):]
 	if field == "" || rest == "" {

@@ -42,7 +42,8 @@ func (s *stand) asDemo(method, path string, pairs ...string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// TestGrafana makes the calls that Grafana makes: when the data source is saved and tested, when an editor opens, and for a dashboard.
+// TestGrafana makes the calls that Grafana makes: when the data source is saved and tested, when an editor opens, and
+// for a dashboard.
 func TestGrafana(t *testing.T) {
 	ask, now := demo(t)
 	start, end := fmt.Sprint(now.Add(-time.Hour).Unix()), fmt.Sprint(now.Unix())
@@ -81,7 +82,8 @@ func TestGrafana(t *testing.T) {
 	}
 }
 
-// TestDashboard evaluates each query of the dashboard on the demo data. A query that finds nothing would be an empty panel.
+// TestDashboard evaluates each query of the dashboard on the demo data. A query that finds nothing would be an empty
+// panel.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("grafana/dashboards/trucks.json")
 	if err != nil {

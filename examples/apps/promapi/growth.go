@@ -8,8 +8,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// label_replace and label_join can repeat the value of a label, and calls within each other multiply it: thirty calls make a billion
-// bytes of one. The samples of a query are counted, and their labels are not, so expressions that could make long ones are refused.
+// label_replace and label_join can repeat the value of a label, and calls within each other multiply it: thirty calls
+// make a billion bytes of one. The samples of a query are counted, and their labels are not, so expressions that could
+// make long ones are refused.
 
 // What the labels of a series have at most: as they are stored, and those that an expression makes besides.
 const (

@@ -11,10 +11,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Each histogram of a counter says whether the counter was reset before it. PromQL asks for it where it adds histograms. The hint is
-// made when they are read, by comparing each one with the one before it, because what was written later may lie between them.
+// Each histogram of a counter says whether the counter was reset before it. PromQL asks for it where it adds
+// histograms. The hint is made when they are read, by comparing each one with the one before it, because what was
+// written later may lie between them.
 
-// hint sets the hints of the histograms of series. It reads the sample before the interval of each series that begins with one.
+// hint sets the hints of the histograms of series. It reads the sample before the interval of each series that begins
+// with one.
 func (p *promSource) hint(ctx context.Context, repo *tsdb.Repository[sample], all []*selected, in tsdb.Interval) error {
 	from, _ := in.Start()
 	var with []*selected

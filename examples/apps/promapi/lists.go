@@ -118,7 +118,8 @@ func (s *server) names(r request, list func(*querier, []*labels.Matcher) ([]stri
 	return answer{data: appendStrings(nil, limited(sorted, &storage.LabelHints{Limit: n})), notes: notes}, nil
 }
 
-// buildInfo answers a version, by which clients decide what they can ask: that of Prometheus whose query engine this program has.
+// buildInfo answers a version, by which clients decide what they can ask: that of Prometheus whose query engine this
+// program has.
 func buildInfo(context.Context, request) (answer, error) {
 	version := "3.0.0"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,13 +1,14 @@
-// Promapi serves the datasets of a store to Grafana and to Prometheus: PromQL queries, remote write and remote read. The credentials
-// of a request select the tenant.
+// Promapi serves the datasets of a store to Grafana and to Prometheus: PromQL queries, remote write and remote read.
+// The credentials of a request select the tenant.
 //
 //	go run . -demo       # in this folder, with GOWORK=off; made-up data for the token "demo"
 //	curl -H 'Authorization: Bearer demo' 'http://127.0.0.1:9099/api/v1/query?query=trucks_speed_kmh'
 //
-// README.md has a command for each use. main.go opens and closes everything and flags.go is the command line. Requests come in through
-// auth.go and server.go. The query API is in query.go, lists.go and exemplars.go, and reads through querier.go: the datasets of other
-// programs with catalogue.go, mapped.go, fields.go and rollups.go, the series of remote write with promseries.go. Remote write is in write.go and writebatch.go,
-// remote read in read.go; sample.go and seriesname.go say how their series are stored.
+// README.md has a command for each use. main.go opens and closes everything and flags.go is the command line. Requests
+// come in through auth.go and server.go. The query API is in query.go, lists.go and exemplars.go, and reads through
+// querier.go: the datasets of other programs with catalogue.go, mapped.go, fields.go and rollups.go, the series of
+// remote write with promseries.go. Remote write is in write.go and writebatch.go, remote read in read.go; sample.go and
+// seriesname.go say how their series are stored.
 package main
 
 import (
@@ -24,7 +25,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// prepare makes the table fit the schema, or only compares them, so that a server on Cloud Bigtable needs no admin rights.
+// prepare makes the table fit the schema, or only compares them, so that a server on Cloud Bigtable needs no admin
+// rights.
 func prepare(ctx context.Context, store *tsdb.Store, schema tsdb.Dataset, o options) error {
 	if !o.ensure {
 		if err := store.Verify(ctx, schema); err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// mapped is a dataset of another program as metrics: trucks_speed for the field speed of the dataset trucks. Its key fields are labels.
+// mapped is a dataset of another program as metrics: trucks_speed for the field speed of the dataset trucks. Its key
+// fields are labels.
 type mapped struct {
 	dataset   tsdb.Dataset
 	described dynamic.Description
@@ -96,8 +97,8 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 	return names, nil
 }
 
-// metric is what a name stands for: a number, texts, or an aggregate of a rollup. Without them it is a name that no field of the newest
-// payloads makes. Older payloads may have such a field.
+// metric is what a name stands for: a number, texts, or an aggregate of a rollup. Without them it is a name that no
+// field of the newest payloads makes. Older payloads may have such a field.
 type metric struct {
 	*mapped
 	name      string
@@ -109,8 +110,8 @@ type metric struct {
 // isInfo reports whether the name is that of texts.
 func (m *metric) isInfo() bool { return m.name == m.mapped.name+infoSuffix }
 
-// find returns the metric of a name, or nil. A name that stands for two things is an error. Others are the metrics that the name would be if
-// older payloads had the field.
+// find returns the metric of a name, or nil. A name that stands for two things is an error. Others are the metrics that
+// the name would be if older payloads had the field.
 func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (found *metric, others []*metric, err error) {
 	for _, m := range s.catalogue.current(ctx) {
 		if a := m.rollups[name]; a != nil {
@@ -209,8 +210,8 @@ func (s *mappedSource) seriesOf(ctx context.Context, id tenant.ID, m *metric, ma
 	return all, nil
 }
 
-// entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys. For an aggregate of events
-// they are those that have events.
+// entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys. For an
+// aggregate of events they are those that have events.
 func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, a *aggregate, p tsdb.Prefix, when span) ([]*series, error) {
 	if when.ends() {
 		all, err := s.entitiesUnder(ctx, id, m, a, p, span{})
@@ -258,8 +259,8 @@ func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mappe
 // mostPrefixes is into how many prefixes matchers are turned.
 const mostPrefixes = 64
 
-// prefixes returns the prefixes under which all matching entities are, and how many parts of keys they have. Matchers that list the values
-// of the first key fields decide.
+// prefixes returns the prefixes under which all matching entities are, and how many parts of keys they have. Matchers
+// that list the values of the first key fields decide.
 func (m *mapped) prefixes(matchers []*labels.Matcher) (out []tsdb.Prefix, depth int) {
 	all := [][]any{nil}
 	for _, label := range m.labels[:len(m.labels)-1] {

@@ -138,7 +138,8 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// TestClashes: two things that would have one name are refused with both: datasets at the start, fields when they are queried.
+// TestClashes: two things that would have one name are refused with both: datasets at the start, fields when they are
+// queried.
 func TestClashes(t *testing.T) {
 	clashing := tsdb.MustDefine("fuel-state", tsdb.Key("a"), codec.Float64(), tsdb.SchemaOptions{})
 	store := openStoreInMemory(t)
@@ -179,7 +180,8 @@ func TestClashes(t *testing.T) {
 	}
 }
 
-// TestWindowsAgree: rate, increase and avg_over_time of a truck are what the SDK's own windows compute from the same points.
+// TestWindowsAgree: rate, increase and avg_over_time of a truck are what the SDK's own windows compute from the same
+// points.
 func TestWindowsAgree(t *testing.T) {
 	s := mappedOver(t, someLimits, truckData)
 	truck := tsdb.NewEntity("East", "truck_1")
@@ -260,7 +262,8 @@ func TestErasedTenant(t *testing.T) {
 	}
 }
 
-// TestReadsInParts: many series are read in parts at the same time, one for each value of a key field, and none is lost or read twice.
+// TestReadsInParts: many series are read in parts at the same time, one for each value of a key field, and none is lost
+// or read twice.
 func TestReadsInParts(t *testing.T) {
 	s := mappedOver(t, someLimits, truckData, recorded)
 	want := 0.0

@@ -162,8 +162,8 @@ func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T
 // mostParts is into how many parts a read of many series is divided.
 const mostParts = 8
 
-// parts returns prefixes that together have the series of one prefix, so that they are read at the same time: one for each value of the
-// next key field, if there are a few with many series each.
+// parts returns prefixes that together have the series of one prefix, so that they are read at the same time: one for
+// each value of the next key field, if there are a few with many series each.
 func (f *from) parts(of []*series) []tsdb.Prefix {
 	if f.depth+1 >= len(f.labels) {
 		return []tsdb.Prefix{f.prefix}
@@ -181,9 +181,9 @@ func (f *from) parts(of []*series) []tsdb.Prefix {
 	return parts
 }
 
-// readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends when a point has
-// other texts, so an entity never has two at once, in spite of the lookback. If neither a newest point nor one that is read has a text,
-// there are no series.
+// readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends
+// when a point has other texts, so an entity never has two at once, in spite of the lookback. If neither a newest point
+// nor one that is read has a text, there are no series.
 func (r *mappedRead) readTexts(ctx context.Context) ([]*selected, error) {
 	m := r.metric.metric
 	parts := make([][]*selected, len(r.of))

@@ -63,7 +63,8 @@ func (m *messages) of(name, tag string) dynamic.Options {
 	return dynamic.Options{Descriptors: m.set, Messages: map[string]string{tag: name}}
 }
 
-// options returns how the payloads of a dataset are decoded: all its formats that this program does not know are that message.
+// options returns how the payloads of a dataset are decoded: all its formats that this program does not know are that
+// message.
 func (m *messages) options(of dynamic.Description) (opts dynamic.Options) {
 	if m == nil || m.byDataset[of.Name] == "" {
 		return opts

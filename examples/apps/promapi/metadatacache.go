@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// metadataCaches remember the metadata of metrics that were stored, because senders repeat it with each request. They are safe for
-// concurrent use.
+// metadataCaches remember the metadata of metrics that were stored, because senders repeat it with each request. They
+// are safe for concurrent use.
 type metadataCaches struct {
 	mu  sync.Mutex
 	all map[tenant.ID]*metadataCache

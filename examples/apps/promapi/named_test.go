@@ -51,8 +51,9 @@ func (s *stand) vector(query string, at time.Time) map[string]map[int64]string {
 	return found
 }
 
-// TestNamedMetrics: an OpenTelemetry SDK sends some instruments at a time, so each point has three fields of forty, in turn. A query that
-// names a metric gets every sample of it, of every entity, also where the newest points have other fields.
+// TestNamedMetrics: an OpenTelemetry SDK sends some instruments at a time, so each point has three fields of forty, in
+// turn. A query that names a metric gets every sample of it, of every entity, also where the newest points have other
+// fields.
 func TestNamedMetrics(t *testing.T) {
 	const fields, each = 40, 3
 	s := mappedOver(t, limits{body: 4 << 20, samples: 10_000_000, series: 100_000, timeout: time.Minute, lookback: 5 * time.Minute, requests: 64, perTenant: 32}, recorded)
@@ -149,8 +150,8 @@ func TestNewestPayloadHasNoField(t *testing.T) {
 	}
 }
 
-// TestSearchedClash: two fields, or two datasets, that make the metric which a query names are refused with both, also if no newest point has
-// them.
+// TestSearchedClash: two fields, or two datasets, that make the metric which a query names are refused with both, also
+// if no newest point has them.
 func TestSearchedClash(t *testing.T) {
 	a := tsdb.MustDefine("a", tsdb.Key("k"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
 	ab := tsdb.MustDefine("a_b", tsdb.Key("k"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
@@ -174,7 +175,8 @@ func TestSearchedClash(t *testing.T) {
 	}
 }
 
-// TestRemoteWriteIsNotSearched: a metric of remote write whose name begins with that of a dataset costs no read of the dataset's points.
+// TestRemoteWriteIsNotSearched: a metric of remote write whose name begins with that of a dataset costs no read of the
+// dataset's points.
 func TestRemoteWriteIsNotSearched(t *testing.T) {
 	bus := tsdb.MustDefine("bus", tsdb.Key("id"), codec.JSON[any](), tsdb.SchemaOptions{})
 	s := mappedOver(t, someLimits, bus)

@@ -34,7 +34,8 @@ const listedFor = 30 * time.Second
 // atOnce is how many requests of a query read series at the same time.
 const atOnce = 16
 
-// names returns the parts of the keys after the kind. It costs a few rows for each name, whatever the number of its series.
+// names returns the parts of the keys after the kind. It costs a few rows for each name, whatever the number of its
+// series.
 func (p *promSource) names(ctx context.Context, id tenant.ID) ([]string, error) {
 	return p.metric.get(ctx, id, "", func(ctx context.Context) ([]string, int, error) {
 		var names []string

@@ -19,17 +19,19 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// source is a kind of series: those of remote write, or those of the other datasets. A source reads only what belongs to the tenant
-// of the call.
+// source is a kind of series: those of remote write, or those of the other datasets. A source reads only what belongs
+// to the tenant of the call.
 type source interface {
 	// names returns the names of the tenant's metrics, in any order.
 	names(ctx context.Context, id tenant.ID) ([]string, error)
-	// list returns the series of a metric that may match, and that have samples in a span. The caller filters them, and does not
-	// change them.
+	// list returns the series of a metric that may match, and that have samples in a span. The caller filters them, and
+	// does not change them.
 	list(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher, when span) ([]*series, error)
-	// candidates is list for a query that names the metric, which may be one that names does not return: the series may have no samples.
+	// candidates is list for a query that names the metric, which may be one that names does not return: the series may
+	// have no samples.
 	candidates(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
-	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the metric.
+	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the
+	// metric.
 	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
 	// complete returns open series with the labels that they have now.
 	complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error)
@@ -98,7 +100,8 @@ type querier struct {
 
 func (q *querier) Close() error { return nil }
 
-// Select reads the samples of all series that match. It reads them before it returns, so that nothing keeps running after it.
+// Select reads the samples of all series that match. It reads them before it returns, so that nothing keeps running
+// after it.
 func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	from, to := q.from, q.to
 	if hints != nil {
@@ -111,7 +114,8 @@ func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints
 	return &seriesList{left: found}
 }
 
-// samples returns the series that match and have samples from one time to another, both included, in the order of their labels.
+// samples returns the series that match and have samples from one time to another, both included, in the order of their
+// labels.
 func (q *querier) samples(ctx context.Context, from, to int64, matchers []*labels.Matcher) ([]*selected, error) {
 	if to < 0 || to < from {
 		return nil, nil
@@ -143,7 +147,8 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 	return all, err
 }
 
-// each calls visit with the matching series of each metric, with all their labels. They count against the limit of series.
+// each calls visit with the matching series of each metric, with all their labels. They count against the limit of
+// series.
 func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
 	list := func(src source, name string) ([]*series, error) {
 		return src.list(ctx, q.tenant, name, matchers, q.when)
@@ -166,7 +171,8 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 	})
 }
 
-// matching calls visit with the listed series of each metric that match, as far as their labels are known, and whether they are most of it.
+// matching calls visit with the listed series of each metric that match, as far as their labels are known, and whether
+// they are most of it.
 func (q *querier) matching(
 	ctx context.Context, matchers []*labels.Matcher, list func(source, string) ([]*series, error), visit func(src source, matching []*series, most bool) error,
 ) error {

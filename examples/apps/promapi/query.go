@@ -76,8 +76,8 @@ func (r request) queryOptions() promql.QueryOpts {
 	return promql.NewPrometheusQueryOpts(false, r.params.duration("lookback_delta", 0))
 }
 
-// run executes a query. The answer is encoded before the query is closed: Close gives the memory of the result to other queries,
-// which would then be seen in this one, also those of other tenants.
+// run executes a query. The answer is encoded before the query is closed: Close gives the memory of the result to other
+// queries, which would then be seen in this one, also those of other tenants.
 func (s *server) run(ctx context.Context, r request, q promql.Query, err error, limit int) (answer, error) {
 	if err != nil {
 		return answer{}, badData(err)
@@ -123,7 +123,8 @@ func (s *server) noteSlow(r request, took time.Duration) {
 	s.log.Warn("slow query", "path", r.URL.Path, "took", took.Round(time.Millisecond), "query", s.withoutValues(r.params.Get("query")))
 }
 
-// withoutValues returns a query for the log: the values of matchers and texts are left out, because they may be personal data.
+// withoutValues returns a query for the log: the values of matchers and texts are left out, because they may be
+// personal data.
 func (s *server) withoutValues(text string) string {
 	expr, err := s.parser.ParseExpr(text)
 	if err != nil {
@@ -162,8 +163,9 @@ func (s *server) formatQuery(_ context.Context, r request) (answer, error) {
 	return answer{data: appendString(nil, expr.Pretty(0))}, nil
 }
 
-// The length of an expression in bytes, and how many levels it has: a + b + c has three. PromQL calls itself for each level, and a
-// goroutine whose stack is too large ends the program. Its formatter takes minutes for a few thousand, and cannot be stopped.
+// The length of an expression in bytes, and how many levels it has: a + b + c has three. PromQL calls itself for each
+// level, and a goroutine whose stack is too large ends the program. Its formatter takes minutes for a few thousand, and
+// cannot be stopped.
 const (
 	mostText      = 64 << 10
 	mostLevels    = 1000

@@ -85,7 +85,8 @@ func (s *server) failRead(w http.ResponseWriter, r *http.Request, err error) {
 	s.failWrite(w, r, &writeError{status: min(e.status, http.StatusServiceUnavailable), text: e.text, wait: e.wait})
 }
 
-// prefersChunks reports whether the first type that the client names, and this server knows, is that of streamed chunks.
+// prefersChunks reports whether the first type that the client names, and this server knows, is that of streamed
+// chunks.
 func prefersChunks(types []prompb.ReadRequest_ResponseType) bool {
 	for _, t := range types {
 		switch t {
@@ -146,15 +147,15 @@ func resultOf(found []*selected) *prompb.QueryResult {
 	return result
 }
 
-// mostInChunk is the number of samples in a chunk, and mostInFrame the bytes of the chunks in a frame, unless one chunk is larger. Clients
-// refuse frames over 50 MB.
+// mostInChunk is the number of samples in a chunk, and mostInFrame the bytes of the chunks in a frame, unless one chunk
+// is larger. Clients refuse frames over 50 MB.
 const (
 	mostInChunk = 120
 	mostInFrame = 1 << 20
 )
 
-// streamChunks answers with frames. An error after the first one cuts the connection, so that the client does not take what came
-// before it for the whole.
+// streamChunks answers with frames. An error after the first one cuts the connection, so that the client does not take
+// what came before it for the whole.
 func (s *server) streamChunks(ctx context.Context, w http.ResponseWriter, r *http.Request, q *querier, queries []*prompb.Query) {
 	began := false
 	for i, query := range queries {

@@ -19,7 +19,8 @@ var (
 	listens = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 )
 
-// TestReadme starts the program as the README does, and runs the commands that come after it. No answer may be an error.
+// TestReadme starts the program as the README does, and runs the commands that come after it. No answer may be an
+// error.
 func TestReadme(t *testing.T) {
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {

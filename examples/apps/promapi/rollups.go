@@ -44,7 +44,8 @@ var aggregates = []struct {
 	{"p99", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.99) }},
 }
 
-// addRollups adds the metrics of the rollups of the dataset. Only stored buckets are read, so a metric never has an old number.
+// addRollups adds the metrics of the rollups of the dataset. Only stored buckets are read, so a metric never has an old
+// number.
 func (m *mapped) addRollups() (err error) {
 	m.rollups = map[string]*aggregate{}
 	if m.stored, m.entities, err = dynamic.Rollups(m.dataset, m.options); err != nil {
@@ -112,8 +113,8 @@ func keeps(kept map[string]bool, needs window.Aggregates) bool {
 // lastYear is the last year of the calendar of buckets.
 const lastYear = 9999
 
-// readBuckets returns the buckets that end in an interval, each at the time of its end. Buckets that are open, or that changed since they
-// were stored, are left out. So are changes of which the number before the bucket is not known.
+// readBuckets returns the buckets that end in an interval, each at the time of its end. Buckets that are open, or that
+// changed since they were stored, are left out. So are changes of which the number before the bucket is not known.
 func (s *mappedSource) readBuckets(ctx context.Context, id tenant.ID, m *metric, of []*series, in tsdb.Interval, b *budget) ([]*selected, error) {
 	a := m.aggregate
 	from, _ := in.Start()

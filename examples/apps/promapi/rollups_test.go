@@ -18,8 +18,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollups: each rollup of the catalogue is a metric. Its buckets are at the time of their end, and equal what the program that
-// defines it reads, whether they are stored, not stored yet, or changed since. A bucket that is open is not shown.
+// TestRollups: each rollup of the catalogue is a metric. Its buckets are at the time of their end, and equal what the
+// program that defines it reads, whether they are stored, not stored yet, or changed since. A bucket that is open is
+// not shown.
 func TestRollups(t *testing.T) {
 	now := time.UnixMilli(start0).Add(90 * time.Minute)
 	prom, err := defineProm(0)
@@ -96,8 +97,8 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// TestRollupsOfFunctions: a bucket of a measure that is a function is not shown until the program with the function has stored it, nor
-// once it has changed since.
+// TestRollupsOfFunctions: a bucket of a measure that is a function is not shown until the program with the function has
+// stored it, nor once it has changed since.
 func TestRollupsOfFunctions(t *testing.T) {
 	kelvin := func(c float64) (float64, bool) { return c + 273, true }
 	hours := rollup.MustDefine("hours", window.Every(time.Hour), []rollup.Measure[float64]{{Name: "k", Of: kelvin, Max: 1000}}, rollup.Options{})
@@ -147,7 +148,8 @@ func TestRollupsOfFunctions(t *testing.T) {
 	want("stored again", `"303"`, `"2"`)
 }
 
-// TestEventsWithoutPoints: the series of a rollup of events are those of entities that have events, also where nothing is stored as a point.
+// TestEventsWithoutPoints: the series of a rollup of events are those of entities that have events, also where nothing
+// is stored as a point.
 func TestEventsWithoutPoints(t *testing.T) {
 	number := func(v float64) (float64, bool) { return v, true }
 	views := rollup.MustDefine("views", window.Every(30*time.Minute), []rollup.Measure[float64]{{Name: "s", Of: number, Max: 1e6}}, rollup.Options{Mode: rollup.Once})
@@ -190,7 +192,8 @@ func TestEventsWithoutPoints(t *testing.T) {
 	}
 }
 
-// TestKindsOfRollups: changes are shown only if the number before the bucket is known; rollups of events and those that only count, too.
+// TestKindsOfRollups: changes are shown only if the number before the bucket is known; rollups of events and those that
+// only count, too.
 func TestKindsOfRollups(t *testing.T) {
 	number := func(v float64) (float64, bool) { return v, true }
 	hours := rollup.MustDefine("hours", window.Every(time.Hour), []rollup.Measure[float64]{

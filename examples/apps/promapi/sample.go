@@ -27,8 +27,8 @@ const (
 	metadataKind  = "m" // of a metric; its points have no labels
 )
 
-// sample is one stored value of a series: a float, a native histogram with whole or with fractional counts, an exemplar, or the
-// metadata of a metric. One field decides which: the first that is not nil, and the float if all are.
+// sample is one stored value of a series: a float, a native histogram with whole or with fractional counts, an
+// exemplar, or the metadata of a metric. One field decides which: the first that is not nil, and the float if all are.
 type sample struct {
 	float    float64
 	start    int64 // when a counter began to count, in ms since 1970; 0 if unknown
@@ -79,9 +79,9 @@ func defineProm(age time.Duration) (*tsdb.Schema[sample], error) {
 	})
 }
 
-// sampleCodec stores a sample as one byte for its kind, the start time as a varint if there is one, and the value: eight bytes for a
-// float, a prometheus.Histogram message without its time for a histogram, and so on. A NaN keeps its bits, because the marker of a
-// stale series is one of them.
+// sampleCodec stores a sample as one byte for its kind, the start time as a varint if there is one, and the value:
+// eight bytes for a float, a prometheus.Histogram message without its time for a histogram, and so on. A NaN keeps its
+// bits, because the marker of a stale series is one of them.
 type sampleCodec struct{}
 
 // The kinds of payloads. In upper case they have a start time.

@@ -114,8 +114,9 @@ func (r *receiver) count(status int) any {
 	return r.statuses[status]
 }
 
-// TestPrometheusSender sends with Prometheus' own write-ahead log, queues and client, in both versions: while the tenant has too many
-// requests, while there is no memory, and through a restart. Nothing is lost, and each sample is what it was.
+// TestPrometheusSender sends with Prometheus' own write-ahead log, queues and client, in both versions: while the
+// tenant has too many requests, while there is no memory, and through a restart. Nothing is lost, and each sample is
+// what it was.
 func TestPrometheusSender(t *testing.T) {
 	for name, message := range map[string]string{"version 1": writeV1, "version 2": writeV2} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The labels of a series are one part of its key: {job=node,instance=a:9100} without the name of the metric, in the order of the
-// names. A backslash stands before each of \ , and = in a name or a value, so that no two sets of labels have the same text.
+// The labels of a series are one part of its key: {job=node,instance=a:9100} without the name of the metric, in the
+// order of the names. A backslash stands before each of \ , and = in a name or a value, so that no two sets of labels
+// have the same text.
 
 // appendLabels appends the text of labels.
 func appendLabels(dst []byte, ls labels.Labels) []byte {
@@ -75,8 +76,8 @@ func parseLabels(metric, text string) (labels.Labels, error) {
 	return b.Labels(), nil
 }
 
-// cutEscaped returns the text before the first , or = that stands for itself, the text after it, and which of the two it is, or 0 at
-// the end.
+// cutEscaped returns the text before the first , or = that stands for itself, the text after it, and which of the two
+// it is, or 0 at the end.
 func cutEscaped(text string) (before, after string, end byte) {
 	i := strings.IndexAny(text, `\,=`)
 	if i < 0 {

@@ -181,7 +181,8 @@ func (s *server) guarded(h handler) http.Handler {
 	})
 }
 
-// admit refuses a tenant that is erased, whose series may still be in a cache. It knows the store's marks, and sends no request.
+// admit refuses a tenant that is erased, whose series may still be in a cache. It knows the store's marks, and sends no
+// request.
 func (s *server) admit(ctx context.Context, id tenant.ID) error {
 	_, err := s.prom.schema.For(s.store, id).LatestN(ctx, seriesEntity(samplesKind, labels.FromStrings(model.MetricNameLabel, "up")), 0)
 	return stored(err)

@@ -11,15 +11,16 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// span is the time for which series are listed: those that have a sample in it. It is in ms since 1970, from and to included. The zero
-// span is all time.
+// span is the time for which series are listed: those that have a sample in it. It is in ms since 1970, from and to
+// included. The zero span is all time.
 type span struct{ from, to int64 }
 
-// listStep is to what spans are rounded, outwards, so that the lists of requests that come one after the other are found in the cache.
+// listStep is to what spans are rounded, outwards, so that the lists of requests that come one after the other are
+// found in the cache.
 const listStep = int64(5 * time.Minute / time.Millisecond)
 
-// mostEnded is how many series a list may have for which the end of a span counts: each one with samples after the end costs a request.
-// The start costs nothing more than the list.
+// mostEnded is how many series a list may have for which the end of a span counts: each one with samples after the end
+// costs a request. The start costs nothing more than the list.
 const mostEnded = 1000
 
 // noEnd is the end of a span that goes on: nothing is later.

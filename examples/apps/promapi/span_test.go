@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 )
 
-// TestStartAndEnd: series, labels and values are those that have samples between start and end, rounded to five minutes.
+// TestStartAndEnd: series, labels and values are those that have samples between start and end, rounded to five
+// minutes.
 func TestStartAndEnd(t *testing.T) {
 	s := mappedOver(t, someLimits, truckData)
 	base := time.UnixMilli(start0)
@@ -66,8 +67,8 @@ func TestStartAndEnd(t *testing.T) {
 	}
 }
 
-// TestSpans: requests that come one after the other ask for the same span, so that lists are cached, and an end in the past does not cost
-// a request for each of many series.
+// TestSpans: requests that come one after the other ask for the same span, so that lists are cached, and an end in the
+// past does not cost a request for each of many series.
 func TestSpans(t *testing.T) {
 	now := time.UnixMilli(start0).Add(2 * time.Minute)
 	first, second := spanOf(now.Add(-time.Hour), now, now), spanOf(now.Add(-time.Hour+2*time.Minute), now.Add(2*time.Minute), now.Add(2*time.Minute))

@@ -7,7 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/fieldtable"
 )
 
-// TestTableOfFields: each field of the table is the metric that it ought to be, with the float that is nearest to its number.
+// TestTableOfFields: each field of the table is the metric that it ought to be, with the float that is nearest to its
+// number.
 func TestTableOfFields(t *testing.T) {
 	s := mappedOver(t, someLimits)
 	cells := fieldtable.Store(t, s.store)

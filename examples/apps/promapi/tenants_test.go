@@ -22,8 +22,8 @@ import (
 
 var tenantsFor = flag.Duration("tenants-for", 0, "how long two tenants query at once; 0 is 40 rounds")
 
-// TestTwoTenants: two tenants write and query at the same time. All values of one are below 1000, and those of the other are above,
-// so that a value which crosses is seen, also one from memory that a closed query gave back.
+// TestTwoTenants: two tenants write and query at the same time. All values of one are below 1000, and those of the
+// other are above, so that a value which crosses is seen, also one from memory that a closed query gave back.
 func TestTwoTenants(t *testing.T) {
 	s := plain(t)
 	until := time.Now().Add(*tenantsFor)

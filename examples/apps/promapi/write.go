@@ -39,8 +39,9 @@ type writeError struct {
 
 func (e *writeError) Error() string { return e.text }
 
-// remoteWrite answers POST of remote write, version 1 and 2. The status tells the sender what to do: after 5xx and 429 it sends the
-// request again, and after another 4xx it drops it. Sending again is safe, because a point that is stored twice is the same point.
+// remoteWrite answers POST of remote write, version 1 and 2. The status tells the sender what to do: after 5xx and 429
+// it sends the request again, and after another 4xx it drops it. Sending again is safe, because a point that is stored
+// twice is the same point.
 func (s *server) remoteWrite(w http.ResponseWriter, r *http.Request) {
 	id, _ := tenant.FromContext(r.Context())
 	version, err := messageOf(r.Header)
@@ -112,8 +113,8 @@ var errBusyWrite = &writeError{status: http.StatusTooManyRequests, text: errBusy
 // errNoMemory is no 429: Prometheus drops what gets a 429, unless retry_on_http_429 is set.
 var errNoMemory = &writeError{status: http.StatusServiceUnavailable, text: "too many bytes of requests at once", wait: time.Second}
 
-// readSnappy reads the body of a request. The length that the body states is checked before anything is decompressed. The caller
-// always calls release.
+// readSnappy reads the body of a request. The length that the body states is checked before anything is decompressed.
+// The caller always calls release.
 func (s *server) readSnappy(w http.ResponseWriter, r *http.Request, id tenant.ID) (message []byte, release func(), err error) {
 	body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
 	if err != nil {
@@ -155,16 +156,16 @@ func (s *server) readSnappy(w http.ResponseWriter, r *http.Request, id tenant.ID
 	return message, release, nil
 }
 
-// What the parts of a message take in memory, about: a series, a query or metadata; a label; and a sample, an exemplar, a histogram or
-// a matcher, with the point that is made of it.
+// What the parts of a message take in memory, about: a series, a query or metadata; a label; and a sample, an exemplar,
+// a histogram or a matcher, with the point that is made of it.
 const (
 	seriesBytes = 200
 	labelBytes  = 64
 	sampleBytes = 200
 )
 
-// parsedSize returns about how much memory a message of remote write or remote read takes when it is parsed. Its parts can be empty and
-// take two bytes each.
+// parsedSize returns about how much memory a message of remote write or remote read takes when it is parsed. Its parts
+// can be empty and take two bytes each.
 func parsedSize(message []byte) (size int64) {
 	eachField(message, func(_ protowire.Number, part []byte) {
 		size += seriesBytes
@@ -179,7 +180,8 @@ func parsedSize(message []byte) (size int64) {
 	return size
 }
 
-// eachField calls visit with the fields of a message that have bytes, up to the first error: parsing the message reports it.
+// eachField calls visit with the fields of a message that have bytes, up to the first error: parsing the message
+// reports it.
 func eachField(message []byte, visit func(number protowire.Number, value []byte)) {
 	for len(message) > 0 {
 		number, wire, n := protowire.ConsumeTag(message)
@@ -234,7 +236,8 @@ func (w *written) count(s *sample) {
 	}
 }
 
-// storeBatch stores points, and returns the error that decides the response: one that lets the sender try again comes first.
+// storeBatch stores points, and returns the error that decides the response: one that lets the sender try again comes
+// first.
 func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w written, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.timeout)
 	defer cancel()
@@ -278,8 +281,8 @@ func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w
 	return w, nil
 }
 
-// errorOf is writeErrorOf for a point of the batch. A request that is larger than the burst of the tenant's rate would be refused each time
-// that it is sent, and block its sender for ever: it gets 413.
+// errorOf is writeErrorOf for a point of the batch. A request that is larger than the burst of the tenant's rate would
+// be refused each time that it is sent, and block its sender for ever: it gets 413.
 func (b *writeBatch) errorOf(err error) *writeError {
 	over, ok := errors.AsType[*limit.Error](err)
 	if !ok || over.Burst == 0 || len(b.points) == 1 || b.size(over.ID) <= over.Burst {
@@ -304,7 +307,8 @@ func (b *writeBatch) size(of limit.ID) int64 {
 	return b.bytes
 }
 
-// refusedPart is the error of a request of which a part is refused however often it is sent. It is 413 if smaller requests would not be.
+// refusedPart is the error of a request of which a part is refused however often it is sent. It is 413 if smaller
+// requests would not be.
 func refusedPart(n int, why *writeError) error {
 	status := http.StatusBadRequest
 	if why.status == http.StatusRequestEntityTooLarge {

@@ -39,8 +39,8 @@ func one(ts prompb.TimeSeries) []byte {
 	return message(&prompb.WriteRequest{Timeseries: []prompb.TimeSeries{ts}})
 }
 
-// TestWriteAnswers: each status tells the sender whether to try again. The type is checked before the body is decompressed, and the
-// stated length before anything is.
+// TestWriteAnswers: each status tells the sender whether to try again. The type is checked before the body is
+// decompressed, and the stated length before anything is.
 func TestWriteAnswers(t *testing.T) {
 	s := plain(t)
 	good := one(line("m", nil, 1))
@@ -206,7 +206,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTryAgain: a failure that may pass is 5xx or 429 with Retry-After, so that the sender tries again, and nothing is lost.
+// TestTryAgain: a failure that may pass is 5xx or 429 with Retry-After, so that the sender tries again, and nothing is
+// lost.
 func TestTryAgain(t *testing.T) {
 	t.Run("limit", func(t *testing.T) {
 		table, err := limit.Parse([]byte(`{"defaults": {"entities": 1}}`))
@@ -267,8 +268,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestOneSamplePerTime: of several samples of a series with one time, wherever in a request they are, the last one stays, and all of them
-// count as written.
+// TestOneSamplePerTime: of several samples of a series with one time, wherever in a request they are, the last one
+// stays, and all of them count as written.
 func TestOneSamplePerTime(t *testing.T) {
 	s := plain(t)
 	first, second, other := line("m", []string{"a", "1"}), line("m", []string{"a", "1"}), line("m", []string{"a", "2"}, 9)
@@ -338,8 +339,8 @@ func TestCreatedTimestamp(t *testing.T) {
 	}
 }
 
-// TestLargerThanABurst: a request that the tenant's rate never lets through ends with 413, because the sender would send it for ever. A
-// smaller one is sent again.
+// TestLargerThanABurst: a request that the tenant's rate never lets through ends with 413, because the sender would
+// send it for ever. A smaller one is sent again.
 func TestLargerThanABurst(t *testing.T) {
 	for name, defaults := range map[string]string{"points": `"points_per_second": 1, "points_burst": 5`, "bytes": `"bytes_per_second": 1, "bytes_burst": 45`} {
 		table, err := limit.Parse([]byte(`{"defaults": {` + defaults + `}}`))

@@ -64,8 +64,8 @@ func (b *writeBatch) addSample(t int64, s sample) {
 	b.last = t
 }
 
-// add adds a point. It replaces one of the same series and time, wherever in the request that is: of two points with one key, either
-// might win in the store.
+// add adds a point. It replaces one of the same series and time, wherever in the request that is: of two points with
+// one key, either might win in the store.
 func (b *writeBatch) add(e tsdb.Entity, t int64, s sample) {
 	n := len(b.points)
 	inOrder := b.places == nil && (n > 0 && b.points[n-1].Entity == e && b.points[n-1].Time.UnixMilli() < t || !b.seen[e])
@@ -109,8 +109,8 @@ func (b *writeBatch) addHistogram(t, start int64, whole *histogram.Histogram, fr
 	b.addSample(t, s)
 }
 
-// storedHint drops the hint that a histogram continues the one before it. Which one that is can change later, when samples arrive
-// out of order or expire, and PromQL would believe the hint. Without it, PromQL compares the two.
+// storedHint drops the hint that a histogram continues the one before it. Which one that is can change later, when
+// samples arrive out of order or expire, and PromQL would believe the hint. Without it, PromQL compares the two.
 func storedHint(h histogram.CounterResetHint) histogram.CounterResetHint {
 	if h == histogram.NotCounterReset {
 		return histogram.UnknownCounterReset
@@ -230,7 +230,8 @@ func (b *writeBatch) fromV2(req *writev2.Request, now time.Time, known *metadata
 	return nil
 }
 
-// createdField is the number of a field of a series in which early senders of version 2 gave the start time of all its samples.
+// createdField is the number of a field of a series in which early senders of version 2 gave the start time of all its
+// samples.
 const createdField = 6
 
 // createdOf returns that start time, or 0.

@@ -11,8 +11,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkMessages stores messages of one point each, 500 at once as a subscription delivers them: by hand with the official client of
-// Bigtable, one write for each message, and with this service. Pub/Sub itself takes no part: pstest delivers 100 a second.
+// BenchmarkMessages stores messages of one point each, 500 at once as a subscription delivers them: by hand with the
+// official client of Bigtable, one write for each message, and with this service. Pub/Sub itself takes no part: pstest
+// delivers 100 a second.
 func BenchmarkMessages(b *testing.B) {
 	const atOnce = 500
 	run := func(b *testing.B, handle func(*pubsub.Message)) {

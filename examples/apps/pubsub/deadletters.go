@@ -29,8 +29,8 @@ const (
 	mostAttributeBytes = 1024
 )
 
-// mostData leaves space for all attributes in a request of at most 10,000,000 bytes (pubsub.MaxPublishRequestBytes). A message as large as that is
-// delivered, and its dead letter, which has more attributes, would be refused each time.
+// mostData leaves space for all attributes in a request of at most 10,000,000 bytes (pubsub.MaxPublishRequestBytes). A
+// message as large as that is delivered, and its dead letter, which has more attributes, would be refused each time.
 const mostData = 9_800_000
 
 // clientPrefix begins the attributes that Pub/Sub and its clients set themselves, such as that of a schema.

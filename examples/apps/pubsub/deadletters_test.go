@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 )
 
-// TestLargestDeadLetter: the dead letter of a message that is as large as Pub/Sub allows can be published, too. Attributes that only Pub/Sub's clients set
-// are left out.
+// TestLargestDeadLetter: the dead letter of a message that is as large as Pub/Sub allows can be published, too.
+// Attributes that only Pub/Sub's clients set are left out.
 func TestLargestDeadLetter(t *testing.T) {
 	s := &subscriber{o: options{deadLetters: poison, subscription: "projects/" + strings.Repeat("p", 30) + "/subscriptions/" + strings.Repeat("s", 255)}}
 	m := &pubsub.Message{ID: "1", Attributes: map[string]string{"googclient_schemaencoding": "JSON"}}

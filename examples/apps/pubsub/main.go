@@ -3,8 +3,9 @@
 //	go run ./examples/apps/pubsub -subscription projects/p/subscriptions/telemetry -dead-letters projects/p/topics/poison \
 //	    -attributes device -route 'tenant=acme dataset=telemetry key=device time=ts,ms'
 //
-// README.md says how messages become points, and what is acknowledged when. In this folder main.go opens and closes everything,
-// flags.go is the command line, subscriber.go stores messages, and deadletters.go publishes those that can never be stored.
+// README.md says how messages become points, and what is acknowledged when. In this folder main.go opens and closes
+// everything, flags.go is the command line, subscriber.go stores messages, and deadletters.go publishes those that can
+// never be stored.
 package main
 
 import (

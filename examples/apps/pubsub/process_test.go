@@ -71,8 +71,8 @@ func startProcess(t *testing.T, s *service, env []string, args ...string) *proce
 	}
 }
 
-// slowStore serves Bigtable's API from a folder, takes some milliseconds for each write, and loses some responses. It outlives the
-// processes that write to it, until stop.
+// slowStore serves Bigtable's API from a folder, takes some milliseconds for each write, and loses some responses. It
+// outlives the processes that write to it, until stop.
 func slowStore(t *testing.T, dir string) (env []string, stop func()) {
 	t.Helper()
 	disturb := func(handle func() error) error {
@@ -118,8 +118,8 @@ func slowStore(t *testing.T, dir string) (env []string, stop func()) {
 	return []string{"BIGTABLE_EMULATOR_HOST=" + lis.Addr().String(), "TIDEMARK_PROJECT=" + embedded.Project, "TIDEMARK_INSTANCE=" + embedded.Instance, "TIDEMARK_TABLE=tidemark"}, stop
 }
 
-// acknowledged waits until a condition holds. From time to time it lets leases expire: the server may have sent messages to a process
-// that was killed, before it noticed.
+// acknowledged waits until a condition holds. From time to time it lets leases expire: the server may have sent
+// messages to a process that was killed, before it noticed.
 func (s *service) acknowledged(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	last := time.Now()
@@ -132,8 +132,8 @@ func (s *service) acknowledged(t *testing.T, what string, holds func() bool) {
 	})
 }
 
-// TestKill kills the process while it stores messages, again and again. In the end every message is acknowledged and stored, and each is
-// counted once.
+// TestKill kills the process while it stores messages, again and again. In the end every message is acknowledged and
+// stored, and each is counted once.
 func TestKill(t *testing.T) {
 	const perRound = 40
 	for _, tt := range []struct {

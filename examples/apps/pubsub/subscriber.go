@@ -21,8 +21,8 @@ import (
 
 // subscriber stores the messages of a subscription.
 //
-// Each message has a goroutine until it is acknowledged or given back. So Pub/Sub's flow control bounds the memory, and messages
-// with the same ordering key are stored one after the other.
+// Each message has a goroutine until it is acknowledged or given back. So Pub/Sub's flow control bounds the memory, and
+// messages with the same ordering key are stored one after the other.
 type subscriber struct {
 	o        options
 	route    *inbound.Route
@@ -65,8 +65,8 @@ func newSubscriber(ctx context.Context, store *tsdb.Store, client *pubsub.Client
 	return s, nil
 }
 
-// run stores messages until ctx ends. Then messages under way get -drain to be stored; those that wait for another try are given
-// back at once.
+// run stores messages until ctx ends. Then messages under way get -drain to be stored; those that wait for another try
+// are given back at once.
 func (s *subscriber) run(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -113,8 +113,8 @@ func (s *subscriber) handle(m *pubsub.Message) {
 // idProperty is the property that route words use for Pub/Sub's own identity of a message.
 const idProperty = "pubsub.message_id"
 
-// store stores the points of a message, and returns which counter it belongs to. The error is an *inbound.Error if it can never be
-// stored.
+// store stores the points of a message, and returns which counter it belongs to. The error is an *inbound.Error if it
+// can never be stored.
 func (s *subscriber) store(ctx context.Context, m *pubsub.Message) (*atomic.Int64, error) {
 	if len(m.Data) > s.o.payload {
 		return nil, &inbound.Error{Reason: "its payload is too large", Err: fmt.Errorf("the payload has %d bytes; at most %d are allowed", len(m.Data), s.o.payload)}
@@ -161,8 +161,8 @@ func (s *subscriber) store(ctx context.Context, m *pubsub.Message) (*atomic.Int6
 	return &s.stored, nil
 }
 
-// enqueue gives the points to the writer, and waits for their outcomes. A point that may still be stored decides: the message is
-// tried again, and only then, if another point was refused, it is a dead letter.
+// enqueue gives the points to the writer, and waits for their outcomes. A point that may still be stored decides: the
+// message is tried again, and only then, if another point was refused, it is a dead letter.
 func (s *subscriber) enqueue(ctx context.Context, id tenant.ID, events []inbound.Event) (state tsdb.State, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -182,8 +182,8 @@ func (s *subscriber) enqueue(ctx context.Context, id tenant.ID, events []inbound
 	return state, err
 }
 
-// acknowledge acknowledges a message, and counts it. With exactly-once delivery Pub/Sub confirms that; if it does not, it sends the message
-// again, and storing it again changes nothing.
+// acknowledge acknowledges a message, and counts it. With exactly-once delivery Pub/Sub confirms that; if it does not,
+// it sends the message again, and storing it again changes nothing.
 func (s *subscriber) acknowledge(m *pubsub.Message, done *atomic.Int64) {
 	done.Add(1)
 	result := m.AckWithResult()

@@ -177,8 +177,8 @@ func (r *rig) latest(t testing.TB, key ...string) string {
 	return p.Value.String()
 }
 
-// TestMessages: each message is stored and acknowledged, or is a dead letter with the reason. With exactly-once delivery and with
-// a journal it is the same.
+// TestMessages: each message is stored and acknowledged, or is a dead letter with the reason. With exactly-once
+// delivery and with a journal it is the same.
 func TestMessages(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*pb.Subscription)
@@ -238,8 +238,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsDown: while the store is down nothing is acknowledged, Pub/Sub sends no more than the bound, and afterwards
-// everything is stored.
+// TestStoreThatIsDown: while the store is down nothing is acknowledged, Pub/Sub sends no more than the bound, and
+// afterwards everything is stored.
 func TestStoreThatIsDown(t *testing.T) {
 	s := newService(t, nil)
 	r := begin(t, s, "-route", pointsRoute, "-attributes", "site", "-max-messages", "20", "-timeout", "1s")
@@ -262,7 +262,8 @@ func TestStoreThatIsDown(t *testing.T) {
 	}
 }
 
-// TestStopInAnOutage: Ctrl-C gives the messages back that could not be stored, so that another process gets them at once.
+// TestStopInAnOutage: Ctrl-C gives the messages back that could not be stored, so that another process gets them at
+// once.
 func TestStopInAnOutage(t *testing.T) {
 	s := newService(t, nil)
 	r := begin(t, s, "-route", pointsRoute, "-attributes", "site", "-timeout", "1s", "-drain", "2s")
@@ -281,7 +282,8 @@ func TestStopInAnOutage(t *testing.T) {
 	}
 }
 
-// TestMessagesThatComeAgain: a counted message counts once, however often it comes: from Pub/Sub, and after lost responses.
+// TestMessagesThatComeAgain: a counted message counts once, however often it comes: from Pub/Sub, and after lost
+// responses.
 func TestMessagesThatComeAgain(t *testing.T) {
 	s := newService(t, func(s *pb.Subscription) { s.EnableExactlyOnceDelivery = true })
 	r := begin(t, s, "-route", countsRoute)

@@ -81,7 +81,8 @@ func (a *app) describeForeign(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// withForeign returns an action on the mapping file that is the only argument. The store is nil if none is named and none is needed.
+// withForeign returns an action on the mapping file that is the only argument. The store is nil if none is named and
+// none is needed.
 func (a *app) withForeign(needsStore bool, act func(context.Context, *cli.Command, *adopt.Source, *tsdb.Store) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
 		if c.Args().Len() != 1 {
@@ -293,8 +294,8 @@ func readState(name string) (state adopt.State, err error) {
 	return state, nil
 }
 
-// saveState replaces the file with the progress as a whole, so that a crash leaves the state before or the one after, also if two
-// copies use one file.
+// saveState replaces the file with the progress as a whole, so that a crash leaves the state before or the one after,
+// also if two copies use one file.
 func saveState(name string, state adopt.State) error {
 	text, err := json.Marshal(state)
 	if err != nil {

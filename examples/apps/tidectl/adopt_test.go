@@ -129,7 +129,8 @@ func TestAdopt(t *testing.T) {
 	tool(exitUsage, "state", "copy", file("map.yaml"))
 }
 
-// TestAdoptFollow: with --follow a copy catches up again and again, until Ctrl-C. It then says how to continue, and does.
+// TestAdoptFollow: with --follow a copy catches up again and again, until Ctrl-C. It then says how to continue, and
+// does.
 func TestAdoptFollow(t *testing.T) {
 	f := newForeign(t)
 	f.ok(os.WriteFile(f.file("map.yaml"), []byte(followed), 0o600))

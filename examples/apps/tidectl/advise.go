@@ -157,9 +157,9 @@ func keyFields(text string) (key tsdb.KeyFields, err error) {
 	return key, nil
 }
 
-// readEntities reads lines of a tenant, as many parts as there are fields, and perhaps a rate, with tabs between them or, where a
-// line has none, spaces. Lines that are empty or start with # are passed over.
-// mostGiven is how many entities keys.Advise takes.
+// readEntities reads lines of a tenant, as many parts as there are fields, and perhaps a rate, with tabs between them
+// or, where a line has none, spaces. Lines that are empty or start with # are passed over. mostGiven is how many
+// entities keys.Advise takes.
 const mostGiven = 100_000
 
 func readEntities(r io.Reader, d tsdb.Dataset, fields int) ([]keys.SampledEntity, error) {

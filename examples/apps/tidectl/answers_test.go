@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 )
 
-// TestMisspeltMeasure: a measure that no point has is answered with the field that it looks like, with what a point has,
-// or with the kind that reads it.
+// TestMisspeltMeasure: a measure that no point has is answered with the field that it looks like, with what a point
+// has, or with the kind that reads it.
 func TestMisspeltMeasure(t *testing.T) {
 	dir := metered(t, 5)
 	const times = " --from 2026-06-01T12:00 --to 2026-06-01T13:00"
@@ -125,8 +125,8 @@ func TestProgressHasATotal(t *testing.T) {
 	}
 }
 
-// TestCreateAbove: an import with --create into the folder above a store stores into that store, and says so. It refuses
-// a folder above two stores.
+// TestCreateAbove: an import with --create into the folder above a store stores into that store, and says so. It
+// refuses a folder above two stores.
 func TestCreateAbove(t *testing.T) {
 	above, file := t.TempDir(), filepath.Join(t.TempDir(), "acme.ndjson")
 	dir := filepath.Join(above, "store")

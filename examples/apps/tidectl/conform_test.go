@@ -21,7 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/local"
 )
 
-// TestConform: the engine passes, the report says what was tested and what it cost, and mistakes on the command line are explained.
+// TestConform: the engine passes, the report says what was tested and what it cost, and mistakes on the command line
+// are explained.
 func TestConform(t *testing.T) {
 	t.Setenv("TIDEMARK_PROJECT", "")
 	t.Setenv("TIDEMARK_INSTANCE", "")
@@ -48,7 +49,8 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// TestConformLeavesTheStore: TIDEMARK_TABLE names a store's table. A run must not make and delete a table with this name.
+// TestConformLeavesTheStore: TIDEMARK_TABLE names a store's table. A run must not make and delete a table with this
+// name.
 func TestConformLeavesTheStore(t *testing.T) {
 	t.Setenv("BIGTABLE_EMULATOR_HOST", hanging(t, nil))
 	t.Setenv("TIDEMARK_TABLE", "iot")
@@ -59,8 +61,8 @@ func TestConformLeavesTheStore(t *testing.T) {
 	}
 }
 
-// TestConformInterrupted: while the service hangs, the first Ctrl-C removes the table and prints what was seen, and the second one
-// ends the program at once.
+// TestConformInterrupted: while the service hangs, the first Ctrl-C removes the table and prints what was seen, and the
+// second one ends the program at once.
 func TestConformInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted alone")

@@ -13,7 +13,8 @@ import (
 // emulatorScheme is what a client may have before an emulator's address.
 var emulatorScheme = regexp.MustCompile(`^(http://|https://|passthrough:///)`)
 
-// connection returns the options of a client of Cloud Bigtable, or of an emulator. Closing the client closes the connection.
+// connection returns the options of a client of Cloud Bigtable, or of an emulator. Closing the client closes the
+// connection.
 func connection(dial ...grpc.DialOption) (opts []option.ClientOption, err error) {
 	host := os.Getenv("BIGTABLE_EMULATOR_HOST")
 	if host == "" {

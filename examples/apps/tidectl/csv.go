@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 )
 
-// csvSheet writes a table as CSV, as in RFC 4180, except that lines end with \n alone: otherwise package csv would change values that
-// contain line ends.
+// csvSheet writes a table as CSV, as in RFC 4180, except that lines end with \n alone: otherwise package csv would
+// change values that contain line ends.
 type csvSheet struct{ to *csv.Writer }
 
 func newCSV(out io.Writer) *csvSheet { return &csvSheet{csv.NewWriter(out)} }
@@ -34,8 +34,8 @@ func (s *csvSheet) row(of []codec.Value) error {
 	return s.to.Write(texts)
 }
 
-// end writes what is left. After an error, the last line says that rows are missing. It has only one field, so that strict readers
-// refuse the file.
+// end writes what is left. After an error, the last line says that rows are missing. It has only one field, so that
+// strict readers refuse the file.
 func (s *csvSheet) end(failed error) error {
 	if failed != nil {
 		_ = s.to.Write([]string{"incomplete: " + failed.Error()})

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
-// withTenant is withStore for a command on a tenant that has to exist: a name that is misspelt would else look like a tenant that
-// has stored nothing.
+// withTenant is withStore for a command on a tenant that has to exist: a name that is misspelt would else look like a
+// tenant that has stored nothing.
 func (a *app) withTenant(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID) error) cli.ActionFunc {
 	return a.withStore(true, func(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID) error {
 		if err := existing(ctx, store, id); err != nil {

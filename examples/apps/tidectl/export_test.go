@@ -91,7 +91,8 @@ func TestUsageShowsOneTenant(t *testing.T) {
 	}
 }
 
-// TestImportOfAnotherFile: import of a file that is no export says so, and which files it takes. It does not say that the file is damaged.
+// TestImportOfAnotherFile: import of a file that is no export says so, and which files it takes. It does not say that
+// the file is damaged.
 func TestImportOfAnotherFile(t *testing.T) {
 	for what, text := range map[string]string{
 		"CSV": "time;device\n2026-06-01;roof\n", "one word": "hello", "Parquet": "PAR1\x15\x04\x15\x10", "gzip": "\x1f\x8b\x08\x00" + strings.Repeat("x", 100), "JSON": `{"device":"roof"}` + "\n",
@@ -110,7 +111,8 @@ func TestImportOfAnotherFile(t *testing.T) {
 	}
 }
 
-// TestProgress: progress is shown with its count and rate on standard error where it is asked for, and never among the results.
+// TestProgress: progress is shown with its count and rate on standard error where it is asked for, and never among the
+// results.
 func TestProgress(t *testing.T) {
 	dir, file := filled(t, 1500), filepath.Join(t.TempDir(), "acme.ndjson")
 	for _, command := range []string{"tenants export acme --file " + file, "tenants import acme --file " + file} {

@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// withFarPoints returns the folder of a store in which a meter of acme has a point of 2026, one of 2400, and one of 58803 that writes
-// accepted once.
+// withFarPoints returns the folder of a store in which a meter of acme has a point of 2026, one of 2400, and one of
+// 58803 that writes accepted once.
 func withFarPoints(t *testing.T, precision tsdb.Precision, heads int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,8 +58,8 @@ func withFarPoints(t *testing.T, precision tsdb.Precision, heads int) string {
 	return dir
 }
 
-// TestPointsOfCenturies: every command answers where points are of the years 2400 and 58803. It prints times that it reads again, so
-// that such points can be deleted.
+// TestPointsOfCenturies: every command answers where points are of the years 2400 and 58803. It prints times that it
+// reads again, so that such points can be deleted.
 func TestPointsOfCenturies(t *testing.T) {
 	for name, dir := range map[string]string{
 		"us": withFarPoints(t, tsdb.Microseconds, 0), "ms": withFarPoints(t, tsdb.Milliseconds, 0), "heads": withFarPoints(t, tsdb.Milliseconds, 2),

@@ -17,7 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
-// reader reads the fields of payloads. The zero reader reads all formats but protobuf, of which a payload does not say its message.
+// reader reads the fields of payloads. The zero reader reads all formats but protobuf, of which a payload does not say
+// its message.
 type reader struct {
 	options dynamic.Options
 	decoder dynamic.Decoder
@@ -61,7 +62,8 @@ func (a *app) messageFlags() []cli.Flag {
 	}
 }
 
-// fields returns the fields of a payload, or its bytes: those of a payload that is bytes, and of one that nothing reads.
+// fields returns the fields of a payload, or its bytes: those of a payload that is bytes, and of one that nothing
+// reads.
 func (r reader) fields(p dynamic.Point) (fields codec.Record, plain []byte, err error) {
 	if p.Err != nil {
 		return fields, nil, p.Err
@@ -80,7 +82,8 @@ func (r reader) fields(p dynamic.Point) (fields codec.Record, plain []byte, err 
 	return fields, nil, nil
 }
 
-// json returns a payload as JSON: one of the codec json as it is, and of others the fields. It returns bytes as fields does.
+// json returns a payload as JSON: one of the codec json as it is, and of others the fields. It returns bytes as fields
+// does.
 func (r reader) json(p dynamic.Point) (text json.RawMessage, plain []byte, err error) {
 	if p.Err == nil && p.Tag == tagJSON && utf8.Valid(p.Payload) && json.Valid(p.Payload) {
 		return p.Payload, nil, nil

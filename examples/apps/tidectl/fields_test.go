@@ -16,8 +16,8 @@ import (
 // forms are the formats of payloads in the tests of fields.
 var forms = []string{"json", "rec", "i64", "str", "json+zstd", "rec+zstd", "i64+zstd", "str+zstd"}
 
-// fieldStore returns the folder of a store with a dataset for each form. Each has the numbers, a minute apart, in a field that payloads of
-// one value have as themselves.
+// fieldStore returns the folder of a store with a dataset for each form. Each has the numbers, a minute apart, in a
+// field that payloads of one value have as themselves.
 func fieldStore(t *testing.T, numbers ...int64) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,8 @@ func fieldStore(t *testing.T, numbers ...int64) string {
 
 func datasetOf(form string) string { return strings.ReplaceAll(form, "+", "-") }
 
-// TestFieldsAreExact: integers that a float64 does not hold are not rounded, whatever the payloads are, also as text and as states.
+// TestFieldsAreExact: integers that a float64 does not hold are not rounded, whatever the payloads are, also as text
+// and as states.
 func TestFieldsAreExact(t *testing.T) {
 	dir := fieldStore(t, 9007199254740993, 9007199254740995, 9007199254740994)
 	for _, form := range forms {

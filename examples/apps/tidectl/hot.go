@@ -52,7 +52,8 @@ type hotGroup struct {
 	Tenant  string      `json:"tenant,omitempty"`
 	Dataset string      `json:"dataset,omitempty"`
 	Tablets []hotTablet `json:"tablets"`
-	// Advice is what the advisor says about a sample of the dataset's entities of the tenant. Unadvised says why there is none.
+	// Advice is what the advisor says about a sample of the dataset's entities of the tenant. Unadvised says why there
+	// is none.
 	Advice    []keys.Advice `json:"advice"`
 	Unadvised string        `json:"unadvised,omitempty"`
 }
@@ -177,7 +178,8 @@ listing:
 	return out, nil
 }
 
-// grouped returns tablets by tenant and dataset, each with the findings that concern its keys. The group with the hottest is the first.
+// grouped returns tablets by tenant and dataset, each with the findings that concern its keys. The group with the
+// hottest is the first.
 func grouped(tablets []hotTablet, findings []heatview.Finding) []hotGroup {
 	groups := []hotGroup{}
 	for _, t := range tablets {

@@ -66,7 +66,8 @@ func (f *fakeAdmin) serve(_ any, stream grpc.ServerStream) error {
 	return status.Error(codes.Unimplemented, "the fake has no such method")
 }
 
-// hotInstance serves an instance over TCP, with points of two tenants, and hot tablets. Acme's devices are named by the time.
+// hotInstance serves an instance over TCP, with points of two tenants, and hot tablets. Acme's devices are named by the
+// time.
 func hotInstance(t *testing.T) *fakeAdmin {
 	t.Helper()
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -114,7 +115,8 @@ func hotInstance(t *testing.T) *fakeAdmin {
 	return f
 }
 
-// TestHot: hot tablets are listed by tenant and dataset, with the advice on their keys, the findings of a recording, and their outlines on it.
+// TestHot: hot tablets are listed by tenant and dataset, with the advice on their keys, the findings of a recording,
+// and their outlines on it.
 func TestHot(t *testing.T) {
 	f, ctx, dir := hotInstance(t), t.Context(), t.TempDir()
 	command := func(args ...string) []string {

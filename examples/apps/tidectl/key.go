@@ -19,8 +19,8 @@ func keyFlag() *cli.StringFlag {
 // maxKey bounds a key's file.
 const maxKey = 4 << 10
 
-// readKey reads the key of an export, without a newline at its end; nil for no file. The file must be its owner's alone: a key on the
-// command line would show in the list of processes.
+// readKey reads the key of an export, without a newline at its end; nil for no file. The file must be its owner's
+// alone: a key on the command line would show in the list of processes.
 func readKey(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
 )
 
-// TestLab: a file is written, checked and run, and the exit codes say whether it has mistakes and whether all is as expected.
+// TestLab: a file is written, checked and run, and the exit codes say whether it has mistakes and whether all is as
+// expected.
 func TestLab(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	file := func(name string) string { return filepath.Join(dir, name) }

@@ -38,7 +38,8 @@ func TestRefusedExport(t *testing.T) {
 	want(t, 0, err, "the next export")
 }
 
-// The message of an import that ended early says how to continue: never from before the stored part, and with the missing flag.
+// The message of an import that ended early says how to continue: never from before the stored part, and with the
+// missing flag.
 func TestStoppedImport(t *testing.T) {
 	dir, empty := filled(t, 2500), t.TempDir()
 	whole, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", "-")

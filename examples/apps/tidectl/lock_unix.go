@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// holder says which process has a store's folder open; "" if it is not known. It does not close the file: that would release a lock which
-// this process has.
+// holder says which process has a store's folder open; "" if it is not known. It does not close the file: that would
+// release a lock which this process has.
 func holder(dir string) string {
 	fd, err := syscall.Open(filepath.Join(dir, "LOCK"), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Tidectl is an operator's command line for a Tidemark store: listing, onboarding and erasing tenants, usage, exports, imports,
-// and retention. It reads the store's catalogue, so it works on datasets that it was not compiled with.
+// Tidectl is an operator's command line for a Tidemark store: listing, onboarding and erasing tenants, usage, exports,
+// imports, and retention. It reads the store's catalogue, so it works on datasets that it was not compiled with.
 //
 //	go run ./examples/apps/tidectl --dir ./tidemark-data tenants list
 //	go run ./examples/apps/tidectl --project p --instance i --table iot tenants export acme --file acme.ndjson
 //	go run ./examples/apps/tidectl --dir ./tidemark-data retention plan --set d90=maxage=30d
 //
-// README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store, and each
-// command has its own file.
+// README.md lists the commands and exit codes. In this folder main.go runs the command line, app.go opens the store,
+// and each command has its own file.
 package main
 
 import (

@@ -43,7 +43,8 @@ func (f *found) note(p dynamic.Payload, v codec.Value) {
 	}
 }
 
-// measureOf returns the measure that a flag names: FIELD, or FIELD:KIND. Windows also take aggregates behind it, as measureWith does.
+// measureOf returns the measure that a flag names: FIELD, or FIELD:KIND. Windows also take aggregates behind it, as
+// measureWith does.
 func (a *app) measureOf(text string) (measure, error) {
 	m, err := a.measureWith(text)
 	if err == nil && m.names != nil {
@@ -52,8 +53,8 @@ func (a *app) measureOf(text string) (measure, error) {
 	return m, err
 }
 
-// measureWith returns the measure that a flag names with its kind, with aggregates that are joined by +, or with both: FIELD:mean+max,
-// FIELD:counter:increase. Aggregates without a kind are of the first kind that has them.
+// measureWith returns the measure that a flag names with its kind, with aggregates that are joined by +, or with both:
+// FIELD:mean+max, FIELD:counter:increase. Aggregates without a kind are of the first kind that has them.
 func (a *app) measureWith(text string) (measure, error) {
 	field, more, given := strings.Cut(text, ":")
 	m := measure{found: new(found)}

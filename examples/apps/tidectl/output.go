@@ -32,7 +32,8 @@ func (a *app) say(format string, args ...any) {
 	fmt.Fprintln(a.std.err, clean(fmt.Sprintf(format, args...)))
 }
 
-// clean returns a text of lines with all characters escaped that a terminal obeys: errors may hold names from files and services.
+// clean returns a text of lines with all characters escaped that a terminal obeys: errors may hold names from files and
+// services.
 func clean(text string) string {
 	var b strings.Builder
 	for _, c := range text {

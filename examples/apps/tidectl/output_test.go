@@ -28,7 +28,8 @@ func TestErrorsAreClean(t *testing.T) {
 	}
 }
 
-// TestTwoCopiesOfOneState saves states of two copies to one file at the same time. The file must always hold one of them.
+// TestTwoCopiesOfOneState saves states of two copies to one file at the same time. The file must always hold one of
+// them.
 func TestTwoCopiesOfOneState(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "state")

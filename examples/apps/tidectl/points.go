@@ -201,19 +201,20 @@ var errNothingComes = errors.New("nothing more can come: while a folder is open 
 // watchedPoints is how many new points watch prints at once; it goes on with the rest.
 const watchedPoints = 10_000
 
-// watchedIDs is how many points of one instant watch remembers by their IDs. It goes on behind an instant that has more.
+// watchedIDs is how many points of one instant watch remembers by their IDs. It goes on behind an instant that has
+// more.
 const watchedIDs = 100_000
 
-// seen is up to where points were printed: those from a time on are new, but for the ones at that time with these IDs. Points
-// without an identity have the empty one.
+// seen is up to where points were printed: those from a time on are new, but for the ones at that time with these IDs.
+// Points without an identity have the empty one.
 type seen struct {
 	from time.Time
 	ids  map[string]bool
 	most int // of ids
 }
 
-// note takes a point for printed. It reports false where the instant has more points than are remembered: from then on points of
-// that instant are no longer new.
+// note takes a point for printed. It reports false where the instant has more points than are remembered: from then on
+// points of that instant are no longer new.
 func (s *seen) note(p dynamic.Point) bool {
 	if p.Time.Before(s.from) {
 		return true
@@ -270,7 +271,8 @@ func (a *app) printSince(ctx context.Context, v *dynamic.View, e tsdb.Entity, s 
 	return nil
 }
 
-// withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and fields.
+// withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and
+// fields.
 func (a *app) withView(act func(context.Context, *cli.Command, *tsdb.Store, tenant.ID, *dynamic.View) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) (err error) {
 		switch asCSV := a.form == "csv"; {

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// metered returns the folder of a store in which acme has two meters, with a reading each quarter of an hour from a Monday at noon on,
-// and counters as bare numbers and as records.
+// metered returns the folder of a store in which acme has two meters, with a reading each quarter of an hour from a
+// Monday at noon on, and counters as bare numbers and as records.
 func metered(t *testing.T, readings int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -282,7 +282,8 @@ func TestCutCSV(t *testing.T) {
 	}
 }
 
-// TestAggregatesOfMeasures: each measure may name its own aggregates, whose kind follows from them. People get sensible digits, and CSV all.
+// TestAggregatesOfMeasures: each measure may name its own aggregates, whose kind follows from them. People get sensible
+// digits, and CSV all.
 func TestAggregatesOfMeasures(t *testing.T) {
 	dir := withRecords(t, codec.NewRecord(codec.Field{Name: "kwh", Value: codec.Float(100)}, codec.Field{Name: "temp", Value: codec.Float(20)}, codec.Field{Name: "on", Value: codec.Str("yes")}),
 		codec.NewRecord(codec.Field{Name: "kwh", Value: codec.Float(101)}, codec.Field{Name: "temp", Value: codec.Float(20)}),

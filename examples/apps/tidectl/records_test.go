@@ -41,7 +41,8 @@ func withRecords(t *testing.T, records ...codec.Record) string {
 	return dir
 }
 
-// twoRecords are records with a field of each kind, and with names that have dots and commas or are those of other columns.
+// twoRecords are records with a field of each kind, and with names that have dots and commas or are those of other
+// columns.
 func twoRecords() (first, second codec.Record) {
 	first = codec.NewRecord(
 		codec.Field{Name: "motor.temp_c", Value: codec.Float(61.5)}, codec.Field{Name: "wh", Value: codec.Int(9007199254740993)}, codec.Field{Name: "on", Value: codec.Bool(true)},
@@ -136,7 +137,8 @@ func TestRecordsAreFields(t *testing.T) {
 	}
 }
 
-// TestFieldsBehindTheSample: columns are decided by the first points. What comes later and has no column, or does not fit, is in more.
+// TestFieldsBehindTheSample: columns are decided by the first points. What comes later and has no column, or does not
+// fit, is in more.
 func TestFieldsBehindTheSample(t *testing.T) {
 	first, _ := twoRecords()
 	store, err := embedded.Open(t.Context(), withRecords(t, first))

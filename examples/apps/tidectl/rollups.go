@@ -52,7 +52,8 @@ type rolled struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// stored returns a window of a rollup as it is shown: where its numbers are not known, with those that are stored, and with a remark.
+// stored returns a window of a rollup as it is shown: where its numbers are not known, with those that are stored, and
+// with a remark.
 func stored(b window.Bucket) (shown window.Bucket, incomplete string) {
 	if b.Incomplete == nil {
 		return b, ""

@@ -30,8 +30,8 @@ var liftMeasures = []rollup.Measure[lift]{
 	{Name: "temp", Of: func(v lift) (float64, bool) { return v.Temp, true }, Decimals: 1, Max: 1000},
 }
 
-// rolledLifts returns the folder of a store with hours of a lift from ten o'clock on. Three of them are stored, the second got a late
-// point since, and the fourth is open. The meter was replaced at noon.
+// rolledLifts returns the folder of a store with hours of a lift from ten o'clock on. Three of them are stored, the
+// second got a late point since, and the fourth is open. The meter was replaced at noon.
 func rolledLifts(t *testing.T, measures []rollup.Measure[lift]) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,8 +81,9 @@ func rolledLifts(t *testing.T, measures []rollup.Measure[lift]) string {
 	return dir
 }
 
-// TestRollupsAreNotGuessed: a bucket that changed since it was stored is not computed from the fields that have the names of the
-// measures. It is shown as it is stored and marked, and so is the hour after it, whose step from the hour before is not known.
+// TestRollupsAreNotGuessed: a bucket that changed since it was stored is not computed from the fields that have the
+// names of the measures. It is shown as it is stored and marked, and so is the hour after it, whose step from the hour
+// before is not known.
 func TestRollupsAreNotGuessed(t *testing.T) {
 	dir := rolledLifts(t, liftMeasures)
 	const header = "start,end,points,bad,partial,%s,filled,open,incomplete\n"
@@ -113,8 +114,8 @@ func TestRollupsAreNotGuessed(t *testing.T) {
 	}
 }
 
-// TestRollupsOfFields: measures that are declared by a field are computed from it, whatever their names are. So the windows of the rollup
-// are those of the points.
+// TestRollupsOfFields: measures that are declared by a field are computed from it, whatever their names are. So the
+// windows of the rollup are those of the points.
 func TestRollupsOfFields(t *testing.T) {
 	dir := rolledLifts(t, []rollup.Measure[lift]{
 		{Name: "volts", Field: "t", Decimals: 1, Max: 1000},

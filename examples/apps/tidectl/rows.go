@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
-// rows prints the rows of a query as --output says: as text in columns, as one object of JSON per line, or as CSV. The columns
-// depend on the command line, and not on what is stored.
+// rows prints the rows of a query as --output says: as text in columns, as one object of JSON per line, or as CSV. The
+// columns depend on the command line, and not on what is stored.
 type rows struct {
 	app     *app
 	csv     *csv.Writer
@@ -60,8 +60,8 @@ func (r *rows) add(v any, fields ...string) error {
 	return r.text.Flush()
 }
 
-// end prints what is left. After an error, the last line of CSV says that rows are missing. It has only one field, so that strict
-// readers refuse the file.
+// end prints what is left. After an error, the last line of CSV says that rows are missing. It has only one field, so
+// that strict readers refuse the file.
 func (r *rows) end(err error) error {
 	switch {
 	case r.csv != nil:
@@ -86,7 +86,8 @@ type pointRows struct {
 	printed int
 }
 
-// points returns what prints points as --output says. Measures are the columns of a table; without any, these are the fields.
+// points returns what prints points as --output says. Measures are the columns of a table; without any, these are the
+// fields.
 func (a *app) points(v *dynamic.View, measures ...measure) (*pointRows, error) {
 	r, err := a.reader()
 	if err != nil {

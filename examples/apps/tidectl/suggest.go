@@ -19,7 +19,8 @@ func didYouMean(text string, names []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// distance returns how many bytes must be added, removed or changed to get from one name to the other; two neighbours that are swapped are one.
+// distance returns how many bytes must be added, removed or changed to get from one name to the other; two neighbours
+// that are swapped are one.
 func distance(a, b string) int {
 	const most = 100
 	if len(a) > most || len(b) > most {

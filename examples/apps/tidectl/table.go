@@ -20,10 +20,11 @@ const (
 	maxColumns    = 1_000
 )
 
-// pointTable writes points as a table for other programs: CSV, or Parquet. Its columns are the key fields, time, class (of an export), tag,
-// and id where points have one; then the fields of the payloads in the order of their names, or each measure that the user names; then more,
-// an object of the fields that have no column or do not fit its type; payload, the bytes of payloads that are not read; and in an answer to a
-// query error. Which fields are columns is decided by the first points.
+// pointTable writes points as a table for other programs: CSV, or Parquet. Its columns are the key fields, time, class
+// (of an export), tag, and id where points have one; then the fields of the payloads in the order of their names, or
+// each measure that the user names; then more, an object of the fields that have no column or do not fit its type;
+// payload, the bytes of payloads that are not read; and in an answer to a query error. Which fields are columns is
+// decided by the first points.
 type pointTable struct {
 	to       sheet
 	read     reader

@@ -19,7 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestTableOfFields: get, range and windows print each field of the table with all its digits, and windows of its states have their names.
+// TestTableOfFields: get, range and windows print each field of the table with all its digits, and windows of its
+// states have their names.
 func TestTableOfFields(t *testing.T) {
 	dir := t.TempDir()
 	store, err := embedded.Open(t.Context(), dir)

@@ -120,8 +120,8 @@ func (a *app) tenantsExport() *cli.Command {
 	}
 }
 
-// toExport returns about how many points an export will have, for its progress; -1 if none is shown, or if the export has
-// an interval. It reads the keys of the tenant's rows. Expired points count too.
+// toExport returns about how many points an export will have, for its progress; -1 if none is shown, or if the export
+// has an interval. It reads the keys of the tenant's rows. Expired points count too.
 func (a *app) toExport(ctx context.Context, c *cli.Command, store *tsdb.Store, id tenant.ID, datasets []string) (points int64) {
 	if !a.progressShown() || c.IsSet("from") || c.IsSet("to") {
 		return -1
@@ -157,8 +157,8 @@ func (a *app) exported(out io.WriteCloser, v *dynamic.View, format string, measu
 	return e, err
 }
 
-// finish closes a file, and where it is complete makes it and its name durable first: an export that is reported as done survives a
-// crash of the machine.
+// finish closes a file, and where it is complete makes it and its name durable first: an export that is reported as
+// done survives a crash of the machine.
 func finish(w io.Closer, name string, failed error) error {
 	var flushed error
 	if e, ok := w.(*exportedPoints); ok {

@@ -147,7 +147,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Points go from one store to an empty one, twice with the same result. A damaged file is refused, and the error names the line.
+// Points go from one store to an empty one, twice with the same result. A damaged file is refused, and the error names
+// the line.
 func TestExportAndImport(t *testing.T) {
 	dir, file := filled(t, 2500), filepath.Join(t.TempDir(), "acme.ndjson")
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "export", "acme", "--file", file, "-o", "json")

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// timeFlag returns a flag for a time: RFC 3339, or a date or a time without an offset, which are in the zone of --zone, or in UTC.
+// timeFlag returns a flag for a time: RFC 3339, or a date or a time without an offset, which are in the zone of --zone,
+// or in UTC.
 func timeFlag(name, usage string) *cli.StringFlag {
 	return &cli.StringFlag{
 		Name: name, Usage: usage + ", as 2026-11-01T12:00:00Z, or 2026-11-01 in UTC or --zone",

@@ -4,8 +4,8 @@ import (
 	"runtime/debug"
 )
 
-// version returns the version of the module that the program was built from, or else its commit; "(devel)" where the build does
-// not know either.
+// version returns the version of the module that the program was built from, or else its commit; "(devel)" where the
+// build does not know either.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,16 +10,16 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// The number of points that a back-fill stores is about backfillPoints, or backfillEach of each vehicle if that is more, and at most
-// backfillMost: some 80,000 are stored in a second.
+// The number of points that a back-fill stores is about backfillPoints, or backfillEach of each vehicle if that is
+// more, and at most backfillMost: some 80,000 are stored in a second.
 const (
 	backfillPoints = 150_000
 	backfillEach   = 50
 	backfillMost   = 1_000_000
 )
 
-// backfill stores the history up to now, from the newest point that the folder has, at most so long. It returns the number of points
-// and the beginning of what it stored.
+// backfill stores the history up to now, from the newest point that the folder has, at most so long. It returns the
+// number of points and the beginning of what it stored.
 func backfill(ctx context.Context, store *tsdb.Store, f *fleet, seed uint64, length time.Duration, now time.Time) (points int, from time.Time, err error) {
 	from = now.Add(-length)
 	newest, err := newestPoint(ctx, store)
@@ -55,7 +55,8 @@ func backfill(ctx context.Context, store *tsdb.Store, f *fleet, seed uint64, len
 	return points, from, nil
 }
 
-// newestPoint returns the time of the newest point of all vehicles, or the zero time. It reads one row for each vehicle.
+// newestPoint returns the time of the newest point of all vehicles, or the zero time. It reads one row for each
+// vehicle.
 func newestPoint(ctx context.Context, store *tsdb.Store) (newest time.Time, err error) {
 	for _, c := range companies {
 		for p, err := range telemetry.For(store, c.id).Under(tsdb.AllEntities()).Latest(ctx) {

@@ -49,8 +49,8 @@ func shown() (all []window.Measure[codec.Record]) {
 // kept is how long points are kept.
 var kept = gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 
-// telemetry holds the vehicles' messages: a month of points, with rollups by minute and hour, and the newest point of each vehicle
-// together in one row, so that a table of all vehicles is one short read.
+// telemetry holds the vehicles' messages: a month of points, with rollups by minute and hour, and the newest point of
+// each vehicle together in one row, so that a table of all vehicles is one short read.
 var (
 	minutes = rollup.MustDefine("minute", window.Every(time.Minute), measures(), rollup.Options{Retention: kept})
 	hours   = rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{From: "minute"})

@@ -49,7 +49,8 @@ log_type error
 log_type warning
 `
 
-// startMosquitto starts the program on a free port. Another process can take the port before mosquitto does, so it tries a few.
+// startMosquitto starts the program on a free port. Another process can take the port before mosquitto does, so it
+// tries a few.
 func startMosquitto(ctx context.Context, path string) (_ *mosquitto, err error) {
 	dir, err := os.MkdirTemp("", "tidemark-fleet-")
 	if err != nil {

@@ -28,8 +28,8 @@ type publisher struct {
 const (
 	// tick is how often the publisher looks which vehicles are due.
 	tick = 100 * time.Millisecond
-	// behind is how far the publisher may be behind the time, because messages are accepted slowly. It then leaves out what
-	// is older, so that the picture stays live.
+	// behind is how far the publisher may be behind the time, because messages are accepted slowly. It then leaves out
+	// what is older, so that the picture stays live.
 	behind = 30 * time.Second
 	// width is how many messages are not accepted yet, at most.
 	width = 16
@@ -39,8 +39,8 @@ const (
 	drain = 2 * time.Second
 )
 
-// overMQTT publishes to a broker over one connection, with QoS 1. It reconnects as often as necessary. The connection outlasts ctx, for
-// the last acknowledgements; stop ends it.
+// overMQTT publishes to a broker over one connection, with QoS 1. It reconnects as often as necessary. The connection
+// outlasts ctx, for the last acknowledgements; stop ends it.
 func (p *publisher) overMQTT(ctx context.Context, broker string) (stop func(), err error) {
 	address, err := url.Parse(broker)
 	if err != nil {
@@ -118,7 +118,8 @@ type payload struct {
 	reading
 }
 
-// send publishes a message until it is accepted. A message that is published twice is one point, because its time is the same.
+// send publishes a message until it is accepted. A message that is published twice is one point, because its time is
+// the same.
 func (p *publisher) send(ctx context.Context, m message) {
 	body, err := json.Marshal(payload{m.time.UnixMilli(), m.vehicle.measure(m.time)})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollupsHaveAllNumbers: the rollup of an hour, and the windows for charts, have each number that a vehicle sent. In JSON a speed of
-// 43 has no point, as most zeros of a parked vehicle.
+// TestRollupsHaveAllNumbers: the rollup of an hour, and the windows for charts, have each number that a vehicle sent.
+// In JSON a speed of 43 has no point, as most zeros of a parked vehicle.
 func TestRollupsHaveAllNumbers(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	if err := store.Ensure(t.Context(), telemetry); err != nil {

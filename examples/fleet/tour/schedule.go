@@ -30,8 +30,8 @@ type message struct {
 	time    time.Time
 }
 
-// sent returns what the vehicles send after one time up to another, in the order of sending. A vehicle that was offline sends what
-// it has recorded as soon as it has a network again, so these messages are late.
+// sent returns what the vehicles send after one time up to another, in the order of sending. A vehicle that was offline
+// sends what it has recorded as soon as it has a network again, so these messages are late.
 func (f *fleet) sent(after, until time.Time) iter.Seq[message] {
 	n, step, end := int64(len(f.vehicles)), int64(f.step), until.UnixNano()
 	return func(yield func(message) bool) {

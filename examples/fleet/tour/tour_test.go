@@ -165,8 +165,9 @@ func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehic
 	return at, len(latest.Rows)
 }
 
-// TestTour: the first start fills the past, the vehicles' messages arrive, the console shows them to their owner, Ctrl-C stops everything,
-// and the second start continues with what is there. Its links are those of the first, and sessions continue.
+// TestTour: the first start fills the past, the vehicles' messages arrive, the console shows them to their owner,
+// Ctrl-C stops everything, and the second start continues with what is there. Its links are those of the first, and
+// sessions continue.
 func TestTour(t *testing.T) {
 	for _, broker := range []string{brokerNone, brokerMosquitto} {
 		t.Run(broker, func(t *testing.T) {

@@ -28,8 +28,9 @@ var companies = []company{
 	{tenant.MustParse("globex"), []depot{{"lyon", 45.76, 4.84}, {"paris", 48.86, 2.35}}},
 }
 
-// vehicle drives a round from its depot, charges, parks, and begins again. Everything about it follows from its seed and the
-// time, so it has no state: the past can be computed as well as the present, and a program that starts again continues.
+// vehicle drives a round from its depot, charges, parks, and begins again. Everything about it follows from its seed
+// and the time, so it has no state: the past can be computed as well as the present, and a program that starts again
+// continues.
 type vehicle struct {
 	id    tenant.ID
 	depot depot

@@ -9,7 +9,8 @@ import (
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// TestVehiclesAreRealistic follows some vehicles for hours: no value leaves its range or jumps, and everything that can happen does.
+// TestVehiclesAreRealistic follows some vehicles for hours: no value leaves its range or jumps, and everything that can
+// happen does.
 func TestVehiclesAreRealistic(t *testing.T) {
 	seen := map[string]int{}
 	const step = 2 * time.Second
@@ -53,8 +54,8 @@ func TestVehiclesAreRealistic(t *testing.T) {
 	}
 }
 
-// TestMessagesComeOnceAndLateOnesToo: however the time is cut, the same messages are sent, each reading once; what a vehicle recorded
-// without a network comes late, and what it did not record never.
+// TestMessagesComeOnceAndLateOnesToo: however the time is cut, the same messages are sent, each reading once; what a
+// vehicle recorded without a network comes late, and what it did not record never.
 func TestMessagesComeOnceAndLateOnesToo(t *testing.T) {
 	f := newFleet(3, 30, 10*time.Second)
 	end := noon.Add(time.Hour)

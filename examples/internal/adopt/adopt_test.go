@@ -249,7 +249,8 @@ func (w *world) remove(dataset string) {
 	w.ok(tenants.Release(context.Background(), w.store, part))
 }
 
-// TestCopyContinuesInARange ends a copy after the first chunk of a range. The rest of the range must follow, and only the rest.
+// TestCopyContinuesInARange ends a copy after the first chunk of a range. The rest of the range must follow, and only
+// the rest.
 func TestCopyContinuesInARange(t *testing.T) {
 	l := layouts[0]
 	w := newWorld(t)
@@ -337,8 +338,8 @@ func TestVerifyFindsDifferences(t *testing.T) {
 	}
 }
 
-// TestVerifyReadsNoLaggingCluster: Verify reads the dataset with the client of ordinary reads. That of bulk reads, which may lag behind,
-// has no table at all here.
+// TestVerifyReadsNoLaggingCluster: Verify reads the dataset with the client of ordinary reads. That of bulk reads,
+// which may lag behind, has no table at all here.
 func TestVerifyReadsNoLaggingCluster(t *testing.T) {
 	l := layouts[0]
 	w, lags := newWorld(t), newWorld(t)

@@ -14,8 +14,8 @@ import (
 
 // CheckOptions configure a check. The zero value reads up to 100,000 rows.
 type CheckOptions struct {
-	// Rows is how many rows to read at most, spread over the table by the service's samples of its keys. Zero is 100,000, and
-	// negative is all.
+	// Rows is how many rows to read at most, spread over the table by the service's samples of its keys. Zero is
+	// 100,000, and negative is all.
 	Rows int
 }
 
@@ -67,12 +67,13 @@ const (
 	maxExamples = 5
 )
 
-// Check reads rows of the foreign table and reports what is in them, and what does not fit and why. It writes nothing. With a store it
-// compares the mapping with the dataset of the catalogue, if there is one, and checks each point as a copy does: sizes, retention and erased
-// tenants; conditional writes are not tried. A nil store checks the mapping alone.
+// Check reads rows of the foreign table and reports what is in them, and what does not fit and why. It writes nothing.
+// With a store it compares the mapping with the dataset of the catalogue, if there is one, and checks each point as a
+// copy does: sizes, retention and erased tenants; conditional writes are not tried. A nil store checks the mapping
+// alone.
 //
-// A sample does not prove that the whole table fits; a copy checks again. Check costs a request for every 1,000 rows. If it fails, it
-// returns the report of what it has read.
+// A sample does not prove that the whole table fits; a copy checks again. Check costs a request for every 1,000 rows.
+// If it fails, it returns the report of what it has read.
 func (s *Source) Check(ctx context.Context, store *tsdb.Store, opts CheckOptions) (_ *Report, err error) {
 	if err := s.check(); err != nil {
 		return nil, err

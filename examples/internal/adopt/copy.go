@@ -20,18 +20,19 @@ import (
 type CopyOptions struct {
 	// State continues a copy: the State that was saved last. The zero State begins one.
 	State State
-	// Save saves the State, so that a copy that is killed continues near to where it was. Copy calls it about once a second, and at
-	// the end, never twice at once. Its error ends the copy. It must replace the saved State as a whole. Nil saves nothing.
+	// Save saves the State, so that a copy that is killed continues near to where it was. Copy calls it about once a
+	// second, and at the end, never twice at once. Its error ends the copy. It must replace the saved State as a whole.
+	// Nil saves nothing.
 	Save func(State) error
-	// Rate is how many points are written in a second at most, 1 to 10,000,000. Zero is 10,000: a node of Bigtable takes about 14,000
-	// small writes.
+	// Rate is how many points are written in a second at most, 1 to 10,000,000. Zero is 10,000: a node of Bigtable
+	// takes about 14,000 small writes.
 	Rate int
-	// Concurrency is how many ranges of the table are copied at the same time, up to 64. Zero is 4. Each holds about 4 MiB in memory, or its
-	// largest row.
+	// Concurrency is how many ranges of the table are copied at the same time, up to 64. Zero is 4. Each holds about 4
+	// MiB in memory, or its largest row.
 	Concurrency int
-	// Overlap is how far a catch-up pass reads back before the start of the pass before it. If cells say when they were written, it covers
-	// the difference of clocks and the half hour by which an app profile with Data Boost may lag; zero is then an hour. If they do not, it
-	// covers how late points arrive; zero is then 24 hours.
+	// Overlap is how far a catch-up pass reads back before the start of the pass before it. If cells say when they were
+	// written, it covers the difference of clocks and the half hour by which an app profile with Data Boost may lag;
+	// zero is then an hour. If they do not, it covers how late points arrive; zero is then 24 hours.
 	Overlap time.Duration
 }
 
@@ -59,24 +60,28 @@ func (o CopyOptions) resolve(m *Mapping) (CopyOptions, error) {
 	return o, nil
 }
 
-// Copy copies the points of the foreign table to the mapping's dataset, and creates the dataset if the store does not have it. Points
-// are written like all points, at the same key each time, so a repeated copy changes nothing. Copy continues with the State's pass, and
-// refuses a State of another mapping, of other tables or of a dataset that the store no longer has with ErrState. If the pass was complete, it begins another one, which catches up: it copies what was written since the start of the pass before. Which
-// writes a catch-up pass finds depends on the mapping's cells:
+// Copy copies the points of the foreign table to the mapping's dataset, and creates the dataset if the store does not
+// have it. Points are written like all points, at the same key each time, so a repeated copy changes nothing. Copy
+// continues with the State's pass, and refuses a State of another mapping, of other tables or of a dataset that the
+// store no longer has with ErrState. If the pass was complete, it begins another one, which catches up: it copies what
+// was written since the start of the pass before. Which writes a catch-up pass finds depends on the mapping's cells:
 //
-//   - written: each row with a cell that was written since. It misses only writes with a made-up timestamp, and deletions.
-//   - time, and tables with times in cells: points whose time is not older than that by more than Overlap. It misses later ones,
-//     changes of older points, and deletions.
+//   - written: each row with a cell that was written since. It misses only writes with a made-up timestamp, and
+//     deletions.
+//   - time, and tables with times in cells: points whose time is not older than that by more than Overlap. It misses
+//     later ones, changes of older points, and deletions.
 //   - unknown: the same points, but the whole table is read.
 //
-// The start of a pass is a time of the store's clock, which must not be ahead by more than Overlap. If it was set back since then, the next
-// pass copies the whole table.
+// The start of a pass is a time of the store's clock, which must not be ahead by more than Overlap. If it was set back
+// since then, the next pass copies the whole table.
 //
-// So the copy is exact after the programs that write to the foreign table have stopped, a last pass has run, and Verify has found no difference.
+// So the copy is exact after the programs that write to the foreign table have stopped, a last pass has run, and Verify
+// has found no difference.
 //
-// Something unfit ends the copy with an *Unfit, unless the mapping skips its reason. If a write fails, Copy ends with an error that
-// matches tsdb.ErrRejected or tsdb.ErrUnknown. In any case the State says what is done. Copy is bounded by ctx. It costs a
-// request for every 1,000 rows or 4 MiB, the same for writing, and conditional requests if the dataset needs them.
+// Something unfit ends the copy with an *Unfit, unless the mapping skips its reason. If a write fails, Copy ends with
+// an error that matches tsdb.ErrRejected or tsdb.ErrUnknown. In any case the State says what is done. Copy is bounded
+// by ctx. It costs a request for every 1,000 rows or 4 MiB, the same for writing, and conditional requests if the
+// dataset needs them.
 func (s *Source) Copy(ctx context.Context, store *tsdb.Store, opts CopyOptions) (_ State, err error) {
 	if err := s.check(); err != nil {
 		return opts.State, err

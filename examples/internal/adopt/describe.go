@@ -30,9 +30,10 @@ const (
 	sampleRows   = 50 // of a range
 )
 
-// Describe drafts a mapping file for a table from a sample of up to 1,000 rows: separator, parts and time of the row key, columns and
-// their encodings. name is the table's name in the file. It is a draft: it names what it has guessed and from how many rows, and
-// leaves the tenant and the names of key fields to change. Describe costs a request for each 50 rows, and sends back up to a hundred cells of a row.
+// Describe drafts a mapping file for a table from a sample of up to 1,000 rows: separator, parts and time of the row
+// key, columns and their encodings. name is the table's name in the file. It is a draft: it names what it has guessed
+// and from how many rows, and leaves the tenant and the names of key fields to change. Describe costs a request for
+// each 50 rows, and sends back up to a hundred cells of a row.
 func Describe(ctx context.Context, table bigtable.TableAPI, name string) ([]byte, error) {
 	if table == nil {
 		return nil, invalid.New(ErrInvalid, "table", "nil", "an open table")

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// telemetry returns a table of another program and a store, in one instance. On Cloud Bigtable: bigtable.NewClientWithConfig with
-// tsdb.ClientConfig and tsdb.DialOptions, and tsdb.Open.
+// telemetry returns a table of another program and a store, in one instance. On Cloud Bigtable:
+// bigtable.NewClientWithConfig with tsdb.ClientConfig and tsdb.DialOptions, and tsdb.Open.
 func telemetry(ctx context.Context) (table bigtable.TableAPI, store *tsdb.Store, end func()) {
 	server := must(local.Open(engine.Options{GCInterval: -1}))
 	client, admin, err := local.Clients(ctx, must(server.Dial(tsdb.DialOptions()...)))

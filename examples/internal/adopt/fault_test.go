@@ -46,8 +46,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestStateCannotBeSaved: a copy whose state cannot be saved, as on a full disk, ends with that error. The state that was saved before
-// continues it, and no point is left out.
+// TestStateCannotBeSaved: a copy whose state cannot be saved, as on a full disk, ends with that error. The state that
+// was saved before continues it, and no point is left out.
 func TestStateCannotBeSaved(t *testing.T) {
 	l := layouts[0]
 	w := newWorld(t)
@@ -78,8 +78,8 @@ func TestStateCannotBeSaved(t *testing.T) {
 	w.verify(s, devices*perDevice)
 }
 
-// TestFullDisk: a copy into a store whose disk fails ends with an error, and its state does not count what is not stored. After the
-// store has been opened again, it continues, and has each point.
+// TestFullDisk: a copy into a store whose disk fails ends with an error, and its state does not count what is not
+// stored. After the store has been opened again, it continues, and has each point.
 func TestFullDisk(t *testing.T) {
 	l := layouts[0]
 	w := newWorld(t)

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// TestHostileJSON gives the fields of a record JSON that devices may send. Nothing may be dropped or changed silently, an error has no
-// control characters, which a terminal obeys, and is short.
+// TestHostileJSON gives the fields of a record JSON that devices may send. Nothing may be dropped or changed silently,
+// an error has no control characters, which a terminal obeys, and is short.
 func TestHostileJSON(t *testing.T) {
 	m := &Mapping{columns: []column{{key: "a:b", as: asJSON}}}
 	for text, want := range map[string]bool{

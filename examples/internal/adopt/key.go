@@ -117,7 +117,8 @@ func (m *Mapping) take(part *part, text, key string, p rowkey.Precision, at *pla
 	return path, nil
 }
 
-// store returns a key field as the dataset stores it. Each stored text comes from one foreign text, which foreign returns.
+// store returns a key field as the dataset stores it. Each stored text comes from one foreign text, which foreign
+// returns.
 func (p *part) store(text string) (stored, problem string) {
 	if p.kind == (rowkey.FieldKind{}) {
 		return text, ""
@@ -161,7 +162,8 @@ func (p *part) title() string {
 	return p.name
 }
 
-// prefix returns the start of the keys of a tenant, with the separator after it. ok is false if no key of the table can be of it.
+// prefix returns the start of the keys of a tenant, with the separator after it. ok is false if no key of the table can
+// be of it.
 func (m *Mapping) prefix(id tenant.ID) (prefix string, ok bool) {
 	var b strings.Builder
 	for i := range m.parts {

@@ -119,7 +119,8 @@ func copyLayout() error {
 	}
 }
 
-// TestKilledCopies kills copies while points are written to the foreign tables, continues them, and compares each byte at the end.
+// TestKilledCopies kills copies while points are written to the foreign tables, continues them, and compares each byte
+// at the end.
 func TestKilledCopies(t *testing.T) {
 	for i, l := range layouts {
 		if *layoutsFlag != "" && *layoutsFlag != l.name || *layoutsFlag == "" && *rowsFlag <= 2000 && i > 0 {

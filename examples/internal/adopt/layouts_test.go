@@ -28,7 +28,8 @@ var (
 // layout is a way in which programs store time series without this module.
 type layout struct {
 	name, mapping string
-	// row returns the row key and the columns of point i of a device; version v of its value. Columns are family:qualifier.
+	// row returns the row key and the columns of point i of a device; version v of its value. Columns are
+	// family:qualifier.
 	row func(device, i, v int) (key string, at bigtable.Timestamp, cells map[string][]byte)
 	// stored returns the tenant, the entity, the time, and the payload with its tag, as the dataset stores them.
 	stored func(device, i, v int) (tenant.ID, tsdb.Entity, time.Time, string, []byte)

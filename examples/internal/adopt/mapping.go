@@ -21,8 +21,8 @@ const (
 	maxFields = 1000
 )
 
-// Mapping says how the rows of a foreign table are points of a dataset. [Parse] makes one. It never changes, so goroutines may share
-// it. The zero Mapping describes nothing, and every call refuses it.
+// Mapping says how the rows of a foreign table are points of a dataset. [Parse] makes one. It never changes, so
+// goroutines may share it. The zero Mapping describes nothing, and every call refuses it.
 type Mapping struct {
 	project, instance, table, profile string
 	id                                string // identifies the text of the file
@@ -79,8 +79,8 @@ func (m *Mapping) Key() []string {
 	return slices.Clone(m.dataset.Key)
 }
 
-// Parse reads a mapping file, of up to 1 MiB. The error matches ErrInvalid and has a line for each mistake, with its line in the file
-// and with what is allowed. It does no I/O.
+// Parse reads a mapping file, of up to 1 MiB. The error matches ErrInvalid and has a line for each mistake, with its
+// line in the file and with what is allowed. It does no I/O.
 func Parse(text []byte) (*Mapping, error) {
 	var f file
 	r := new(mistakes)

@@ -261,7 +261,8 @@ func (r *random) got(t *testing.T, store *tsdb.Store, id string) []string {
 
 const skipAll = "skip: [keys, tenants, entities, times, values, columns, versions]\n"
 
-// TestCopyOracle copies random tables, and compares what the store then has with an oracle that knows which points were put into them.
+// TestCopyOracle copies random tables, and compares what the store then has with an oracle that knows which points were
+// put into them.
 func TestCopyOracle(t *testing.T) {
 	for seed := range uint64(*tablesFlag) {
 		r := newRandom(seed, seed%2 == 1)

@@ -16,8 +16,8 @@ type point struct {
 	payload []byte
 }
 
-// points visits the points of a row: by ascending time if the row holds several. It reports what is unfit to wrong, and goes on unless
-// that returns an error.
+// points visits the points of a row: by ascending time if the row holds several. It reports what is unfit to wrong, and
+// goes on unless that returns an error.
 func (m *Mapping) points(row *bt.Row, p rowkey.Precision, visit func(point) error, wrong func(*Unfit) error) error {
 	at, bad := m.split(row.Key(), p)
 	if bad != nil {

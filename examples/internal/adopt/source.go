@@ -21,8 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Source is a foreign table with its mapping. [Open] makes one. It only reads the table. It is safe for concurrent use. Calls on the zero
-// Source and nil fail with ErrInvalid.
+// Source is a foreign table with its mapping. [Open] makes one. It only reads the table. It is safe for concurrent use.
+// Calls on the zero Source and nil fail with ErrInvalid.
 type Source struct {
 	m *Mapping
 	t *bt.Table
@@ -34,9 +34,10 @@ const (
 	scanTimeout = 5 * time.Minute
 )
 
-// Open returns a foreign table. It does no I/O. Open the table with a client of its own: a client has one app profile, and reading a whole
-// table belongs on one that does not disturb the programs that use it. With tsdb.ClientConfig and tsdb.DialOptions, copies divide the
-// table by the service's samples of its keys; with another client they read it from one end to the other.
+// Open returns a foreign table. It does no I/O. Open the table with a client of its own: a client has one app profile,
+// and reading a whole table belongs on one that does not disturb the programs that use it. With tsdb.ClientConfig and
+// tsdb.DialOptions, copies divide the table by the service's samples of its keys; with another client they read it from
+// one end to the other.
 func Open(table bigtable.TableAPI, m *Mapping) (*Source, error) {
 	if table == nil {
 		return nil, invalid.New(ErrInvalid, "table", "nil", "an open table")
@@ -77,8 +78,8 @@ const (
 	chunkBytes = 4 << 20
 )
 
-// chunk reads rows from a key on, up to the bounds and to most rows. It returns false if these were the last ones before the limit; an
-// empty limit is the end of the table.
+// chunk reads rows from a key on, up to the bounds and to most rows. It returns false if these were the last ones
+// before the limit; an empty limit is the end of the table.
 func (s *Source) chunk(ctx context.Context, start, limit string, filter bigtable.Filter, most int) (rows []*bt.Row, more bool, err error) {
 	rng := bigtable.InfiniteRange(start)
 	if limit != "" {
@@ -106,8 +107,8 @@ func keysOnly() bigtable.Filter {
 	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 }
 
-// tenants visits the tenants of the table in the order of its rows, in one request for each and one for every 100 rows that are no
-// points.
+// tenants visits the tenants of the table in the order of its rows, in one request for each and one for every 100 rows
+// that are no points.
 func (s *Source) tenants(ctx context.Context, p rowkey.Precision, visit func(tenant.ID) error) error {
 	if !s.m.tenant.IsZero() {
 		return visit(s.m.tenant)
@@ -286,7 +287,8 @@ func (to *target) of(ctx context.Context, id tenant.ID) (*tenantTarget, error) {
 	return t, nil
 }
 
-// write stores points of any tenants, or with dry only checks them, and reports those that the dataset refuses to wrong, by their index.
+// write stores points of any tenants, or with dry only checks them, and reports those that the dataset refuses to
+// wrong, by their index.
 func (to *target) write(ctx context.Context, list []point, dry bool, wrong func(i int, u *Unfit) error) error {
 	for len(list) > 0 {
 		id := list[0].tenant
@@ -354,7 +356,8 @@ func (to *target) writeSome(ctx context.Context, id tenant.ID, list []point, dry
 	return nil
 }
 
-// refuses returns the reason for which the dataset can never hold a point, or "". It knows all reasons of write but those of time.
+// refuses returns the reason for which the dataset can never hold a point, or "". It knows all reasons of write but
+// those of time.
 func (to *target) refuses(t *tenantTarget, p point) string {
 	switch {
 	case t.space.CheckPath(p.path) != nil, t.space.CheckID(p.id) != nil:

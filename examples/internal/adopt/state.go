@@ -8,22 +8,24 @@ import (
 	"time"
 )
 
-// State is the progress of a copy. It marshals to JSON, in which it is meant to be saved. The zero State is the start. To begin a copy
-// again, drop it: a copy writes the same points at the same keys.
+// State is the progress of a copy. It marshals to JSON, in which it is meant to be saved. The zero State is the start.
+// To begin a copy again, drop it: a copy writes the same points at the same keys.
 type State struct {
 	// Mapping identifies the text of the mapping file, and Dataset is where points are copied to.
 	Mapping string `json:"mapping"`
 	Dataset string `json:"dataset"`
-	// Source and Store are the full names of the foreign table and of the store's. A name is empty if the client lacks tsdb.DialOptions.
+	// Source and Store are the full names of the foreign table and of the store's. A name is empty if the client lacks
+	// tsdb.DialOptions.
 	Source string `json:"source,omitempty"`
 	Store  string `json:"store,omitempty"`
 	// Pass is 1 for the copy of the whole table, and more for passes that catch up.
 	Pass int `json:"pass"`
-	// Started is when the pass was started, by the store's clock. Since is when the pass before it was. It is nil in the first pass,
-	// and in one before which the clock was set back: they copy the whole table.
+	// Started is when the pass was started, by the store's clock. Since is when the pass before it was. It is nil in
+	// the first pass, and in one before which the clock was set back: they copy the whole table.
 	Started time.Time  `json:"started"`
 	Since   *time.Time `json:"since,omitempty"`
-	// Rows and Points are how many rows the pass has read and how many points it has written. After a crash some count twice.
+	// Rows and Points are how many rows the pass has read and how many points it has written. After a crash some count
+	// twice.
 	Rows   int64 `json:"rows"`
 	Points int64 `json:"points"`
 	// Skipped is what the pass has left out, by the reasons of Unfit.

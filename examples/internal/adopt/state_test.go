@@ -73,8 +73,8 @@ func TestOwnTable(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesUnfitRows adds a row that is no point, and that the mapping does not skip, after a copy. The dataset has all other
-// points, but a copy would end there.
+// TestVerifyRefusesUnfitRows adds a row that is no point, and that the mapping does not skip, after a copy. The dataset
+// has all other points, but a copy would end there.
 func TestVerifyRefusesUnfitRows(t *testing.T) {
 	l := layouts[1]
 	w := newWorld(t)

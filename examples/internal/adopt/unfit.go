@@ -32,7 +32,8 @@ type Unfit struct {
 	//   - tenants, entities, times: that part of the key cannot be stored: its form, its length, its range.
 	//   - values: the cell of a mapped column is not encoded as the mapping says. The point is left out.
 	//   - columns: the row has a column that the mapping does not name. With skip, the rest of the row is a point.
-	//   - versions: a column has older versions, in a table with one point in a row. With skip, the newest version is the point.
+	//   - versions: a column has older versions, in a table with one point in a row. With skip, the newest version is
+	//     the point.
 	//   - payloads: the payload is too large for the dataset.
 	//   - expired: the point is older than the retention of the dataset.
 	//   - exists: a first-wins dataset has another value of the point.

@@ -24,10 +24,11 @@ var errEnough = errtype.New("adopt.enough", "adopt: enough")
 
 // VerifyOptions configure a verification. The zero value compares all points.
 type VerifyOptions struct {
-	// Before compares only points of earlier times, so that points which are being written do not count. Zero compares all.
+	// Before compares only points of earlier times, so that points which are being written do not count. Zero compares
+	// all.
 	Before time.Time
-	// RangePoints is how many stored points are in a compared range at first. Zero is 10,000. Ranges become larger where there would be more
-	// than 65,536.
+	// RangePoints is how many stored points are in a compared range at first. Zero is 10,000. Ranges become larger
+	// where there would be more than 65,536.
 	RangePoints int
 }
 
@@ -39,9 +40,9 @@ type Verified struct {
 	// Ranges is how many ranges were compared, and Different are those that differ, up to 1,000.
 	Ranges    int         `json:"ranges"`
 	Different []Different `json:"different"`
-	// Skipped is what of the foreign table is no point, by the reasons of Unfit. Refused is how many of them the mapping does not skip: a
-	// copy ends there. Expiring is how many points of both sides together were
-	// not compared, because they expire within an hour, or have expired.
+	// Skipped is what of the foreign table is no point, by the reasons of Unfit. Refused is how many of them the
+	// mapping does not skip: a copy ends there. Expiring is how many points of both sides together were not compared,
+	// because they expire within an hour, or have expired.
 	Skipped  map[string]int64 `json:"skipped"`
 	Refused  int64            `json:"refused"`
 	Expiring int64            `json:"expiring"`
@@ -55,7 +56,8 @@ type Different struct {
 	// Source and Stored count the points. If they are equal, keys or payloads differ.
 	Source int64 `json:"source"`
 	Stored int64 `json:"stored"`
-	// Examples name points that differ, up to 5 in all ranges together: "missing", "extra" or "different", and the row key.
+	// Examples name points that differ, up to 5 in all ranges together: "missing", "extra" or "different", and the row
+	// key.
 	Examples []string `json:"examples,omitempty"`
 }
 
@@ -69,14 +71,14 @@ const (
 	expiresSoon  = time.Hour
 )
 
-// Verify compares the foreign table, as mapped, with the dataset: for each range of row keys the number of points, and a checksum of
-// their row keys, codec tags and payloads. It reads both as a whole, one after the other, so it is exact only while neither is written to; see
-// VerifyOptions.Before. If ranges differ, it reads both again to name some of the points. Where row keys have the tenant, it compares the
-// tenants of which the foreign table has a row.
+// Verify compares the foreign table, as mapped, with the dataset: for each range of row keys the number of points, and
+// a checksum of their row keys, codec tags and payloads. It reads both as a whole, one after the other, so it is exact
+// only while neither is written to; see VerifyOptions.Before. If ranges differ, it reads both again to name some of the
+// points. Where row keys have the tenant, it compares the tenants of which the foreign table has a row.
 //
-// The checksum of a range is the sum of the SHA-256 of its points, 128 bits of each, so the order in which they are read does not matter. It
-// detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It holds 65,536 ranges
-// in memory, about 10 MiB, and the names of the tenants.
+// The checksum of a range is the sum of the SHA-256 of its points, 128 bits of each, so the order in which they are
+// read does not matter. It detects accidents, not forgery. Verify costs a request for every 1,000 rows of each side. It
+// holds 65,536 ranges in memory, about 10 MiB, and the names of the tenants.
 func (s *Source) Verify(ctx context.Context, store *tsdb.Store, opts VerifyOptions) (_ *Verified, err error) {
 	if err := errors.Join(s.check(), required(store)); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package aggregate has the names of what a measure has in a window of time, and the form of windows, outages and aligned rows in
-// JSON and CSV. latestapi and tidectl share them.
+// Package aggregate has the names of what a measure has in a window of time, and the form of windows, outages and
+// aligned rows in JSON and CSV. latestapi and tidectl share them.
 package aggregate
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Aggregate is one number of a measure in a window, or its states, and the aggregates of package window that it belongs to.
+// Aggregate is one number of a measure in a window, or its states, and the aggregates of package window that it belongs
+// to.
 type Aggregate struct {
 	Name string
 	Kept window.Aggregates

@@ -8,9 +8,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// ParseTime returns the time of a text: RFC 3339, or a date or a time without an offset, which are in the zone. A date is the first
-// instant at which the zone's calendar shows it. A time that the zone's clock shows twice or never is one of the two around the change:
-// give it an offset.
+// ParseTime returns the time of a text: RFC 3339, or a date or a time without an offset, which are in the zone. A date
+// is the first instant at which the zone's calendar shows it. A time that the zone's clock shows twice or never is one
+// of the two around the change: give it an offset.
 func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {

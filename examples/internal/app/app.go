@@ -1,4 +1,5 @@
-// Package app holds what the apps share: the command line, the place of the points, the life of a server. Each app adds what it is for.
+// Package app holds what the apps share: the command line, the place of the points, the life of a server. Each app adds
+// what it is for.
 package app
 
 import (
@@ -23,8 +24,9 @@ func Usage(err error) error { return UsageError{err} }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// Main runs an app until it ends, or until Ctrl-C ends its context. After stop, a second Ctrl-C ends the program at once; stop is called
-// soon after the first one. The program ends with status 2 after a UsageError, and with 1 after another error.
+// Main runs an app until it ends, or until Ctrl-C ends its context. After stop, a second Ctrl-C ends the program at
+// once; stop is called soon after the first one. The program ends with status 2 after a UsageError, and with 1 after
+// another error.
 func Main(name string, run func(ctx context.Context, args []string, stop func()) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -40,8 +42,8 @@ func Main(name string, run func(ctx context.Context, args []string, stop func())
 	os.Exit(1)
 }
 
-// Parse parses a command line that has only flags, and returns which were given. With -help it prints the summary and the flags, and
-// returns flag.ErrHelp; other errors are UsageErrors.
+// Parse parses a command line that has only flags, and returns which were given. With -help it prints the summary and
+// the flags, and returns flag.ErrHelp; other errors are UsageErrors.
 func Parse(flags *flag.FlagSet, args []string, stdout io.Writer, summary string) (given map[string]bool, err error) {
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -73,7 +75,8 @@ func CheckAddr(name, addr string, remote bool) error {
 	return nil
 }
 
-// Listen listens on the address of a flag. Apps do so before they open the store, which takes longer: a port in use is reported at once.
+// Listen listens on the address of a flag. Apps do so before they open the store, which takes longer: a port in use is
+// reported at once.
 func Listen(name, addr string) (net.Listener, error) {
 	lis, err := net.Listen("tcp", addr)
 	if err != nil {

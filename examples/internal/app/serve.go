@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Serve answers requests until ctx ends, and then waits for running ones for the time drain. It serves HTTPS if srv has a TLSConfig. When ctx
-// ends, it first calls stopping, which may be nil, with a context that ends after drain.
+// Serve answers requests until ctx ends, and then waits for running ones for the time drain. It serves HTTPS if srv has
+// a TLSConfig. When ctx ends, it first calls stopping, which may be nil, with a context that ends after drain.
 func Serve(ctx context.Context, srv *http.Server, lis net.Listener, drain time.Duration, stdout io.Writer, stopping func(context.Context)) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

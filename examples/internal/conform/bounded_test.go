@@ -67,8 +67,8 @@ func hangsFrom(from string, n int64, exempt ...string) obstacle {
 	}
 }
 
-// A quick run on a service that hangs or is slow ends within a minute and a quarter, names the cases that were not run, and says
-// whether the scratch table is left.
+// A quick run on a service that hangs or is slow ends within a minute and a quarter, names the cases that were not run,
+// and says whether the scratch table is left.
 func TestRunsAreBounded(t *testing.T) {
 	testkit.Plain(t)
 	sleep := func(ctx context.Context, d time.Duration) error {
@@ -179,7 +179,8 @@ func TestInterruptedWhileItHangs(t *testing.T) {
 	}
 }
 
-// On a service whose disk fails in the middle, the run ends. It reports the cases after that as failed, and that the table is left.
+// On a service whose disk fails in the middle, the run ends. It reports the cases after that as failed, and that the
+// table is left.
 func TestDiskFails(t *testing.T) {
 	testkit.Plain(t)
 	disk := faultdisk.New()

@@ -117,7 +117,8 @@ var writeTests = []test{
 	},
 }
 
-// timestamps writes four versions of a cell, then a mutation if there is one, and returns the timestamps that a filter passes, in order.
+// timestamps writes four versions of a cell, then a mutation if there is one, and returns the timestamps that a filter
+// passes, in order.
 func (e *env) timestamps(filter bigtable.Filter, then ...*bigtablepb.Mutation) (string, error) {
 	for _, at := range []int64{1000, 2000, 3000, 4000} {
 		if err := e.write("r", setCell(kept, "q", at, nil)); err != nil {

@@ -19,7 +19,8 @@ type Options struct {
 	Project, Instance string
 	// Table names the scratch table. It must not exist. Empty is a new name.
 	Table string
-	// AppProfile is that of ordinary requests, ConditionalAppProfile that of conditional writes and additions; as in tsdb.Config.
+	// AppProfile is that of ordinary requests, ConditionalAppProfile that of conditional writes and additions; as in
+	// tsdb.Config.
 	AppProfile, ConditionalAppProfile string
 	// Quick leaves out the cases with large requests, and has shorter timeouts.
 	Quick bool
@@ -29,7 +30,8 @@ type Options struct {
 	ClientOptions []option.ClientOption
 	// DialOptions are added to each connection, below all that the run itself does.
 	DialOptions []grpc.DialOption
-	// Dial opens the connection, if it is not nil. The default dials Cloud Bigtable, or an emulator if BIGTABLE_EMULATOR_HOST is set.
+	// Dial opens the connection, if it is not nil. The default dials Cloud Bigtable, or an emulator if
+	// BIGTABLE_EMULATOR_HOST is set.
 	Dial func(...grpc.DialOption) (*grpc.ClientConn, error)
 	// Progress is called after each case, if it is not nil.
 	Progress func(done, total int, last Result)
@@ -67,9 +69,10 @@ const (
 	RemoveTimeout = 15 * time.Second // in addition, for each table that is removed
 )
 
-// Run makes the scratch table, runs all cases and removes the table. A quick run ends within a minute, another one within a quarter of an
-// hour, and RemoveTimeout: then the error matches ErrLate. The report has the cases that ended before an error, and names the others. It
-// is nil only if nothing was run. An error of a single case is part of the report.
+// Run makes the scratch table, runs all cases and removes the table. A quick run ends within a minute, another one
+// within a quarter of an hour, and RemoveTimeout: then the error matches ErrLate. The report has the cases that ended
+// before an error, and names the others. It is nil only if nothing was run. An error of a single case is part of the
+// report.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if o.Project == "" || o.Instance == "" {
 		return nil, errors.New("conform: a project and an instance are needed")
@@ -127,8 +130,8 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	return report, nil
 }
 
-// run runs one case. If the service is not available, it tries again, with other rows. It reports false if ctx ended before the
-// case did.
+// run runs one case. If the service is not available, it tries again, with other rows. It reports false if ctx ended
+// before the case did.
 func (e *env) run(ctx context.Context, n int, c test) (r Result, ended bool) {
 	r = Result{Name: c.name, Claim: c.claim, Source: c.source, Expected: c.want}
 	switch {

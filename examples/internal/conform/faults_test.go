@@ -191,8 +191,8 @@ func tables(t *testing.T, s *local.Server) []string {
 	return names
 }
 
-// Ctrl-C in the middle removes the table; the report has the cases until then. A table that a killed run has left is found by
-// the next one, and removed if that is wanted.
+// Ctrl-C in the middle removes the table; the report has the cases until then. A table that a killed run has left is
+// found by the next one, and removed if that is wanted.
 func TestScratchTable(t *testing.T) {
 	s := server(t)
 	// A table with a similar name is another program's.

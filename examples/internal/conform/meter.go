@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// meter is on the connection. It counts requests, notes what the service says about load, and loses responses for cases that ask for
-// it: the request has then reached the service.
+// meter is on the connection. It counts requests, notes what the service says about load, and loses responses for cases
+// that ask for it: the request has then reached the service.
 type meter struct {
 	mu       sync.Mutex
 	requests map[string]int

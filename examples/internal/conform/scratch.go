@@ -29,7 +29,8 @@ const (
 	viewID = "conform"
 )
 
-// leftovers returns the tables of earlier runs, and of runs that are under way. Tables whose names were given are not among them.
+// leftovers returns the tables of earlier runs, and of runs that are under way. Tables whose names were given are not
+// among them.
 func (e *env) leftovers(ctx context.Context) ([]string, error) {
 	names, err := e.tables.Tables(ctx)
 	if err != nil {
@@ -44,8 +45,8 @@ func (e *env) leftovers(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// create makes the scratch table. An instance without aggregates has its other families. If it is unknown whether a table of a new name
-// was made, it is removed.
+// create makes the scratch table. An instance without aggregates has its other families. If it is unknown whether a
+// table of a new name was made, it is removed.
 func (e *env) create(ctx context.Context) (string, error) {
 	name := e.o.Table
 	if name == "" {

@@ -35,8 +35,8 @@ func homeOf(metrics []string) string {
 	return "ingest"
 }
 
-// Answered fails the test for each query of the dashboard and of the alert rules that belongs to the program and returns no
-// number from the scrapes, or shows a label that the result lacks. It returns the number of such queries.
+// Answered fails the test for each query of the dashboard and of the alert rules that belongs to the program and
+// returns no number from the scrapes, or shows a label that the result lacks. It returns the number of such queries.
 func Answered(t *testing.T, s *Scrapes) (n int) {
 	t.Helper()
 	engine := newEngine()
@@ -68,8 +68,8 @@ func Answered(t *testing.T, s *Scrapes) (n int) {
 	return n
 }
 
-// Listed fails the test if docs/telemetry.md lacks a metric of the program or has another type for it, or if it has a metric that
-// the program does not export.
+// Listed fails the test if docs/telemetry.md lacks a metric of the program or has another type for it, or if it has a
+// metric that the program does not export.
 func Listed(t *testing.T, s *Scrapes) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(), "..", "..", "..", "docs", "telemetry.md"))
@@ -199,9 +199,9 @@ func metricsOf(expr parser.Expr) (names []string) {
 	return names
 }
 
-// checkLabels fails the test if a query selects or groups by a label that its metrics lack: the query would return data, but of
-// too many series, or all in one group. It also refuses a part that returns data without any metric, because that would hide
-// parts without data.
+// checkLabels fails the test if a query selects or groups by a label that its metrics lack: the query would return
+// data, but of too many series, or all in one group. It also refuses a part that returns data without any metric,
+// because that would hide parts without data.
 func (s *Scrapes) checkLabels(t *testing.T, q query, expr parser.Expr) {
 	t.Helper()
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {

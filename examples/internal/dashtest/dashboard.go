@@ -1,6 +1,6 @@
-// Package dashtest tests that the queries of the dashboard and of the alert rules return data from a running example. It
-// evaluates them with Prometheus' own engine, so that a wrong metric, label, matching or syntax fails the test. Only tests import
-// it, so no program links Prometheus' engine.
+// Package dashtest tests that the queries of the dashboard and of the alert rules return data from a running example.
+// It evaluates them with Prometheus' own engine, so that a wrong metric, label, matching or syntax fails the test. Only
+// tests import it, so no program links Prometheus' engine.
 package dashtest
 
 import (

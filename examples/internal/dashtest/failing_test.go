@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// failing returns the scrapes of a program whose operations all end with an error of the given types, in equal numbers, from its
-// start on.
+// failing returns the scrapes of a program whose operations all end with an error of the given types, in equal numbers,
+// from its start on.
 func failing(errorTypes ...string) *Scrapes {
 	s := New("ingest")
 	for i := range 4 {
@@ -62,8 +62,8 @@ func TestShareOfFailed(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWokenForACaller: cancelled calls, calls over a limit and invalid calls are no failures of the store; callers'
-// mistakes raise a warning. A fault that no caller can cause, such as a row of another tenant, pages somebody.
+// TestNobodyIsWokenForACaller: cancelled calls, calls over a limit and invalid calls are no failures of the store;
+// callers' mistakes raise a warning. A fault that no caller can cause, such as a row of another tenant, pages somebody.
 func TestNobodyIsWokenForACaller(t *testing.T) {
 	t.Chdir("../../apps/ingest")
 	for want, errorTypes := range map[string][]string{
@@ -102,8 +102,8 @@ func TestCallersHideNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsGone: a job or rollup worker that has stopped fires an alert for an hour. A job whose instances have changed does
-// not.
+// TestWhatIsGone: a job or rollup worker that has stopped fires an alert for an hour. A job whose instances have
+// changed does not.
 func TestWhatIsGone(t *testing.T) {
 	t.Chdir("../../apps/ingest")
 	for _, tt := range []struct {

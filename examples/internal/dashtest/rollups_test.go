@@ -18,7 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRollups evaluates the queries of rollups on the metrics of a program whose worker computes hours, and days from them.
+// TestRollups evaluates the queries of rollups on the metrics of a program whose worker computes hours, and days from
+// them.
 func TestRollups(t *testing.T) {
 	value := []rollup.Measure[float64]{{Name: "value", Of: func(v float64) (float64, bool) { return v, true }, Max: 100}}
 	hours := rollup.MustDefine("hour", window.Every(time.Hour), value, rollup.Options{})

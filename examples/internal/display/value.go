@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// Value is a value of a point in JSON. JSON has no number for NaN and the infinities: they are text, as a float64, a codec.Value and in a
-// codec.Record. A record whose only field has no name is that field.
+// Value is a value of a point in JSON. JSON has no number for NaN and the infinities: they are text, as a float64, a
+// codec.Value and in a codec.Record. A record whose only field has no name is that field.
 type Value struct{ Of any }
 
 // MarshalJSON implements json.Marshaler.

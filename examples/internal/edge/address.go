@@ -15,8 +15,8 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// LocalHost lets only requests through whose Host header names this machine. A server on a loopback address uses it so that a
-// web page cannot read it through a DNS name that resolves to 127.0.0.1. Other requests get 403.
+// LocalHost lets only requests through whose Host header names this machine. A server on a loopback address uses it so
+// that a web page cannot read it through a DNS name that resolves to 127.0.0.1. Other requests get 403.
 func LocalHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

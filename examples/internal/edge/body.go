@@ -14,8 +14,9 @@ var ErrNoRoom = errors.New("too many bytes of requests at once")
 // chunk is the number of bytes that are read, and taken from the shares, in one step.
 const chunk = 64 << 10
 
-// ReadBody reads a whole body into memory first, so that a slow client holds nothing but the bytes that it has sent. It takes
-// each chunk from the tenant's share of bytes. Always call release, which returns them. The error is a read error or ErrNoRoom.
+// ReadBody reads a whole body into memory first, so that a slow client holds nothing but the bytes that it has sent. It
+// takes each chunk from the tenant's share of bytes. Always call release, which returns them. The error is a read error
+// or ErrNoRoom.
 func ReadBody(r io.Reader, id tenant.ID, bytes *Shares) (body io.Reader, release func(), err error) {
 	var parts net.Buffers
 	taken := int64(0)

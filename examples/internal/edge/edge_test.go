@@ -78,8 +78,8 @@ func TestLinesOfAFileThatEverybodyMayWrite(t *testing.T) {
 	}
 }
 
-// TestShares: tenants never take more than the total, one tenant never gets more than 7/8, and a tenant that holds nothing gets
-// something while anything is free.
+// TestShares: tenants never take more than the total, one tenant never gets more than 7/8, and a tenant that holds
+// nothing gets something while anything is free.
 func TestShares(t *testing.T) {
 	const total = 800
 	for seed := range uint64(50) {

@@ -16,7 +16,8 @@ import (
 // reread is the interval between checks of a limits file.
 const reread = 5 * time.Second
 
-// Limits applies the tenants' limits in a file, which limit.Parse describes, and reads the file again after each change.
+// Limits applies the tenants' limits in a file, which limit.Parse describes, and reads the file again after each
+// change.
 type Limits struct {
 	*limit.Limiter
 	name string
@@ -54,8 +55,8 @@ func (l *Limits) read() (limit.Table, error) {
 	return table, nil
 }
 
-// Watch reads the file again if it has changed, every five seconds, until ctx ends. While a file is invalid, the limits before it
-// apply, and the log says why.
+// Watch reads the file again if it has changed, every five seconds, until ctx ends. While a file is invalid, the limits
+// before it apply, and the log says why.
 func (l *Limits) Watch(ctx context.Context, log *slog.Logger) {
 	if l.name == "" {
 		return

@@ -10,8 +10,8 @@ const (
 	readyLimit = 2 * time.Second
 )
 
-// Ready reports whether the store can be read. It asks the store at most once a second, however many clients ask, and waits at
-// most two seconds. It is safe for concurrent use.
+// Ready reports whether the store can be read. It asks the store at most once a second, however many clients ask, and
+// waits at most two seconds. It is safe for concurrent use.
 type Ready struct {
 	ask func(context.Context) error
 

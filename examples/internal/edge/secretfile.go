@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Lines calls add with each line of a file that is neither blank nor a comment. It refuses a file that every user of the
-// machine may write: a user who can change it decides which requests are accepted. Its errors name the file and the line.
+// Lines calls add with each line of a file that is neither blank nor a comment. It refuses a file that every user of
+// the machine may write: a user who can change it decides which requests are accepted. Its errors name the file and the
+// line.
 func Lines(name string, add func(string) error) error {
 	f, err := os.Open(name)
 	if err != nil {

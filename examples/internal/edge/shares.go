@@ -6,9 +6,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Shares divides a number of units, such as slots or bytes, among tenants. A tenant may hold at most seven times as many units as
-// are free: one alone gets 7/8, and a second one always finds some. Shares is safe for concurrent use and remembers only tenants
-// that hold units.
+// Shares divides a number of units, such as slots or bytes, among tenants. A tenant may hold at most seven times as
+// many units as are free: one alone gets 7/8, and a second one always finds some. Shares is safe for concurrent use and
+// remembers only tenants that hold units.
 type Shares struct {
 	mu   sync.Mutex
 	free int64

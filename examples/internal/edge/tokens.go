@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Tokens maps bearer tokens to tenants. It keeps only SHA-256 digests. Finding a token takes the same time whether or not
-// it is known. The zero value knows no token.
+// Tokens maps bearer tokens to tenants. It keeps only SHA-256 digests. Finding a token takes the same time whether or
+// not it is known. The zero value knows no token.
 type Tokens struct{ all []token }
 
 type token struct {
@@ -33,8 +33,8 @@ func (ts *Tokens) Add(text string) error {
 	return ts.add(sha256.Sum256([]byte(secret)), id)
 }
 
-// AddHashed adds "sha256:DIGEST=tenant", the form in a file. Its error never contains the text, which may be the token itself by
-// mistake.
+// AddHashed adds "sha256:DIGEST=tenant", the form in a file. Its error never contains the text, which may be the token
+// itself by mistake.
 func (ts *Tokens) AddHashed(text string) error {
 	const want = "sha256:DIGEST=tenant, with the 64 hex digits that \"printf %s TOKEN | sha256sum\" prints"
 	secret, id, err := split(text, want)

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReader: the reader that all programs use reads each cell as the table says, alone and with all fields of its payload.
+// TestReader: the reader that all programs use reads each cell as the table says, alone and with all fields of its
+// payload.
 func TestReader(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	cells := Store(t, store)

@@ -1,6 +1,7 @@
-// Package fieldtable is one table of the values that fields of payloads have: whole numbers around 2^53, 2^63 and 2^64, floats, text with
-// and without a number, truths, null, nothing, the types of protobuf; in each form of payloads that the SDK reads, plain and compressed.
-// The tests of the programs read it, each in its own way, so that all programs agree on what a field is, and on all of its digits.
+// Package fieldtable is one table of the values that fields of payloads have: whole numbers around 2^53, 2^63 and 2^64,
+// floats, text with and without a number, truths, null, nothing, the types of protobuf; in each form of payloads that
+// the SDK reads, plain and compressed. The tests of the programs read it, each in its own way, so that all programs
+// agree on what a field is, and on all of its digits.
 package fieldtable
 
 import (
@@ -37,7 +38,8 @@ type Want struct {
 	State string
 }
 
-// Key is the key field of all datasets of the table, and Entity the value of the only entity in each. Tenant owns all points.
+// Key is the key field of all datasets of the table, and Entity the value of the only entity in each. Tenant owns all
+// points.
 const (
 	Key    = "id"
 	Entity = "all"

@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// SameNumber reports whether text is a number: an integer with all its digits, and a float so that it is the nearest one. NaN and the
-// infinities are as Go and Prometheus write them.
+// SameNumber reports whether text is a number: an integer with all its digits, and a float so that it is the nearest
+// one. NaN and the infinities are as Go and Prometheus write them.
 func SameNumber(v codec.Value, text string) bool {
 	want, isFloat := v.Float()
 	if !isFloat {
@@ -32,7 +32,8 @@ func Nearest(v codec.Value, text string) bool {
 	return ok && SameNumber(codec.Float(x), text)
 }
 
-// Same reports whether JSON is the value of a field. Nothing may be missing or null, and what JSON has no number for is text.
+// Same reports whether JSON is the value of a field. Nothing may be missing or null, and what JSON has no number for is
+// text.
 func Same(v codec.Value, text json.RawMessage) bool {
 	text = bytes.TrimSpace(text)
 	isNull := len(text) == 0 || string(text) == "null"

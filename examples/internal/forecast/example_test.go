@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// forecastOfAMonth returns the forecast for a table with one point an hour over a month, which are kept for three months.
+// forecastOfAMonth returns the forecast for a table with one point an hour over a month, which are kept for three
+// months.
 func forecastOfAMonth(opts forecast.Options) *forecast.Forecast {
 	ctx := context.Background()
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)

@@ -53,8 +53,8 @@ func inOrder[V any](of map[rowkey.Group]V) []rowkey.Group {
 	})
 }
 
-// rateWindow is the time before now from which the rate of writes is computed. It is shorter if data is kept for less, or is not
-// that old yet.
+// rateWindow is the time before now from which the rate of writes is computed. It is shorter if data is kept for less,
+// or is not that old yet.
 const rateWindow = 7 * day
 
 // rate sets how many cells a day each cell of a holding represents.

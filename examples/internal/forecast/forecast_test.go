@@ -49,7 +49,8 @@ type world struct {
 	of     map[string]*truth
 	random *rand.Rand
 
-	// SampleRowKeys returns the samples in cut, or else the engine's first result, because later ones change while it compacts.
+	// SampleRowKeys returns the samples in cut, or else the engine's first result, because later ones change while it
+	// compacts.
 	samples []*btpb.SampleRowKeysResponse
 	breaks  int // the number of streams of samples that break in the middle
 }
@@ -114,8 +115,8 @@ func newWorld(t testing.TB, age time.Duration) *world {
 	return w
 }
 
-// fill writes points of a tenant with n devices and these ages at noon. Values are 40 incompressible bytes. Points are stored
-// while they are young, whatever their age at noon is.
+// fill writes points of a tenant with n devices and these ages at noon. Values are 40 incompressible bytes. Points are
+// stored while they are young, whatever their age at noon is.
 func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duration) {
 	t.Helper()
 	tr := w.of[name]
@@ -150,8 +151,9 @@ func (w *world) fill(t testing.TB, name string, devices int, ages []time.Duratio
 	w.set(noon)
 }
 
-// cut makes SampleRowKeys divide the table into parts of about n rows. The engine's own samples depend on when it compacts, so a
-// forecast from them differs between runs, and is sometimes off by more than a test of its errors can allow.
+// cut makes SampleRowKeys divide the table into parts of about n rows. The engine's own samples depend on when it
+// compacts, so a forecast from them differs between runs, and is sometimes off by more than a test of its errors can
+// allow.
 func (w *world) cut(t testing.TB, rows int) {
 	t.Helper()
 	w.samples = nil
@@ -349,8 +351,8 @@ func TestForecastOfNothing(t *testing.T) {
 	}
 }
 
-// TestForecastIsNotBiased: over many samples of one table, the forecasts are right on average, both if parts are read to their ends and
-// if they are too large for that.
+// TestForecastIsNotBiased: over many samples of one table, the forecasts are right on average, both if parts are read
+// to their ends and if they are too large for that.
 func TestForecastIsNotBiased(t *testing.T) {
 	if testkit.Raced {
 		t.Skip("a statistical test; it runs without the race detector")
@@ -378,8 +380,8 @@ func TestForecastIsNotBiased(t *testing.T) {
 	}
 }
 
-// TestForecastOfPartsThatAreTooLarge: if no part can be read to its end, as in a table of few tablets, random reads still
-// estimate the age and owner of the data, and the forecast says that its bytes come from the service's estimate.
+// TestForecastOfPartsThatAreTooLarge: if no part can be read to its end, as in a table of few tablets, random reads
+// still estimate the age and owner of the data, and the forecast says that its bytes come from the service's estimate.
 func TestForecastOfPartsThatAreTooLarge(t *testing.T) {
 	testkit.Plain(t)
 	w := newWorld(t, 30*aDay)

@@ -159,8 +159,8 @@ func (s *sample) whole(ctx context.Context, p *part, rows int) error {
 	return nil
 }
 
-// look reads some rows at random places of parts that were not read to their ends: of a random entity, from a random time on. Parts
-// and entities begin with their newest rows, so reading only their beginnings would hide the old data.
+// look reads some rows at random places of parts that were not read to their ends: of a random entity, from a random
+// time on. Parts and entities begin with their newest rows, so reading only their beginnings would hide the old data.
 func (s *sample) look(ctx context.Context) error {
 	var open []*part
 	left := 0.0
@@ -288,7 +288,8 @@ func (s *sample) span(b block) float64 {
 	return to - from
 }
 
-// weigh sets for how many cells of the table each cell stands: by the sizes of the parts, and the shares of cells in what was read of them.
+// weigh sets for how many cells of the table each cell stands: by the sizes of the parts, and the shares of cells in
+// what was read of them.
 func (s *sample) weigh(sized float64) error {
 	done, size, raw := 0.0, 0.0, 0.0 // of parts that were read; of those to their ends
 	for _, p := range s.parts {

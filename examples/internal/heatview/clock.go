@@ -13,7 +13,8 @@ const near = 36 * time.Hour
 // layouts of times in text. The beginning of a field counts.
 var layouts = []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "20060102150405", "200601021504", "2006010215", "20060102"}
 
-// isTime reports whether a field of a key is a time close to at: a count of units since 1970, the same reversed, or a date.
+// isTime reports whether a field of a key is a time close to at: a count of units since 1970, the same reversed, or a
+// date.
 func isTime(field string, at time.Time) bool {
 	for _, layout := range layouts {
 		if len(field) >= len(layout) && (len(field) == len(layout) || !digits(field)) {

@@ -13,12 +13,13 @@ type Count struct {
 	At   time.Time // a time within the column
 	Kind heat.Kind
 	Rows uint64
-	// Keys are the row keys of a random part of the rows, so each stands for the same number of them. There is at least one.
+	// Keys are the row keys of a random part of the rows, so each stands for the same number of them. There is at least
+	// one.
 	Keys [][]byte
 }
 
-// FromCounts makes a recording of rows that a model has computed. It covers the time from one point up to another, in columns of a width from
-// a millisecond to a day, at most 256. Requests have no duration.
+// FromCounts makes a recording of rows that a model has computed. It covers the time from one point up to another, in
+// columns of a width from a millisecond to a day, at most 256. Requests have no duration.
 func FromCounts(from, to time.Time, width time.Duration, counts []Count) *heat.Recording {
 	r := &heat.Recording{Columns: heat.Columns{Width: width}, First: from.UTC(), Last: to.UTC()}
 	rnd := rand.New(rand.NewPCG(1, 3)) // the same counts give the same recording

@@ -22,7 +22,8 @@ type Rule string
 
 // The rules, in the order in which Findings returns them.
 const (
-	// Sequential: keys begin with a time, rise with the time, or have the time before the entity, so all writes arrive at a few places.
+	// Sequential: keys begin with a time, rise with the time, or have the time before the entity, so all writes arrive
+	// at a few places.
 	Sequential Rule = "sequential"
 	// HotEntity: one entity has much of the load. No split can divide it.
 	HotEntity Rule = "hot entity"
@@ -59,8 +60,8 @@ type Finding struct {
 	Remedy string `json:"remedy"`
 }
 
-// The least rates of findings, in rows a second. A node of Bigtable does about 14,000 writes or 17,000 reads of 1 KB a second on SSD:
-// https://cloud.google.com/bigtable/docs/performance
+// The least rates of findings, in rows a second. A node of Bigtable does about 14,000 writes or 17,000 reads of 1 KB a
+// second on SSD: https://cloud.google.com/bigtable/docs/performance
 const (
 	leastEntity     = 500
 	leastAlone      = 5000 // of an entity with few others, or a small share
@@ -72,8 +73,9 @@ const (
 	largeRow   = 10 << 20 // bytes, which Bigtable recommends not to exceed in a cell
 )
 
-// Findings returns what is wrong with the recorded load, each finding with a reason and a remedy. Where nothing is, there is none.
-// Each rule has a least rate, from 500 rows a second on, so that small loads cause no alarm. It is computed from the samples, so shares are estimates.
+// Findings returns what is wrong with the recorded load, each finding with a reason and a remedy. Where nothing is,
+// there is none. Each rule has a least rate, from 500 rows a second on, so that small loads cause no alarm. It is
+// computed from the samples, so shares are estimates.
 func Findings(r *heat.Recording) []Finding {
 	if len(r.List()) == 0 || !r.Last.After(r.First) {
 		return nil
@@ -238,8 +240,8 @@ func (l *load) hotPrefixes() (out []Finding) {
 	return out
 }
 
-// narrowest returns the longest beginning of keys that has at least half of a group's load and at most a tenth of its entities, with
-// its rows and the number of its entities.
+// narrowest returns the longest beginning of keys that has at least half of a group's load and at most a tenth of its
+// entities, with its rows and the number of its entities.
 func (g *group) narrowest() (prefix string, rows float64, n int) {
 	type part struct {
 		rows, most float64

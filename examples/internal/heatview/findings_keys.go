@@ -36,8 +36,9 @@ type timeline struct {
 	keys    map[string]bool
 }
 
-// timelines finds keys in which a time comes between other fields, such as a tenant or a salt before it and a device behind it: the
-// writes below each beginning arrive at one place that moves. Failed rows count, because such a place refuses most of them.
+// timelines finds keys in which a time comes between other fields, such as a tenant or a salt before it and a device
+// behind it: the writes below each beginning arrive at one place that moves. Failed rows count, because such a place
+// refuses most of them.
 func (l *load) timelines() (out []Finding) {
 	found := map[string]*timeline{}
 	for _, col := range l.Columns.List {

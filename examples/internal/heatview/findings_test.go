@@ -60,7 +60,8 @@ func TestEvenTenants(t *testing.T) {
 	})
 }
 
-// TestTimelines: a tenant or a salt before the time hides no diagonal, also if most of its writes fail. A device before the time is no diagonal.
+// TestTimelines: a tenant or a salt before the time hides no diagonal, also if most of its writes fail. A device before
+// the time is no diagonal.
 func TestTimelines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {

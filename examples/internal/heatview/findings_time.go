@@ -44,7 +44,8 @@ func (l *load) sequential() (out []Finding) {
 			continue
 		}
 		byTime := timed*10 >= total*9
-		// A walk through stored entities, as an import makes it, rises too: but it writes old points, or several of each entity.
+		// A walk through stored entities, as an import makes it, rises too: but it writes old points, or several of
+		// each entity.
 		rising := len(spans) >= leastColumns && moves(spans) && now*10 >= total*9 && crowd*3 >= total*2
 		if !byTime && !rising {
 			continue
@@ -191,7 +192,8 @@ func peaksOf(rates []float64, crowded []bool) (out []int) {
 	return out
 }
 
-// regular reports whether there are at least four peaks at equal distances, up to one column, and their distance in columns.
+// regular reports whether there are at least four peaks at equal distances, up to one column, and their distance in
+// columns.
 func regular(peaks []int) (period float64, ok bool) {
 	if len(peaks) < 4 {
 		return 0, false

@@ -71,16 +71,16 @@ var palettes = [2][][3]uint8{
 	{{27, 17, 68}, {101, 21, 110}, {188, 55, 84}, {249, 142, 9}, {252, 255, 164}},
 }
 
-// Three quarters of the colours are for values up to a percentile of the cells that are not empty, so that one hot entity does not make
-// the others invisible. The rest is for what exceeds it.
+// Three quarters of the colours are for values up to a percentile of the cells that are not empty, so that one hot
+// entity does not make the others invisible. The rest is for what exceeds it.
 const (
 	clip   = 0.95
 	common = 0.75
 )
 
-// WriteHTML writes a recording as one HTML page with the findings. A reader can change what is shown, zoom into key ranges and see the
-// figures of each cell. Tablets are outlined where they have recorded keys at a recorded time; a recording with ranks in place of
-// names cannot show them. The page loads nothing. It contains row keys.
+// WriteHTML writes a recording as one HTML page with the findings. A reader can change what is shown, zoom into key
+// ranges and see the figures of each cell. Tablets are outlined where they have recorded keys at a recorded time; a
+// recording with ranks in place of names cannot show them. The page loads nothing. It contains row keys.
 func WriteHTML(w io.Writer, r *heat.Recording, tablets ...Tablet) error {
 	if len(tablets) > 0 && r != nil && r.Ranked {
 		return errors.New("the recording has ranks in place of names, so it cannot show tablets")
@@ -181,9 +181,9 @@ func (g *grid) page() pageView {
 // mostPages is how many pages a handler makes at once.
 const mostPages = 2
 
-// Handler serves the page of what a recorder has recorded until now, and with ?format=recording the recording itself, for "tidectl
-// heatmap". Both contain the keys of all tenants: serve them to operators only. It answers at most two requests at once, as each
-// takes the memory of a recording. Others get status 503.
+// Handler serves the page of what a recorder has recorded until now, and with ?format=recording the recording itself,
+// for "tidectl heatmap". Both contain the keys of all tenants: serve them to operators only. It answers at most two
+// requests at once, as each takes the memory of a recording. Others get status 503.
 func Handler(r *heatmap.Recorder) http.Handler {
 	var serving atomic.Int32
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

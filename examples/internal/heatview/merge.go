@@ -1,5 +1,5 @@
-// Package heatview shows recordings of tsdb/heatmap: as a page, and as findings, which are what a table cannot spread over its
-// servers. It merges recordings, and puts ranks in place of the names in them.
+// Package heatview shows recordings of tsdb/heatmap: as a page, and as findings, which are what a table cannot spread
+// over its servers. It merges recordings, and puts ranks in place of the names in them.
 package heatview
 
 import (
@@ -32,10 +32,10 @@ func Load(names ...string) (*heat.Recording, error) {
 	return Merge(all...)
 }
 
-// Merge returns one recording of several, such as those of all processes that use a table, or of one process after another. Columns get
-// the width of the widest, and where there would be more than 256 they are joined in pairs. The clocks of the
-// processes decide which columns belong together. It refuses ranks in place of names, because ranks of different recordings
-// have no common meaning, and widths that are not multiples of each other by a power of two.
+// Merge returns one recording of several, such as those of all processes that use a table, or of one process after
+// another. Columns get the width of the widest, and where there would be more than 256 they are joined in pairs. The
+// clocks of the processes decide which columns belong together. It refuses ranks in place of names, because ranks of
+// different recordings have no common meaning, and widths that are not multiples of each other by a power of two.
 func Merge(recordings ...*heat.Recording) (*heat.Recording, error) {
 	out := new(heat.Recording)
 	rnd := rand.New(rand.NewPCG(1, 2)) // the same recordings give the same result

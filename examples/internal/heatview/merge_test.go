@@ -23,8 +23,8 @@ func samplesOf(r *heat.Recording, k heat.Kind) (keys []string) {
 	return keys
 }
 
-// TestMerge: merged recordings count all rows exactly, and a process with many rows does not outweigh the samples of one
-// with few.
+// TestMerge: merged recordings count all rows exactly, and a process with many rows does not outweigh the samples of
+// one with few.
 func TestMerge(t *testing.T) {
 	small, large := newTestRecorder(time.Second), newTestRecorder(4*time.Second)
 	for i := range 1000 {

@@ -62,7 +62,8 @@ func (v view) of(p place) string {
 }
 
 // grid divides what was recorded into at most that many lines. Each line has the same number of entities, datasets or
-// tenants, except the last, which may have fewer. So the lines follow from what was recorded, and equal loads get equal colours.
+// tenants, except the last, which may have fewer. So the lines follow from what was recorded, and equal loads get equal
+// colours.
 func gridOf(r *heat.Recording, by view, most int) *grid {
 	g := new(grid)
 	type item struct {

@@ -114,7 +114,8 @@ func (w *heldWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestServeIsBounded: a handler makes two pages at once, also for clients that read slowly, and others when these have ended.
+// TestServeIsBounded: a handler makes two pages at once, also for clients that read slowly, and others when these have
+// ended.
 func TestServeIsBounded(t *testing.T) {
 	h := newHandler(t)
 	get := httptest.NewRequest("GET", "/heatmap", http.NoBody)

@@ -15,8 +15,8 @@ type place struct {
 	entity  string // what the keys of the entity's rows begin with
 }
 
-// placeOf takes a row key apart. The keys of other programs have no tenant: their entity is the key without the digits of
-// times at its end.
+// placeOf takes a row key apart. The keys of other programs have no tenant: their entity is the key without the digits
+// of times at its end.
 func placeOf(key string) place {
 	g, all, ok := rowkey.GroupOf(key)
 	if !ok || len(g.Dataset) >= digitsOfAge && digits(g.Dataset) { // a time: a key of another program

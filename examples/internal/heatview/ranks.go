@@ -9,10 +9,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
-// Rank returns a recording with ranks in place of the names in row keys: of tenants, datasets and key fields, each among those
-// that it is stored with. The ranks sort as the names do, so pictures and findings stay the same except for the names.
-// Times at the end of keys, and fields that are nothing but times close to that of their request, stay. Which keys exist, how many, and when
-// they were used can still be seen.
+// Rank returns a recording with ranks in place of the names in row keys: of tenants, datasets and key fields, each
+// among those that it is stored with. The ranks sort as the names do, so pictures and findings stay the same except for
+// the names. Times at the end of keys, and fields that are nothing but times close to that of their request, stay.
+// Which keys exist, how many, and when they were used can still be seen.
 func Rank(r *heat.Recording) *heat.Recording {
 	if len(r.List()) == 0 || r.Ranked {
 		return r

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Tablet is a range of row keys that one server has, such as one that Bigtable reports as hot. The zero Tablet is the whole table at no time.
+// Tablet is a range of row keys that one server has, such as one that Bigtable reports as hot. The zero Tablet is the
+// whole table at no time.
 type Tablet struct {
 	// First and Last are the keys at its ends; both are its own. Empty ones are the ends of the table.
 	First, Last string
@@ -25,7 +26,8 @@ func (t Tablet) Tenant() string {
 	return id
 }
 
-// Dataset returns the dataset whose rows alone the tablet has, all of one tenant, or "" if there are others. Its heads and rollups count as the dataset's rows.
+// Dataset returns the dataset whose rows alone the tablet has, all of one tenant, or "" if there are others. Its heads
+// and rollups count as the dataset's rows.
 func (t Tablet) Dataset() string {
 	_, name := t.owner()
 	return name

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
-// Thumbnail returns a recording as a small PNG: time to the right, keys from top to bottom, in at most that many lines. A pixel is one
-// column of a line; its colour is the rate of rows. It has no text, and so no row keys.
+// Thumbnail returns a recording as a small PNG: time to the right, keys from top to bottom, in at most that many lines.
+// A pixel is one column of a line; its colour is the rate of rows. It has no text, and so no row keys.
 func Thumbnail(r *heat.Recording, lines int) ([]byte, error) {
 	g := gridOf(r, byKey, lines)
 	shades := color.Palette{color.Transparent}

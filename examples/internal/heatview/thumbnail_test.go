@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestThumbnail: each pixel is a column of a line of the recording. It has a colour if there was a row, and a darker one for a higher rate.
+// TestThumbnail: each pixel is a column of a line of the recording. It has a colour if there was a row, and a darker
+// one for a higher rate.
 func TestThumbnail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const columns, lines = 7, 5

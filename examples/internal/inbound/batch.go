@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Batch gathers points of one tenant, and merges those of one series and time before they are stored. An O says where a point
-// came from, such as a line or a message; its text appears in errors. The zero Batch is ready to use, by one goroutine. Use
-// another one after Store.
+// Batch gathers points of one tenant, and merges those of one series and time before they are stored. An O says where a
+// point came from, such as a line or a message; its text appears in errors. The zero Batch is ready to use, by one
+// goroutine. Use another one after Store.
 type Batch[O any] struct {
 	groups  []*group[O]
 	find    map[*Dataset]*group[O]
@@ -62,9 +62,9 @@ type place struct {
 	nanos   int
 }
 
-// Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones of the same place, so that these
-// are stored: one that is too large, or whose tags differ from theirs. The store refuses such records of different batches. Add reports whether the record
-// changed a field of an earlier one.
+// Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones
+// of the same place, so that these are stored: one that is too large, or whose tags differ from theirs. The store
+// refuses such records of different batches. Add reports whether the record changed a field of an earlier one.
 func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	if err := b.check(p.Record); err != nil {
 		return false, err
@@ -128,8 +128,9 @@ func (b *Batch[O]) group(d *Dataset) *group[O] {
 	return g
 }
 
-// Store writes the batch for a tenant, waits for the outcomes, and calls each with the outcome of each point and the origins of
-// the records that it was merged from. The error is nil if each point is stored, or can never be stored as it is: see Sink.
+// Store writes the batch for a tenant, waits for the outcomes, and calls each with the outcome of each point and the
+// origins of the records that it was merged from. The error is nil if each point is stored, or can never be stored as
+// it is: see Sink.
 func (b *Batch[O]) Store(ctx context.Context, s Sink, id tenant.ID, each func([]O, tsdb.Outcome)) error {
 	outcomes := make([][]tsdb.Outcome, len(b.groups))
 	var stores errgroup.Group // the writer makes batches of parallel writes

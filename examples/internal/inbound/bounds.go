@@ -117,7 +117,8 @@ func (b *Bounds) fit(t, now time.Time) bool {
 	return !t.Before(b.NotBefore) && (b.MaxFuture < 0 || !t.After(now.Add(b.MaxFuture)))
 }
 
-// hint names the unit in which the number is a time within the bounds. If there are several, it is the one closest to now.
+// hint names the unit in which the number is a time within the bounds. If there are several, it is the one closest to
+// now.
 func (b *Bounds) hint(s Stamp, now time.Time) string {
 	var best Stamp
 	for _, unit := range units {

@@ -31,8 +31,8 @@ func bounded(t *testing.T, line string, b Bounds) (*Route, *Datasets) {
 	return rs.all[0], ds
 }
 
-// TestWrongUnit: a time in another unit than the route says is refused, and the error names the unit that would fit. Otherwise
-// the point is stored in 1970, or it is the newest one for thousands of years.
+// TestWrongUnit: a time in another unit than the route says is refused, and the error names the unit that would fit.
+// Otherwise the point is stored in 1970, or it is the newest one for thousands of years.
 func TestWrongUnit(t *testing.T) {
 	fits := func(unit string) string { return "; as " + unit + " it is 2025-10-20T22:40:00Z" }
 	const early, late = ", before 2000-01-01T00:00:00Z, which is -not-before", ", after 2025-10-22T22:40:00Z, which is -max-future ahead of the clock"

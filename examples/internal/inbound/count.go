@@ -12,8 +12,8 @@ import (
 // Counts reports whether messages of the route are counted, and not stored as points.
 func (r *Route) Counts() bool { return r.counts != nil }
 
-// Count adds an event to the rollup of a route that counts, unless it has been added before. The outcome is as those of Enqueue,
-// except that Stored also means: added before.
+// Count adds an event to the rollup of a route that counts, unless it has been added before. The outcome is as those of
+// Enqueue, except that Stored also means: added before.
 func (s Sink) Count(ctx context.Context, id tenant.ID, r *Route, e Event) tsdb.Outcome {
 	repo := e.Dataset.schema.For(s.Store, id)
 	_, err := rollup.NewAdder(r.counts, repo, nil).AddMessage(ctx, e.ID, e.Entity, e.Time, e.Record)

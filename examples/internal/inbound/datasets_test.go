@@ -69,8 +69,8 @@ func (ds *Datasets) finds(t *testing.T, id tenant.ID, name string) *Dataset {
 	return d
 }
 
-// TestRefusedDatasetsAreRemembered: records of a dataset that the store refused make one read of the store a minute, not one
-// each.
+// TestRefusedDatasetsAreRemembered: records of a dataset that the store refused make one read of the store a minute,
+// not one each.
 func TestRefusedDatasetsAreRemembered(t *testing.T) {
 	first, conn := open(t, `{"overrides": {"acme": {"datasets": 1}}}`, "*=host")
 	first.finds(t, acme2, "theirs")
@@ -126,8 +126,8 @@ func TestDatasetsAreBounded(t *testing.T) {
 	}
 }
 
-// TestBatch: records of one series and time are one point, each record has the point's outcome, and two series that differ
-// only outside the key are never one.
+// TestBatch: records of one series and time are one point, each record has the point's outcome, and two series that
+// differ only outside the key are never one.
 func TestBatch(t *testing.T) {
 	ds, _ := open(t, "", "cpu=host", "all=host,*")
 	w, err := ds.store.NewWriter(tsdb.WriterOptions{})
@@ -187,8 +187,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchRefusesOneRecord: a record that cannot be stored, alone or with others of its series and time, does not keep the others from being stored, and
-// many records of one point take little time.
+// TestBatchRefusesOneRecord: a record that cannot be stored, alone or with others of its series and time, does not keep
+// the others from being stored, and many records of one point take little time.
 func TestBatchRefusesOneRecord(t *testing.T) {
 	ds, _ := open(t, "", "cpu=host")
 	w, err := ds.store.NewWriter(tsdb.WriterOptions{})

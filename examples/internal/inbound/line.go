@@ -28,7 +28,8 @@ type Clock struct {
 	Now time.Time
 }
 
-// ParseLine parses one line of line protocol. The error is ErrBlank, or an *Error if the line can never be stored as it is.
+// ParseLine parses one line of line protocol. The error is ErrBlank, or an *Error if the line can never be stored as it
+// is.
 func (ds *Datasets) ParseLine(ctx context.Context, id tenant.ID, text []byte, c Clock) (Point, error) {
 	if !utf8.Valid(text) {
 		return Point{}, unparsable(errors.New("the line is not valid UTF-8"))

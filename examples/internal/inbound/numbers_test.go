@@ -48,8 +48,8 @@ func route(t *testing.T, store *tsdb.Store, line string) (*Route, *Datasets) {
 	return rs.all[0], ds
 }
 
-// TestEventWithoutItsNumber: an event that lacks a number of sum= is refused, and its identity is not remembered. So the corrected event
-// counts, and the count and the sum are of the same events.
+// TestEventWithoutItsNumber: an event that lacks a number of sum= is refused, and its identity is not remembered. So
+// the corrected event counts, and the count and the sum are of the same events.
 func TestEventWithoutItsNumber(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	r, ds := route(t, store, "v/+tenant/+device dataset=views key=device time=at,s count=1h id=message_id sum=bytes,ms")
@@ -115,8 +115,8 @@ func TestEventWithoutItsNumber(t *testing.T) {
 	}
 }
 
-// TestNumbersInKeysAndIDs: however a JSON sender writes a number, it is the same part of a key and the same identity. Whole numbers are
-// exact.
+// TestNumbersInKeysAndIDs: however a JSON sender writes a number, it is the same part of a key and the same identity.
+// Whole numbers are exact.
 func TestNumbersInKeysAndIDs(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	r, ds := route(t, store, "v/+tenant dataset=views key=device time=at,s count=1h id=message_id")
@@ -168,7 +168,8 @@ func TestNumberInTopicAndPayload(t *testing.T) {
 	}
 }
 
-// TestNumbersOfPayloads: numbers are stored with all their digits, and decimal text is a number where the route says so.
+// TestNumbersOfPayloads: numbers are stored with all their digits, and decimal text is a number where the route says
+// so.
 func TestNumbersOfPayloads(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
 	r, ds := route(t, store, "v/+tenant/+device dataset=d key=device time=at,s merge number=n,of.n")

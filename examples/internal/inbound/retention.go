@@ -7,7 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 )
 
-// Retention returns the class of points that expire as a policy says: never, or maxage=30d. Its name is made of the policy's.
+// Retention returns the class of points that expire as a policy says: never, or maxage=30d. Its name is made of the
+// policy's.
 func Retention(policy string) (gc.Class, error) {
 	p, err := gc.Parse(policy)
 	if err != nil {

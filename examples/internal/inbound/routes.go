@@ -20,7 +20,8 @@ import (
 // Routes map topics to tenants, datasets and keys. ParseRoutes makes them.
 type Routes struct{ all []*Route }
 
-// Route says where messages of one pattern are stored, and how their payload is read. It is read-only and safe for concurrent use.
+// Route says where messages of one pattern are stored, and how their payload is read. It is read-only and safe for
+// concurrent use.
 type Route struct {
 	pattern  pattern
 	tenant   string // of all messages; empty if each says its own
@@ -56,16 +57,18 @@ const (
 // maxRoutes bounds a pattern file, because each message tries the routes in turn.
 const maxRoutes = 100
 
-// ParseRoutes reads a pattern file: one route on each line, as a pattern and words. The first matching route of a topic applies.
-// Lines that begin with # are comments; the pattern of all topics is +/#. The error has a line for each faulty line.
+// ParseRoutes reads a pattern file: one route on each line, as a pattern and words. The first matching route of a topic
+// applies. Lines that begin with # are comments; the pattern of all topics is +/#. The error has a line for each faulty
+// line.
 //
 //	# topic                          where and how
 //	v1/+tenant/+site/+device/data    dataset=telemetry key=site,device time=ts,ms
 //	v1/+tenant/+device/views         dataset=views key=device time=at count=1h id=message_id
 //	telegraf/+tenant/#               format=line key=host,* time=ns
 //
-// The levels +tenant and +dataset name these. Other captured levels are tags: key fields if key= names them, and otherwise fields
-// that begin with "tag:". A field of the payload that key= names is a key field, too. The README of examples/apps/mqtt lists the words.
+// The levels +tenant and +dataset name these. Other captured levels are tags: key fields if key= names them, and
+// otherwise fields that begin with "tag:". A field of the payload that key= names is a key field, too. The README of
+// examples/apps/mqtt lists the words.
 func ParseRoutes(r io.Reader) (*Routes, error) {
 	rs := &Routes{}
 	var faults []error
@@ -122,8 +125,8 @@ func (r *Route) sameCounts(other *Route) bool {
 	return r.count == other.count && r.keep == other.keep && slices.Equal(r.sums, other.sums)
 }
 
-// ParseRoute reads one route: a pattern of topics, and words such as dataset=telemetry. Inputs without topics, whose messages have
-// named attributes, give the pattern "#".
+// ParseRoute reads one route: a pattern of topics, and words such as dataset=telemetry. Inputs without topics, whose
+// messages have named attributes, give the pattern "#".
 func ParseRoute(topics string, words ...string) (*Route, error) {
 	p, err := parsePattern(topics)
 	if err != nil {
@@ -157,8 +160,8 @@ func (rs *Routes) Match(topic string) (*Route, map[string]string) {
 	return nil, nil
 }
 
-// Filters returns the MQTT subscriptions of all routes. A route whose topics all match the pattern of another one needs none of its own: brokers may
-// deliver a message once for each subscription that it matches.
+// Filters returns the MQTT subscriptions of all routes. A route whose topics all match the pattern of another one needs
+// none of its own: brokers may deliver a message once for each subscription that it matches.
 func (rs *Routes) Filters() []string {
 	var filters []string
 	for _, r := range rs.all {
@@ -209,8 +212,8 @@ func (rs *Routes) Schemas(shared tsdb.SchemaOptions) ([]*tsdb.Schema[codec.Recor
 	return schemas, nil
 }
 
-// Tenant returns the tenant of a message. All that name one must name the same: the route, the captured level or attribute, the
-// property, and the connection, if it belongs to a tenant. The error is an *Error.
+// Tenant returns the tenant of a message. All that name one must name the same: the route, the captured level or
+// attribute, the property, and the connection, if it belongs to a tenant. The error is an *Error.
 func (r *Route) Tenant(m Message, connection tenant.ID) (tenant.ID, error) {
 	id := connection
 	agree := func(source, name string) error {

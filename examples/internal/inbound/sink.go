@@ -21,8 +21,8 @@ type Sink struct {
 	Writer *tsdb.Writer
 }
 
-// Enqueue gives a point to the writer, and calls done exactly once with its outcome. tsdb.Sink.EnqueueFunc describes what done
-// may do. Enqueue waits while the writer's buffer is full, until ctx ends.
+// Enqueue gives a point to the writer, and calls done exactly once with its outcome. tsdb.Sink.EnqueueFunc describes
+// what done may do. Enqueue waits while the writer's buffer is full, until ctx ends.
 func (s Sink) Enqueue(ctx context.Context, id tenant.ID, p Point, done func(tsdb.Outcome)) {
 	_ = p.Dataset.schema.For(s.Store, id).Via(s.Writer).EnqueueFunc(ctx, p.Entity, p.Time, p.Record, func(out tsdb.Outcome) {
 		done(classify(out))
@@ -51,8 +51,8 @@ func classify(out tsdb.Outcome) tsdb.Outcome {
 	return out
 }
 
-// refusedAgain reports whether a refused point would be refused again: the fault is the client's, and if it is over a limit, waiting does
-// not help, as with the number of entities.
+// refusedAgain reports whether a refused point would be refused again: the fault is the client's, and if it is over a
+// limit, waiting does not help, as with the number of entities.
 func refusedAgain(err error) bool {
 	r := errstatus.HTTP(err)
 	switch r.Status {

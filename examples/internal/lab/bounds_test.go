@@ -33,7 +33,8 @@ func (d *heaviest) write(_ context.Context, ops []op) (int, error) {
 func (d *heaviest) query(context.Context, op) error { return nil }
 func (d *heaviest) close(context.Context) error     { return nil }
 
-// TestRequestsAreBounded: payloads of up to 1 MiB are written a few at a time. 500 of them in each of 16 requests would take 8 GB.
+// TestRequestsAreBounded: payloads of up to 1 MiB are written a few at a time. 500 of them in each of 16 requests would
+// take 8 GB.
 func TestRequestsAreBounded(t *testing.T) {
 	p := planOf(t, `
 heavy: 1m
@@ -50,8 +51,8 @@ candidates: [{key: dataset#a#time}]
 	}
 }
 
-// TestLatestOfDistinctEntities: a query for n entities asks for n different ones, because the same one twice is read once by some
-// candidates.
+// TestLatestOfDistinctEntities: a query for n entities asks for n different ones, because the same one twice is read
+// once by some candidates.
 func TestLatestOfDistinctEntities(t *testing.T) {
 	p := planOf(t, `
 datasets: [{name: d, fields: [a], entities: 60, every: 1m}]
@@ -122,7 +123,8 @@ expect: {best: true}
 	}
 }
 
-// TestUnmetWithoutTheCandidate: an expectation of a candidate that was left out is not met. A file that expects nothing has none.
+// TestUnmetWithoutTheCandidate: an expectation of a candidate that was left out is not met. A file that expects nothing
+// has none.
 func TestUnmetWithoutTheCandidate(t *testing.T) {
 	for expect, want := range map[string]int{"{candidate: x}": 0, "{candidate: x, best: true}": 1, "{candidate: y, p99: 1s}": 0} {
 		p := planOf(t, `

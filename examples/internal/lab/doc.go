@@ -4,7 +4,8 @@
 //	report, err := plan.Run(ctx, lab.RunOptions{})
 //	err = report.WriteText(os.Stdout)
 //
-// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable. [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both.
+// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable.
+// [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both.
 //
 // # Row keys of candidates
 //

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Unmet returns what the file expects and the report does not show, a sentence each. It is empty if everything is as expected, or if
-// the file expects nothing. Nothing is shown of a candidate that was not chosen. An expectation that only a run or only a simulation can show is
-// checked by that. What went wrong in the run itself is in Failures.
+// Unmet returns what the file expects and the report does not show, a sentence each. It is empty if everything is as
+// expected, or if the file expects nothing. Nothing is shown of a candidate that was not chosen. An expectation that
+// only a run or only a simulation can show is checked by that. What went wrong in the run itself is in Failures.
 func (r *Report) Unmet() []string {
 	if r == nil || r.plan == nil {
 		return nil
@@ -33,8 +33,9 @@ func (r *Report) Unmet() []string {
 	return out
 }
 
-// Failures returns what went wrong while candidates were executed, a sentence each: points and queries that failed, and runs that ended early. It
-// is empty if all of the load was executed. Figures of a candidate that failed are of a part of the load.
+// Failures returns what went wrong while candidates were executed, a sentence each: points and queries that failed, and
+// runs that ended early. It is empty if all of the load was executed. Figures of a candidate that failed are of a part
+// of the load.
 func (r *Report) Failures() []string {
 	if r == nil {
 		return nil

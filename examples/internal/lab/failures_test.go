@@ -28,7 +28,8 @@ queries: [{kind: latest_many, entities: 5, rate: 1/s}, {kind: latest, rate: 1/s}
 candidates: [{name: raw, key: a#time}, {name: sdk, key: tenant#a#~time}]
 `
 
-// TestPanicsRemoveTheFolder: a panic in a worker, in a request of a query, or in Progress reaches the caller of Run, and the folder is gone.
+// TestPanicsRemoveTheFolder: a panic in a worker, in a request of a query, or in Progress reaches the caller of Run,
+// and the folder is gone.
 func TestPanicsRemoveTheFolder(t *testing.T) {
 	for name, spoil := range map[string]func(*Plan, *RunOptions){
 		"raw write": func(p *Plan, o *RunOptions) { p.datasets[0].bytes, o.Candidates = -1, []string{"raw"} },
@@ -73,8 +74,8 @@ func TestChild(t *testing.T) {
 	t.Fatal(err)
 }
 
-// TestKilledRun: a run removes the folder that a killed one left, and says so. It leaves the folder of a run that is under way, and
-// folders that are none of the lab's.
+// TestKilledRun: a run removes the folder that a killed one left, and says so. It leaves the folder of a run that is
+// under way, and folders that are none of the lab's.
 func TestKilledRun(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, scratchName+"notes")
@@ -153,8 +154,8 @@ func (d *broken) write(ctx context.Context, ops []op) (int, error) {
 	return 0, nil
 }
 
-// TestFullDisk: a run ends when its storage fails, because nothing succeeds after that. It counts only points that were stored, and
-// does not report that it was done.
+// TestFullDisk: a run ends when its storage fails, because nothing succeeds after that. It counts only points that were
+// stored, and does not report that it was done.
 func TestFullDisk(t *testing.T) {
 	p := planOf(t, failing)
 	most := 0.0

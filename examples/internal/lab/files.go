@@ -28,8 +28,8 @@ func Workloads() []string {
 	return names
 }
 
-// Workload returns the file of a workload that ships with the lab: "meters", "fleet", "factory", "pages" or "events". The error
-// matches ErrInvalid and lists the names.
+// Workload returns the file of a workload that ships with the lab: "meters", "fleet", "factory", "pages" or "events".
+// The error matches ErrInvalid and lists the names.
 func Workload(name string) ([]byte, error) {
 	if !slices.Contains(Workloads(), name) {
 		return nil, invalid.New(ErrInvalid, "workload", invalid.Quote(name), strings.Join(Workloads(), ", "))

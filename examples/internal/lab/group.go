@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// group runs functions on goroutines. If one panics, the others' context ends, and wait panics, so that the functions that its
-// caller deferred still remove the scratch folder or table.
+// group runs functions on goroutines. If one panics, the others' context ends, and wait panics, so that the functions
+// that its caller deferred still remove the scratch folder or table.
 type group struct {
 	ctx      context.Context
 	stop     context.CancelFunc

@@ -109,7 +109,8 @@ func parseLayout(text string, d *dataset, datasets int) (l layout, err error) {
 	return l, nil
 }
 
-// isNative reports whether the key is tenant#salt(n)#entity#~time, with or without the dataset and the salt, as the SDK has it.
+// isNative reports whether the key is tenant#salt(n)#entity#~time, with or without the dataset and the salt, as the SDK
+// has it.
 func (l layout) isNative(fields int) bool {
 	rest := slices.DeleteFunc(slices.Clone(l.elements), func(e element) bool { return e.kind == datasetElement || e.kind == saltElement })
 	if len(rest) != fields+2 || rest[0].kind != tenantElement || rest[fields+1].kind != reverseElement {

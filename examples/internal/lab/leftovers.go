@@ -20,8 +20,8 @@ import (
 // scratchName is what the names of scratch folders and tables begin with.
 const scratchName = "tidemark-lab-"
 
-// removeFolders removes the scratch folders in parent that runs left whose process was killed. It says what it did, a sentence
-// for each. The folders of runs that are under way are locked.
+// removeFolders removes the scratch folders in parent that runs left whose process was killed. It says what it did, a
+// sentence for each. The folders of runs that are under way are locked.
 func removeFolders(parent string) (said []string) {
 	names, _ := filepath.Glob(filepath.Join(parent, scratchName+"*")) // the pattern is well-formed
 	for _, name := range names {
@@ -48,8 +48,8 @@ func scratchTable(now time.Time, most time.Duration) string {
 	return scratchName + until + "-" + strings.ToLower(rand.Text()[:12])
 }
 
-// removeTables removes the scratch tables of an instance whose time is over, which runs left that were killed, and names those that
-// may be of a run under way.
+// removeTables removes the scratch tables of an instance whose time is over, which runs left that were killed, and
+// names those that may be of a run under way.
 func (b *backend) removeTables(ctx context.Context, now time.Time) (said []string) {
 	tables, err := b.admin.Tables(ctx)
 	if err != nil {

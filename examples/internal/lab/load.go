@@ -41,7 +41,8 @@ type sized struct {
 	width   int   // of the numbers in names, which does not depend on the scale
 }
 
-// scaled returns the load of a plan. Entities and rates of queries shrink with the scale; tenants do, too, once there are fewer entities.
+// scaled returns the load of a plan. Entities and rates of queries shrink with the scale; tenants do, too, once there
+// are fewer entities.
 func (p *Plan) scaled(scale float64) *load {
 	l := &load{Plan: p, scale: scale, width: len(strconv.Itoa(p.tenants - 1))}
 	for _, d := range p.datasets {

@@ -117,7 +117,8 @@ candidates:
 	}
 }
 
-// TestLayoutsAreComplete: each entity has a tenant, the tenants follow one another, and the ranges below a prefix are those of its entities.
+// TestLayoutsAreComplete: each entity has a tenant, the tenants follow one another, and the ranges below a prefix are
+// those of its entities.
 func TestEntities(t *testing.T) {
 	p := planOf(t, "tenants: {count: 7, largest: 50%}\ndatasets: [{name: a, fields: [site(10), device], entities: 1003, every: 1s}]\ncandidates: [{key: time#entity}]")
 	for _, scale := range []float64{1, 0.1, 0.005} {

@@ -8,8 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
-// next says what to change in a candidate. It advises salts only where they are all that is missing: one place gets more than a node
-// takes, and the file's nodes could do all the work if it were spread.
+// next says what to change in a candidate. It advises salts only where they are all that is missing: one place gets
+// more than a node takes, and the file's nodes could do all the work if it were spread.
 func next(p *Plan, c *candidate, m *Measured, s *Simulated, res *tablets.Result) []string {
 	out := []string{}
 	l := c.keys[0]

@@ -13,24 +13,25 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// RunOptions configure a run. The zero value executes a hundredth of the load, sixty times as fast as it is, on the embedded engine.
+// RunOptions configure a run. The zero value executes a hundredth of the load, sixty times as fast as it is, on the
+// embedded engine.
 type RunOptions struct {
 	// Candidates are the names of those to run. Empty means all.
 	Candidates []string
 	// Scale is the part of the entities and of the queries that is executed, above 0 and up to 1. Zero is 0.01.
 	Scale float64
-	// Speed is how many seconds of the load are executed in a second, from 1 to 3600. Zero is 60. A run that cannot keep up takes
-	// longer, and reports by how much.
+	// Speed is how many seconds of the load are executed in a second, from 1 to 3600. Zero is 60. A run that cannot
+	// keep up takes longer, and reports by how much.
 	Speed float64
 	// Concurrency is how many requests of the load are under way, up to 256. Zero is 16. A query may send more than one.
 	Concurrency int
 	// MaxTime ends each candidate's run, up to a day. Zero is 10 minutes. What was done until then is reported.
 	MaxTime time.Duration
-	// Dir is where the temporary folders are made that hold the tables. They are removed as scratch tables are. Empty is the system's
-	// folder for temporary files.
+	// Dir is where the temporary folders are made that hold the tables. They are removed as scratch tables are. Empty
+	// is the system's folder for temporary files.
 	Dir string
-	// Cloud is the instance on which to run. Each candidate gets a scratch table, which is removed at the end, also if the context
-	// ends or the run panics. Table and StoreOptions are ignored. Nil is the embedded engine.
+	// Cloud is the instance on which to run. Each candidate gets a scratch table, which is removed at the end, also if
+	// the context ends or the run panics. Table and StoreOptions are ignored. Nil is the embedded engine.
 	Cloud *tsdb.Config
 	// Progress is called about twice a second, on one goroutine. Nil is for none.
 	Progress func(Progress)

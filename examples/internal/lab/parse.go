@@ -29,8 +29,8 @@ const (
 	maxPerSecond  = 100_000_000 // points of a dataset
 )
 
-// Parse reads a lab file, of up to 1 MiB. The error is a *FileError with all mistakes: unknown fields, wrong units, sizes that make
-// no sense, keys that lack a field, each with its line and with what is allowed. It does no I/O.
+// Parse reads a lab file, of up to 1 MiB. The error is a *FileError with all mistakes: unknown fields, wrong units,
+// sizes that make no sense, keys that lack a field, each with its line and with what is allowed. It does no I/O.
 func Parse(text []byte) (*Plan, error) {
 	r := new(fileReader)
 	p := r.plan(text)

@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
-// Plan is a lab file without mistakes. Parse makes one. It never changes, so it is safe for concurrent use. The zero Plan and nil
-// have no candidates, and running them fails with ErrInvalid.
+// Plan is a lab file without mistakes. Parse makes one. It never changes, so it is safe for concurrent use. The zero
+// Plan and nil have no candidates, and running them fails with ErrInvalid.
 type Plan struct {
 	name            string
 	seed            uint64

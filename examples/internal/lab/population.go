@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
-// population is what the candidates' loads have in common, so that it is computed once and is in memory once: up to 8 bytes for each entity,
-// and up to 4 bytes for each entity and each different beginning of keys.
+// population is what the candidates' loads have in common, so that it is computed once and is in memory once: up to 8
+// bytes for each entity, and up to 4 bytes for each entity and each different beginning of keys.
 type population struct {
 	l       *load
 	first   []int // by dataset: the number of its first entity among those of all datasets
@@ -115,8 +115,8 @@ func (pop *population) part(c *candidate, of []int, place int) func(entity int) 
 	}
 }
 
-// partOf returns an element of the keys of a dataset, as a number below count. Elements of two datasets whose names are equal have
-// the same texts for the same numbers.
+// partOf returns an element of the keys of a dataset, as a number below count. Elements of two datasets whose names are
+// equal have the same texts for the same numbers.
 func (pop *population) partOf(c *candidate, of, place int) (part func(entity int) int, name string, count int) {
 	s, key := pop.l.datasets[of], c.keys[of]
 	switch e := key.elements[place]; e.kind {

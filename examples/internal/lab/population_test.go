@@ -82,8 +82,8 @@ func TestCommonOrders(t *testing.T) {
 	}
 }
 
-// TestMemory: the loads of twelve candidates take little more than what their keys differ in. With TIDEMARK_LONG there are
-// as many entities as the model takes.
+// TestMemory: the loads of twelve candidates take little more than what their keys differ in. With TIDEMARK_LONG there
+// are as many entities as the model takes.
 func TestMemory(t *testing.T) {
 	entities := 500_000
 	if os.Getenv("TIDEMARK_LONG") != "" {

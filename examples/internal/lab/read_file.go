@@ -20,7 +20,8 @@ func (r *fileReader) mistake(at *yaml.Node, format string, args ...any) {
 	r.mistakes = append(r.mistakes, m)
 }
 
-// object is a mapping of a file. The methods that read a field report mistakes to the reader, and return the default then.
+// object is a mapping of a file. The methods that read a field report mistakes to the reader, and return the default
+// then.
 type object struct {
 	*fileReader
 	node  *yaml.Node // nil for one that is not there

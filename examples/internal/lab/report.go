@@ -11,7 +11,8 @@ import (
 // Report is what a run, a simulation or a comparison found. It marshals as JSON; heatmaps are left out.
 type Report struct {
 	Workload string `json:"workload"`
-	// Scale and Speed are those of the run, or 0 if nothing was executed. Cloud says that it was executed on Cloud Bigtable.
+	// Scale and Speed are those of the run, or 0 if nothing was executed. Cloud says that it was executed on Cloud
+	// Bigtable.
 	Scale float64 `json:"scale,omitempty"`
 	Speed float64 `json:"speed,omitempty"`
 	Cloud bool    `json:"cloud"`
@@ -19,12 +20,13 @@ type Report struct {
 	Nodes int `json:"nodes,omitempty"`
 	// Candidates are in the order of the file.
 	Candidates []CandidateReport `json:"candidates"`
-	// Ranking has the best candidate first, by the model. In Held of Draws draws of what the model assumes, the order was the same.
+	// Ranking has the best candidate first, by the model. In Held of Draws draws of what the model assumes, the order
+	// was the same.
 	Ranking []Rank `json:"ranking,omitempty"`
 	Draws   int    `json:"draws,omitempty"`
 	Held    int    `json:"held,omitempty"`
-	// Leftovers says, a sentence each, which scratch folders and tables of earlier runs were found, whose processes were killed, and whether
-	// this run removed them.
+	// Leftovers says, a sentence each, which scratch folders and tables of earlier runs were found, whose processes
+	// were killed, and whether this run removed them.
 	Leftovers []string `json:"leftovers,omitempty"`
 
 	plan *Plan
@@ -56,12 +58,12 @@ type Measured struct {
 	Took        time.Duration `json:"took_ns"`
 	// Behind is how much longer the load took than its pace.
 	Behind time.Duration `json:"behind_ns"`
-	// Failed are points that were not stored, of both parts, without those that were interrupted. FirstError is the first failure of
-	// a point or a query.
+	// Failed are points that were not stored, of both parts, without those that were interrupted. FirstError is the
+	// first failure of a point or a query.
 	Failed     int64  `json:"failed"`
 	FirstError string `json:"first_error,omitempty"`
-	// RowsPerPoint and BytesPerPoint are what a point of the load writes: heads and marks of rollups are rows, too. Bytes are those of keys,
-	// columns and values. WriteRequests counts the load's.
+	// RowsPerPoint and BytesPerPoint are what a point of the load writes: heads and marks of rollups are rows, too.
+	// Bytes are those of keys, columns and values. WriteRequests counts the load's.
 	RowsPerPoint  float64 `json:"rows_per_point"`
 	BytesPerPoint float64 `json:"bytes_per_point"`
 	WriteRequests int64   `json:"write_requests"`
@@ -78,8 +80,8 @@ type Measured struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// QueryReport is what was counted of a kind of query. Rows are those that the service looked at, and those that it returned, for one
-// query on average.
+// QueryReport is what was counted of a kind of query. Rows are those that the service looked at, and those that it
+// returned, for one query on average.
 type QueryReport struct {
 	Query    string        `json:"query"`
 	Asked    int64         `json:"asked"`

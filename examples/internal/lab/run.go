@@ -17,14 +17,14 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
-// Run executes the plan's load for one candidate after the other: first the heavy load as fast as possible, then the load, at
-// its own pace times the speed. If ctx ends, Run returns a report of what was done, with an error that matches ctx's.
-// Errors of single requests are counted in the report and do not end a run; other errors do, and the report holds the
-// candidates that were complete. Arguments that are not allowed match ErrInvalid; there is no report then.
+// Run executes the plan's load for one candidate after the other: first the heavy load as fast as possible, then the
+// load, at its own pace times the speed. If ctx ends, Run returns a report of what was done, with an error that matches
+// ctx's. Errors of single requests are counted in the report and do not end a run; other errors do, and the report
+// holds the candidates that were complete. Arguments that are not allowed match ErrInvalid; there is no report then.
 //
-// It takes about the time of the heavy load on this machine and the duration divided by the speed, for each candidate. It holds
-// samples in memory, some 20 MB, and the table's data in files. The seed decides what is requested, but not the order in which requests that are under way at once
-// are executed.
+// It takes about the time of the heavy load on this machine and the duration divided by the speed, for each candidate.
+// It holds samples in memory, some 20 MB, and the table's data in files. The seed decides what is requested, but not
+// the order in which requests that are under way at once are executed.
 func (p *Plan) Run(ctx context.Context, o RunOptions) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err

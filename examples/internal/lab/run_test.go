@@ -20,7 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// small has every kind of query and of candidate. Each entity writes every second for a minute, and twice a minute before.
+// small has every kind of query and of candidate. Each entity writes every second for a minute, and twice a minute
+// before.
 const small = `
 name: small
 seed: 7
@@ -55,7 +56,8 @@ func parsed(t *testing.T, text string) *lab.Plan {
 	return plan
 }
 
-// TestRun executes every kind of query with every kind of key. All candidates get the same load, and return the same points.
+// TestRun executes every kind of query with every kind of key. All candidates get the same load, and return the same
+// points.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	progress := map[string]bool{}
@@ -203,7 +205,8 @@ func TestCompareRefusesBeforeItRuns(t *testing.T) {
 	}
 }
 
-// TestCloud runs on a server over TCP, with the official client's own connection, and removes its tables, also when it is cancelled.
+// TestCloud runs on a server over TCP, with the official client's own connection, and removes its tables, also when it
+// is cancelled.
 func TestCloud(t *testing.T) {
 	server, err := embedded.NewServer(embedded.Options{})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// quiet is the time after a logged fault in which further ones are only counted, so that an unreachable collector does not fill
-// the log.
+// quiet is the time after a logged fault in which further ones are only counted, so that an unreachable collector does
+// not fill the log.
 const quiet = time.Minute
 
 // faults logs errors of the telemetry itself.

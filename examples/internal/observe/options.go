@@ -1,5 +1,5 @@
-// Package observe exports the telemetry of an example: metrics to Prometheus, traces and metrics by OTLP, faults to its log.
-// Except for the log, everything is off by default.
+// Package observe exports the telemetry of an example: metrics to Prometheus, traces and metrics by OTLP, faults to its
+// log. Except for the log, everything is off by default.
 package observe
 
 import (

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// send returns the provider of traces, and what sends metrics periodically. Neither waits for the collector: traces are queued up
-// to a bound, and dropped beyond it. Headers, certificates, times and sampling come from the environment.
+// send returns the provider of traces, and what sends metrics periodically. Neither waits for the collector: traces are
+// queued up to a bound, and dropped beyond it. Headers, certificates, times and sampling come from the environment.
 func (out *Outlet) send(ctx context.Context, endpoint string, what *resource.Resource) (metric.Reader, error) {
 	at := func(signal string) string {
 		whole, _ := url.JoinPath(endpoint, "v1", signal) // it has been parsed before
@@ -33,8 +33,8 @@ func (out *Outlet) send(ctx context.Context, endpoint string, what *resource.Res
 	return metric.NewPeriodicReader(metrics), nil
 }
 
-// sender sends spans until it is stopped. The provider's own shutdown leaves a request running when its time is over, so it gets
-// unlimited time, and its requests are cancelled instead.
+// sender sends spans until it is stopped. The provider's own shutdown leaves a request running when its time is over,
+// so it gets unlimited time, and its requests are cancelled instead.
 type sender struct {
 	trace.SpanExporter
 	until context.Context

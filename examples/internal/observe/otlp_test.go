@@ -160,8 +160,8 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
-// TestCollectorAway: a program works and ends even if its collector is missing, fails, or never answers. Without a bound on the
-// end, a collector that never answers would delay it by the time in the environment variables.
+// TestCollectorAway: a program works and ends even if its collector is missing, fails, or never answers. Without a
+// bound on the end, a collector that never answers would delay it by the time in the environment variables.
 func TestCollectorAway(t *testing.T) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_METRIC_EXPORT_TIMEOUT"} {
 		t.Setenv(name, "3600000")

@@ -47,8 +47,8 @@ type Outlet struct {
 	otlp   string
 }
 
-// Open starts the telemetry of a program. Service is its name; log gets the faults of the store and of the telemetry itself. The
-// program's own readers get the metrics, too. Check the options first. The error names the flag.
+// Open starts the telemetry of a program. Service is its name; log gets the faults of the store and of the telemetry
+// itself. The program's own readers get the metrics, too. Check the options first. The error names the flag.
 func Open(ctx context.Context, service string, o Options, log *slog.Logger, own ...metric.Reader) (_ *Outlet, err error) {
 	out := &Outlet{
 		exit: exit,
@@ -150,8 +150,8 @@ func (out *Outlet) Print(to io.Writer) {
 	}
 }
 
-// Close sends the rest, for at most three seconds, and stops the telemetry. It logs what it cannot send; that is not a failure of
-// the program.
+// Close sends the rest, for at most three seconds, and stops the telemetry. It logs what it cannot send; that is not a
+// failure of the program.
 func (out *Outlet) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), out.exit)
 	defer cancel()

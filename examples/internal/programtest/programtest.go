@@ -1,5 +1,5 @@
-// Package programtest runs the program of an example in a separate process, and checks what several programs have in common.
-// Only tests import it.
+// Package programtest runs the program of an example in a separate process, and checks what several programs have in
+// common. Only tests import it.
 package programtest
 
 import (
@@ -30,8 +30,8 @@ func RunMain(program func()) {
 	}
 }
 
-// New returns the program of the test as a separate process, in an empty folder and without variables that name a project, and
-// its standard error.
+// New returns the program of the test as a separate process, in an empty folder and without variables that name a
+// project, and its standard error.
 func New(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -46,8 +46,8 @@ func New(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
-// CheckProfileLimits checks that a store that open opens with -profile-limits applies the limits in tenants' profiles, and that
-// one without the flag does not.
+// CheckProfileLimits checks that a store that open opens with -profile-limits applies the limits in tenants' profiles,
+// and that one without the flag does not.
 func CheckProfileLimits(t *testing.T, open func(flags ...string) (*tsdb.Store, error)) {
 	for most, flags := range map[int][]string{3: {}, 1: {"-profile-limits"}} {
 		store, err := open(flags...)

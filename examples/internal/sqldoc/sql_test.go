@@ -9,9 +9,10 @@ import (
 	"github.com/cloudspannerecosystem/memefish"
 )
 
-// TestQueriesParse checks that each query of docs/sql.md is GoogleSQL. The parser is that of Spanner's dialect, which has all
-// of the grammar that the page uses; whether Bigtable has the functions is not checked. internal/proof/docs in the root module
-// compares the file with the page: a test's result is cached without regard to files outside of its module.
+// TestQueriesParse checks that each query of docs/sql.md is GoogleSQL. The parser is that of Spanner's dialect, which
+// has all of the grammar that the page uses; whether Bigtable has the functions is not checked. internal/proof/docs in
+// the root module compares the file with the page: a test's result is cached without regard to files outside of its
+// module.
 func TestQueriesParse(t *testing.T) {
 	text, err := os.ReadFile("testdata/queries.sql")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-// TestDocument compares the table of constants in docs/lab.md with those of the model. With -update it writes the table.
+// TestDocument compares the table of constants in docs/lab.md with those of the model. With -update it writes the
+// table.
 func TestDocument(t *testing.T) {
 	const name, begin, end = "../../../docs/lab.md", "<!-- constants -->\n", "<!-- /constants -->"
 	text, err := os.ReadFile(name)

@@ -33,8 +33,8 @@ func requestOf(r *http.Request) request {
 	return request{r, id, paramsOf(r)}
 }
 
-// reading bounds how many requests of a tenant read at once, and for how long. A response is made in memory first, so that a slow
-// client holds nothing but its bytes.
+// reading bounds how many requests of a tenant read at once, and for how long. A response is made in memory first, so
+// that a slow client holds nothing but its bytes.
 func (s *Console) reading(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		one := requestOf(r)

@@ -38,7 +38,8 @@ func address(name string, pairs ...string) string {
 
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// TestTenantSeesOnlyItsOwn: whatever address a user of another tenant asks for, nothing of acme comes back, not even that it exists.
+// TestTenantSeesOnlyItsOwn: whatever address a user of another tenant asks for, nothing of acme comes back, not even
+// that it exists.
 func TestTenantSeesOnlyItsOwn(t *testing.T) {
 	private := tsdb.MustDefine("private", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
 	p := newPage(t, nil)
@@ -93,7 +94,8 @@ func TestTenantSeesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// TestValuesArriveAsTheyAre: what JavaScript cannot hold as a number comes as text with all digits, and a nested field has its names joined by dots.
+// TestValuesArriveAsTheyAre: what JavaScript cannot hold as a number comes as text with all digits, and a nested field
+// has its names joined by dots.
 func TestValuesArriveAsTheyAre(t *testing.T) {
 	p := newPage(t, nil)
 	floats := tsdb.MustDefine("floats", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
@@ -133,7 +135,8 @@ func TestValuesArriveAsTheyAre(t *testing.T) {
 func zero() float64 { return 0 }
 func nan() float64  { return zero() / zero() }
 
-// TestAnyNameOfAnEntity: names with characters of HTML, of addresses and of other scripts are found again by the text that the list has.
+// TestAnyNameOfAnEntity: names with characters of HTML, of addresses and of other scripts are found again by the text
+// that the list has.
 func TestAnyNameOfAnEntity(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")
@@ -269,8 +272,8 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestBands: states last until the next point, the state before the interval goes on in it, silences are not filled, and changes that no
-// pixel shows are one mixed band.
+// TestBands: states last until the next point, the state before the interval goes on in it, silences are not filled,
+// and changes that no pixel shows are one mixed band.
 func TestBands(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")
@@ -305,8 +308,8 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestTableAndFile: the pages of the table repeat and skip nothing, and the file has all points with their key and all digits. No cell
-// of it is a formula.
+// TestTableAndFile: the pages of the table repeat and skip nothing, and the file has all points with their key and all
+// digits. No cell of it is a formula.
 func TestTableAndFile(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")

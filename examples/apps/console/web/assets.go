@@ -43,7 +43,8 @@ func read() map[string]file {
 	return all
 }
 
-// asset answers with a file. Assets hold no data, so they need no session. Browsers ask each time whether they have changed.
+// asset answers with a file. Assets hold no data, so they need no session. Browsers ask each time whether they have
+// changed.
 func (s *Console) asset(w http.ResponseWriter, r *http.Request) {
 	f, ok := files[strings.TrimPrefix(r.URL.Path, "/assets/")]
 	if !ok {

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// attemptsPerMinute is how many wrong tokens an address may send in a minute, and allAttempts how many all addresses may.
+	// attemptsPerMinute is how many wrong tokens an address may send in a minute, and allAttempts how many all
+	// addresses may.
 	attemptsPerMinute = 10
 	allAttempts       = 1_000
 )
 
-// attempts counts wrong tokens by the addresses of clients: single ones of IPv4, networks of 64 bits of IPv6. It forgets all of them
-// each minute. So it holds at most 1,000 addresses.
+// attempts counts wrong tokens by the addresses of clients: single ones of IPv4, networks of 64 bits of IPv6. It
+// forgets all of them each minute. So it holds at most 1,000 addresses.
 type attempts struct {
 	mu   sync.Mutex
 	from time.Time

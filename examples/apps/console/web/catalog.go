@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// catalogFor is how long the catalogue is used before it is read again, and that a tenant has points in a dataset. That it has
-	// none is used for absentFor.
+	// catalogFor is how long the catalogue is used before it is read again, and that a tenant has points in a dataset.
+	// That it has none is used for absentFor.
 	catalogFor = 10 * time.Second
 	absentFor  = 2 * time.Second
 	// maxRemembered is for how many datasets of tenants the second is remembered.
@@ -186,7 +186,8 @@ func (d *dataset) entities() (*tsdb.Schema[codec.Record], error) {
 	return dynamic.Schema(d.Dataset, dynamic.Options{Decoders: decoders})
 }
 
-// parts returns the values of an entity's key fields as users write them. Parts that do not fit their field are shown as stored.
+// parts returns the values of an entity's key fields as users write them. Parts that do not fit their field are shown
+// as stored.
 func (d *dataset) parts(e tsdb.Entity) []string {
 	stored := e.Parts()
 	if len(stored) != len(d.described.Key) {

@@ -16,8 +16,9 @@ import (
 // maxRows is how many points a download has at most.
 const maxRows = 1_000_000
 
-// csv answers with the points of entities as CSV (RFC 4180), entity by entity, oldest first. If reading fails after a part has been
-// sent, or there are too many points, the connection is cut, so that no browser takes that part for the whole.
+// csv answers with the points of entities as CSV (RFC 4180), entity by entity, oldest first. If reading fails after a
+// part has been sent, or there are too many points, the connection is cut, so that no browser takes that part for the
+// whole.
 func (s *Console) csv(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Metrics are the metrics of the program's own stores, such as a ManualReader of OpenTelemetry's SDK. The stores need a meter provider
-// with this reader, and tsdb.Telemetry.Tenants for figures by tenant.
+// Metrics are the metrics of the program's own stores, such as a ManualReader of OpenTelemetry's SDK. The stores need a
+// meter provider with this reader, and tsdb.Telemetry.Tenants for figures by tenant.
 type Metrics interface {
 	Collect(ctx context.Context, to *metricdata.ResourceMetrics) error
 }
@@ -21,7 +21,8 @@ type Metrics interface {
 // figuresFor is how long collected metrics are shown, and so how often the page health asks.
 const figuresFor = 5 * time.Second
 
-// figures are the metrics of this process. Parts that it does not have are nil: their writers and workers run elsewhere.
+// figures are the metrics of this process. Parts that it does not have are nil: their writers and workers run
+// elsewhere.
 type figures struct {
 	Writer  *writerFigures  `json:"writer"`
 	Journal *journalFigures `json:"journal"`
@@ -68,7 +69,8 @@ type rollupLag struct {
 	Lag     float64 `json:"lag_s"`
 }
 
-// traffic is what a tenant does: points and bytes given to writers, reads and the rows that they return, and calls over a limit.
+// traffic is what a tenant does: points and bytes given to writers, reads and the rows that they return, and calls over
+// a limit.
 type traffic struct {
 	Tenant  string  `json:"tenant"`
 	Points  float64 `json:"points"`
@@ -144,7 +146,8 @@ func (f *figures) of(tenant string) (traffic, bool) {
 	return traffic{Tenant: tenant}, true
 }
 
-// readMetrics takes what the pages show from the metrics that docs/telemetry.md describes. The counts are since the start.
+// readMetrics takes what the pages show from the metrics that docs/telemetry.md describes. The counts are since the
+// start.
 func readMetrics(all metricdata.ResourceMetrics) (*figures, map[string]traffic) {
 	f, counts := &figures{}, map[string]traffic{}
 	w, j, c := &writerFigures{}, &journalFigures{}, &cacheFigures{}

@@ -24,7 +24,8 @@ var (
 	ofTable = []string{"/api/table/health", "/api/table/storage", "/api/table/keys", "/api/table/heatmap"}
 )
 
-// newWatched returns a console of a program that writes, with everything that it can show, and points of acme and other.
+// newWatched returns a console of a program that writes, with everything that it can show, and points of acme and
+// other.
 func newWatched(t *testing.T) *page {
 	t.Helper()
 	keys, err := heatmap.NewRecorder(heatmap.Options{})
@@ -77,7 +78,8 @@ func newWatched(t *testing.T) *page {
 	})
 }
 
-// TestOwnFiguresOnly: a tenant sees its own figures, and nothing that has another tenant's name; the table's are for the operator only.
+// TestOwnFiguresOnly: a tenant sees its own figures, and nothing that has another tenant's name; the table's are for
+// the operator only.
 func TestOwnFiguresOnly(t *testing.T) {
 	p := newWatched(t)
 	for _, address := range ofTable {
@@ -176,7 +178,8 @@ func TestHeatmapFrame(t *testing.T) {
 	}
 }
 
-// TestFiguresOfAnotherProcess: a console that only reads has no figures of writers, and says so instead of showing zeros.
+// TestFiguresOfAnotherProcess: a console that only reads has no figures of writers, and says so instead of showing
+// zeros.
 func TestFiguresOfAnotherProcess(t *testing.T) {
 	p := newPage(t, func(c *Config) { c.Operator = func(token string) bool { return token == "operator" } })
 	e, ctx := tsdb.NewEntity("site", "device"), tenant.NewContext(t.Context(), acme)
@@ -199,8 +202,8 @@ func TestFiguresOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestTrafficIsARate: what a tenant wrote between two looks is divided by the time between them; a look soon after another one costs
-// nothing.
+// TestTrafficIsARate: what a tenant wrote between two looks is divided by the time between them; a look soon after
+// another one costs nothing.
 func TestTrafficIsARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := metric.NewManualReader()
@@ -242,7 +245,8 @@ func TestTrafficIsARate(t *testing.T) {
 	})
 }
 
-// TestSharedIsReadOnce: users who look at the same time cause one read, a failed one is repeated by the next user, and an old one too.
+// TestSharedIsReadOnce: users who look at the same time cause one read, a failed one is repeated by the next user, and
+// an old one too.
 func TestSharedIsReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads, fail := 0, true
@@ -285,7 +289,8 @@ func TestSharedIsReadOnce(t *testing.T) {
 	})
 }
 
-// TestFirstRows: the operator's page has the first tenant of a table, and its forecast the first rows, as soon as there is a point.
+// TestFirstRows: the operator's page has the first tenant of a table, and its forecast the first rows, as soon as there
+// is a point.
 func TestFirstRows(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
 	p := newPage(t, func(c *Config) {

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// steps is how many points at a place of an interval show how often an entity sends, and places how many places are looked at.
+	// steps is how many points at a place of an interval show how often an entity sends, and places how many places are
+	// looked at.
 	steps  = 20
 	places = 3
 	// bridged is how many usual steps a line bridges.
@@ -35,9 +36,9 @@ func (p *params) gap() (gap time.Duration, auto bool) {
 	return d, false
 }
 
-// gapOf returns the longest time between two points of an entity that a line of some columns bridges: five usual steps, and at least
-// two columns. The step is the longest of those at several places, because an entity that now sends each second may have sent each
-// minute before. Both are 0, so that the line has no gaps, where no place has enough points.
+// gapOf returns the longest time between two points of an entity that a line of some columns bridges: five usual steps,
+// and at least two columns. The step is the longest of those at several places, because an entity that now sends each
+// second may have sent each minute before. Both are 0, so that the line has no gaps, where no place has enough points.
 func gapOf(ctx context.Context, repo *tsdb.Repository[codec.Record], e tsdb.Entity, from, to time.Time, columns int) (gap, step time.Duration, err error) {
 	for i := range places {
 		at := from.Add(to.Sub(from) / places * time.Duration(i))

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestGaps: the gap follows the slowest of the rates at which an entity has sent. A tenant whose ranges are limited still gets a line
-// from a rollup, with the rates of the times that it may read.
+// TestGaps: the gap follows the slowest of the rates at which an entity has sent. A tenant whose ranges are limited
+// still gets a line from a rollup, with the rates of the times that it may read.
 func TestGaps(t *testing.T) {
 	limiter, err := limit.New(limit.Table{Defaults: limit.Limits{RangeLength: 24 * time.Hour}}, limit.Options{})
 	if err != nil {

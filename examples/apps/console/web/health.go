@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// storageFor is how long the forecast and the plan of the whole table are shown before they are made again. Both are shared by
-	// all users.
+	// storageFor is how long the forecast and the plan of the whole table are shown before they are made again. Both
+	// are shared by all users.
 	storageFor = 5 * time.Minute
 	// emptyEvery is how often pages ask for the storage of a table without rows, which is read each time.
 	emptyEvery = 5 * time.Second
@@ -74,8 +74,8 @@ func (s *Console) health(w http.ResponseWriter, r request) error {
 	return encode(w, out)
 }
 
-// limitsOf returns a tenant's limits: those that this process applies, or those of its profile. It returns nil if there are none to
-// be seen here.
+// limitsOf returns a tenant's limits: those that this process applies, or those of its profile. It returns nil if there
+// are none to be seen here.
 func (s *Console) limitsOf(ctx context.Context, id tenant.ID) (*limit.Limits, error) {
 	if s.Limits != nil {
 		l := s.Limits.Limits(id)
@@ -128,7 +128,8 @@ type tableState struct {
 	why      error              // why one of them failed
 }
 
-// keep says how long the state is shown: that of a table without rows is read again, so that the first rows are shown at once.
+// keep says how long the state is shown: that of a table without rows is read again, so that the first rows are shown
+// at once.
 func (t *tableState) keep() time.Duration {
 	if t.forecast != nil && t.forecast.Cost.Rows == 0 {
 		return 0

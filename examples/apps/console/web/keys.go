@@ -108,8 +108,8 @@ func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
 	return encode(w, out)
 }
 
-// heatmapPage answers with the picture as a page of its own, for a frame. It has a script inside, so it gets a policy that allows only
-// that script, and a sandbox that keeps it from everything of the console.
+// heatmapPage answers with the picture as a page of its own, for a frame. It has a script inside, so it gets a policy
+// that allows only that script, and a sandbox that keeps it from everything of the console.
 func (s *Console) heatmapPage(w http.ResponseWriter, r *http.Request) {
 	if s.Keys == nil {
 		s.fail(w, r, problem{Status: http.StatusNotFound, Detail: "This process does not record keys."})
@@ -163,7 +163,8 @@ type advice struct {
 	Advice   []keys.Advice `json:"advice"`
 }
 
-// advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the same time.
+// advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the
+// same time.
 type advices struct {
 	mu  sync.Mutex
 	all map[tenantDataset]*shared[advice]

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Known is a dataset whose schema the program has. The catalogue does not have the functions that compute the buckets of rollups
-// which are still open, so charts of other datasets are read from their points.
+// Known is a dataset whose schema the program has. The catalogue does not have the functions that compute the buckets
+// of rollups which are still open, so charts of other datasets are read from their points.
 type Known interface {
 	dataset() string
 	// measured returns the numbers of the fields that have a measure of their name, and those of the others.
@@ -20,8 +20,8 @@ type Known interface {
 	windows(ctx context.Context, store *tsdb.Store, id tenant.ID, q linesQuery, width time.Duration) (windows, error)
 }
 
-// Knows returns a dataset of the program. The name of a measure is that of the field which it reads, with dots for nested ones; charts
-// of it use the rollups that keep the minimum, the maximum and the mean of a measure of this name.
+// Knows returns a dataset of the program. The name of a measure is that of the field which it reads, with dots for
+// nested ones; charts of it use the rollups that keep the minimum, the maximum and the mean of a measure of this name.
 func Knows[T any](schema *tsdb.Schema[T], measures ...window.Measure[T]) Known {
 	return known[T]{schema, slices.Clone(measures)}
 }

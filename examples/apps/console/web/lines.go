@@ -67,8 +67,9 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-// lines answers with lines through numbers of an entity, all in one pass over its points. A line has all points if a chart of some columns
-// can show them. Otherwise it has the mean, the lowest and the highest number of windows of time, from a rollup where the program knows one.
+// lines answers with lines through numbers of an entity, all in one pass over its points. A line has all points if a
+// chart of some columns can show them. Otherwise it has the mean, the lowest and the highest number of windows of time,
+// from a rollup where the program knows one.
 func (s *Console) lines(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {

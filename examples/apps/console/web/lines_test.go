@@ -43,8 +43,8 @@ type drawnLines struct {
 	Gap    float64 `json:"gap_ms"`
 }
 
-// TestLines: a chart that can show all points gets them. One of few columns gets the mean, the lowest and the highest number of windows,
-// from a rollup that the program knows. A silence is a gap in both.
+// TestLines: a chart that can show all points gets them. One of few columns gets the mean, the lowest and the highest
+// number of windows, from a rollup that the program knows. A silence is a gap in both.
 func TestLines(t *testing.T) {
 	of := func(r reading) (float64, bool) { return r.N, true }
 	minutes := rollup.MustDefine("minutes", window.Every(time.Minute), []rollup.Measure[reading]{{Name: "n", Of: of, Max: 1e6}}, rollup.Options{})
@@ -137,8 +137,8 @@ func putYear(t testing.TB, p *page, e tsdb.Entity, from time.Time) (points int) 
 	return points
 }
 
-// TestYear: a year of 102,528 points is read once for all numbers. Each line has its means within the lowest and the highest numbers, and
-// breaks at the nine days without points. A constant stays one.
+// TestYear: a year of 102,528 points is read once for all numbers. Each line has its means within the lowest and the
+// highest numbers, and breaks at the nine days without points. A constant stays one.
 func TestYear(t *testing.T) {
 	p := newPage(t, nil)
 	from := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -15,7 +15,8 @@ import (
 const (
 	// heartbeat is the longest silence of a stream. A page takes a stream that is silent for three of them for broken.
 	heartbeat = 5 * time.Second
-	// together is how long points are collected before they are sent, so that a fleet that sends all the time costs few events.
+	// together is how long points are collected before they are sent, so that a fleet that sends all the time costs few
+	// events.
 	together = 300 * time.Millisecond
 	// maxWaiting is how many points of single entities wait for a slow client.
 	maxWaiting = 4_096
@@ -23,8 +24,8 @@ const (
 	pollInterval = time.Second
 )
 
-// waiting is points that have not been sent. It is bounded: of a fleet, only the newest point of each entity waits; of single entities,
-// points that do not fit are counted as missed, and the page reads them again.
+// waiting is points that have not been sent. It is bounded: of a fleet, only the newest point of each entity waits; of
+// single entities, points that do not fit are counted as missed, and the page reads them again.
 type waiting struct {
 	newestOnly bool
 	most       int
@@ -87,9 +88,9 @@ func (w *waiting) take() (rows []row, missed int) {
 	return rows, missed
 }
 
-// live answers with new points as server-sent events: of the entities that are named, or of all below a prefix. Events are "points",
-// with the newest point of each entity of a fleet or all points of single entities; "missed", if the page has to read them again; and
-// "problem", the last one.
+// live answers with new points as server-sent events: of the entities that are named, or of all below a prefix. Events
+// are "points", with the newest point of each entity of a fleet or all points of single entities; "missed", if the page
+// has to read them again; and "problem", the last one.
 func (s *Console) live(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {

@@ -43,7 +43,8 @@ func (p *page) stream(address string) (next func() (name, data string), end func
 	return next, func() { cancel(); _ = response.Body.Close() }
 }
 
-// TestLive: a point that is stored comes through the stream of its fleet and of its entity, with the fields that were asked for.
+// TestLive: a point that is stored comes through the stream of its fleet and of its entity, with the fields that were
+// asked for.
 func TestLive(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")
@@ -62,7 +63,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheSession: who logs out, or whose session is over, gets no more points; a stopping console says so.
+// TestStreamsEndWithTheSession: who logs out, or whose session is over, gets no more points; a stopping console says
+// so.
 func TestStreamsEndWithTheSession(t *testing.T) {
 	p := newPage(t, nil)
 	p.put(acme, roof, noon, map[string]any{"n": 0})
@@ -126,8 +128,8 @@ func TestOneTenantLeavesRoom(t *testing.T) {
 	end()
 }
 
-// TestSlowClients: points that wait for a slow client are bounded. Of a fleet only the newest of each entity waits; of an entity those
-// that do not fit are counted.
+// TestSlowClients: points that wait for a slow client are bounded. Of a fleet only the newest of each entity waits; of
+// an entity those that do not fit are counted.
 func TestSlowClients(t *testing.T) {
 	fleet := newWaiting(true)
 	for i := range 3 * maxFleet {

@@ -17,13 +17,15 @@ import (
 // maxLogin is the largest number of bytes of the login form.
 const maxLogin = 8 << 10
 
-// secure reports whether the browser reaches the console by HTTPS. The header of a proxy can only make cookies stricter.
+// secure reports whether the browser reaches the console by HTTPS. The header of a proxy can only make cookies
+// stricter.
 func (s *Console) secure(r *http.Request) bool {
 	return s.Secure || r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// cookieName returns the name of the session's cookie. Browsers let no other host, and no page by plain HTTP, set one that begins with
-// __Host-. It has the port, because browsers share cookies between all ports of a host, and several programs may run there.
+// cookieName returns the name of the session's cookie. Browsers let no other host, and no page by plain HTTP, set one
+// that begins with __Host-. It has the port, because browsers share cookies between all ports of a host, and several
+// programs may run there.
 func (s *Console) cookieName(r *http.Request) string {
 	name := "tidemark"
 	if s.secure(r) {
@@ -172,7 +174,8 @@ func (s *Console) ofTenant(next http.Handler) http.Handler {
 // ownTenant lets only a tenant through that the session may see. It is a tenant.Resolver.
 type ownTenant struct{}
 
-// Resolve implements tenant.Resolver. A tenant that does not exist and one that the user may not see get the same answer.
+// Resolve implements tenant.Resolver. A tenant that does not exist and one that the user may not see get the same
+// answer.
 func (ownTenant) Resolve(ctx context.Context, _ tenant.Request) (tenant.ID, error) {
 	a, ok := ctx.Value(contextKey{}).(asked)
 	if !ok {

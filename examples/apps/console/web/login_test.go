@@ -103,7 +103,8 @@ func TestOtherSitesCannotPost(t *testing.T) {
 	}
 }
 
-// TestAttemptsAreBounded: after ten wrong tokens an address waits for the rest of the minute, also with a right one. Others do not.
+// TestAttemptsAreBounded: after ten wrong tokens an address waits for the rest of the minute, also with a right one.
+// Others do not.
 func TestAttemptsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttempts()
@@ -142,7 +143,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded: sessions end after their time, a tenant's oldest one goes when it has too many, and no other tenant's does.
+// TestSessionsAreBounded: sessions end after their time, a tenant's oldest one goes when it has too many, and no other
+// tenant's does.
 func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newSessions(t.Context(), SessionFile{}, time.Now())

@@ -32,7 +32,8 @@ func (s *Console) ofOperator(next http.Handler) http.Handler {
 
 var errOperator = problem{Status: http.StatusForbidden, Detail: "Only the operator may see this."}
 
-// shared is a value that all users see, and that is read again when it is too old and a user asks. Only one of them reads it.
+// shared is a value that all users see, and that is read again when it is too old and a user asks. Only one of them
+// reads it.
 type shared[T any] struct {
 	keep func(*T) time.Duration
 	read func(context.Context) (*T, error)

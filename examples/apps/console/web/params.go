@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which every handler
-// calls before it reads data.
+// params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which
+// every handler calls before it reads data.
 type params struct {
 	values url.Values
 	err    error
@@ -99,7 +99,8 @@ func (p *params) interval() (from, to time.Time, in tsdb.Interval) {
 	return from, to, tsdb.Between(from, to)
 }
 
-// The most entities of a query, the most fields of these, and the most fields of a list of entities, which may have 10,000.
+// The most entities of a query, the most fields of these, and the most fields of a list of entities, which may have
+// 10,000.
 const (
 	maxEntities   = 12
 	maxFields     = 32

@@ -57,7 +57,8 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// problemOf returns what a user may see of an error. The store's errors name tables, rows and addresses, so unknown ones are hidden.
+// problemOf returns what a user may see of an error. The store's errors name tables, rows and addresses, so unknown
+// ones are hidden.
 func problemOf(err error) problem {
 	if p, ok := errors.AsType[problem](err); ok {
 		return p

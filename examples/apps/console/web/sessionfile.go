@@ -14,13 +14,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// SessionFile keeps sessions over a restart of the program. The zero value keeps none: sessions then end with the process.
+// SessionFile keeps sessions over a restart of the program. The zero value keeps none: sessions then end with the
+// process.
 type SessionFile struct {
-	// Name is the file, which belongs to one console. It has digests of the sessions' IDs, so nobody can use a session that it names. Who
-	// can write it can make sessions: it is created with mode 0600.
+	// Name is the file, which belongs to one console. It has digests of the sessions' IDs, so nobody can use a session
+	// that it names. Who can write it can make sessions: it is created with mode 0600.
 	Name string
-	// Tokens is a value that changes when a token is withdrawn, such as a digest of all that are valid. Sessions that the file has of
-	// another value are over.
+	// Tokens is a value that changes when a token is withdrawn, such as a digest of all that are valid. Sessions that
+	// the file has of another value are over.
 	Tokens string
 }
 

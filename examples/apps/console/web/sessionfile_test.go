@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestSessionsSurviveARestart: users stay logged in when the program starts again with the same tokens. Those who logged out do not, nobody
-// does when a token was withdrawn, and a damaged file costs only the sessions.
+// TestSessionsSurviveARestart: users stay logged in when the program starts again with the same tokens. Those who
+// logged out do not, nobody does when a token was withdrawn, and a damaged file costs only the sessions.
 func TestSessionsSurviveARestart(t *testing.T) {
 	file := SessionFile{Name: filepath.Join(t.TempDir(), "sessions"), Tokens: "one"}
 	p := newPage(t, func(c *Config) { c.Sessions = file })

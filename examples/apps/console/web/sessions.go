@@ -15,7 +15,8 @@ import (
 const (
 	// sessionTime is how long a session lasts. Then the user gives the token again.
 	sessionTime = 12 * time.Hour
-	// maxSessions is how many sessions there are in memory, and maxOfTenant how many of one tenant. One more ends the oldest.
+	// maxSessions is how many sessions there are in memory, and maxOfTenant how many of one tenant. One more ends the
+	// oldest.
 	maxSessions = 10_000
 	maxOfTenant = 1_000
 	// maxTenants is how many tokens a user can give in one session.
@@ -45,7 +46,8 @@ func (s *session) has(id tenant.ID) bool {
 	return slices.Contains(s.tenants, id) || id.IsZero() && s.operator
 }
 
-// sessions are the sessions in memory, by the digests of their IDs: comparing an ID takes the same time whether or not it is known.
+// sessions are the sessions in memory, by the digests of their IDs: comparing an ID takes the same time whether or not
+// it is known.
 type sessions struct {
 	ctx  context.Context
 	file SessionFile // keeps them over a restart; the zero value does not
@@ -75,8 +77,8 @@ func (s *sessions) add(key [sha256.Size]byte, one *session) {
 	s.byID[key] = one
 }
 
-// begin returns the ID of a new session. It has the tenants of the session before it, which ends, and one more. No tenant stands for the
-// operator. With an error of the file the session works, and ends with the process.
+// begin returns the ID of a new session. It has the tenants of the session before it, which ends, and one more. No
+// tenant stands for the operator. With an error of the file the session works, and ends with the process.
 func (s *sessions) begin(before string, id tenant.ID, now time.Time) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,8 +30,8 @@ func shownAs(field string) string {
 	return field
 }
 
-// TestTableOfFields: each field of the table is shown with all its digits, in tables and in files; its number is drawn as the nearest
-// float; its state has its name.
+// TestTableOfFields: each field of the table is shown with all its digits, in tables and in files; its number is drawn
+// as the nearest float; its state has its name.
 func TestTableOfFields(t *testing.T) {
 	p := newPage(t, nil)
 	cells := fieldtable.Store(t, p.store)

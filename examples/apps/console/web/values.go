@@ -7,8 +7,8 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// A field is the name that package dynamic gives it: of nested objects, the names joined by dots. The name "" is a payload that is a
-// single value, as of a dataset of plain numbers.
+// A field is the name that package dynamic gives it: of nested objects, the names joined by dots. The name "" is a
+// payload that is a single value, as of a dataset of plain numbers.
 const (
 	// itself is what addresses and pages call the field "".
 	itself = "."
@@ -50,14 +50,16 @@ func state(v codec.Value) (string, bool) {
 	return clipped(text, maxState), ok
 }
 
-// The most bytes of text that a page gets of one value, of one in a list of entities, and of the name of a state. Files have whole texts.
+// The most bytes of text that a page gets of one value, of one in a list of entities, and of the name of a state. Files
+// have whole texts.
 const (
 	maxText   = 1_000
 	maxListed = 200
 	maxState  = 100
 )
 
-// plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, a time, bytes, a list. Pages show its text.
+// plain is a value that JSON and JavaScript cannot carry as it is: a number above 2^53, NaN, a time, bytes, a list.
+// Pages show its text.
 type plain struct {
 	Text   string  `json:"text"`
 	Number float64 `json:"number,omitempty"` // what is drawn of it

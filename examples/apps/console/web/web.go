@@ -1,5 +1,5 @@
-// Package web is the console as an HTTP handler: pages that show the data of a tenant, and the JSON that they read. It only reads
-// the store. Another program serves it next to its own handlers, as examples/fleet does.
+// Package web is the console as an HTTP handler: pages that show the data of a tenant, and the JSON that they read. It
+// only reads the store. Another program serves it next to its own handlers, as examples/fleet does.
 //
 //	console, err := web.New(web.Config{Store: store, Tenant: tokens.Tenant})
 //	if err != nil {
@@ -8,8 +8,8 @@
 //	defer console.Close()
 //	http.Handle("/", console)
 //
-// In this folder login.go and sessions.go turn a token into a session, api.go is what all answers share, and each of fleet.go,
-// lines.go, states.go, points.go, csv.go and live.go answers what a page asks for. The pages are in assets.
+// In this folder login.go and sessions.go turn a token into a session, api.go is what all answers share, and each of
+// fleet.go, lines.go, states.go, points.go, csv.go and live.go answers what a page asks for. The pages are in assets.
 package web
 
 import (
@@ -33,23 +33,26 @@ type Config struct {
 	Store *tsdb.Store
 	// Tenant returns the tenant of a bearer token. It is required, and called by many goroutines at once.
 	Tenant func(token string) (tenant.ID, bool)
-	// Operator reports whether a bearer token is the operator's, who sees all tenants, the figures of the process and those of the whole
-	// table. Nil means that no token is. It is called by many goroutines at once.
+	// Operator reports whether a bearer token is the operator's, who sees all tenants, the figures of the process and
+	// those of the whole table. Nil means that no token is. It is called by many goroutines at once.
 	Operator func(token string) bool
-	// Metrics, Keys and Limits are those of the program's own stores, for the pages health and keys, which say so where they are nil.
+	// Metrics, Keys and Limits are those of the program's own stores, for the pages health and keys, which say so where
+	// they are nil.
 	Metrics Metrics
 	Keys    *heatmap.Recorder
 	Limits  *limit.Limiter
-	// Known are the datasets whose schemas the program has: their charts use rollups. All others are read by the catalogue.
+	// Known are the datasets whose schemas the program has: their charts use rollups. All others are read by the
+	// catalogue.
 	Known []Known
-	// Secure says that browsers reach the console by HTTPS although it gets plain HTTP: behind a proxy. Cookies are then only sent
-	// by HTTPS, as they are for requests by TLS.
+	// Secure says that browsers reach the console by HTTPS although it gets plain HTTP: behind a proxy. Cookies are
+	// then only sent by HTTPS, as they are for requests by TLS.
 	Secure bool
 	// Sessions keeps sessions over a restart of the program.
 	Sessions SessionFile
-	// Links lets the address /login#token=TOKEN log in without a click. Set it only if no user of the console can give others a token that
-	// is valid, as in a program that makes its tokens at its start and prints them to its only user. Otherwise anybody who has a token can put
-	// such a link on another site, and it would add a tenant to the sessions of those who follow it.
+	// Links lets the address /login#token=TOKEN log in without a click. Set it only if no user of the console can give
+	// others a token that is valid, as in a program that makes its tokens at its start and prints them to its only
+	// user. Otherwise anybody who has a token can put such a link on another site, and it would add a tenant to the
+	// sessions of those who follow it.
 	Links bool
 	// Log gets what fails in the server. Nil is none.
 	Log *slog.Logger

@@ -207,7 +207,8 @@ func TestAssetsAreCached(t *testing.T) {
 	}
 }
 
-// TestWrongAddresses: a browser gets a page that leads back, and a program a problem. Browsers find an icon where they look for one.
+// TestWrongAddresses: a browser gets a page that leads back, and a program a problem. Browsers find an icon where they
+// look for one.
 func TestWrongAddresses(t *testing.T) {
 	p := newPage(t, nil)
 	for _, at := range []struct {

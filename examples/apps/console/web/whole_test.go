@@ -22,7 +22,8 @@ func (p *patient) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// TestSlowAnswersAreNotCut: a server's ReadTimeout counts from the beginning of a request, and would cancel it while it is answered.
+// TestSlowAnswersAreNotCut: a server's ReadTimeout counts from the beginning of a request, and would cancel it while it
+// is answered.
 func TestSlowAnswersAreNotCut(t *testing.T) {
 	p := newPage(t, nil)
 	p.put(acme, roof, noon, map[string]any{"n": 1})
@@ -44,7 +45,8 @@ func TestSlowAnswersAreNotCut(t *testing.T) {
 	}
 }
 
-// TestFilesHaveWholeTexts: pages shorten long texts, but a file is data; and 10,000 rows of a list have to fit into memory.
+// TestFilesHaveWholeTexts: pages shorten long texts, but a file is data; and 10,000 rows of a list have to fit into
+// memory.
 func TestFilesHaveWholeTexts(t *testing.T) {
 	p := newPage(t, nil)
 	long := strings.Repeat("ä", 1500)

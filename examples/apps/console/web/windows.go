@@ -34,7 +34,8 @@ type windows struct {
 // widest is how many columns a window may have, if a rollup answers then.
 const widest = 4
 
-// windows returns lines of windows, each at least a column wide. Those of measures that the program knows come from a rollup, if one fits.
+// windows returns lines of windows, each at least a column wide. Those of measures that the program knows come from a
+// rollup, if one fits.
 func (s *Console) windows(ctx context.Context, id tenant.ID, d *dataset, repo *tsdb.Repository[codec.Record], q linesQuery) (*lines, error) {
 	newest, err := repo.AsOf(ctx, q.entity, q.to)
 	if err != nil && !errors.Is(err, tsdb.ErrNotFound) && !bad(err) {

@@ -19,8 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// BenchmarkMessages stores the messages that wait in a broker's queue, one point each. The baseline put is a subscriber that
-// calls Put for each message. The time of a message is that from the start of the subscriber until all are acknowledged.
+// BenchmarkMessages stores the messages that wait in a broker's queue, one point each. The baseline put is a subscriber
+// that calls Put for each message. The time of a message is that from the start of the subscriber until all are
+// acknowledged.
 func BenchmarkMessages(b *testing.B) {
 	b.Run("put", func(b *testing.B) {
 		benchmark(b, func(m *mosquitto, dir string, n int) {
@@ -84,7 +85,8 @@ func benchmark(b *testing.B, drain func(m *mosquitto, dir string, n int)) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// putEach is the subscriber that a program would write by hand: it stores each message, and then the client acknowledges it.
+// putEach is the subscriber that a program would write by hand: it stores each message, and then the client
+// acknowledges it.
 func putEach(b *testing.B, m *mosquitto, store *tsdb.Store, n int) {
 	s := tsdb.MustDefine("telemetry", tsdb.Key("site", "device"), codec.Records(), tsdb.SchemaOptions{})
 	if err := store.Ensure(b.Context(), s); err != nil {

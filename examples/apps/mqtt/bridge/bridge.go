@@ -1,5 +1,5 @@
-// Package bridge is an MQTT ingestion service: it subscribes to a broker, stores what devices publish, and acknowledges each
-// message when it is stored.
+// Package bridge is an MQTT ingestion service: it subscribes to a broker, stores what devices publish, and acknowledges
+// each message when it is stored.
 //
 //	routes, err := inbound.ParseRoutes(strings.NewReader("v1/+tenant/+site/+device/telemetry dataset=telemetry key=site,device time=ts,ms"))
 //	b, err := bridge.New(ctx, store, routes, bridge.Config{Broker: "mqtt://127.0.0.1:1883"})
@@ -10,15 +10,17 @@
 //
 // # What is acknowledged when
 //
-// A message of QoS 1 is acknowledged when each of its points is stored or, with a journal, on disk in the journal. A poison
-// message, which can never be stored as it is, is published to the dead-letter topic with the reason, and acknowledged when the
-// broker has accepted that. Nothing else is acknowledged: after a crash, of the bridge or of the connection, the broker sends the
-// rest again. A point that is stored twice is one point, because its key and time are the same; a route that counts messages
-// counts each identity once. Points whose time is that of arrival are the exception: sent again, they are other points.
+// A message of QoS 1 is acknowledged when each of its points is stored or, with a journal, on disk in the journal. A
+// poison message, which can never be stored as it is, is published to the dead-letter topic with the reason, and
+// acknowledged when the broker has accepted that. Nothing else is acknowledged: after a crash, of the bridge or of the
+// connection, the broker sends the rest again. A point that is stored twice is one point, because its key and time are
+// the same; a route that counts messages counts each identity once. Points whose time is that of arrival are the
+// exception: sent again, they are other points.
 //
-// MQTT requires acknowledgements in the order of arrival, so one message that waits holds back all later ones. While the store is
-// down for all, messages wait: the broker keeps them, and sends at most Config.ReceiveMaximum of them. If only some wait while
-// others are stored, Config.Deadline ends their wait: they are published to the dead-letter topic, too.
+// MQTT requires acknowledgements in the order of arrival, so one message that waits holds back all later ones. While
+// the store is down for all, messages wait: the broker keeps them, and sends at most Config.ReceiveMaximum of them. If
+// only some wait while others are stored, Config.Deadline ends their wait: they are published to the dead-letter topic,
+// too.
 package bridge
 
 import (
@@ -46,37 +48,40 @@ import (
 type Config struct {
 	// Broker is the broker's address: mqtt://host:port, or mqtts://host:port for TLS. Empty is mqtt://127.0.0.1:1883.
 	Broker string
-	// ClientID names the session at the broker. Each running bridge needs its own, and the same again after a restart. Empty is
-	// "tidemark-" and the machine's name.
+	// ClientID names the session at the broker. Each running bridge needs its own, and the same again after a restart.
+	// Empty is "tidemark-" and the machine's name.
 	ClientID string
 	// Username and Password are those of the bridge. Empty is none.
 	Username string
 	Password []byte
 	// TLS is used with mqtts. Nil verifies the broker with the machine's certificates.
 	TLS *tls.Config
-	// Group is the name of a shared subscription: the bridges of a group share the messages. Empty means that this bridge gets all.
+	// Group is the name of a shared subscription: the bridges of a group share the messages. Empty means that this
+	// bridge gets all.
 	Group string
-	// Session is how long the broker keeps the session, with all messages that come meanwhile, while the bridge is away. Zero is
-	// a day. It is in whole seconds.
+	// Session is how long the broker keeps the session, with all messages that come meanwhile, while the bridge is
+	// away. Zero is a day. It is in whole seconds.
 	Session time.Duration
-	// Clean begins without the messages of an earlier session, and ends the session with the connection: messages that come
-	// while the bridge is away are lost.
+	// Clean begins without the messages of an earlier session, and ends the session with the connection: messages that
+	// come while the bridge is away are lost.
 	Clean bool
-	// ReceiveMaximum is how many messages the broker sends before the first of them is acknowledged: the bridge holds no more, and
-	// no more than twice as many while it reconnects. Zero is 512.
+	// ReceiveMaximum is how many messages the broker sends before the first of them is acknowledged: the bridge holds
+	// no more, and no more than twice as many while it reconnects. Zero is 512.
 	ReceiveMaximum uint16
-	// MaxPayload is the most bytes in a payload; a longer one is poison. Zero is 64 KiB. A message may have 16 KiB of properties and 64 KiB of topic in
-	// addition, and the bridge holds up to 2 * ReceiveMaximum messages.
+	// MaxPayload is the most bytes in a payload; a longer one is poison. Zero is 64 KiB. A message may have 16 KiB of
+	// properties and 64 KiB of topic in addition, and the bridge holds up to 2 * ReceiveMaximum messages.
 	MaxPayload int
 	// Deadline is how long a message may wait while later ones are stored. Zero is 30 seconds.
 	Deadline time.Duration
 	// Drain is how long messages under way may take after the end of Run's context. Zero is 10 seconds.
 	Drain time.Duration
-	// DeadLetters begins the topics of dead letters: that of the message follows. Empty is "dead-letters". No route may match it.
+	// DeadLetters begins the topics of dead letters: that of the message follows. Empty is "dead-letters". No route may
+	// match it.
 	DeadLetters string
 
-	// Tenant is the tenant to whom the connection belongs, for a broker that has an account, a listener or a mount point for each
-	// tenant. A message whose topic names another tenant is poison. Zero means that each message says its tenant.
+	// Tenant is the tenant to whom the connection belongs, for a broker that has an account, a listener or a mount
+	// point for each tenant. A message whose topic names another tenant is poison. Zero means that each message says
+	// its tenant.
 	Tenant tenant.ID
 	// Tenants lists the tenants that may store. Nil means all.
 	Tenants []tenant.ID
@@ -87,8 +92,8 @@ type Config struct {
 	Times inbound.Bounds
 	// Schema is what the datasets share that the bridge defines, such as their retention.
 	Schema tsdb.SchemaOptions
-	// Schemas are datasets that the program has defined itself, for options of their own such as rollups. Their key fields must be
-	// those of the routes to them. The bridge defines the others.
+	// Schemas are datasets that the program has defined itself, for options of their own such as rollups. Their key
+	// fields must be those of the routes to them. The bridge defines the others.
 	Schemas []*tsdb.Schema[codec.Record]
 
 	// Log gets connections, faults and a few of the poison messages. Nil discards them.
@@ -161,11 +166,12 @@ func New(ctx context.Context, store *tsdb.Store, routes *inbound.Routes, c Confi
 	return b, nil
 }
 
-// Run connects, stores messages until ctx ends, waits up to Config.Drain for those under way, disconnects and closes the writer.
-// It reconnects as often as necessary. Call it once.
+// Run connects, stores messages until ctx ends, waits up to Config.Drain for those under way, disconnects and closes
+// the writer. It reconnects as often as necessary. Call it once.
 //
 // The error is nil if ctx ended and nothing remains to be delivered. It is another one if the broker refuses the first
-// connection or a subscription, if another client takes the session over, or if the writer could not deliver everything.
+// connection or a subscription, if another client takes the session over, or if the writer could not deliver
+// everything.
 func (b *Bridge) Run(ctx context.Context) error {
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

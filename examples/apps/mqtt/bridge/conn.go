@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// conn is the connection to the broker. The client reads byte by byte, and writes a packet in pieces between Lock and Unlock: so
-// reads are buffered, and a packet is sent by Unlock.
+// conn is the connection to the broker. The client reads byte by byte, and writes a packet in pieces between Lock and
+// Unlock: so reads are buffered, and a packet is sent by Unlock.
 type conn struct {
 	net.Conn
 	r  *bufio.Reader

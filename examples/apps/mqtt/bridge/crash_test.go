@@ -204,11 +204,12 @@ func (c *crashTest) save() {
 	c.unsaved = c.unsaved[len(saved):]
 }
 
-// TestCrashes kills the service and the broker while devices publish. Afterwards each message that the broker has accepted is stored,
-// and each view is counted once.
+// TestCrashes kills the service and the broker while devices publish. Afterwards each message that the broker has
+// accepted is stored, and each view is counted once.
 //
-// A killed mosquitto forgets what it has accepted since it last saved its state, and knows as unacknowledged what was acknowledged
-// since. The test publishes the former again, as a device cannot know to do. So the bridge gets many messages twice.
+// A killed mosquitto forgets what it has accepted since it last saved its state, and knows as unacknowledged what was
+// acknowledged since. The test publishes the former again, as a device cannot know to do. So the bridge gets many
+// messages twice.
 func TestCrashes(t *testing.T) {
 	for _, journal := range []bool{false, true} {
 		t.Run(fmt.Sprint("journal=", journal), func(t *testing.T) { testCrashes(t, journal, (*crashRounds+1)/2) })

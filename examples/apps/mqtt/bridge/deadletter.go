@@ -23,15 +23,16 @@ const (
 // The detail of an error is cut at maxError bytes.
 const maxError = 1024
 
-// Brokers limit the levels and the bytes of a topic, and some close the connection of a client that publishes to a longer one. This many are below the
-// limits of known brokers.
+// Brokers limit the levels and the bytes of a topic, and some close the connection of a client that publishes to a
+// longer one. This many are below the limits of known brokers.
 const (
 	plainLevels = 8
 	plainTopic  = 128
 )
 
-// letterTopic returns the topic of the dead letter of a message: that of the message, under the configured one. If it is long, its last levels are cut
-// until it has no more levels and bytes than the message's topic, which the broker has accepted. The property tidemark-topic has all of it.
+// letterTopic returns the topic of the dead letter of a message: that of the message, under the configured one. If it
+// is long, its last levels are cut until it has no more levels and bytes than the message's topic, which the broker has
+// accepted. The property tidemark-topic has all of it.
 func letterTopic(under, topic string) string {
 	cut := under + "/" + topic
 	for len(cut) > max(plainTopic, len(topic)) || strings.Count(cut, "/") > max(plainLevels-1, strings.Count(topic, "/")) {
@@ -44,8 +45,9 @@ func letterTopic(under, topic string) string {
 	return cut
 }
 
-// publishDeadLetter publishes a poison message with the reason, and acknowledges it when the broker has accepted that. If the broker refuses it,
-// the message keeps waiting, and those behind it, too: nothing is acknowledged that is neither stored nor published.
+// publishDeadLetter publishes a poison message with the reason, and acknowledges it when the broker has accepted that.
+// If the broker refuses it, the message keeps waiting, and those behind it, too: nothing is acknowledged that is
+// neither stored nor published.
 func (b *Bridge) publishDeadLetter(m *message) {
 	letter := b.deadLetter(m)
 	for tries := 1; ; tries++ {
@@ -89,8 +91,8 @@ func (b *Bridge) deadLetter(m *message) *paho.Publish {
 	return letter
 }
 
-// shorten makes a dead letter fit the packets that the broker accepts: it closes the connection after a larger one. The dead letter is larger than its
-// message, by the reason.
+// shorten makes a dead letter fit the packets that the broker accepts: it closes the connection after a larger one. The
+// dead letter is larger than its message, by the reason.
 func shorten(letter *paho.Publish, most int) {
 	if size(letter) <= most {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 )
 
-// health decides whether a message waits because the store is down for all, or because of something of its own. The zero value is
-// ready to use.
+// health decides whether a message waits because the store is down for all, or because of something of its own. The
+// zero value is ready to use.
 type health struct {
 	mu     sync.Mutex
 	last   time.Time // when a message was last stored
@@ -29,9 +29,9 @@ func (h *health) stored(at time.Time) {
 	h.last = at
 }
 
-// down records that a message has failed, and reports whether the store is down for all: nothing has been stored since the message
-// began to wait; or nothing since this attempt, while another message has failed, too. If one message holds back the
-// acknowledgements of all others, these are stored, nothing more arrives, and nothing fails but that one.
+// down records that a message has failed, and reports whether the store is down for all: nothing has been stored since
+// the message began to wait; or nothing since this attempt, while another message has failed, too. If one message holds
+// back the acknowledgements of all others, these are stored, nothing more arrives, and nothing fails but that one.
 func (h *health) down(m *message, now time.Time, window time.Duration) bool {
 	if errors.Is(m.err, limit.ErrExceeded) || errors.Is(m.err, rollup.ErrTooManyMessages) {
 		return false // the store has answered

@@ -9,8 +9,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestDeadLettersThatABrokerRefuses: a device cannot stop the bridge with a message that is as large as the broker allows, so that its dead letter
-// would be too large: mosquitto closes the connection then, and the message comes again.
+// TestDeadLettersThatABrokerRefuses: a device cannot stop the bridge with a message that is as large as the broker
+// allows, so that its dead letter would be too large: mosquitto closes the connection then, and the message comes
+// again.
 func TestDeadLettersThatABrokerRefuses(t *testing.T) {
 	m := startBroker(t, "max_packet_size 5000")
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})

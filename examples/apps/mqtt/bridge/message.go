@@ -72,7 +72,8 @@ func (b *Bridge) receive(p paho.PublishReceived) (bool, error) {
 	return true, nil
 }
 
-// maxProperties is the most bytes of the user properties and the content type of a message, with propertyBytes of memory for each.
+// maxProperties is the most bytes of the user properties and the content type of a message, with propertyBytes of
+// memory for each.
 const (
 	maxProperties = 16 << 10
 	propertyBytes = 32
@@ -96,8 +97,8 @@ func (b *Bridge) bound(m *message) {
 	}
 }
 
-// take begins messages in the order of arrival, until ctx ends. Once the bridge stops, it leaves them to the broker, which sends
-// them again.
+// take begins messages in the order of arrival, until ctx ends. Once the bridge stops, it leaves them to the broker,
+// which sends them again.
 func (b *Bridge) take(ctx context.Context) {
 	for {
 		select {
@@ -136,8 +137,8 @@ func (b *Bridge) begin(m *message) {
 	}
 }
 
-// ignores reports whether a message stores nothing: a dead letter that a route's pattern matches, or an empty payload that clears
-// a retained message.
+// ignores reports whether a message stores nothing: a dead letter that a route's pattern matches, or an empty payload
+// that clears a retained message.
 func (b *Bridge) ignores(m *message) bool {
 	return strings.HasPrefix(m.packet.Topic, b.config.DeadLetters+"/") || m.packet.Retain && len(m.packet.Payload) == 0
 }
@@ -174,8 +175,8 @@ func (b *Bridge) enqueue(m *message) {
 	}
 }
 
-// outcome adds the outcome of one point, and reports whether it is the last. A point that may still be stored counts more than one
-// that is refused: the message is tried again.
+// outcome adds the outcome of one point, and reports whether it is the last. A point that may still be stored counts
+// more than one that is refused: the message is tried again.
 func (m *message) outcome(out tsdb.Outcome) (last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -238,7 +239,8 @@ func (b *Bridge) countStored(m *message) {
 	c.points.Add(uint64(len(m.events)))
 }
 
-// acknowledge lets the client acknowledge a message, once all before it are. If its connection is gone, the broker sends it again.
+// acknowledge lets the client acknowledge a message, once all before it are. If its connection is gone, the broker
+// sends it again.
 func (b *Bridge) acknowledge(m *message) {
 	if m.packet.QoS > 0 {
 		_ = m.client.Ack(m.packet)
@@ -251,8 +253,8 @@ func (b *Bridge) release(m *message) {
 	b.slots.Release(1)
 }
 
-// retry waits, and begins a message again. It gives up if the broker will send it again anyway, because its connection is gone,
-// and moves it to the dead letters if it has waited for the deadline while others were stored.
+// retry waits, and begins a message again. It gives up if the broker will send it again anyway, because its connection
+// is gone, and moves it to the dead letters if it has waited for the deadline while others were stored.
 func (b *Bridge) retry(m *message) {
 	now := time.Now()
 	if b.health.down(m, now, b.config.Deadline) {
@@ -284,7 +286,8 @@ func (b *Bridge) wait(m *message, d time.Duration) bool {
 	return false
 }
 
-// retryWait grows to at most a quarter of the deadline: then each message that waits fails at least once within the deadline.
+// retryWait grows to at most a quarter of the deadline: then each message that waits fails at least once within the
+// deadline.
 func (b *Bridge) retryWait(tries int) time.Duration {
 	return min(2*time.Second, b.config.Deadline/4, 50*time.Millisecond<<min(tries, 6))
 }

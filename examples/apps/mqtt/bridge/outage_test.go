@@ -16,8 +16,8 @@ import (
 
 var outage = flag.Duration("outage", 0, "how long the store is down in TestOutage; 2m is the long run")
 
-// TestOutage: while the store is down, the bridge holds at most ReceiveMaximum messages and the broker keeps the rest. Afterwards
-// all are stored, and none is a dead letter, although they have waited for longer than the deadline.
+// TestOutage: while the store is down, the bridge holds at most ReceiveMaximum messages and the broker keeps the rest.
+// Afterwards all are stored, and none is a dead letter, although they have waited for longer than the deadline.
 func TestOutage(t *testing.T) {
 	m := startBroker(t)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{})
@@ -62,8 +62,8 @@ func heap() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// TestStuck: one point that cannot be stored holds back the acknowledgements of all later ones, until the deadline makes it a dead
-// letter. Until then the others are stored and not acknowledged.
+// TestStuck: one point that cannot be stored holds back the acknowledgements of all later ones, until the deadline
+// makes it a dead letter. Until then the others are stored and not acknowledged.
 func TestStuck(t *testing.T) {
 	m := startBroker(t)
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{})

@@ -109,8 +109,8 @@ const (
 	shortLivedIn = 4 // in succession, before the log says what they mean
 )
 
-// backoff is the wait before an attempt to connect: up to 5 seconds, and random, so that the bridges of a group spread. Connections
-// that end at once count as failed attempts.
+// backoff is the wait before an attempt to connect: up to 5 seconds, and random, so that the bridges of a group spread.
+// Connections that end at once count as failed attempts.
 func (b *Bridge) backoff(attempt int) time.Duration {
 	if attempt == 0 {
 		if up := b.connectedAt; !up.IsZero() && time.Since(up) < shortLived {
@@ -130,8 +130,8 @@ func (b *Bridge) backoff(attempt int) time.Duration {
 	return longest/2 + rand.N(longest/2)
 }
 
-// subscribe subscribes to the topics of the routes. A broker repeats it at no cost if the session continues. The error is nil if
-// the connection was lost meanwhile: then there will be another one.
+// subscribe subscribes to the topics of the routes. A broker repeats it at no cost if the session continues. The error
+// is nil if the connection was lost meanwhile: then there will be another one.
 func (b *Bridge) subscribe(ctx context.Context, cm *autopaho.ConnectionManager) error {
 	s := &paho.Subscribe{}
 	for _, filter := range b.routes.Filters() {

@@ -133,7 +133,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestTakenOver: two clients with one ID end each other's connection. This broker does not say why; the log of the bridge does.
+// TestTakenOver: two clients with one ID end each other's connection. This broker does not say why; the log of the
+// bridge does.
 func TestTakenOver(t *testing.T) {
 	m := startBroker(t)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})

@@ -82,8 +82,8 @@ func (a *authority) client(name string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.pool, Certificates: []tls.Certificate{pair}}
 }
 
-// TestCertificatesNameTenants: with the lines that the README shows, the broker takes a device's tenant from its certificate and
-// lets it publish only below that tenant.
+// TestCertificatesNameTenants: with the lines that the README shows, the broker takes a device's tenant from its
+// certificate and lets it publish only below that tenant.
 func TestCertificatesNameTenants(t *testing.T) {
 	mosquittoPath(t)
 	a := newAuthority(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestDeadLetters: a message that can never be stored is published with the reason, is acknowledged, and holds back no other.
+// TestDeadLetters: a message that can never be stored is published with the reason, is acknowledged, and holds back no
+// other.
 func TestDeadLetters(t *testing.T) {
 	m := startBroker(t)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
