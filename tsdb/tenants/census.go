@@ -1,10 +1,8 @@
 package tenants
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -130,20 +128,11 @@ func (k *DatasetUsage) note(t time.Time) {
 
 // kind returns the figures of a kind of row.
 func (c *census) kind(dataset, kind string, known bool) *DatasetUsage {
-	find := func() (int, bool) {
-		return slices.BinarySearchFunc(c.rep.Kinds, DatasetUsage{Dataset: dataset, Kind: kind}, func(a, b DatasetUsage) int {
-			return cmp.Or(strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.Kind, b.Kind))
+	return kindIn(&c.rep.Kinds, kindOf{dataset, kind},
+		func(u DatasetUsage) kindOf { return kindOf{u.Dataset, u.Kind} },
+		func(of kindOf) DatasetUsage {
+			return DatasetUsage{Dataset: of.dataset, Kind: of.kind, Known: known && of.dataset != "", Estimated: !c.exact}
 		})
-	}
-	i, found := find()
-	if !found && len(c.rep.Kinds) >= mostKinds { // of another program
-		dataset, kind, known = "", "", false
-		i, found = find()
-	}
-	if !found {
-		c.rep.Kinds = slices.Insert(c.rep.Kinds, i, DatasetUsage{Dataset: dataset, Kind: kind, Known: known, Estimated: !c.exact})
-	}
-	return &c.rep.Kinds[i]
 }
 
 func rowBytes(row *bt.Row) (n int64) {

@@ -84,8 +84,7 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 	if err != nil {
 		return Report{}, err
 	}
-	e := erasure{room: r, id: id, opts: opts, all: rng}
-	return e.run(ctx)
+	return newErasure(r, id, rng, nil, opts).erase(ctx, nil, "")
 }
 
 // EraseEntity is Erase for one entity of a tenant. An empty dataset selects all datasets of the tenant that have
@@ -106,14 +105,13 @@ func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset s
 	if err != nil {
 		return Report{}, err
 	}
-	e := erasure{room: r, id: id, opts: opts, fit: fit, fields: fields, dataset: dataset}
-	return e.run(ctx)
+	return newErasure(r, id, rowkey.Range{}, fit, opts).erase(ctx, fields, dataset)
 }
 
 const maxText = 256
 
 // check validates the options, and returns them with the defaults.
-func (o EraseOptions) check(r room) (EraseOptions, error) {
+func (o EraseOptions) check() (EraseOptions, error) {
 	if err := errors.Join(checkText("By", o.By, maxText), checkText("Reason", o.Reason, maxText)); err != nil {
 		return o, err
 	}

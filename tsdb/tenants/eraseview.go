@@ -23,7 +23,7 @@ func (e *erasure) dropView(ctx context.Context, profiled bool) error {
 		}
 		return e.opts.DropView(ctx, e.store, e.id)
 	}
-	rec := &e.mark.rec
+	rec := &e.rec
 	listed := func(s string) bool { return strings.HasPrefix(s, viewStays) }
 	if !rec.Ended.IsZero() && !slices.ContainsFunc(rec.Unreached, listed) {
 		return nil // it is deleted, and no view is made for an erased tenant

@@ -2,189 +2,104 @@ package tenants
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
+	"iter"
+	"slices"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// erasure is one call that continues an erasure from its current state.
+// erasure is a sweep of a tenant or of an entity.
 type erasure struct {
-	room
-	id      tenant.ID
-	opts    EraseOptions
-	all     rowkey.Range // of the tenant; empty for an entity
-	fit     []fitting    // of an entity
-	fields  map[string]string
-	dataset string
-
-	mark mark
-	name string // of an entity's mark
+	sweep
+	id     tenant.ID
+	all    rowkey.Range // of the tenant
+	fit    []fitting    // of an entity; nil for a tenant
+	method string       // how rows are deleted
+	report Report       // of an erasure that begins
+	rec    record
 }
 
-func (e *erasure) run(ctx context.Context) (Report, error) {
-	var err error
-	if e.opts, err = e.opts.check(e.room); err != nil {
+// newErasure returns the erasure of a tenant with all its rows, or of the entity that fits some datasets.
+func newErasure(r room, id tenant.ID, all rowkey.Range, fit []fitting, opts EraseOptions) *erasure {
+	e := &erasure{sweep: sweep{room: r, opts: opts, filter: keysOnly(), name: "tenant " + id.String()}, id: id, all: all, fit: fit, method: "pages"}
+	hashes, name := hashesOf(fit), ""
+	if fit != nil {
+		name = entityName(hashes)
+	} else if opts.Range {
+		e.method, e.drop = "range", e.dropRange
+	}
+	e.key = markKey(id.String(), name)
+	e.target, e.record = e, &e.rec
+	e.progress = progress{&e.rec.State, &e.rec.Started, &e.rec.Ended, &e.rec.Rows, &e.rec.Late, &e.rec.Kinds, &e.rec.steps}
+	e.mark = func(mut *bigtable.Mutation) { catalog.SetMark(mut, catalog.Mark{Until: e.rec.Until, Entities: hashes}) }
+	return e
+}
+
+// erase makes the erasure, and returns its report.
+func (e *erasure) erase(ctx context.Context, fields map[string]string, dataset string) (_ Report, err error) {
+	if e.opts, err = e.opts.check(); err != nil {
 		return Report{}, err
 	}
-	if e.opts.DryRun {
-		return e.dryRun(ctx)
-	}
-	if e.opts.Range && e.fit == nil {
-		_, end, err := e.Admin(ctx) // fail before the mark is written
-		if err != nil {
-			return Report{}, err
+	e.report = Report{Tenant: e.id, Fields: fields, Dataset: dataset, By: e.opts.By, Reason: e.opts.Reason, Method: e.method, Kinds: []Counted{}}
+	e.report.Unreached = e.report.unreached()
+	switch {
+	case e.opts.DryRun:
+		e.rec.Report = e.report
+		e.rec.DryRun = true
+		if err = e.count(ctx); err == nil {
+			err = e.counted(ctx)
+		}
+	case e.drop != nil:
+		_, end, adminErr := e.Admin(ctx) // fail before the mark is written
+		if adminErr != nil {
+			return Report{}, adminErr
 		}
 		end()
+		err = e.run(ctx)
+	default:
+		err = e.run(ctx)
 	}
-	err = e.steps(ctx)
-	return e.report(), err
+	e.rec.Fields = fields
+	return e.rec.Report, err
 }
 
-// report returns the current report.
-func (e *erasure) report() Report {
-	rep := e.mark.rec.Report
-	rep.Fields = e.fields
-	return rep
-}
-
-func (e *erasure) steps(ctx context.Context) error {
-	if err := e.begin(ctx); err != nil {
-		return err
-	}
-	if e.mark.rec.State == Marked {
-		if err := e.settle(ctx); err != nil {
-			return err
-		}
-	}
-	if err := e.quit(ctx); err != nil {
-		return err
-	}
-	if e.mark.rec.State == Counting {
-		if err := e.countAll(ctx); err != nil {
-			return err
-		}
-		if err := e.next(ctx, Deleting); err != nil {
-			return err
-		}
-	}
-	if e.mark.rec.State == Deleting {
-		if err := e.deleteAll(ctx); err != nil {
-			return err
-		}
-		if err := e.next(ctx, Verifying); err != nil {
-			return err
-		}
-	}
-	return e.finish(ctx)
-}
-
-// begin writes the mark, or takes over an existing one.
-func (e *erasure) begin(ctx context.Context) (err error) {
-	if e.fit != nil {
-		e.name = entityName(e.hashes())
-	}
-	if e.mark, err = e.room.mark(ctx, e.id, e.name); err != nil {
-		return err
-	}
-	m := &e.mark
+func (e *erasure) begin(ctx context.Context) error {
 	if err := e.checkClock(ctx); err != nil {
 		return err
 	}
-	anew := !m.inForce(e.Time.Earliest())
-	if anew {
+	if !e.rec.inForce(e.doc, e.Time.Earliest()) {
 		if err := e.roomForMark(ctx); err != nil {
 			return err
 		}
-		m.rec = record{Report: e.fresh(), Settle: e.defaultSettle(), Keep: e.opts.Keep}
-		m.rec.State, m.rec.Started = Marked, e.now()
+		e.rec = record{Report: e.report, Keep: e.opts.Keep}
+		e.start()
 	}
-	switch {
-	case e.opts.Settle == 0 || e.opts.Settle == m.rec.Settle:
-	case m.rec.State == Marked:
-		m.rec.Settle = e.opts.Settle
-	case e.opts.Settle > m.rec.Settle:
-		return invalid.New(tsdb.ErrInvalid, "Settle", e.opts.Settle.String(), fmt.Sprintf("0 or at most %v, which this erasure has waited", m.rec.Settle))
-	}
-	if m.rec.State == Erased {
-		m.rec.State = Verifying // again
-	}
-	m.rec.Run, m.rec.Method = rand.Text(), e.method()
-	set := func(mut *bigtable.Mutation) {
-		catalog.SetMark(mut, catalog.Mark{Until: m.rec.Until, Entities: e.hashes()})
-	}
-	if err := e.save(ctx, m, set); err != nil {
-		return err
-	}
-	e.tell(0)
-	return e.announce(ctx, *m)
+	e.rec.Method = e.method
+	return nil
 }
+
+func (e *erasure) begun(ctx context.Context) error { return e.announce(ctx, e.key) }
 
 // checkClock fails if the store does not trust its clock and a mark's end depends on it.
 func (e *erasure) checkClock(ctx context.Context) error {
-	if e.opts.Keep == 0 && e.mark.rec.Keep == 0 && e.mark.rec.Until.IsZero() {
+	if e.opts.Keep == 0 && e.rec.Keep == 0 && e.rec.Until.IsZero() {
 		return nil
 	}
 	_, err := e.Service.Confirmed(ctx)
 	return err
 }
 
-// defaultSettle is the default wait of an erasure or a removal.
-func (r room) defaultSettle() time.Duration {
-	if r.Alone {
-		return time.Second
-	}
-	t := r.Whole.Timeouts()
-	return tsdb.ErasedWithin + max(t.Write, t.Scan)
-}
-
-// fresh returns the report of a new erasure.
-func (e *erasure) fresh() Report {
-	rep := Report{Tenant: e.id, Fields: e.fields, Dataset: e.dataset, By: e.opts.By, Reason: e.opts.Reason, Method: e.method(), Kinds: []Counted{}}
-	rep.Unreached = rep.unreached()
-	return rep
-}
-
-// method returns how rows are deleted.
-func (e *erasure) method() string {
-	if e.opts.Range && e.fit == nil {
-		return "range"
-	}
-	return "pages"
-}
-
-// settle waits until every store applies the mark and all earlier calls have ended.
-func (e *erasure) settle(ctx context.Context) error {
-	for left := e.mark.rec.Settle; left > 0; left -= time.Second {
-		e.tell(left)
-		if err := pause(ctx, min(left, time.Second)); err != nil {
-			return err
-		}
-	}
-	return e.next(ctx, Counting)
-}
-
-// next saves the next state.
-func (e *erasure) next(ctx context.Context, s State) error {
-	e.mark.rec.State, e.mark.rec.Next = s, nil
-	if err := e.save(ctx, &e.mark, nil); err != nil {
-		return err
-	}
-	e.tell(0)
-	return nil
-}
-
-// quit removes erased data from the journals and dead letters of the given writers.
-func (e *erasure) quit(ctx context.Context) error {
+// waited removes erased data from the journals and dead letters of the given writers.
+func (e *erasure) waited(ctx context.Context) error {
 	journals := int64(0)
 	for _, w := range e.opts.Writers {
 		if err := w.Flush(ctx); err != nil {
@@ -195,8 +110,8 @@ func (e *erasure) quit(ctx context.Context) error {
 		}
 		n, err := e.dropLetters(ctx, w)
 		if n > 0 {
-			e.mark.rec.DeadLetters += int64(n)
-			err = errors.Join(err, e.save(ctx, &e.mark, nil))
+			e.rec.DeadLetters += int64(n)
+			err = errors.Join(err, e.save(ctx, nil))
 		}
 		if err != nil {
 			return fmt.Errorf("tenants: drop dead letters: %w", err)
@@ -206,148 +121,154 @@ func (e *erasure) quit(ctx context.Context) error {
 		}
 		journals++
 	}
-	if journals > e.mark.rec.Journals {
-		e.mark.rec.Journals = journals
-		return e.save(ctx, &e.mark, nil)
-	}
-	return nil
-}
-
-const (
-	countPage  = 10_000
-	deletePage = 5_000
-	lateRounds = 5 // rounds of deletion; rows that are new after them are an error
-)
-
-// countAll counts the rows to erase.
-func (e *erasure) countAll(ctx context.Context) error {
-	rec := &e.mark.rec
-	ranges, err := e.ranges(ctx)
-	if err != nil {
-		return err
-	}
-	for rng := range rest(ranges, rec.Next) {
-		for !rng.Empty() {
-			keys, err := e.page(ctx, rng, int64(e.opts.countPage))
-			if err != nil {
-				return err
-			}
-			for _, key := range keys {
-				rec.count(key)
-			}
-			rng = after(rng, keys, e.opts.countPage)
-			rec.Next = []byte(rng.Start)
-			if err := e.save(ctx, &e.mark, nil); err != nil {
-				return err
-			}
-			e.tell(0)
-		}
-	}
-	if e.fit == nil {
-		doc, _, err := e.profile(ctx, e.id)
-		if err != nil && !doc.Exists() {
-			return err
-		}
-		rec.Profile = doc.Exists()
-	}
-	return nil
-}
-
-// dryRun counts the rows to erase, and writes nothing.
-func (e *erasure) dryRun(ctx context.Context) (Report, error) {
-	rec := record{Report: e.fresh()}
-	rec.DryRun = true
-	ranges, err := e.ranges(ctx)
-	if err != nil {
-		return rec.Report, err
-	}
-	for _, rng := range ranges {
-		for !rng.Empty() {
-			keys, err := e.page(ctx, rng, int64(e.opts.countPage))
-			if err != nil {
-				return rec.Report, err
-			}
-			for _, key := range keys {
-				rec.count(key)
-			}
-			rng = after(rng, keys, e.opts.countPage)
-			if e.opts.Progress != nil {
-				e.opts.Progress(Progress{State: Counting, Counted: rec.Rows})
-			}
-		}
-	}
-	if e.fit == nil {
-		doc, _, err := e.profile(ctx, e.id)
-		if err != nil && !doc.Exists() {
-			return rec.Report, err
-		}
-		rec.Profile = doc.Exists()
-	}
-	return rec.Report, nil
-}
-
-// deleteAll deletes the counted rows.
-func (e *erasure) deleteAll(ctx context.Context) error {
-	rec := &e.mark.rec
-	if rec.Method == "range" {
-		admin, end, err := e.Admin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-		if err := e.save(ctx, &e.mark, nil); err != nil {
-			return err // another call has taken over
-		}
-		ctx, cancel := e.Whole.Bound(ctx, true)
-		defer cancel()
-		if err := admin.DropRowRange(ctx, e.Name, e.all.Start); err != nil {
-			return fmt.Errorf("tenants: drop the range of %s: %w", e.id, err)
-		}
-		rec.Deleted = rec.Rows
+	if journals <= e.rec.Journals {
 		return nil
 	}
-	ranges, err := e.ranges(ctx)
+	e.rec.Journals = journals
+	return e.save(ctx, nil)
+}
+
+// dropLetters drops the dead letters of erased data.
+func (e *erasure) dropLetters(ctx context.Context, w *tsdb.Writer) (n int, err error) {
+	const most = 1000
+	var ids []uint64
+	drop := func() error {
+		dropped, err := w.DropDeadLetters(ctx, ids...)
+		n, ids = n+dropped, ids[:0]
+		return err
+	}
+	for l, err := range w.DeadLetters(ctx) {
+		if err != nil {
+			return n, err
+		}
+		of := func(f fitting) bool { return f.dataset == l.Dataset && f.entity == l.Entity }
+		if l.Tenant == e.id && (e.fit == nil || slices.ContainsFunc(e.fit, of)) {
+			ids = append(ids, l.ID)
+		}
+		if len(ids) == most {
+			if err := drop(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, drop()
+}
+
+// ranges returns the ranges to count in order of their keys. It returns those to delete in the order inOrder, from the
+// first key on: what was deleted is not found again.
+func (e *erasure) ranges(ctx context.Context, from string) iter.Seq2[rowkey.Range, error] {
+	return func(yield func(rowkey.Range, error) bool) {
+		ranges, err := []rowkey.Range{e.all}, error(nil)
+		if e.fit != nil {
+			ranges, err = e.ofEntity(ctx)
+			if e.rec.State != Counting {
+				ranges, from = inOrder(ranges), ""
+			}
+		}
+		if err != nil {
+			yield(rowkey.Range{}, err)
+			return
+		}
+		for _, rng := range ranges {
+			rng.Start = max(rng.Start, from)
+			if !yield(rng, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ofEntity returns the ranges of the entity's rows, sorted.
+func (e *erasure) ofEntity(ctx context.Context) ([]rowkey.Range, error) {
+	var ranges []rowkey.Range
+	for _, f := range e.fit {
+		ranges = append(ranges, f.space.Whole(f.path))
+		kinds, err := e.kinds(ctx, f.space)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range kinds {
+			ranges = append(ranges, k.Whole(f.path))
+		}
+		if f.marked == nil {
+			continue
+		}
+		for i := range f.marked.Rollups { // marks, some of which the erasure itself writes
+			if kind := f.marked.Rollups[i].Mark; kind != "" {
+				ranges = append(ranges, f.space.Kind(kind).Whole(f.path))
+			}
+		}
+	}
+	slices.SortFunc(ranges, func(a, b rowkey.Range) int { return strings.Compare(a.Start, b.Start) })
+	return slices.Compact(ranges), nil
+}
+
+// inOrder returns the ranges in the order in which they are deleted: stored buckets after points, whose deletion marks
+// the buckets, and marks last.
+func inOrder(ranges []rowkey.Range) []rowkey.Range {
+	turn := func(r rowkey.Range) int {
+		switch _, kind, _ := rowkey.KindOf(r.Start); {
+		case strings.HasPrefix(kind, rowkey.MarkKind):
+			return 2
+		case strings.HasPrefix(kind, rowkey.RollupKind):
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(ranges, func(a, b rowkey.Range) int { return turn(a) - turn(b) })
+	return ranges
+}
+
+// counted records whether the tenant has a profile.
+func (e *erasure) counted(ctx context.Context) error {
+	if e.fit != nil {
+		return nil
+	}
+	doc, _, err := e.profile(ctx, e.id)
+	if err != nil && !doc.Exists() {
+		return err
+	}
+	e.rec.Profile = doc.Exists()
+	return nil
+}
+
+// dropRange deletes the tenant's rows with one request.
+func (e *erasure) dropRange(ctx context.Context) error {
+	admin, end, err := e.Admin(ctx)
 	if err != nil {
 		return err
 	}
-	next := rec.Next
-	if e.fit != nil {
-		ranges, next = inOrder(ranges), nil // what was deleted is not found again
+	defer end()
+	if err := e.save(ctx, nil); err != nil {
+		return err // another call has taken over
 	}
-	for rng := range rest(ranges, next) {
-		for !rng.Empty() {
-			begin := time.Now()
-			keys, n, err := e.deletePage(ctx, rng)
-			if err != nil {
-				return err
-			}
-			rng = after(rng, keys, e.opts.deletePage)
-			rec.Deleted += int64(n)
-			rec.Next = []byte(rng.Start) // saved with the next page, or the next state
-			e.tell(0)
-			if err := pace(ctx, e.opts.RowsPerSecond, n, begin); err != nil {
-				return err
-			}
-		}
+	ctx, cancel := e.Whole.Bound(ctx, true)
+	defer cancel()
+	if err := admin.DropRowRange(ctx, e.Name, e.all.Start); err != nil {
+		return fmt.Errorf("tenants: drop the range of %s: %w", e.id, err)
 	}
 	return nil
 }
 
-// pace waits until the next page may be deleted within perSecond; a negative perSecond is no limit.
-func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
-	if perSecond < 0 {
-		return ctxerr.Of(ctx)
+// remove deletes rows, and first marks the buckets of points among them. Until the erasure ends, and if it never does,
+// rollups then agree with the points that are left. No worker takes the marks of an erased entity.
+func (e *erasure) remove(ctx context.Context, page []removable) (int, error) {
+	for i := range e.fit {
+		if f := &e.fit[i]; f.marked != nil {
+			keys := make([]string, len(page))
+			for i := range page {
+				keys[i] = page[i].key
+			}
+			if _, err := e.applyAll(ctx, points.MarksOf(f.marked, f.space, keys, e.Clock)); err != nil {
+				return 0, err
+			}
+		}
 	}
-	due := time.Duration(float64(rows) / float64(perSecond) * float64(time.Second))
-	return pause(ctx, due-time.Since(begin))
+	return e.deleteRows(ctx, page)
 }
 
-// finish checks that no rows are left, deletes the profile and the view, and ends the erasure.
+// finish deletes the profile and the view, and ends the erasure.
 func (e *erasure) finish(ctx context.Context) error {
-	rec := &e.mark.rec
-	if err := e.verify(ctx); err != nil {
-		return err
-	}
 	if e.fit == nil {
 		if err := e.dropProfile(ctx); err != nil {
 			return err
@@ -356,51 +277,20 @@ func (e *erasure) finish(ctx context.Context) error {
 	if err := e.checkClock(ctx); err != nil {
 		return err
 	}
+	rec := &e.rec
 	rec.Verified = e.now()
-	rec.State, rec.Next = Erased, nil
-	if rec.Ended.IsZero() {
-		rec.Ended = rec.Verified
-		if rec.Keep > 0 {
-			rec.Until = rec.Ended.Add(rec.Keep)
-		}
+	if rec.Ended.IsZero() && rec.Keep > 0 {
+		rec.Until = rec.Verified.Add(rec.Keep)
 	}
-	set := func(mut *bigtable.Mutation) {
-		catalog.SetMark(mut, catalog.Mark{Until: rec.Until, Entities: e.hashes()})
-	}
-	if err := e.save(ctx, &e.mark, set); err != nil {
+	e.end(rec.Verified)
+	if err := e.save(ctx, e.mark); err != nil {
 		return err
 	}
-	e.tell(0)
+	e.tell(Erased, 0)
 	if rec.Until.IsZero() && e.fit == nil {
 		return nil
 	}
-	return e.announce(ctx, e.mark) // an entity could be read until its rows were deleted: caches must drop reads made since the mark
-}
-
-// verify searches for rows that are left, and deletes them.
-func (e *erasure) verify(ctx context.Context) error {
-	for range lateRounds {
-		ranges, err := e.ranges(ctx)
-		if err != nil {
-			return err
-		}
-		clean := true
-		for _, rng := range inOrder(ranges) {
-			for !rng.Empty() {
-				keys, n, err := e.deletePage(ctx, rng)
-				clean = clean && len(keys) == 0
-				e.mark.rec.Late += int64(n)
-				if err != nil {
-					return err
-				}
-				rng = after(rng, keys, e.opts.deletePage)
-			}
-		}
-		if clean {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: tenant %s", ErrRemains, e.id)
+	return e.announce(ctx, e.key) // an entity could be read until its rows were deleted: caches must drop reads made since the mark
 }
 
 // dropProfile deletes the tenant's view and profile.
@@ -409,7 +299,7 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	if err != nil && !doc.Exists() {
 		return err
 	}
-	if err := e.save(ctx, &e.mark, nil); err != nil {
+	if err := e.save(ctx, nil); err != nil {
 		return err // another call has taken over, and the tenant may have been readmitted with a new profile and view
 	}
 	if err := e.dropView(ctx, p.View); err != nil {
@@ -431,13 +321,3 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	}
 	return e.Explain(err)
 }
-
-// tell reports the progress.
-func (e *erasure) tell(waiting time.Duration) {
-	if e.opts.Progress != nil {
-		rec := &e.mark.rec
-		e.opts.Progress(Progress{State: rec.State, Waiting: waiting, Counted: rec.Rows, Deleted: rec.Deleted})
-	}
-}
-
-var errNoneApplied = errors.New("tenants: no row of a page could be changed")

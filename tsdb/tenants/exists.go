@@ -23,7 +23,7 @@ func Exists(ctx context.Context, store *tsdb.Store, id tenant.ID) (exists bool, 
 	if doc, _, err := r.profile(ctx, id); err != nil || doc.Exists() {
 		return err == nil, err
 	}
-	if m, err := r.mark(ctx, id, ""); err != nil || m.doc.Exists() {
+	if m, err := r.mark(ctx, id.String(), ""); err != nil || m.doc.Exists() {
 		return err == nil, err
 	}
 	rng, err := rowkey.TenantRange(id)

@@ -145,12 +145,12 @@ func (l *listing) step(ctx context.Context) (t Tenant, ok bool, err error) {
 	}
 	if erased.id == t.ID {
 		l.marks.take()
-		m := mark{doc: erased.doc}
-		if err := json.Unmarshal(erased.doc.JSON, &m.rec); err != nil {
+		var rec record
+		if err := json.Unmarshal(erased.doc.JSON, &rec); err != nil {
 			return t, false, fmt.Errorf("tenants: the erasure mark of %s does not decode: %w", t.ID, err)
 		}
-		if m.inForce(l.Time.Earliest()) {
-			t.Erased = m.rec.State
+		if rec.inForce(erased.doc, l.Time.Earliest()) {
+			t.Erased = rec.State
 		}
 	}
 	return t, true, nil

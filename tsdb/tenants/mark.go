@@ -17,7 +17,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -28,88 +27,56 @@ import (
 // record is the document of a mark: the report so far, and the state that a later call needs to continue.
 type record struct {
 	Report
-	// Run identifies the call that does the erasure. A call that finds another Run has been taken over.
-	Run string `json:"run"`
-	// Next is the key from which to continue counting or deleting.
-	Next []byte `json:"next,omitempty"`
-	// Deleted is how many rows the deleted pages had.
-	Deleted int64 `json:"deleted"`
-	// Settle and Keep are the options of the first call.
-	Settle time.Duration `json:"settle"`
-	Keep   time.Duration `json:"keep"`
+	steps
+	Keep time.Duration `json:"keep"` // of the first call
 }
 
 // mark is the stored mark of a tenant or of an entity.
 type mark struct {
-	key  string
-	doc  catalog.Document
-	rec  record
-	name string // the name of an entity's mark; empty for a tenant
+	stored
+	rec record
 }
 
 // mark reads the mark of a tenant, or of an entity by the mark's name.
-func (r room) mark(ctx context.Context, id tenant.ID, name string) (mark, error) {
-	m := mark{key: rowkey.MarkRows + id.String(), name: name}
+func (r room) mark(ctx context.Context, id, name string) (m mark, err error) {
+	m.stored, err = r.load(ctx, markKey(id, name), &m.rec)
+	return m, err
+}
+
+// markKey returns the key of the mark of a tenant, or of an entity by the mark's name.
+func markKey(id, name string) string {
 	if name != "" {
-		m.key += "#" + name
+		name = "#" + name
 	}
-	doc, err := catalog.LoadDocument(ctx, r.Whole, m.key)
-	if err != nil || !doc.Exists() {
-		return m, r.Explain(err)
-	}
-	m.doc = doc
-	if err := json.Unmarshal(doc.JSON, &m.rec); err != nil {
-		return m, fmt.Errorf("tenants: the erasure mark of %s does not decode: %w", id, err)
-	}
-	return m, nil
+	return rowkey.MarkRows + id + name
 }
 
-// inForce reports whether stores refuse calls because of the mark.
-func (m *mark) inForce(now time.Time) bool {
-	return m.doc.Exists() && m.rec.State != Readmitted && (m.rec.Until.IsZero() || now.Before(m.rec.Until))
+// inForce reports whether stores refuse calls because of the mark in a document.
+func (rec *record) inForce(doc catalog.Document, now time.Time) bool {
+	return doc.Exists() && rec.State != Readmitted && (rec.Until.IsZero() || now.Before(rec.Until))
 }
 
-// save writes the record and the mutations of also, if the stored record is still this call's. Otherwise it returns
-// ErrTakenOver.
-func (r room) save(ctx context.Context, m *mark, also func(*bigtable.Mutation)) error {
-	rec := m.rec
-	rec.Fields = nil // the mark stores no key of an entity
-	doc, ok, err := catalog.SaveDocument(ctx, r.Whole, m.key, rec.full(), m.doc, also)
-	switch {
-	case err != nil:
-		return r.Explain(err)
-	case !ok:
-		reach.Point(reach.StolenErasure)
-		return ErrTakenOver
-	}
-	m.doc = doc
-	return nil
-}
-
-// full returns the record with all its members, including empty ones, so that it overwrites every member of an
-// earlier record.
-func (rec record) full() any {
-	text, err := json.Marshal(rec)
+// MarshalJSON writes all members, including empty ones, so that they overwrite every member of an earlier record. The
+// key fields of an entity are not stored.
+func (rec record) MarshalJSON() ([]byte, error) {
+	type plain record
+	rec.Fields = nil
+	text, err := json.Marshal(plain(rec))
 	if err != nil {
-		return rec
+		return nil, err
 	}
-	all := map[string]any{
-		"by": "", "reason": "", "verified": time.Time{}, "ended": time.Time{}, "until": time.Time{}, "profile": false,
-		"late": 0, "dead_letters": 0, "journals": 0, "next": nil, "dataset": "",
+	const empty = `{"by":"","reason":"","verified":"0001-01-01T00:00:00Z","ended":"0001-01-01T00:00:00Z",` +
+		`"until":"0001-01-01T00:00:00Z","profile":false,"late":0,"dead_letters":0,"journals":0,"dataset":""}`
+	var all map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal([]byte(empty), &all), json.Unmarshal(text, &all)); err != nil {
+		return nil, err
 	}
-	var mine map[string]json.RawMessage
-	if err := json.Unmarshal(text, &mine); err != nil {
-		return rec
-	}
-	for k, v := range mine {
-		all[k] = v
-	}
-	return all
+	return json.Marshal(all)
 }
 
 // announce makes all stores read a mark again, and this store immediately.
-func (r room) announce(ctx context.Context, m mark) error {
-	if err := catalog.MarkChanges.Append(ctx, r.Whole, strings.TrimPrefix(m.key, rowkey.MarkRows)); err != nil {
+func (r room) announce(ctx context.Context, key string) error {
+	if err := catalog.MarkChanges.Append(ctx, r.Whole, strings.TrimPrefix(key, rowkey.MarkRows)); err != nil {
 		return r.Explain(err)
 	}
 	_, err := r.Erased.ReadAgain(ctx)
@@ -154,16 +121,15 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 	}
 	var lifted []string
 	for _, o := range over {
-		id, err := tenant.Parse(o.Tenant)
-		if err != nil || id == e.id && o.Name == e.name {
+		if _, err := tenant.Parse(o.Tenant); err != nil || markKey(o.Tenant, o.Name) == e.key {
 			continue
 		}
-		m, err := e.room.mark(ctx, id, o.Name)
-		if err != nil || !m.doc.Exists() || m.inForce(now) {
+		m, err := e.room.mark(ctx, o.Tenant, o.Name)
+		if err != nil || !m.doc.Exists() || m.rec.inForce(m.doc, now) {
 			continue // it blocks no call, or is a new mark
 		}
 		lift := func(mut *bigtable.Mutation) { catalog.LiftMark(mut, 0, nil) }
-		if err := e.save(ctx, &m, lift); err != nil && !errors.Is(err, ErrTakenOver) {
+		if err := e.replace(ctx, &m.stored, m.rec, lift); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
 		lifted = append(lifted, o.Row())
@@ -217,7 +183,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 	if err != nil {
 		return Report{}, err
 	}
-	m, err := r.mark(ctx, id, "")
+	m, err := r.mark(ctx, id.String(), "")
 	if err == nil && !m.doc.Exists() {
 		err = fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
 	}
@@ -240,38 +206,45 @@ func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := r.mark(ctx, id, "")
-	switch {
-	case err != nil:
+	m, err := r.mark(ctx, id.String(), "")
+	if err != nil {
 		return err
-	case !m.doc.Exists():
-		return fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
 	}
 	return r.readmit(ctx, id, m, nil)
 }
 
 // readmit lifts a mark; hashes are those of an entity's mark.
 func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalog.EntityHash) error {
-	switch m.rec.State {
-	case Readmitted: // an interrupted call may not have reached the stores
-	case Erased:
+	if m.rec.State == Erased {
 		_ = r.RenewProfiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
-		m.rec.State = Readmitted
+	}
+	err := r.lift(ctx, &m.stored, &m.rec, &m.rec.State, "tenant "+id.String(), hashes)
+	if errors.Is(err, ErrTakenOver) {
+		return fmt.Errorf("%w: erasure of tenant %s", ErrConflict, id)
+	}
+	return err
+}
+
+// lift lifts the mark of a tenant, an entity or a dataset, if its sweep has ended, and makes all stores read it again.
+// Of a mark that is lifted already, an interrupted call may not have reached the stores.
+func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name string, hashes []catalog.EntityHash) error {
+	switch {
+	case !m.doc.Exists():
+		return fmt.Errorf("%w: erasure of %s", tsdb.ErrNotFound, name)
+	case *state == Readmitted:
+	case *state == Erased:
 		next, err := catalog.MarkChanges.Next(ctx, r.Whole)
 		if err != nil {
 			return r.Explain(err)
 		}
-		lift := func(mut *bigtable.Mutation) { catalog.LiftMark(mut, next, hashes) }
-		if err := r.save(ctx, &m, lift); err != nil {
-			if errors.Is(err, ErrTakenOver) {
-				return fmt.Errorf("%w: erasure of tenant %s", ErrConflict, id)
-			}
+		*state = Readmitted
+		if err := r.replace(ctx, m, rec, func(mut *bigtable.Mutation) { catalog.LiftMark(mut, next, hashes) }); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("%w: tenant %s", ErrErasing, id)
+		return fmt.Errorf("%w: %s", ErrErasing, name)
 	}
-	return r.announce(ctx, m)
+	return r.announce(ctx, m.key)
 }
 
 // ReadmitEntity lifts the marks of an entity whose erasures have ended. An empty dataset selects all datasets that
@@ -308,15 +281,12 @@ func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset
 	}
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(marks)) {
-		m, err := r.mark(ctx, id, name)
+		m, err := r.mark(ctx, id.String(), name)
+		if err == nil && m.doc.Exists() {
+			found = true
+			err = r.readmit(ctx, id, m, marks[name])
+		}
 		if err != nil {
-			return err
-		}
-		if !m.doc.Exists() {
-			continue
-		}
-		found = true
-		if err := r.readmit(ctx, id, m, marks[name]); err != nil {
 			return err
 		}
 	}

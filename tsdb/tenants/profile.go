@@ -144,8 +144,8 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 
 // welcome fails for an erased tenant, or readmits it.
 func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
-	m, err := r.mark(ctx, id, "")
-	if err != nil || !m.inForce(r.Time.Earliest()) {
+	m, err := r.mark(ctx, id.String(), "")
+	if err != nil || !m.rec.inForce(m.doc, r.Time.Earliest()) {
 		return err
 	}
 	if readmit {

@@ -1,15 +1,11 @@
 package tenants
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -111,16 +107,12 @@ type RemoveOptions struct {
 	countPage, deletePage int // rows; 0 for the default
 }
 
-func (o RemoveOptions) check() (RemoveOptions, error) {
-	if err := errors.Join(checkText("By", o.By, maxText), checkText("Reason", o.Reason, maxText)); err != nil {
-		return o, err
+// common returns the options that erasures have, too.
+func (o RemoveOptions) common() EraseOptions {
+	return EraseOptions{
+		DryRun: o.DryRun, By: o.By, Reason: o.Reason, RowsPerSecond: o.RowsPerSecond, Settle: o.Settle, Progress: o.Progress,
+		countPage: o.countPage, deletePage: o.deletePage,
 	}
-	if o.Settle < 0 {
-		return o, invalid.New(tsdb.ErrInvalid, "Settle", o.Settle.String(), "0 for the default, or more")
-	}
-	o.RowsPerSecond = cmp.Or(o.RowsPerSecond, 20_000)
-	o.countPage, o.deletePage = cmp.Or(o.countPage, countPage), cmp.Or(o.deletePage, deletePage)
-	return o, nil
 }
 
 // Remove deletes a dataset with all its rows, of all tenants: points, heads, rollups, marks of rollups, and its entry
@@ -155,20 +147,16 @@ func (o RemoveOptions) check() (RemoveOptions, error) {
 // holds one page in memory. To count a class or a tag, it reads the keys of the whole dataset. It needs conditional
 // writes, and for families the admin rights to change the table.
 func Remove(ctx context.Context, store *tsdb.Store, part Part, opts RemoveOptions) (_ Removal, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
-	defer func() { op.End(err) }()
-	r, err := enterForAll(ctx, store)
+	ctx, rm, end, err := enterForPart(ctx, store, part)
+	defer func() { end(err) }()
 	if err != nil {
 		return Removal{}, err
 	}
-	if err := part.check(); err != nil {
+	if rm.opts, err = opts.common().check(); err != nil {
 		return Removal{}, err
 	}
-	rm := removal{room: r, part: part}
-	if rm.opts, err = opts.check(); err != nil {
-		return Removal{}, err
-	}
-	err = rm.run(ctx)
+	rm.unexpired = opts.Unexpired
+	err = rm.removePart(ctx)
 	return rm.rec.Removal, err
 }
 
@@ -186,14 +174,16 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	if part.Dataset == "" || part.whole() {
 		return invalid.New(tsdb.ErrInvalid, "part", part.String(), "a class, a tag or a rollup of a dataset")
 	}
-	entry, err := rm.entryOf(ctx)
-	if err != nil {
+	if rm.entry, err = rm.entryOf(ctx); err != nil {
 		return err
 	}
-	if !entry.Has(part.entry()) {
+	if !rm.known() {
 		return fmt.Errorf("%w: %s", tsdb.ErrNotFound, part)
 	}
-	if err := rm.impossible(ctx, entry); err != nil {
+	if err := rm.findReasons(ctx); err != nil {
+		return err
+	}
+	if err := rm.refused(); err != nil {
 		return err
 	}
 	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
@@ -221,27 +211,13 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := rm.load(ctx); err != nil {
+	if rm.stored, err = rm.load(ctx, rm.key, &rm.rec); err != nil {
 		return err
 	}
-	switch {
-	case !part.whole():
+	if !part.whole() {
 		return rm.releasePart(ctx)
-	case rm.rec.State != "" && rm.rec.State != Erased && rm.rec.State != Readmitted:
-		return fmt.Errorf("%w: %s", ErrErasing, part)
-	case rm.rec.State == "":
-		return fmt.Errorf("%w: deletion of %s", tsdb.ErrNotFound, part)
-	case rm.rec.State == Erased:
-		next, err := catalog.MarkChanges.Next(ctx, rm.Whole)
-		if err != nil {
-			return rm.Explain(err)
-		}
-		rm.rec.State = Readmitted
-		if err := rm.save(ctx, func(mut *bigtable.Mutation) { catalog.LiftMark(mut, next, nil) }); err != nil {
-			return err
-		}
 	}
-	return rm.announce(ctx, mark{key: part.key()})
+	return rm.lift(ctx, &rm.stored, &rm.rec, &rm.rec.State, part.String(), nil)
 }
 
 // releasePart makes the name of a part available again, and stops its removal if that has not ended.
@@ -262,7 +238,7 @@ func (rm *removal) releasePart(ctx context.Context) error {
 		return fmt.Errorf("%w: retirement or removal of %s", tsdb.ErrNotFound, rm.part)
 	}
 	if retired {
-		if err := rm.unretire(ctx); err != nil {
+		if err := rm.setRetired(ctx, false); err != nil {
 			return err
 		}
 	}
@@ -272,18 +248,18 @@ func (rm *removal) releasePart(ctx context.Context) error {
 	return nil
 }
 
-// unretire removes the note that the part is retired.
-func (rm *removal) unretire(ctx context.Context) error {
+// setRetired records in the catalogue whether the part, if the dataset has it, will be removed.
+func (rm *removal) setRetired(ctx context.Context, retired bool) error {
 	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
-		if !d.IsRetired(rm.part.entry()) {
+		if d.IsRetired(rm.part.entry()) == retired {
 			return false, nil
 		}
-		d.SetRetired(rm.part.entry(), false)
+		d.SetRetired(rm.part.entry(), retired)
 		return true, nil
 	})
 }
 
-// enterForPart is enter for Retire and Release. It returns the operation's context and the function that ends the
+// enterForPart is enter for Remove, Retire and Release. It returns the operation's context and the function that ends the
 // operation.
 func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
@@ -291,7 +267,7 @@ func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Co
 	if err == nil {
 		err = part.check()
 	}
-	return ctx, &removal{room: r, part: part}, op.End, err
+	return ctx, newRemoval(r, part), op.End, err
 }
 
 // TenantRows are the rows of one tenant.
@@ -332,50 +308,34 @@ type Removal struct {
 
 // String returns the report as text of several lines.
 func (r Removal) String() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s"+format+"\n", append([]any{name + ":"}, args...)...)
-	}
-	line("Removal of", "%s", r.Part)
+	var b reportText
+	b.line("Removal of", r.Part.String())
 	switch {
 	case len(r.Impossible) > 0:
-		line("State", "impossible, nothing was changed")
-	case r.DryRun:
-		line("State", "counted only, nothing was changed")
+		b.line("State", "impossible, nothing was changed")
 	case r.State == Erased:
-		line("State", "removed")
+		b.line("State", "removed")
 	default:
-		line("State", "%s", r.State)
+		b.state(r.DryRun, string(r.State))
 	}
 	for _, s := range r.Impossible {
 		fmt.Fprintf(&b, "  - %s\n", s)
 	}
-	for _, t := range []struct{ name, text string }{{"Asked for by", r.By}, {"Reason", r.Reason}} {
-		if t.text != "" {
-			line(t.name, "%s", t.text)
-		}
-	}
-	line("Rows", "%d", r.Rows)
-	for _, k := range r.Kinds {
-		fmt.Fprintf(&b, "  %s\n", k.text())
-	}
+	b.texts(r.By, r.Reason)
+	b.rows(r.Rows, r.Kinds)
 	for _, t := range r.Tenants {
 		fmt.Fprintf(&b, "  tenant %s: %d\n", t.Tenant, t.Rows)
 	}
 	if r.OtherTenants > 0 {
 		fmt.Fprintf(&b, "  and of %d more tenants\n", r.OtherTenants)
 	}
-	if r.Visible > 0 {
-		line("Not expired", "%d rows", r.Visible)
-	}
-	if r.Late > 0 {
-		line("Came late", "%d rows, deleted too", r.Late)
-	}
+	b.some("Not expired", "%d rows", r.Visible)
+	b.some("Came late", "%d rows, deleted too", r.Late)
 	if len(r.Families) > 0 {
-		line("Families", "%s", strings.Join(r.Families, ", "))
+		b.line("Families", strings.Join(r.Families, ", "))
 	}
 	if len(r.Unused) > 0 {
-		line("Unused", "families of %s; remove these classes, too, to drop them", strings.Join(r.Unused, ", "))
+		b.line("Unused", "families of "+strings.Join(r.Unused, ", ")+"; remove these classes, too, to drop them")
 	}
 	return b.String()
 }

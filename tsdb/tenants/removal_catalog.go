@@ -26,14 +26,14 @@ func (rm *removal) entryOf(ctx context.Context) (*catalog.Entry, error) {
 }
 
 // known reports whether the catalogue has the part.
-func (rm *removal) known(entry *catalog.Entry) bool {
+func (rm *removal) known() bool {
 	switch {
 	case rm.part.Dataset == "":
 		return false
 	case rm.part.whole():
-		return entry.Name != ""
+		return rm.entry.Name != ""
 	}
-	return entry.Has(rm.part.entry())
+	return rm.entry.Has(rm.part.entry())
 }
 
 // rewrite changes the entry of the part's dataset. It retries if another process changed the entry first. It calls
@@ -68,19 +68,31 @@ func (rm *removal) dropEntry(ctx context.Context) error {
 	return rm.Explain(err)
 }
 
-// impossible returns why the part cannot be removed according to the catalogue.
-func (rm *removal) impossible(ctx context.Context, entry *catalog.Entry) (err error) {
-	if rm.rec.Impossible, err = rm.reasons(ctx, entry); err != nil {
-		return err
-	}
-	return rm.refused()
+// dropFromEntry removes the part from the dataset's entry.
+func (rm *removal) dropFromEntry(ctx context.Context) error {
+	return rm.rewrite(ctx, func(d *catalog.Dataset) (bool, error) {
+		if !d.Has(rm.part.entry()) {
+			return false, nil
+		}
+		if err := rm.save(ctx, nil); err != nil {
+			return false, err // another call has taken over, and the part may be in use again
+		}
+		d.Remove(rm.part.entry())
+		return true, nil
+	})
+}
+
+// findReasons records why the part cannot be removed.
+func (rm *removal) findReasons(ctx context.Context) (err error) {
+	rm.rec.Impossible, err = rm.reasons(ctx)
+	return err
 }
 
 // reasons returns why the part cannot be removed: its users, and, after counting, the visible data.
-func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []string, err error) {
+func (rm *removal) reasons(ctx context.Context) (why []string, err error) {
 	why = []string{}
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	p := rm.part
+	p, entry := rm.part, rm.entry
 	switch {
 	case p.whole():
 		return why, nil
@@ -92,7 +104,7 @@ func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []str
 		if len(users) > 0 {
 			say("Datasets use the class: %s.", list(users))
 		}
-		if rm.rec.Visible > 0 && !rm.unexpired() {
+		if rm.rec.Visible > 0 && !rm.unexpired && !rm.rec.Unexpired {
 			say("%d rows have cells in the class's families, but no dataset in the catalogue says when they expire.", rm.rec.Visible)
 		}
 		return why, nil
@@ -118,14 +130,11 @@ func (rm *removal) reasons(ctx context.Context, entry *catalog.Entry) (why []str
 			}
 		}
 	}
-	if rm.rec.Visible > 0 && !rm.unexpired() {
+	if rm.rec.Visible > 0 && !rm.unexpired && !rm.rec.Unexpired {
 		say("%d rows hold data that has not expired.", rm.rec.Visible)
 	}
 	return why, nil
 }
-
-// unexpired reports whether the removal may delete data that has not expired.
-func (rm *removal) unexpired() bool { return rm.opts.Unexpired || rm.rec.Unexpired }
 
 // mostNamed is how many names a reason lists.
 const mostNamed = 10
@@ -169,13 +178,14 @@ func (rm *removal) users(ctx context.Context, class, but string) (names []string
 }
 
 // describe records which families are deleted, and which classes no dataset will use.
-func (rm *removal) describe(ctx context.Context, entry *catalog.Entry) (err error) {
+func (rm *removal) describe(ctx context.Context) (err error) {
 	rm.rec.Unused = []string{}
 	if rm.part.Dataset == "" {
 		rm.rec.Families, err = rm.families(ctx)
 		return err
 	}
 	var classes []string
+	entry := rm.entry
 	after := entry.Dataset
 	after.Remove(rm.part.entry())
 	for _, c := range entry.Classes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,10 +76,7 @@ type Counted struct {
 
 // String returns the report as text of several lines.
 func (r Report) String() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s"+format+"\n", append([]any{name + ":"}, args...)...)
-	}
+	var b reportText
 	what := "everything of tenant " + r.Tenant.String()
 	if r.Fields != nil {
 		what = "one entity of tenant " + r.Tenant.String() + ":"
@@ -89,46 +87,63 @@ func (r Report) String() string {
 			what += " in dataset " + r.Dataset
 		}
 	}
-	line("Erasure of", "%s", what)
-	if r.DryRun {
-		line("State", "counted only, nothing was changed")
-	} else {
-		line("State", "%s", r.State)
-	}
-	for _, t := range []struct{ name, text string }{{"Asked for by", r.By}, {"Reason", r.Reason}} {
-		if t.text != "" {
-			line(t.name, "%s", t.text)
-		}
-	}
+	b.line("Erasure of", what)
+	b.state(r.DryRun, string(r.State))
+	b.texts(r.By, r.Reason)
 	for _, t := range []struct {
 		name string
 		at   time.Time
 	}{{"Begun", r.Started}, {"Verified", r.Verified}, {"Ended", r.Ended}, {"Mark until", r.Until}} {
 		if !t.at.IsZero() {
-			line(t.name, "%s", t.at.UTC().Format(time.RFC3339))
+			b.line(t.name, t.at.UTC().Format(time.RFC3339))
 		}
 	}
-	line("Rows", "%d", r.Rows)
-	for _, k := range r.Kinds {
-		fmt.Fprintf(&b, "  %s\n", k.text())
-	}
-	if r.Late > 0 {
-		line("Came late", "%d rows, deleted too", r.Late)
-	}
-	if r.DeadLetters > 0 {
-		line("Dead letters", "%d", r.DeadLetters)
-	}
-	if r.Journals > 0 {
-		line("Journals", "%d written anew, without what was delivered or dropped", r.Journals)
-	}
+	b.rows(r.Rows, r.Kinds)
+	b.some("Came late", "%d rows, deleted too", r.Late)
+	b.some("Dead letters", "%d", r.DeadLetters)
+	b.some("Journals", "%d written anew, without what was delivered or dropped", r.Journals)
 	if r.Profile {
-		line("Profile", "deleted")
+		b.line("Profile", "deleted")
 	}
 	b.WriteString("Not reached by this erasure:\n")
 	for _, s := range r.Unreached {
 		fmt.Fprintf(&b, "  - %s\n", s)
 	}
 	return b.String()
+}
+
+// reportText is a report as text of several lines.
+type reportText struct{ strings.Builder }
+
+func (b *reportText) line(name, text string) { fmt.Fprintf(b, "%-14s%s\n", name+":", text) }
+
+// some adds a line with a number that is not zero.
+func (b *reportText) some(name, format string, n int64) {
+	if n > 0 {
+		b.line(name, fmt.Sprintf(format, n))
+	}
+}
+
+func (b *reportText) state(dryRun bool, state string) {
+	if dryRun {
+		state = "counted only, nothing was changed"
+	}
+	b.line("State", state)
+}
+
+func (b *reportText) texts(by, reason string) {
+	for _, t := range []struct{ name, text string }{{"Asked for by", by}, {"Reason", reason}} {
+		if t.text != "" {
+			b.line(t.name, t.text)
+		}
+	}
+}
+
+func (b *reportText) rows(rows int64, kinds []Counted) {
+	b.line("Rows", strconv.FormatInt(rows, 10))
+	for _, k := range kinds {
+		fmt.Fprintf(b, "  %s\n", k.text())
+	}
 }
 
 // text returns dataset, kind and rows in one line.

@@ -81,6 +81,12 @@ func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err erro
 	return key, err
 }
 
+// page reads the first keys in a range.
+func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []string, err error) {
+	err = r.rows(ctx, rng, keysOnly(), most, func(row *bt.Row) { keys = append(keys, row.Key()) })
+	return keys, err
+}
+
 // now returns the store's time with the precision of documents.
 func (r room) now() time.Time { return r.Clock().UTC().Truncate(time.Millisecond) }
 
