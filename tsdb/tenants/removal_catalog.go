@@ -151,7 +151,7 @@ func sentences(why []string) string { return strings.Join(why, " ") }
 
 // assigned returns the first tenants whose profiles assign the class for the dataset.
 func (rm *removal) assigned(ctx context.Context) (names []string, err error) {
-	for a, err := range catalog.Assignments(ctx, rm.Whole.SingleCluster()) {
+	for a, err := range catalog.Assignments(ctx, rm.Whole.SingleCluster(), nil) {
 		if err != nil {
 			return nil, rm.Explain(err)
 		}

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"strings"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -38,13 +36,9 @@ func Walk(ctx context.Context, t *bt.Table, visit func(e Entry, damage error) bo
 	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
 	for !rng.Empty() {
 		n := 0
-		read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: latest(), Limit: page, Long: true}
-		for row, err := range t.Rows(ctx, read) {
+		for row, err := range inRange(ctx, t, rng, bt.Scan{Filter: latest(), Limit: page, Long: true}) {
 			if err != nil {
 				return err
-			}
-			if row.Key() < rng.Start || row.Key() >= rng.Limit {
-				return bt.ErrForeignRow
 			}
 			n++
 			rng.Start = row.Key() + "\x00"

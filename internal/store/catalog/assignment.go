@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"slices"
 	"strings"
 
 	"cloud.google.com/go/bigtable"
@@ -68,68 +67,15 @@ const MostAssignments = 1_000_000
 
 var errManyAssignments = errors.New("tsdb: the table has more than 1,000,000 tenants whose profiles name retention classes, or limits")
 
-// Assignments returns the assignments of all tenants that have one; equal ones share memory. It skips an assignment
+// Assignments returns the assignments of some tenants, or all if names is nil; equal ones share memory. It skips one
 // that does not decode, so that other tenants are not affected: that tenant's points are written in the default class.
 // An error is the last pair.
-func Assignments(ctx context.Context, t *bt.Table) iter.Seq2[TenantAssignment, error] {
-	return assignmentsIn(profiles(ctx, t, columnAssigned))
-}
-
-// AssignmentsOf is Assignments for some tenants.
-func AssignmentsOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantAssignment, error] {
-	return assignmentsIn(profilesOf(ctx, t, names, columnAssigned))
-}
-
-// profiles returns the rows of all tenants' profiles that have a column, with that column. An error is the last pair.
-func profiles(ctx context.Context, t *bt.Table, column string) iter.Seq2[*bt.Row, error] {
-	rng := rowkey.OwnAfter(rowkey.ProfileRows, "")
-	return readProfiles(ctx, t, column, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
-}
-
-// profilesOf is profiles for some tenants.
-func profilesOf(ctx context.Context, t *bt.Table, names []string, column string) iter.Seq2[*bt.Row, error] {
-	keys := make(bigtable.RowList, len(names))
-	for i, name := range names {
-		keys[i] = rowkey.ProfileRows + name
-	}
-	return readProfiles(ctx, t, column, keys, func(key string) bool { return slices.Contains(keys, key) })
-}
-
-func readProfiles(ctx context.Context, t *bt.Table, column string, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[*bt.Row, error] {
-	return func(yield func(*bt.Row, error) bool) {
-		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(column), bigtable.LatestNFilter(1))
-		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
-			if err == nil && !asked(row.Key()) {
-				err = bt.ErrForeignRow
-			}
-			if !yield(row, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func assignmentsIn(rows iter.Seq2[*bt.Row, error]) iter.Seq2[TenantAssignment, error] {
-	return func(yield func(TenantAssignment, error) bool) {
-		seen, n := map[string]*Assignment{}, 0
-		for row, err := range rows {
-			if err == nil && n == MostAssignments {
-				err = errManyAssignments
-			}
-			if err != nil {
-				yield(TenantAssignment{}, err)
-				return
-			}
-			n++
-			a := parseAssignment(seen, value(row, columnAssigned))
-			if a == nil {
-				continue
-			}
-			if !yield(TenantAssignment{strings.TrimPrefix(row.Key(), rowkey.ProfileRows), a}, nil) {
-				return
-			}
-		}
-	}
+func Assignments(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantAssignment, error] {
+	seen := map[string]*Assignment{}
+	return eachOf(ownRows(ctx, t, rowkey.ProfileRows, names, columnAssigned), MostAssignments, errManyAssignments, func(row *bt.Row) (TenantAssignment, bool) {
+		a := parseAssignment(seen, value(row, columnAssigned))
+		return TenantAssignment{strings.TrimPrefix(row.Key(), rowkey.ProfileRows), a}, a != nil
+	})
 }
 
 // parseAssignment returns the assignment in a column, or nil if it does not decode, and adds it to seen.

@@ -120,12 +120,10 @@ func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (
 		keys = append(keys, rowkey.RemovalRows+ClassRemoval(class))
 	}
 	st := State{Datasets: make(map[string]Entry, len(names))}
-	for row, err := range t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)}) {
+	rows := t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)})
+	for row, err := range only(rows, func(key string) bool { return slices.Contains(keys, key) }) {
 		if err != nil {
 			return st, err
-		}
-		if !slices.Contains(keys, row.Key()) {
-			return st, bt.ErrForeignRow
 		}
 		if row.Key() == rowkey.FormatRow {
 			if st.Format, err = parseFormat(row); err != nil {
@@ -252,13 +250,9 @@ func randomGeneration() uint64 { return 1<<32 + rand.Uint64()>>2 }
 
 // CountCreatedFor returns how many datasets were created for a tenant, counting to most at most. It makes one request.
 func CountCreatedFor(ctx context.Context, t *bt.Table, id tenant.ID, most int64) (n int64, err error) {
-	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
 	filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columnCreatedFor), bigtable.LatestNFilter(1),
 		bigtable.ValueFilter(regexp.QuoteMeta(id.String())))
-	for row, err := range t.Rows(ctx, bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: most, Long: true}) {
-		if err == nil && (row.Key() < rng.Start || row.Key() >= rng.Limit) {
-			err = bt.ErrForeignRow
-		}
+	for _, err := range inRange(ctx, t, rowkey.OwnAfter(rowkey.DatasetRows, ""), bt.Scan{Filter: filter, Limit: most, Long: true}) {
 		if err != nil {
 			return n, err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -76,23 +75,12 @@ func WriteComplete(ctx context.Context, t *bt.Table, old Entry, from map[string]
 // write stores the document of a dataset if the catalogue still holds old. by is the tenant that a new dataset is
 // created for.
 func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte, by tenant.ID) (bool, error) {
-	mut := bigtable.NewMutation()
-	mut.Set(Family, columnDocument, 0, doc)
-	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(max(old.generation+1, old.first), 10)))
-	if !by.IsZero() {
-		mut.Set(Family, columnCreatedFor, 0, []byte(by.String()))
-	}
-	key := rowkey.DatasetRows + name
-	if old.generation == 0 {
-		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
-		return !exists && out.Err == nil, out.Err
-	}
-	same := bigtable.ChainFilters(
-		bigtable.ColumnFilter(columnGeneration),
-		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
-	)
-	matched, out := t.Conditional(ctx, key, same, mut, nil)
-	return matched && out.Err == nil, out.Err
+	ok, out := writeRow(ctx, t, rowkey.DatasetRows+name, old.generation, max(old.generation+1, old.first), doc, func(mut *bigtable.Mutation) {
+		if !by.IsZero() {
+			mut.Set(Family, columnCreatedFor, 0, []byte(by.String()))
+		}
+	})
+	return ok, out.Err
 }
 
 func (e *Entry) parseComplete() error {

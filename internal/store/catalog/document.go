@@ -81,7 +81,7 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 			}
 		}
 		var out bt.Outcome
-		ok, out = writeDocument(ctx, t, key, old, next, also)
+		ok, out = writeRow(ctx, t, key, old.generation, next.generation, next.JSON, also)
 		maybeApplied = maybeApplied || out.State == bt.Unknown
 		if out.Err == nil && !ok && maybeApplied {
 			return false, status.Error(codes.Aborted, "tsdb: an answer was lost") // this call may have been the first
@@ -94,36 +94,43 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 	return next, true, nil
 }
 
-func writeDocument(ctx context.Context, t *bt.Table, key string, old, d Document, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
+// writeRow writes a document with its next generation, if the row still has the generation was, or does not exist if that
+// is 0. It adds also to the mutation; nil adds nothing.
+func writeRow(ctx context.Context, t *bt.Table, key string, was, next uint64, doc []byte, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
 	mut := bigtable.NewMutation()
-	mut.Set(Family, columnDocument, 0, d.JSON)
-	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(d.generation, 10)))
+	mut.Set(Family, columnDocument, 0, doc)
+	mut.Set(Family, columnGeneration, 0, []byte(strconv.FormatUint(next, 10)))
 	if also != nil {
 		also(mut)
 	}
-	if !old.Exists() {
+	if was == 0 {
 		exists, out := t.Conditional(ctx, key, bigtable.ColumnFilter(columnGeneration), nil, mut)
 		return !exists && out.Err == nil, out
 	}
-	same := bigtable.ChainFilters(
-		bigtable.ColumnFilter(columnGeneration),
-		bigtable.ValueFilter(strconv.FormatUint(old.generation, 10)),
-	)
-	matched, out := t.Conditional(ctx, key, same, mut, nil)
+	matched, out := t.Conditional(ctx, key, ofGeneration(was), mut, nil)
 	return matched && out.Err == nil, out
 }
 
-// DeleteDocumentIf deletes one of the store's own rows if it still holds the document. Otherwise it returns false.
-func DeleteDocumentIf(ctx context.Context, t *bt.Table, key string, d Document) (ok bool, err error) {
-	same := bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(d.generation, 10)))
+// ofGeneration passes a cell of a row of that generation.
+func ofGeneration(generation uint64) bigtable.Filter {
+	return bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(generation, 10)))
+}
+
+// deleteRow deletes one of the store's own rows if it still has the generation. Otherwise it returns false.
+func deleteRow(ctx context.Context, t *bt.Table, key string, generation uint64) (ok bool, err error) {
 	mut := bigtable.NewMutation()
 	mut.DeleteRow()
 	err = t.Retry(ctx, func(ctx context.Context) (bool, error) {
 		var out bt.Outcome
-		ok, out = t.Conditional(ctx, key, same, mut, nil)
+		ok, out = t.Conditional(ctx, key, ofGeneration(generation), mut, nil)
 		return out.Err == nil, out.Err
 	})
 	return ok, err
+}
+
+// DeleteDocumentIf deletes one of the store's own rows if it still holds the document. Otherwise it returns false.
+func DeleteDocumentIf(ctx context.Context, t *bt.Table, key string, d Document) (ok bool, err error) {
+	return deleteRow(ctx, t, key, d.generation)
 }
 
 // DeleteDocument deletes one of the store's own rows.
@@ -147,5 +154,15 @@ func merged(old []byte, v any) ([]byte, error) {
 		return nil, err
 	}
 	maps.Copy(all, mine)
+	return json.Marshal(all)
+}
+
+// without returns a JSON object without a member.
+func without(doc []byte, name string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &all); err != nil {
+		return nil, err
+	}
+	delete(all, name)
 	return json.Marshal(all)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -106,42 +105,12 @@ func ForgetLift(mut *bigtable.Mutation) {
 
 var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
 
-// Marks returns all marks, including those that are over and those that are gone. An error is the last pair.
-func Marks(ctx context.Context, t *bt.Table) iter.Seq2[Mark, error] {
-	rng := rowkey.OwnAfter(rowkey.MarkRows, "")
-	return readMarks(ctx, t, bigtable.NewRange(rng.Start, rng.Limit), func(key string) bool { return key >= rng.Start && key < rng.Limit })
-}
-
-// MarksOf is Marks for the rows with some names.
-func MarksOf(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
-	keys := make(bigtable.RowList, len(names))
-	for i, name := range names {
-		keys[i] = rowkey.MarkRows + name
-	}
-	return readMarks(ctx, t, keys, func(key string) bool { return slices.Contains(keys, key) })
-}
-
-func readMarks(ctx context.Context, t *bt.Table, rows bigtable.RowSet, asked func(key string) bool) iter.Seq2[Mark, error] {
-	return func(yield func(Mark, error) bool) {
-		filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter("["+columnMark+columnEntities+columnLifted+columnLiftedEntities+"]"), bigtable.LatestNFilter(1))
-		n := 0
-		for row, err := range t.Rows(ctx, bt.Scan{Rows: rows, Filter: filter, Long: true}) {
-			var m Mark
-			switch {
-			case err != nil:
-			case !asked(row.Key()):
-				err = bt.ErrForeignRow
-			case n == 2*MostMarks: // writers of marks stop at MostMarks, but concurrent ones may exceed it
-				err = errManyMarks
-			default:
-				m = parseMark(row)
-			}
-			n++
-			if !yield(m, err) || err != nil {
-				return
-			}
-		}
-	}
+// Marks returns the marks with some names, or all if names is nil, including those that are over and those that are gone.
+// An error is the last pair.
+func Marks(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
+	rows := ownRows(ctx, t, rowkey.MarkRows, names, "["+columnMark+columnEntities+columnLifted+columnLiftedEntities+"]")
+	// Writers of marks stop at MostMarks, but concurrent ones may exceed it.
+	return eachOf(rows, 2*MostMarks, errManyMarks, func(row *bt.Row) (Mark, bool) { return parseMark(row), true })
 }
 
 // LoadMark reads a mark and its document, by the name of its row. If there is no such row, the document does not exist.

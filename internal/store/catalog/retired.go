@@ -2,13 +2,9 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-
-	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -59,13 +55,21 @@ func (r *Retired) has(p Part) bool {
 
 // Has reports whether the dataset has a part.
 func (d *Dataset) Has(p Part) bool {
-	switch {
-	case p.Class != "":
-		return slices.Contains(names(d.Classes), p.Class)
-	case p.Tag != "":
-		return slices.Contains(d.Tags, p.Tag)
+	return slices.Contains(parts(names(d.Classes), d.Tags, rollupNames(d.Rollups)), p)
+}
+
+// parts returns classes, tags and rollups as parts.
+func parts(classes, tags, rollups []string) (all []Part) {
+	for _, name := range classes {
+		all = append(all, Part{Class: name})
 	}
-	return slices.Contains(rollupNames(d.Rollups), p.Rollup)
+	for _, name := range tags {
+		all = append(all, Part{Tag: name})
+	}
+	for _, name := range rollups {
+		all = append(all, Part{Rollup: name})
+	}
+	return all
 }
 
 // IsRetired reports whether a part is retired.
@@ -144,18 +148,9 @@ func (d Dataset) removed(o Dataset) (diffs []string) {
 	if o.Retired == nil {
 		return nil
 	}
-	for _, names := range []struct {
-		of   func(string) Part
-		each []string
-	}{
-		{func(n string) Part { return Part{Class: n} }, o.Retired.Classes},
-		{func(n string) Part { return Part{Tag: n} }, o.Retired.Tags},
-		{func(n string) Part { return Part{Rollup: n} }, o.Retired.Rollups},
-	} {
-		for _, name := range names.each {
-			if p := names.of(name); d.Has(p) && !o.Has(p) {
-				diffs = append(diffs, fmt.Sprintf("dataset %s: %s is declared, and was removed (tenants.Release lets its name be used again)", d.Name, p))
-			}
+	for _, p := range parts(o.Retired.Classes, o.Retired.Tags, o.Retired.Rollups) {
+		if d.Has(p) && !o.Has(p) {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: %s is declared, and was removed (tenants.Release lets its name be used again)", d.Name, p))
 		}
 	}
 	return diffs
@@ -171,12 +166,7 @@ func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset))
 		return false, err
 	}
 	if len(d.Rollups) == 0 { // merged keeps omitted members
-		var all map[string]json.RawMessage
-		if err := json.Unmarshal(doc, &all); err != nil {
-			return false, err
-		}
-		delete(all, "rollups")
-		if doc, err = json.Marshal(all); err != nil {
+		if doc, err = without(doc, "rollups"); err != nil {
 			return false, err
 		}
 	}
@@ -188,11 +178,6 @@ func DeleteEntry(ctx context.Context, t *bt.Table, e Entry) error {
 	if e.generation == 0 {
 		return nil
 	}
-	same := bigtable.ChainFilters(bigtable.ColumnFilter(columnGeneration), bigtable.ValueFilter(strconv.FormatUint(e.generation, 10)))
-	mut := bigtable.NewMutation()
-	mut.DeleteRow()
-	return t.Retry(ctx, func(ctx context.Context) (bool, error) {
-		_, out := t.Conditional(ctx, rowkey.DatasetRows+e.Name, same, mut, nil)
-		return out.Err == nil, out.Err
-	})
+	_, err := deleteRow(ctx, t, rowkey.DatasetRows+e.Name, e.generation)
+	return err
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,15 +65,7 @@ func (d *Dataset) document(old []byte) ([]byte, error) {
 	if err != nil || old == nil || len(d.RollupAges) > 0 {
 		return doc, err
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &all); err != nil {
-		return nil, err
-	}
-	if _, ok := all["rollup_ages"]; !ok {
-		return doc, nil
-	}
-	delete(all, "rollup_ages")
-	return json.Marshal(all)
+	return without(doc, "rollup_ages")
 }
 
 // Keeping says, as policies, how long data of tenants in one class of a dataset is kept.

@@ -35,13 +35,11 @@ func DatasetsOf(ctx context.Context, own, rows *bt.Table, id tenant.ID) (all []D
 	for most := int64(1); !rng.Empty(); {
 		last, n, name := "", int64(0), ""
 		keys := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-		for row, err := range rows.Rows(ctx, bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: keys, Limit: most, Long: most > 1}) {
+		for row, err := range inRange(ctx, rows, rng, bt.Scan{Filter: keys, Limit: most, Long: most > 1}) {
 			if err != nil {
 				return nil, err
 			}
-			if last = row.Key(); last < rng.Start || last >= rng.Limit {
-				return nil, bt.ErrForeignRow
-			}
+			last = row.Key()
 			n++
 			if dataset, _, ok := rowkey.KindOf(last); ok {
 				name = dataset

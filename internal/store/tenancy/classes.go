@@ -53,12 +53,12 @@ func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, e
 	if err != nil {
 		return nil, s.unassigned(err)
 	}
-	next, read := &Classes{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.Whole)
+	next, read := &Classes{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.Whole, nil)
 	if !all {
 		if len(c.Names) == 0 {
 			return known, nil
 		}
-		next.readAll, next.tenants, read = known.readAll, maps.Clone(known.tenants), catalog.AssignmentsOf(ctx, s.Whole, c.Names)
+		next.readAll, next.tenants, read = known.readAll, maps.Clone(known.tenants), catalog.Assignments(ctx, s.Whole, c.Names)
 		for _, name := range c.Names {
 			delete(next.tenants, name)
 		}

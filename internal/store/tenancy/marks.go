@@ -165,7 +165,7 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 		m := catalog.MarkRow(name)
 		delete(of(m.Tenant).rows, m.Name)
 	}
-	for m, err := range catalog.MarksOf(ctx, e.table, c.Names) {
+	for m, err := range catalog.Marks(ctx, e.table, c.Names) {
 		if err != nil {
 			return nil, e.readError(err)
 		}
@@ -182,7 +182,7 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 
 func (e *Erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*Marks, error) {
 	m := &Marks{Changes: c, readAll: time.Now(), Tenants: map[string]*tenantMarks{}}
-	for mark, err := range catalog.Marks(ctx, e.table) {
+	for mark, err := range catalog.Marks(ctx, e.table, nil) {
 		if err != nil {
 			return nil, e.readError(err)
 		}

@@ -59,11 +59,11 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 		return known, nil
 	}
 	next := &profileLimits{Changes: c, readAll: time.Now(), Refused: map[string]error{}}
-	read, without := catalog.ProfileLimits(ctx, s.Whole), maps.Clone(valid) // starts with all; documents that are found are removed
+	read, without := catalog.ProfileLimits(ctx, s.Whole, nil), maps.Clone(valid) // starts with all; documents that are found are removed
 	if !all {
 		next.readAll = known.readAll
 		maps.Copy(next.Refused, known.Refused)
-		read, without = catalog.ProfileLimitsOf(ctx, s.Whole, c.Names), map[string]bool{}
+		read, without = catalog.ProfileLimits(ctx, s.Whole, c.Names), map[string]bool{}
 		for _, name := range c.Names {
 			without[name] = true
 		}
