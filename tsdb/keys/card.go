@@ -2,52 +2,50 @@ package keys
 
 import "strconv"
 
-// isCard reports whether one group of n, or several consecutive groups, are a payment card number.
-func (n *number) isCard() bool {
-	groups := n.groups[:min(n.n, maxGroups)]
-	for i := range groups {
-		if isCard(n.text, groups[i:i+1]) {
+// hasCard reports whether s contains a payment card number: the digits of a scheme with a correct check digit, in one piece
+// or in a card's groups with equal separators. Letters next to digits make them part of a code.
+func hasCard(s string) bool {
+	for i := range len(s) {
+		if isDigit(s[i]) && (i == 0 || !isWord(s[i-1])) && isCard(s[i:]) {
 			return true
-		}
-		for _, size := range [...]int{3, 4, 5} {
-			if i+size <= len(groups) && n.isGrouped(i, size) && isCard(n.text, groups[i:i+size]) {
-				return true
-			}
 		}
 	}
 	return false
 }
 
-// isGrouped reports whether size groups from i on are grouped as on cards, with equal separators.
-func (n *number) isGrouped(i, size int) bool {
-	groups := n.groups[i : i+size]
-	if !shaped(groups, 4, 4, 4, 4) && !shaped(groups, 4, 4, 4, 4, 3) && !shaped(groups, 4, 6, 5) && !shaped(groups, 4, 6, 4) {
-		return false
-	}
-	first := n.separator(i)
-	if first != " " && first != "-" {
-		return false
-	}
-	for j := i + 1; j < i+size-1; j++ {
-		if n.separator(j) != first {
+// isCard reports whether s begins with a card number.
+func isCard(s string) bool {
+	var digits [19]byte
+	n, groups, separator := 0, 0, byte(0)
+	for i := 0; ; i++ {
+		begin := i
+		for ; i < len(s) && isDigit(s[i]) && n < len(digits); i++ {
+			digits[n] = s[i]
+			n++
+		}
+		groups = 100*groups + i - begin
+		switch {
+		case i == begin || i < len(s) && isWord(s[i]):
+			return false
+		case isGrouped(groups, n) && isScheme(digits[:n]) && luhn(digits[:n]):
+			return true
+		case i == len(s) || s[i] != ' ' && s[i] != '-' || separator != 0 && s[i] != separator:
 			return false
 		}
+		separator = s[i]
 	}
-	return true
 }
 
-// isCard reports whether the digits of groups are a card number: the length and first digits of a scheme, and a
-// correct check digit.
-func isCard(text string, groups []group) bool {
-	var digits [19]byte
-	n := 0
-	for _, g := range groups {
-		if g.code || n+g.len() > len(digits) {
-			return false
-		}
-		n += copy(digits[n:], text[g.start:g.end])
+// isGrouped reports whether n digits are in one group, or in groups as on cards: groups has two decimal digits for the
+// length of each.
+func isGrouped(groups, n int) bool {
+	switch groups {
+	case n:
+		return n >= 14
+	case 4_04_04_04, 4_04_04_04_03, 4_06_05, 4_06_04:
+		return true
 	}
-	return n >= 14 && isScheme(digits[:n]) && luhn(digits[:n])
+	return false
 }
 
 // isScheme reports whether digits, 14 to 19 of them, begin like a card scheme's numbers of that length.

@@ -24,16 +24,8 @@ func CheckPersonal(field, part string) error {
 	if hasMail(part) {
 		return personal(field, "a mail address")
 	}
-	for i := 0; i < len(part); {
-		if !isDigit(part[i]) {
-			i++
-			continue
-		}
-		n := numberAt(part, i)
-		if n.isCard() {
-			return personal(field, "a payment card number")
-		}
-		i = n.end
+	if hasCard(part) {
+		return personal(field, "a payment card number")
 	}
 	return nil
 }

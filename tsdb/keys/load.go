@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -165,15 +166,7 @@ func (a *analysis) fewValues(l load) []string {
 		v.rate += e.Rate
 		v.entities++
 	}
-	slices.SortStableFunc(values, func(a, b value) int {
-		if a.rate > b.rate {
-			return -1
-		}
-		if a.rate < b.rate {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(values, func(a, b value) int { return cmp.Compare(b.rate, a.rate) })
 	var out []string
 	sum := 0.0
 	for _, v := range values {

@@ -1,52 +1,21 @@
 package keys
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	letter = `A-Za-z\x{80}-\x{10FFFF}`
+	label  = `[0-9` + letter + `][0-9` + letter + `-]*`
+)
+
+// mail matches the end of a mailbox's name, an @ or its form in a URL, and a domain. The last part of the domain has only
+// letters, two bytes or more.
+var mail = regexp.MustCompile("[0-9" + letter + "_+!#$&'*/=?^`{|}~\"-]" +
+	`(@|%40)` + label + `(\.` + label + `)*\.([` + letter + `]{2,}|[^\x00-\x7F])([^0-9` + letter + `]|$)`)
 
 // hasMail reports whether s contains a mail address.
 func hasMail(s string) bool {
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '@':
-			if isMail(s[:i], s[i+1:]) {
-				return true
-			}
-		case strings.HasPrefix(s[i:], "%40"): // as in a URL
-			if isMail(s[:i], s[i+3:]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isMail reports whether before ends with the name of a mailbox and after begins with a domain.
-func isMail(before, after string) bool {
-	if before == "" {
-		return false
-	}
-	if c := before[len(before)-1]; !isWord(c) && !strings.ContainsRune("_-+!#$&'*/=?^`{|}~\"", rune(c)) {
-		return false
-	}
-	label, dots, letters := 0, 0, true
-	for i := range len(after) {
-		c := after[i]
-		if isWord(c) {
-			label++
-			letters = letters && isLetter(c)
-			continue
-		}
-		if dots > 0 && label > 1 && letters {
-			return true
-		}
-		switch {
-		case c == '-' && label > 0:
-			letters = false
-		case c == '.' && label > 0:
-			dots++
-			label, letters = 0, true
-		default:
-			return false
-		}
-	}
-	return dots > 0 && label > 1 && letters
+	return (strings.Contains(s, "@") || strings.Contains(s, "%40")) && mail.MatchString(s)
 }
