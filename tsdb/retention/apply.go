@@ -274,7 +274,9 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 		m := &adminpb.ModifyColumnFamiliesRequest_Modification{Id: i.Family}
 		cf := &adminpb.ColumnFamily{GcRule: ruleOf(gcrule.To(w.Policy))}
 		if i.Kind == kindCreate {
-			cf.ValueType = typeOf(w.Type)
+			if cf.ValueType, err = typeOf(w.Type); err != nil {
+				return false, err
+			}
 			m.Mod = &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: cf}
 		} else {
 			m.Mod = &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: cf}

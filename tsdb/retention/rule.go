@@ -6,6 +6,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/gc"
@@ -107,26 +108,17 @@ func rulesOf(policies []bigtable.GCPolicy) []*adminpb.GcRule {
 	return out
 }
 
-// typeOf converts the type of a family to the service's form: none, or an aggregate of big-endian int64.
-func typeOf(t bigtable.Type) *adminpb.Type {
-	a, ok := t.(bigtable.AggregateType)
-	if !ok {
-		return nil
+// typeOf converts the type of a family to the service's form; nil is none.
+func typeOf(t bigtable.Type) (*adminpb.Type, error) {
+	if t == nil {
+		return nil, nil
 	}
-	aggregate := &adminpb.Type_Aggregate{InputType: &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{
-		Encoding: &adminpb.Type_Int64_Encoding{Encoding: &adminpb.Type_Int64_Encoding_BigEndianBytes_{
-			BigEndianBytes: &adminpb.Type_Int64_Encoding_BigEndianBytes{},
-		}},
-	}}}}
-	switch a.Aggregator.(type) {
-	case bigtable.SumAggregator:
-		aggregate.Aggregator = &adminpb.Type_Aggregate_Sum_{Sum: &adminpb.Type_Aggregate_Sum{}}
-	case bigtable.MinAggregator:
-		aggregate.Aggregator = &adminpb.Type_Aggregate_Min_{Min: &adminpb.Type_Aggregate_Min{}}
-	case bigtable.MaxAggregator:
-		aggregate.Aggregator = &adminpb.Type_Aggregate_Max_{Max: &adminpb.Type_Aggregate_Max{}}
+	text, err := bigtable.MarshalJSON(t)
+	if err != nil {
+		return nil, err
 	}
-	return &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: aggregate}}
+	out := &adminpb.Type{}
+	return out, protojson.Unmarshal(text, out)
 }
 
 // kindOf returns the kind of an aggregate family's cells, to compare two states of a table; empty for other families.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -56,15 +57,7 @@ func (d *dataset) hasClass(name string) bool {
 
 // dataset returns the dataset of that name, or nil.
 func (h *header) dataset(name string) *dataset {
-	i, ok := slices.BinarySearchFunc(h.datasets, name, func(d *dataset, name string) int {
-		switch {
-		case d.Name < name:
-			return -1
-		case d.Name > name:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(h.datasets, name, func(d *dataset, name string) int { return strings.Compare(d.Name, name) })
 	if !ok {
 		return nil
 	}

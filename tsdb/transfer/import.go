@@ -234,25 +234,23 @@ func (im *importer) admitted(ctx context.Context) error {
 
 // count counts the outcome of a point. It returns an error if another attempt may have another outcome.
 func (im *importer) count(at *Imported, out bt.Outcome) error {
+	var n *int64
 	switch {
 	case out.State == bt.Stored:
-		at.Stored++
+		n = &at.Stored
 	case out.State == bt.Unknown:
 	case errors.Is(out.Err, tsdb.ErrExpired):
-		at.Expired++
-		return nil
+		n = &at.Expired
 	case errors.Is(out.Err, tsdb.ErrExists):
-		at.Exists++
-		return nil
+		n = &at.Exists
 	case errors.Is(out.Err, tsdb.ErrErased):
-		at.Erased++
-		return nil
+		n = &at.Erased
 	case errors.Is(out.Err, tsdb.ErrNoMerge), errors.Is(out.Err, tsdb.ErrInvalid):
-		at.Refused++
-		return nil
+		n = &at.Refused
 	}
-	if out.State == bt.Stored {
-		return nil
+	if n == nil {
+		return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.State(out.State), Attempts: out.Attempts, Err: out.Err}}
 	}
-	return &tsdb.WriteError{Outcome: tsdb.Outcome{State: tsdb.State(out.State), Attempts: out.Attempts, Err: out.Err}}
+	*n++
+	return nil
 }
