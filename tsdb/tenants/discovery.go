@@ -278,14 +278,14 @@ func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (foun
 	if len(set) == 0 {
 		return false, nil
 	}
-	foreign := false
-	err = d.Whole.Read(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}, func(row *bt.Row) bool {
-		found = slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit })
-		foreign = !found
-		return false
-	})
-	if foreign {
-		return false, fmt.Errorf("%w: %s", tsdb.ErrForeignRow, d.Name)
+	for row, err := range d.Whole.Rows(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}) {
+		switch {
+		case err != nil:
+			return false, d.Explain(err)
+		case !slices.ContainsFunc(ranges, func(rng rowkey.Range) bool { return row.Key() >= rng.Start && row.Key() < rng.Limit }):
+			return false, fmt.Errorf("%w: %s", tsdb.ErrForeignRow, d.Name)
+		}
+		return true, nil
 	}
-	return found, d.Explain(err)
+	return false, nil
 }

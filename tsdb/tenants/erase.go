@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -74,9 +73,8 @@ type Progress struct {
 // Erase reads all keys of the tenant twice, and sends one write request for each 5,000 rows. It is bounded by ctx,
 // and each page by the scan timeout.
 func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptions) (_ Report, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantErase, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return Report{}, err
 	}
@@ -95,9 +93,8 @@ func Erase(ctx context.Context, store *tsdb.Store, id tenant.ID, opts EraseOptio
 //
 // The mark stores no key fields, only a hash of them. To continue an erasure, call EraseEntity with the same fields.
 func EraseEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string, opts EraseOptions) (_ Report, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantErase, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantErase, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return Report{}, err
 	}

@@ -3,7 +3,6 @@ package tenants
 import (
 	"context"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -14,9 +13,8 @@ import (
 // write without a profile, so a tenant that does not exist may be misspelt or may not have written yet. Exists reads
 // up to three rows. It returns the errors of Load, except tsdb.ErrNotFound.
 func Exists(ctx context.Context, store *tsdb.Store, id tenant.ID) (exists bool, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantProfile, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return false, err
 	}

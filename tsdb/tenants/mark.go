@@ -15,7 +15,6 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -177,9 +176,8 @@ var mostMarks, mostOfTenant = catalog.MostMarks, catalog.MostOfTenant
 // Erasure returns the current report of a tenant's erasure. The error matches tsdb.ErrNotFound if there never was
 // one. It costs one read.
 func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantProfile, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return Report{}, err
 	}
@@ -200,9 +198,8 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 // The error matches ErrErasing if the erasure has not ended, and tsdb.ErrNotFound if there is none. Readmit may be
 // repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantReadmit, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return err
 	}
@@ -252,9 +249,8 @@ func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name s
 // from all datasets with one call is also readmitted to all with one call. The error matches ErrErasing if an erasure
 // has not ended, and tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantReadmit, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantReadmit, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -72,9 +71,8 @@ type OnboardOptions struct {
 // conditional write for a change. A change that other stores must apply costs two more reads and two writes. Onboard
 // may be repeated.
 func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, opts OnboardOptions) (_ Profile, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantOnboard, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantOnboard, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return Profile{}, err
 	}
@@ -156,9 +154,8 @@ func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 
 // Load returns a tenant's profile. The error matches tsdb.ErrNotFound if there is none. It costs one read.
 func Load(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Profile, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantProfile, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return Profile{}, err
 	}

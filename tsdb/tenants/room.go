@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -30,15 +31,19 @@ func enter(store *tsdb.Store) (room, error) {
 	return room{Store: in, store: store}, err
 }
 
-// enterFor is enter for a call on one tenant. If the context carries a tenant, it must be the same.
-func enterFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (room, error) {
-	if id.IsZero() {
-		return room{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+// enterFor begins a call on one tenant. If the context carries a tenant, it must be the same. end ends the call, also
+// after an error.
+func enterFor(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id tenant.ID) (_ context.Context, r room, end func(error), err error) {
+	ctx, op := inside.Of(store).Watch().Begin(ctx, kind, telemetry.Subject{Tenant: id.String()})
+	switch have, ok := tenant.FromContext(ctx); {
+	case id.IsZero():
+		err = invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+	case ok && have != id:
+		err = fmt.Errorf("%w: %s, the call is on %s", tsdb.ErrTenantMismatch, invalid.Quote(have.String()), id)
+	default:
+		r, err = enter(store)
 	}
-	if have, ok := tenant.FromContext(ctx); ok && have != id {
-		return room{}, fmt.Errorf("%w: %s, the call is on %s", tsdb.ErrTenantMismatch, invalid.Quote(have.String()), id)
-	}
-	return enter(store)
+	return ctx, r, op.End, err
 }
 
 // enterForAll is enter for a call on all tenants. It fails if the context carries a tenant.
@@ -56,20 +61,17 @@ func keysOnly() bigtable.Filter {
 
 // rows reads some rows of a range. It rejects rows outside the range before it reads their content.
 func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(*bt.Row)) error {
-	var foreign error
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
-	err := r.Whole.Read(ctx, read, func(row *bt.Row) bool {
-		if row.Key() < rng.Start || row.Key() >= rng.Limit {
-			foreign = fmt.Errorf("%w: %s", tsdb.ErrForeignRow, r.Name)
-			return false
+	for row, err := range r.Whole.Rows(ctx, read) {
+		switch {
+		case err != nil:
+			return r.Explain(err)
+		case row.Key() < rng.Start || row.Key() >= rng.Limit:
+			return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, r.Name)
 		}
 		visit(row)
-		return true
-	})
-	if foreign != nil {
-		return foreign
 	}
-	return r.Explain(err)
+	return nil
 }
 
 // first returns the first key in a range; empty if there is none.

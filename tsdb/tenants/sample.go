@@ -62,19 +62,15 @@ func (c *census) estimate(ctx context.Context, s sample) error {
 			asked[key] = read[of]
 		}
 	}
-	foreign := false
-	err := c.Whole.Read(ctx, bt.Scan{Rows: list, Long: true}, func(row *bt.Row) bool {
-		n, ok := asked[row.Key()]
-		if foreign = !ok; ok {
-			*n += rowBytes(row)
+	for row, err := range c.Whole.Rows(ctx, bt.Scan{Rows: list, Long: true}) {
+		if err != nil {
+			return c.Explain(err)
 		}
-		return ok
-	})
-	switch {
-	case foreign:
-		return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, c.Name)
-	case err != nil:
-		return c.Explain(err)
+		n, ok := asked[row.Key()]
+		if !ok {
+			return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, c.Name)
+		}
+		*n += rowBytes(row)
 	}
 	for of, k := range s.kinds {
 		if len(k.keys) > 0 {

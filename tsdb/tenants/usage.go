@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -99,9 +98,8 @@ type UsageOptions struct {
 // Usage is bounded by ctx, and each page by the scan timeout. If it ends early, it returns an incomplete report with
 // the error, and UsageOptions.Continue continues from there.
 func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptions) (_ UsageReport, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantUsage, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
-	r, err := enterFor(ctx, store, id)
+	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantUsage, id)
+	defer func() { end(err) }()
 	if err != nil {
 		return UsageReport{}, err
 	}
