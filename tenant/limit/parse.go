@@ -73,14 +73,14 @@ func (t Table) MarshalJSON() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	overrides := make(map[string]json.RawMessage, len(t.Overrides))
+	overrides := make(map[string]map[string]any, len(t.Overrides))
 	for id, l := range t.Overrides {
-		overrides[id.String()] = l.append(nil, true)
+		overrides[id.String()] = l.named(true)
 	}
 	return json.Marshal(struct {
-		Share     float64                    `json:"share,omitempty"`
-		Defaults  Limits                     `json:"defaults"`
-		Overrides map[string]json.RawMessage `json:"overrides,omitempty"`
+		Share     float64                   `json:"share,omitempty"`
+		Defaults  Limits                    `json:"defaults"`
+		Overrides map[string]map[string]any `json:"overrides,omitempty"`
 	}{t.Share, t.Defaults, overrides})
 }
 
@@ -94,7 +94,7 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON returns an object of the limits that are not zero.
-func (l Limits) MarshalJSON() ([]byte, error) { return l.append(nil, false), nil }
+func (l Limits) MarshalJSON() ([]byte, error) { return json.Marshal(l.named(false)) }
 
 // UnmarshalJSON parses limits as Parse parses the defaults of a table.
 func (l *Limits) UnmarshalJSON(data []byte) error {
@@ -109,25 +109,19 @@ func (l *Limits) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// append appends the limits as JSON; all of them, or those that are not zero.
-func (l Limits) append(b []byte, all bool) []byte {
-	b = append(b, '{')
+// named returns the limits by the names of their members; all of them, or those that are not zero.
+func (l Limits) named(all bool) map[string]any {
+	out := map[string]any{}
 	for _, m := range members {
-		v := *m.at(&l)
-		if v == 0 && !all {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(strconv.AppendQuote(b, m.name), ':')
-		if m.name == string(RangeLength) {
-			b = strconv.AppendQuote(b, time.Duration(v).String())
-		} else {
-			b = strconv.AppendInt(b, v, 10)
+		switch v := *m.at(&l); {
+		case v == 0 && !all:
+		case m.name == string(RangeLength):
+			out[m.name] = m.text(v)
+		default:
+			out[m.name] = v
 		}
 	}
-	return append(b, '}')
+	return out
 }
 
 // parse sets the limits in an object. A rate without its burst resets the burst.

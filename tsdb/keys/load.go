@@ -16,25 +16,18 @@ func (a *analysis) hotEntities() {
 		return
 	}
 	mean := a.total / float64(len(a.Entities))
-	var busiest *entity
-	n, severity := 0, Info
+	n := 0
 	for i := range a.Entities {
 		e := &a.Entities[i]
-		hot := e.Rate >= hotWrites && e.Rate >= hotShare*a.real(a.total) && e.Rate >= hotTimes*mean
-		if !hot && e.Rate < busyWrites {
-			continue
-		}
-		n++
-		if at, ok := severityAt(e.Rate); ok {
-			severity = max(severity, at)
-		}
-		if busiest == nil || e.Rate > busiest.Rate {
-			busiest = e
+		if e.Rate >= busyWrites || e.Rate >= hotWrites && e.Rate >= hotShare*a.real(a.total) && e.Rate >= hotTimes*mean {
+			n++
 		}
 	}
 	if n == 0 {
 		return
 	}
+	busiest := a.most(rateOf)
+	severity, _ := severityAt(busiest.Rate)
 	a.add(Advice{
 		Cause: causeHotEntity, Severity: severity,
 		Found: fmt.Sprintf("%s among %d: %s of tenant %s writes %s, %s of all.", counted(n, "hot entity", "hot entities"), len(a.Entities),
@@ -51,18 +44,15 @@ func (a *analysis) hotHeads() {
 		return
 	}
 	n := 0
-	var busiest *entity
 	for i := range a.Entities {
-		if e := &a.Entities[i]; e.Rate >= headWrites {
+		if a.Entities[i].Rate >= headWrites {
 			n++
-			if busiest == nil || e.Rate > busiest.Rate {
-				busiest = e
-			}
 		}
 	}
 	if n == 0 {
 		return
 	}
+	busiest := a.most(rateOf)
 	severity := Warning
 	found := fmt.Sprintf("%s with %d or more writes a second to a head row; the busiest is %s of tenant %s with %s.",
 		counted(n, "entity", "entities"), headWrites, shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate))
@@ -75,6 +65,19 @@ func (a *analysis) hotHeads() {
 		Why:    "Each write leaves a version in the entity's head row. The versions behind the newest stay until Bigtable compacts the row, which can take days, and reads skip them.",
 		Remedy: "Remove Head from this dataset, and read with Latest or LatestN. Or write such entities less often.",
 	})
+}
+
+func rateOf(e *entity) float64 { return e.Rate }
+
+// most returns the first entity with the greatest figure. There must be entities.
+func (a *analysis) most(figure func(*entity) float64) *entity {
+	most := &a.Entities[0]
+	for i := range a.Entities {
+		if e := &a.Entities[i]; figure(e) > figure(most) {
+			most = e
+		}
+	}
+	return most
 }
 
 // load is one tenant's part of the sample.

@@ -12,15 +12,11 @@ func (a *analysis) keys() {
 	if len(a.Entities) == 0 {
 		return
 	}
-	longest, over := &a.Entities[0], 0
+	longest, over := a.most(func(e *entity) float64 { return float64(e.Key) }), 0
 	lengths := make([]float64, len(a.Entities))
 	for i := range a.Entities {
-		e := &a.Entities[i]
-		lengths[i] = float64(e.Key)
-		if e.Key > longest.Key {
-			longest = e
-		}
-		if e.Key > maxKey {
+		lengths[i] = float64(a.Entities[i].Key)
+		if a.Entities[i].Key > maxKey {
 			over++
 		}
 	}
@@ -75,13 +71,9 @@ func (a *analysis) names() {
 
 // payloads finds payloads near the dataset's limit.
 func (a *analysis) payloads() {
-	var largest *entity
 	near, over := 0, 0
 	for i := range a.Entities {
 		e := &a.Entities[i]
-		if largest == nil || e.Payload > largest.Payload {
-			largest = e
-		}
 		switch {
 		case e.Payload > a.MaxPayload:
 			over++
@@ -92,6 +84,7 @@ func (a *analysis) payloads() {
 	if near+over == 0 {
 		return
 	}
+	largest := a.most(func(e *entity) float64 { return float64(e.Payload) })
 	f := Advice{
 		Cause: causeLargePayload, Severity: Warning,
 		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),

@@ -33,14 +33,11 @@ type counted struct {
 
 // know adds a dataset of the catalogue.
 func (c *census) know(id tenant.ID, d catalog.Dataset) error {
-	space, _, err := spaceOf(id, d)
+	space, _, precision, err := spaceOf(id, d)
 	if err != nil {
 		return err
 	}
-	known := counted{points: space, heads: space.Heads(), only: d.Head != nil && d.Head.Only}
-	if known.precision, _, err = rowkey.ParseTimeName(d.Precision); err != nil {
-		return err
-	}
+	known := counted{points: space, heads: space.Heads(), precision: precision, only: d.Head != nil && d.Head.Only}
 	c.datasets[d.Name] = known
 	c.versions = c.versions || known.only
 	return nil
@@ -57,7 +54,7 @@ func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, erro
 	}
 	before, last := c.rep, c.last
 	before.Kinds = slices.Clone(before.Kinds)
-	tally := sample{}
+	tally := sample{map[kindOf]int64{}, map[kindOf]int64{}, map[string]kindOf{}}
 	var keys []string
 	err := c.rows(ctx, rng, filter, int64(c.most), func(row *bt.Row) {
 		keys = append(keys, row.Key())

@@ -34,7 +34,11 @@ type part struct {
 	rng  rowkey.Range
 	id   tenant.ID // zero for a range
 	last string    // of a range: the tenant before it, or empty
-	stem string    // common prefix of the last two tenants' names before the range, without trailing digits
+	// asked, next and err are of a range that was just searched: the first tenant in it, zero for none.
+	asked bool
+	next  tenant.ID
+	err   error
+	stem  string // common prefix of the last two tenants' names before the range, without trailing digits
 }
 
 const (
@@ -73,38 +77,33 @@ func (d *discovery) look(ctx context.Context) error {
 	if d.found >= cutAfter {
 		d.cut()
 	}
-	type answer struct {
-		id  tenant.ID
-		err error
-	}
-	answers := map[int]*answer{}
 	var all sync.WaitGroup
-	for i, kept := 0, 0; i < len(d.parts) && len(answers) < atOnce && kept < mostFound; i++ {
-		p := d.parts[i]
+	asked, known := 0, 0
+	for i := 0; i < len(d.parts) && asked < atOnce && known < mostFound; i++ {
+		p := &d.parts[i]
 		if !p.id.IsZero() {
-			kept++
+			known++
 			continue
 		}
-		a := &answer{}
-		answers[i] = a
-		all.Go(func() { a.id, a.err = d.first(ctx, p.rng) })
+		asked++
+		p.asked = true
+		all.Go(func() { p.next, p.err = d.first(ctx, p.rng) })
 	}
 	all.Wait()
-	parts := make([]part, 0, len(d.parts)+len(answers))
-	for i, p := range d.parts {
-		a := answers[i]
+	parts := make([]part, 0, len(d.parts)+asked)
+	for _, p := range d.parts {
 		switch {
-		case a == nil:
+		case !p.asked:
 			parts = append(parts, p)
-		case a.err != nil:
-			return a.err
-		case a.id.IsZero():
+		case p.err != nil:
+			return p.err
+		case p.next.IsZero():
 			d.empty++
 		default:
 			d.found++
-			parts = append(parts, part{id: a.id})
-			if rest := (rowkey.Range{Start: rowkey.TenantsAfter(a.id).Start, Limit: p.rng.Limit}); !rest.Empty() {
-				parts = append(parts, part{rng: rest, last: a.id.String(), stem: stem(p.last, a.id.String())})
+			parts = append(parts, part{id: p.next})
+			if rest := (rowkey.Range{Start: rowkey.TenantsAfter(p.next).Start, Limit: p.rng.Limit}); !rest.Empty() {
+				parts = append(parts, part{rng: rest, last: p.next.String(), stem: stem(p.last, p.next.String())})
 			}
 		}
 	}
@@ -221,7 +220,7 @@ func (d *discovery) datasets(ctx context.Context, id tenant.ID) ([]string, error
 		if err != nil {
 			return nil, d.Explain(err)
 		}
-		if _, _, err := spaceOf(id, e.Dataset); err != nil {
+		if _, _, _, err := spaceOf(id, e.Dataset); err != nil {
 			return nil, err
 		}
 		names = append(names, e.Name)

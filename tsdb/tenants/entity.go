@@ -1,7 +1,6 @@
 package tenants
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,7 +46,7 @@ func (r room) fitting(ctx context.Context, id tenant.ID, dataset string, fields 
 		if slices.ContainsFunc(d.Key, func(name string) bool { _, ok := fields[name]; return !ok }) {
 			continue
 		}
-		space, kinds, err := spaceOf(id, d)
+		space, kinds, _, err := spaceOf(id, d)
 		if err != nil {
 			return nil, err
 		}
@@ -101,15 +100,13 @@ func unfit(ctx context.Context, keys []string, n int, dataset string, fields map
 		"the key fields of a dataset, each with a value ("+strings.Join(keys, "; ")+")")
 }
 
-// spaceOf returns a tenant's space of a dataset in the catalogue, and the kinds of its key fields.
-func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, []rowkey.FieldKind, error) {
-	kinds, err := d.FieldKinds()
-	_, identity, unknown := rowkey.ParseTimeName(d.Precision)
-	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts), err, unknown); err != nil {
-		return rowkey.Space{}, nil, fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
+// spaceOf returns a tenant's space of a dataset in the catalogue, the kinds of its key fields, and its precision.
+func spaceOf(id tenant.ID, d catalog.Dataset) (rowkey.Space, []rowkey.FieldKind, rowkey.Precision, error) {
+	space, kinds, precision, err := d.Space(id)
+	if err != nil {
+		err = fmt.Errorf("tenants: dataset %s of the catalogue: %w", invalid.Quote(d.Name), err)
 	}
-	space, err := rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
-	return space.WithIdentity(identity), kinds, err
+	return space, kinds, precision, err
 }
 
 // hashesOf returns the hashes that identify an entity in its mark; nil for a tenant.

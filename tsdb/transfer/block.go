@@ -21,22 +21,14 @@ const (
 	blockBytes  = 4 << 20
 )
 
-// sumLine ends a block.
-type sumLine struct {
-	Sum    string `json:"sum"`
-	Lines  int64  `json:"lines"`  // up to this one, inclusive
-	Points int64  `json:"points"` // up to this one
-	// Unreadable is how many points were left out, up to this line.
-	Unreadable int64 `json:"unreadable"`
-}
-
-// endLine ends a file. It follows the sum of the last block.
-type endLine struct {
-	End        string           `json:"end"`
-	Lines      int64            `json:"lines"`
-	Points     int64            `json:"points"`
-	Datasets   map[string]int64 `json:"datasets"`
-	Unreadable int64            `json:"unreadable"`
+// closing is the line at the end of a block, with its sum, or of an export.
+type closing struct {
+	Sum        string           `json:"sum,omitempty"`
+	End        string           `json:"end,omitempty"`
+	Lines      int64            `json:"lines"`             // up to this one, inclusive
+	Points     int64            `json:"points"`            // up to this one
+	Datasets   map[string]int64 `json:"datasets,omitzero"` // points by dataset; only at the end
+	Unreadable int64            `json:"unreadable"`        // points that the export left out, up to this line
 }
 
 const (
@@ -60,7 +52,7 @@ type blocks struct {
 	counts map[string]int64 // by dataset
 	block  []record         // the last block read
 	last   record
-	end    *endLine
+	ended  bool
 	read   *error // the error of the block that ahead has read; nil if it has read none
 }
 
@@ -122,7 +114,7 @@ func (b *blocks) next() error {
 		return *read
 	}
 	b.block = b.block[:0]
-	if b.end != nil {
+	if b.ended {
 		return io.EOF
 	}
 	size := 0
@@ -168,42 +160,40 @@ func (b *blocks) sum(text []byte) error {
 		b.last.point.Payload = nil
 	}
 	b.points += int64(len(b.block))
-	var sum sumLine
+	var sum closing
 	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &sum); err != nil {
 		return invalid.New(ErrDamaged, "sum", err.Error(), "the sum of a block")
 	}
-	want, err := json.Marshal(sumLine{Sum: b.lines.chain.close(sum.Unreadable), Lines: b.line, Points: b.points, Unreadable: sum.Unreadable})
+	sinking := sum.Unreadable < b.left
+	b.left = sum.Unreadable
+	return b.check("sum", text, closing{Sum: b.lines.chain.close(b.left)}, sinking)
+}
+
+// check fails if a line is not the closing line of what was read, or is known to be wrong.
+func (b *blocks) check(name string, text []byte, want closing, wrong bool) error {
+	want.Lines, want.Points, want.Unreadable = b.line, b.points, b.left
+	line, err := json.Marshal(want)
 	if err != nil {
 		return err
 	}
-	sinking := sum.Unreadable < b.left
-	b.left = sum.Unreadable
-	if sinking || !bytes.Equal(text, want[:len(want)-1]) {
-		return invalid.New(ErrDamaged, "sum", invalid.Quote(string(text)), string(want))
+	if wrong || !bytes.Equal(text, line[:len(line)-1]) {
+		return invalid.New(ErrDamaged, name, invalid.Quote(string(text)), string(line))
 	}
 	return nil
 }
 
 // finish checks the last line, and that nothing follows it.
 func (b *blocks) finish(text []byte) error {
-	var end endLine
-	if err := json.Unmarshal(append(bytes.Clone(text), '}'), &end); err != nil {
-		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", err.Error(), "the end of an export")}
-	}
 	if len(b.block) > 0 {
 		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", strconv.Itoa(len(b.block))+" points before it", "a sum before it")}
 	}
-	want, err := json.Marshal(endLine{End: b.lines.chain.close(b.left), Lines: b.line, Points: b.points, Datasets: b.counts, Unreadable: b.left})
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(text, want[:len(want)-1]) {
-		return &LineError{Line: b.line, Err: invalid.New(ErrDamaged, "end", invalid.Quote(string(text)), string(want))}
+	if err := b.check("end", text, closing{End: b.lines.chain.close(b.left), Datasets: b.counts}, false); err != nil {
+		return &LineError{Line: b.line, Err: err}
 	}
 	if _, err := b.lines.next(); !errors.Is(err, io.EOF) {
 		return &LineError{Line: b.line + 1, Err: invalid.New(ErrDamaged, "the line", "after the end", "no line after the end")}
 	}
-	b.end = &end
+	b.ended = true
 	return nil
 }
 

@@ -236,7 +236,7 @@ func (e *exporter) run(ctx context.Context) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(endLine{End: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Datasets: e.counts, Unreadable: e.unreadable})
+	text, err := json.Marshal(closing{End: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Datasets: e.counts, Unreadable: e.unreadable})
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (e *exporter) point(d *dataset, p points.RawPoint) error {
 
 // flush writes the block and its sum.
 func (e *exporter) flush() error {
-	text, err := json.Marshal(sumLine{Sum: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
+	text, err := json.Marshal(closing{Sum: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
 	if err != nil {
 		return err
 	}

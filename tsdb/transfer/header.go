@@ -101,27 +101,12 @@ func (h *header) resolve() error {
 }
 
 func (h *header) resolveDataset(index int, e catalog.Dataset) (*dataset, error) {
-	if err := rowkey.CheckDataset(e.Name); err != nil {
-		return nil, err
-	}
-	if err := rowkey.CheckFields(e.Key, e.Salts); err != nil {
-		return nil, err
-	}
-	kinds, err := e.FieldKinds()
+	space, kinds, precision, err := e.Space(h.id)
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset{Dataset: e, index: index}
-	var identity bool
-	if d.precision, identity, err = rowkey.ParseTimeName(e.Precision); err != nil {
-		return nil, err
-	}
-	if d.space, err = rowkey.NewSpace(h.id, e.Name, e.Key, e.Salts); err != nil {
-		return nil, err
-	}
-	d.space = d.space.WithKinds(kinds).WithIdentity(identity)
+	d := &dataset{Dataset: e, index: index, precision: precision, space: space.WithKinds(kinds), newest: precision.Max()}
 	ok := true
-	d.newest = d.precision.Max()
 	if h.From != nil {
 		if d.oldest, ok = d.precision.AtOrAfter(*h.From); !ok {
 			d.oldest, d.newest = 1, 0

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -339,6 +340,17 @@ func (d *Dataset) FieldKinds() ([]rowkey.FieldKind, error) {
 		}
 	}
 	return kinds, rowkey.CheckKinds(d.Key, kinds)
+}
+
+// Space returns a tenant's space of the dataset, the kinds of its key fields, and its precision. It checks what they need.
+func (d *Dataset) Space(id tenant.ID) (space rowkey.Space, kinds []rowkey.FieldKind, precision rowkey.Precision, err error) {
+	kinds, err = d.FieldKinds()
+	precision, identity, unknown := rowkey.ParseTimeName(d.Precision)
+	if err := cmp.Or(rowkey.CheckDataset(d.Name), rowkey.CheckFields(d.Key, d.Salts), err, unknown); err != nil {
+		return space, nil, precision, err
+	}
+	space, err = rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
+	return space.WithIdentity(identity), kinds, precision, err
 }
 
 func missing(dataset, what, haveWord string, have []string, lackWord string, lack []string) (diffs []string) {

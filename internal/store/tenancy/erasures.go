@@ -58,7 +58,11 @@ func (e *Erasures) Admit(ctx context.Context, id tenant.ID) error {
 	if err != nil {
 		return err
 	}
-	if len(m.Tenants) > 0 && m.covers(id.String(), e.Clock()) {
+	return e.admit(m, id)
+}
+
+func (e *Erasures) admit(m *Marks, id tenant.ID) error {
+	if m != nil && len(m.Tenants) > 0 && m.Tenants[id.String()].coversAll(e.Clock()) {
 		return fmt.Errorf("%w: tenant %s", ErrErased, id)
 	}
 	return nil
@@ -75,10 +79,7 @@ func (e *Erasures) AdmitCached(ctx context.Context, id tenant.ID) error {
 			return err
 		}
 	}
-	if m != nil && len(m.Tenants) > 0 && m.covers(id.String(), e.Clock()) {
-		return fmt.Errorf("%w: tenant %s", ErrErased, id)
-	}
-	return nil
+	return e.admit(m, id)
 }
 
 // AdmitDataset refuses a read of a dataset that is deleted. Its tenant has been admitted.
@@ -95,27 +96,15 @@ func (e *Erasures) AdmitEntity(id tenant.ID, dataset, path string) error {
 		return err
 	}
 	m := e.Last()
-	if m == nil || len(m.Tenants) == 0 || !m.coversEntity(id.String(), dataset, path, e.Clock()) {
+	if m == nil || len(m.Tenants) == 0 || !m.Tenants[id.String()].coversEntity(dataset, path, e.Clock()) {
 		return nil
 	}
 	return fmt.Errorf("%w: an entity of dataset %s of tenant %s", ErrErased, dataset, id)
 }
 
-// covers reports whether the whole tenant is erased.
-func (m *Marks) covers(tenant string, now time.Time) bool {
-	t := m.Tenants[tenant]
-	return t != nil && t.coversAll(now)
-}
-
-// coversEntity reports whether an entity is erased by its own mark.
-func (m *Marks) coversEntity(tenant, dataset, path string, now time.Time) bool {
-	t := m.Tenants[tenant]
-	return t != nil && t.coversEntity(dataset, path, now)
-}
-
 // coversDataset reports whether a dataset is deleted.
 func (m *Marks) coversDataset(dataset string, now time.Time) bool {
-	return m.covers(catalog.DeletedDataset(dataset), now)
+	return m.Tenants[catalog.DeletedDataset(dataset)].coversAll(now)
 }
 
 // Marks returns the marks. They are at most ErasedWithin old, if they can be read.

@@ -43,10 +43,13 @@ func later(a, b int64) int64 {
 	return max(a, b)
 }
 
-func (t *tenantMarks) coversAll(now time.Time) bool { return t.all != nil && !over(*t.all, now) }
+// coversAll reports whether the whole tenant is erased. Nil has no marks.
+func (t *tenantMarks) coversAll(now time.Time) bool {
+	return t != nil && t.all != nil && !over(*t.all, now)
+}
 
 func (t *tenantMarks) coversEntity(dataset, path string, now time.Time) bool {
-	if len(t.entities) == 0 {
+	if t == nil || len(t.entities) == 0 {
 		return false
 	}
 	until, ok := t.entities[catalog.HashEntity(dataset, path)]
@@ -143,13 +146,17 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 		return known, nil // no mark was ever made
 	case c.Epoch == "":
 		return &Marks{}, nil
-	case c.All:
-		return e.readAllMarks(ctx, c)
-	case len(c.Names) == 0:
+	case !c.All && len(c.Names) == 0:
 		return known, nil
 	}
-	changed := map[string]*tenantMarks{}
-	next := &Marks{Changes: c, readAll: known.readAll, changed: changed, Tenants: maps.Clone(known.Tenants)}
+	names, changed := c.Names, map[string]*tenantMarks{}
+	if c.All {
+		names, known = nil, &Marks{readAll: time.Now(), Tenants: map[string]*tenantMarks{}}
+	}
+	next := &Marks{Changes: c, readAll: known.readAll, Tenants: maps.Clone(known.Tenants)}
+	if !c.All {
+		next.changed = changed
+	}
 	of := func(tenant string) *tenantMarks {
 		t := changed[tenant]
 		if t == nil {
@@ -161,11 +168,11 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 		}
 		return t
 	}
-	for _, name := range c.Names {
+	for _, name := range names {
 		m := catalog.MarkRow(name)
 		delete(of(m.Tenant).rows, m.Name)
 	}
-	for m, err := range catalog.Marks(ctx, e.table, c.Names) {
+	for m, err := range catalog.Marks(ctx, e.table, names) {
 		if err != nil {
 			return nil, e.readError(err)
 		}
@@ -178,25 +185,6 @@ func (e *Erasures) readMarks(ctx context.Context, known *Marks) (*Marks, error) 
 		}
 	}
 	return next, nil
-}
-
-func (e *Erasures) readAllMarks(ctx context.Context, c catalog.Changes) (*Marks, error) {
-	m := &Marks{Changes: c, readAll: time.Now(), Tenants: map[string]*tenantMarks{}}
-	for mark, err := range catalog.Marks(ctx, e.table, nil) {
-		if err != nil {
-			return nil, e.readError(err)
-		}
-		t := m.Tenants[mark.Tenant]
-		if t == nil {
-			t = &tenantMarks{rows: map[string]entityMark{}}
-			m.Tenants[mark.Tenant] = t
-		}
-		t.set(mark)
-	}
-	for _, t := range m.Tenants {
-		t.index()
-	}
-	return m, nil
 }
 
 func (e *Erasures) readError(err error) error {
