@@ -56,6 +56,12 @@ func (e *Engine) BytesWritten() uint64 {
 // Flush writes what is in memory to table files.
 func (e *Engine) Flush() error { return e.db.Flush() }
 
+// FlushOnce is Flush that ends when the engine fails.
+func (e *Engine) FlushOnce(ctx context.Context) error { return e.flush(ctx) }
+
+// Compact merges all table files.
+func (e *Engine) Compact(ctx context.Context) error { return e.compact(ctx, []byte{0}, []byte{0xff}) }
+
 // ForgetTime removes from a folder what time it was, as in one of an earlier version.
 func ForgetTime(t testing.TB, fs vfs.FS, dir string) {
 	t.Helper()

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -16,6 +18,63 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
+
+// Pebble ends its process when a change of the manifest fails, since nobody knows whether the disk has it. The engine goes on, so it must
+// not change the manifest again: with a change that is made twice, the folder does not open, or its next compaction panics.
+func TestManifestChangesOnce(t *testing.T) {
+	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSync} {
+		for _, compacts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("operation %d, compaction %v", kind, compacts), func(t *testing.T) {
+				mem := vfs.NewCrashableMem()
+				var failing atomic.Bool
+				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if op.Kind == kind && strings.Contains(op.Path, "MANIFEST") && failing.Swap(false) {
+						return syscall.EIO
+					}
+					return nil
+				}))
+				e, err := engine.Open(engine.Options{Dir: "db", FS: fs, GCInterval: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				createTable(t, e)
+				if err := e.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := write("row", setting("q", "a"))(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+				if compacts {
+					if err := e.Flush(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				failing.Store(true)
+				if compacts {
+					err = e.Compact(t.Context())
+				} else {
+					err = e.FlushOnce(t.Context())
+				}
+				if err == nil || e.Err() == nil {
+					t.Fatalf("the change of the manifest did not fail: %v, %v", err, e.Err())
+				}
+				time.Sleep(200 * time.Millisecond) // Pebble tries again
+				_ = e.Close()                      // reports the failure
+				after, err := engine.Open(engine.Options{Dir: "db", FS: mem, GCInterval: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer after.Close()
+				if err := after.Compact(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if got, err := readOf(nil, nil)(t.Context(), after); err != nil || got != "row=a" {
+					t.Errorf("got %q, %v, want the row", got, err)
+				}
+			})
+		}
+	}
+}
 
 // If the disk refuses writes, the engine answers them with an error, the process goes on, and later writers do not
 // hang.

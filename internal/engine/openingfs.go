@@ -17,8 +17,11 @@ import (
 // openingFS is the file system while Pebble opens a folder. During that time Pebble retries a failed write forever, so
 // a full disk would hang Open. Therefore openingFS hides the first failed write from Pebble, raises the fault, and
 // ignores all later writes and removals. The disk stays as it was at that moment, as after a crash; Pebble finishes,
-// and the opened database is discarded. Once a folder is open, openingFS only slows down the creation of table files
-// after a fault.
+// and the opened database is discarded.
+//
+// Once a folder is open, openingFS slows down the creation of table files after a fault, and refuses changes of the
+// manifest. Nobody knows whether the disk has a change that failed, and Pebble, which would end its process, would make it
+// a second time: then the folder does not open, or its next compaction panics.
 type openingFS struct {
 	vfs.FS
 	fault *fault
@@ -188,6 +191,9 @@ func (f *openingFile) Write(p []byte) (int, error) {
 		if f.manifest {
 			f.fs.keepFresh()
 		}
+		if err := f.refusal(); err != nil {
+			return err
+		}
 		n, err = f.File.Write(p)
 		return err
 	})
@@ -202,7 +208,22 @@ func (f *openingFile) Close() error {
 	return f.fs.keep(func() error { return err })
 }
 
-func (f *openingFile) Sync() error     { return f.fs.keep(f.File.Sync) }
+// refusal returns why the manifest must not change any more. The engine raises the fault of a failed change before Pebble tries again.
+func (f *openingFile) refusal() error {
+	if !f.manifest {
+		return nil
+	}
+	return f.fs.fault.err()
+}
+
+func (f *openingFile) Sync() error {
+	return f.fs.keep(func() error {
+		if err := f.refusal(); err != nil {
+			return err
+		}
+		return f.File.Sync()
+	})
+}
 func (f *openingFile) SyncData() error { return f.fs.keep(f.File.SyncData) }
 
 func (f *openingFile) SyncTo(length int64) (full bool, err error) {
