@@ -181,9 +181,10 @@ func (c change) set(names map[string]*node) {
 	}
 }
 
-// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's
-// size, stays with that probability, in any order. Names of a folder change in their order: each change stays with that
-// probability, and then those after it are lost, as in file systems with a journal.
+// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's size, stays with
+// that probability, in any order, except that a sector loses all writes to it after the first that is lost: what goes to the disk is the
+// whole sector. Names of a folder change in their order: each change stays with that probability, and then those after it are lost, as in
+// file systems with a journal.
 type Loss struct {
 	Percent int
 	Rand    *rand.Rand
@@ -242,6 +243,7 @@ func copyNames(names map[string]*node, copies map[*node]*node) map[string]*node 
 // lose goes back to the last sync, and makes some of the changes since.
 func (n *node) lose(loss Loss) {
 	n.data, n.names = slices.Clone(n.synced.data), maps.Clone(n.synced.names)
+	lost := map[int64]bool{} // sectors
 	for _, ch := range n.changes {
 		switch {
 		case n.folder:
@@ -256,7 +258,7 @@ func (n *node) lose(loss Loss) {
 		default:
 			for len(ch.data) > 0 {
 				part := change{data: ch.data[:min(len(ch.data), sector-int(ch.at%sector))], at: ch.at}
-				if loss.keeps() {
+				if lost[ch.at/sector] = lost[ch.at/sector] || !loss.keeps(); !lost[ch.at/sector] {
 					n.data = part.write(n.data)
 				}
 				ch.at += int64(len(part.data))
