@@ -13,7 +13,7 @@ const (
 // mail matches the end of a mailbox's name, an @ or its form in a URL, and a domain. The last part of the domain has only
 // letters, two bytes or more.
 var mail = regexp.MustCompile("[0-9" + letter + "_+!#$&'*/=?^`{|}~\"-]" +
-	`(@|%40)` + label + `(\.` + label + `)*\.([` + letter + `]{2,}|[^\x00-\x7F])([^0-9` + letter + `]|$)`)
+	`(@|%40)` + label + `(\.` + label + `)*\.([` + letter + `]{2,}|[^\x00-\x7F\x{FFFD}])([^0-9` + letter + `]|$)`)
 
 // hasMail reports whether s contains a mail address.
 func hasMail(s string) bool {

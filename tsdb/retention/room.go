@@ -92,11 +92,10 @@ func familiesOf(t *adminpb.Table) map[string]family {
 	out := make(map[string]family, len(t.GetColumnFamilies()))
 	for name, f := range t.GetColumnFamilies() {
 		have := family{}
-		if have.policy, have.err = policyOf(f.GetGcRule(), 0); have.err == nil {
+		if have.policy, have.text, have.err = policyOf(f.GetGcRule(), 0); have.err == nil {
 			have.text = have.policy.String()
 		} else {
 			have.policy = gc.Never() // the policy is unknown, so assume that it keeps everything
-			have.text = ruleText(f.GetGcRule(), 0)
 		}
 		if f.GetValueType() != nil {
 			have.kind = bigtable.ProtoToType(f.GetValueType())

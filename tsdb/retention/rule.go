@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,72 +17,42 @@ import (
 // maxNesting bounds the recursion over rules. The service's limit of 500 bytes is reached first.
 const maxNesting = 64
 
-// policyOf converts a rule of the service to a policy. The official client truncates ages to whole seconds, so its
-// result may differ from the table's policy.
-func policyOf(r *adminpb.GcRule, depth int) (gc.Policy, error) {
+// policyOf converts a rule of the service to a policy, and to text, also if package gc cannot express it. The official
+// client truncates ages to whole seconds, so its result may differ from the table's policy.
+func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error) {
 	if depth > maxNesting {
-		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested more than %d deep", maxNesting), "a policy with less nesting")
+		return p, "(...)", invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested more than %d deep", maxNesting), "a policy with less nesting")
 	}
-	join, rules := gc.Any, []*adminpb.GcRule(nil)
+	join, sign, rules := gc.Any, " || ", []*adminpb.GcRule(nil)
 	switch rule := r.GetRule().(type) {
 	case nil:
-		return gc.Never(), nil
-	case *adminpb.GcRule_MaxAge:
-		if err := rule.MaxAge.CheckValid(); err != nil {
-			return gc.Policy{}, invalid.New(gc.ErrInvalid, "maxage", rule.MaxAge.String(), "a duration")
-		}
-		p := gc.MaxAge(rule.MaxAge.AsDuration())
-		return p, p.Validate()
-	case *adminpb.GcRule_MaxNumVersions:
-		p := gc.MaxVersions(int(rule.MaxNumVersions))
-		return p, p.Validate()
-	case *adminpb.GcRule_Union_:
-		rules = rule.Union.GetRules()
-	case *adminpb.GcRule_Intersection_:
-		join, rules = gc.All, rule.Intersection.GetRules()
-	default:
-		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("%T", rule), "a rule that this version knows")
-	}
-	policies := make([]gc.Policy, len(rules))
-	for i, sub := range rules {
-		p, err := policyOf(sub, depth+1)
-		if err != nil {
-			return gc.Policy{}, err
-		}
-		policies[i] = p
-	}
-	p := join(policies...)
-	return p, p.Validate()
-}
-
-// ruleText formats a rule that package gc cannot express. The official client would truncate ages here, too.
-func ruleText(r *adminpb.GcRule, depth int) string {
-	if depth > maxNesting {
-		return "(...)"
-	}
-	join, rules := " || ", []*adminpb.GcRule(nil)
-	switch rule := r.GetRule().(type) {
-	case nil:
-		return "never"
+		return gc.Never(), "never", nil
 	case *adminpb.GcRule_MaxAge:
 		if rule.MaxAge.CheckValid() != nil {
-			return fmt.Sprintf("maxage=%ds %dns", rule.MaxAge.GetSeconds(), rule.MaxAge.GetNanos())
+			text = fmt.Sprintf("maxage=%ds %dns", rule.MaxAge.GetSeconds(), rule.MaxAge.GetNanos())
+			return p, text, invalid.New(gc.ErrInvalid, "maxage", rule.MaxAge.String(), "a duration")
 		}
-		return "maxage=" + rule.MaxAge.AsDuration().String()
+		p = gc.MaxAge(rule.MaxAge.AsDuration())
+		return p, "maxage=" + rule.MaxAge.AsDuration().String(), p.Validate()
 	case *adminpb.GcRule_MaxNumVersions:
-		return fmt.Sprintf("maxversions=%d", rule.MaxNumVersions)
+		p = gc.MaxVersions(int(rule.MaxNumVersions))
+		return p, fmt.Sprintf("maxversions=%d", rule.MaxNumVersions), p.Validate()
 	case *adminpb.GcRule_Union_:
 		rules = rule.Union.GetRules()
 	case *adminpb.GcRule_Intersection_:
-		join, rules = " && ", rule.Intersection.GetRules()
+		join, sign, rules = gc.All, " && ", rule.Intersection.GetRules()
 	default:
-		return fmt.Sprintf("%T", rule)
+		text = fmt.Sprintf("%T", rule)
+		return p, text, invalid.New(gc.ErrInvalid, "policy", text, "a rule that this version knows")
 	}
-	texts := make([]string, len(rules))
+	policies, texts := make([]gc.Policy, len(rules)), make([]string, len(rules))
 	for i, sub := range rules {
-		texts[i] = ruleText(sub, depth+1)
+		var bad error
+		policies[i], texts[i], bad = policyOf(sub, depth+1)
+		err = cmp.Or(err, bad)
 	}
-	return "(" + strings.Join(texts, join) + ")"
+	p = join(policies...)
+	return p, "(" + strings.Join(texts, sign) + ")", cmp.Or(err, p.Validate())
 }
 
 // ruleOf converts a valid policy to the service's form. The official client does not export its own conversion.

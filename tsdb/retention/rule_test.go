@@ -19,7 +19,7 @@ func TestRules(t *testing.T) {
 		gc.All(gc.MaxAge(day), gc.MaxVersions(3)), gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100))),
 	} {
 		rule := ruleOf(gcrule.To(p))
-		back, err := policyOf(rule, 0)
+		back, _, err := policyOf(rule, 0)
 		if err != nil || !back.Equal(p) {
 			t.Errorf("%v is read back as %v, %v", p, back, err)
 		}
@@ -53,14 +53,15 @@ func TestRulesThatAreNone(t *testing.T) {
 		"one of fractions": {Rule: &adminpb.GcRule_Union_{Union: &adminpb.GcRule_Union{Rules: []*adminpb.GcRule{age(time.Hour), age(1)}}}},
 		"a deep one":       deep,
 	} {
-		if p, err := policyOf(rule, 0); err == nil {
+		p, text, err := policyOf(rule, 0)
+		if err == nil {
 			t.Errorf("%s is read as %v", name, p)
 		}
-		if text := ruleText(rule, 0); text == "" || len(text) > 300 {
+		if text == "" || len(text) > 300 {
 			t.Errorf("%s has the text %q", name, text)
 		}
 	}
-	if p, err := policyOf(nil, 0); err != nil || !p.Equal(gc.Never()) {
+	if p, _, err := policyOf(nil, 0); err != nil || !p.Equal(gc.Never()) {
 		t.Errorf("a nil rule is read as %v, %v", p, err)
 	}
 }

@@ -35,9 +35,8 @@ type KeptRollup struct {
 // tsdb.ErrTenantMismatch if ctx carries a tenant. A tenant without a profile is in each dataset's default class.
 // KeptFor reads the profile, and the catalogue in pages of 1,000 datasets.
 func KeptFor(ctx context.Context, store *tsdb.Store, id tenant.ID) (kept []Kept, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantProfile, telemetry.Subject{Tenant: id.String()})
+	ctx, r, op, err := enterForAll(ctx, store, telemetry.TenantProfile, id)
 	defer func() { op.End(err) }()
-	r, err := enterForAll(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -52,14 +52,12 @@ type ListOptions struct {
 // each request by the read timeout.
 func List(ctx context.Context, store *tsdb.Store, opts ListOptions) iter.Seq2[Tenant, error] {
 	return func(yield func(Tenant, error) bool) {
-		var err error
 		rows := 0
-		ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TenantList, telemetry.Subject{})
+		ctx, r, op, err := enterForAll(ctx, store, telemetry.TenantList, tenant.ID{})
 		defer func() {
 			op.Returned(rows)
 			op.End(err)
 		}()
-		r, err := enterForAll(ctx, store)
 		if err != nil {
 			yield(Tenant{}, err)
 			return

@@ -133,9 +133,6 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		}
 		lifted = append(lifted, o.Row())
 	}
-	if len(lifted) == 0 {
-		return nil
-	}
 	return e.Explain(catalog.MarkChanges.Append(ctx, e.Whole, lifted...))
 }
 
@@ -163,9 +160,6 @@ func (e *erasure) forgetLifts(ctx context.Context, gone []catalog.Mark, marks in
 		if ok {
 			names = append(names, name)
 		}
-	}
-	if len(names) == 0 {
-		return nil
 	}
 	return e.Explain(catalog.MarkChanges.Append(ctx, e.Whole, names...))
 }

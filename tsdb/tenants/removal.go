@@ -262,8 +262,7 @@ func (rm *removal) setRetired(ctx context.Context, retired bool) error {
 // enterForPart is enter for Remove, Retire and Release. It returns the operation's context and the function that ends the
 // operation.
 func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.DatasetRemove, telemetry.Subject{})
-	r, err := enterForAll(ctx, store)
+	ctx, r, op, err := enterForAll(ctx, store, telemetry.DatasetRemove, tenant.ID{})
 	if err == nil {
 		err = part.check()
 	}

@@ -46,12 +46,14 @@ func enterFor(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id te
 	return ctx, r, op.End, err
 }
 
-// enterForAll is enter for a call on all tenants. It fails if the context carries a tenant.
-func enterForAll(ctx context.Context, store *tsdb.Store) (room, error) {
+// enterForAll is enterFor for a call on all tenants. It fails if the context carries a tenant.
+func enterForAll(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id tenant.ID) (_ context.Context, r room, op *telemetry.Op, err error) {
+	ctx, op = inside.Of(store).Watch().Begin(ctx, kind, telemetry.Subject{Tenant: id.String()})
 	if have, ok := tenant.FromContext(ctx); ok {
-		return room{}, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
+		return ctx, r, op, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
-	return enter(store)
+	r, err = enter(store)
+	return ctx, r, op, err
 }
 
 // keysOnly passes one cell of each row, without its value.

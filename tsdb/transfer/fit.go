@@ -92,10 +92,8 @@ func additions(file, stored catalog.Dataset) (list []string) {
 	for _, tag := range lacks(file.Tags, stored.Tags) {
 		list = append(list, fmt.Sprintf("dataset %s: codec tag %s is in the file, but not in the catalogue", stored.Name, tag))
 	}
-	for _, c := range file.Classes {
-		if !slices.ContainsFunc(stored.Classes, func(s catalog.Class) bool { return s.Name == c.Name }) {
-			list = append(list, fmt.Sprintf("dataset %s: retention class %s (%s) is in the file, but not in the catalogue", stored.Name, c.Name, c.Policy))
-		}
+	for _, c := range lackingClasses(file.Classes, stored.Classes) {
+		list = append(list, fmt.Sprintf("dataset %s: retention class %s (%s) is in the file, but not in the catalogue", stored.Name, c.Name, c.Policy))
 	}
 	return list
 }
@@ -104,13 +102,8 @@ func additions(file, stored catalog.Dataset) (list []string) {
 func differences(file, stored catalog.Dataset) []string {
 	both := union(stored, file)
 	wide := file // with the parts that only the store has
-	wide.Tags = append(slices.Clone(file.Tags), lacks(both.Tags, file.Tags)...)
-	wide.Classes = slices.Clone(file.Classes)
-	for _, c := range both.Classes {
-		if !slices.ContainsFunc(file.Classes, func(f catalog.Class) bool { return f.Name == c.Name }) {
-			wide.Classes = append(wide.Classes, c)
-		}
-	}
+	wide.Tags = slices.Concat(file.Tags, lacks(both.Tags, file.Tags))
+	wide.Classes = slices.Concat(file.Classes, lackingClasses(both.Classes, file.Classes))
 	if len(file.Kinds) == 0 || len(both.Kinds) == 0 {
 		wide.Kinds = both.Kinds // the store's kinds check each part; any part is valid text
 	}
@@ -120,23 +113,19 @@ func differences(file, stored catalog.Dataset) []string {
 
 // union returns the store's dataset, with the tags and classes that only the file's has appended.
 func union(stored, file catalog.Dataset) catalog.Dataset {
-	stored.Tags = append(slices.Clone(stored.Tags), lacks(file.Tags, stored.Tags)...)
-	stored.Classes = slices.Clone(stored.Classes)
-	for _, c := range file.Classes {
-		if !slices.ContainsFunc(stored.Classes, func(s catalog.Class) bool { return s.Name == c.Name }) {
-			stored.Classes = append(stored.Classes, c)
-		}
-	}
+	stored.Tags = slices.Concat(stored.Tags, lacks(file.Tags, stored.Tags))
+	stored.Classes = slices.Concat(stored.Classes, lackingClasses(file.Classes, stored.Classes))
 	return stored
 }
 
 // lacks returns the elements of all that are not in have.
 func lacks(all, have []string) []string {
-	var out []string
-	for _, s := range all {
-		if !slices.Contains(have, s) {
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(have, s) })
+}
+
+// lackingClasses returns the classes of all that are not in have, by name.
+func lackingClasses(all, have []catalog.Class) []catalog.Class {
+	return slices.DeleteFunc(slices.Clone(all), func(c catalog.Class) bool {
+		return slices.ContainsFunc(have, func(h catalog.Class) bool { return h.Name == c.Name })
+	})
 }

@@ -69,14 +69,8 @@ func appendPoint(dst []byte, d *dataset, p points.RawPoint) []byte {
 
 // readable reports whether a payload can be part of a JSON line and be restored byte for byte.
 func readable(payload []byte) bool {
-	return len(payload) > 0 && bytes.IndexByte(payload, '\n') < 0 && bytes.IndexByte(payload, '\r') < 0 && !edged(payload) &&
+	return len(payload) > 0 && bytes.IndexByte(payload, '\n') < 0 && bytes.IndexByte(payload, '\r') < 0 && len(bytes.Trim(payload, " \t")) == len(payload) &&
 		bytes.Count(payload, []byte{'['})+bytes.Count(payload, []byte{'{'}) < deepJSON && utf8.Valid(payload) && json.Valid(payload)
-}
-
-// edged reports whether white space surrounds the value.
-func edged(payload []byte) bool {
-	space := func(c byte) bool { return c == ' ' || c == '\t' }
-	return space(payload[0]) || space(payload[len(payload)-1])
 }
 
 const hexDigits = "0123456789abcdef"

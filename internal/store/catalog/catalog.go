@@ -120,7 +120,7 @@ func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (
 	for _, class := range classes {
 		keys = append(keys, rowkey.RemovalRows+ClassRemoval(class))
 	}
-	st := State{Datasets: make(map[string]Entry, len(names))}
+	st := State{Datasets: make(map[string]Entry, len(names)), released: map[string]bool{}}
 	rows := t.Rows(ctx, bt.Scan{Rows: keys, Filter: bigtable.LatestNFilter(1)})
 	for row, err := range only(rows, func(key string) bool { return slices.Contains(keys, key) }) {
 		if err != nil {
@@ -136,7 +136,7 @@ func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (
 			if m := parseMark(row); !m.Gone {
 				st.Deleted = append(st.Deleted, name)
 			} else {
-				st.setReleased(name)
+				st.released[name] = true
 			}
 			continue
 		}
@@ -153,13 +153,6 @@ func Load(ctx context.Context, t *bt.Table, names []string, classes ...string) (
 		st.Datasets[e.Name] = e
 	}
 	return st, nil
-}
-
-func (st *State) setReleased(dataset string) {
-	if st.released == nil {
-		st.released = map[string]bool{}
-	}
-	st.released[dataset] = true
 }
 
 // ClassRemoval returns the name of the removal of a class's families, without the prefix rowkey.RemovalRows.
@@ -200,7 +193,7 @@ func parseFormat(row *bt.Row) (int, error) {
 func parseEntry(row *bt.Row) (Entry, error) {
 	doc := value(row, columnDocument)
 	var e Entry
-	if err := json.Unmarshal(doc, &e.Dataset); err != nil {
+	if err := cmp.Or(json.Unmarshal(doc, &e.Dataset), json.Unmarshal(doc, &e.complete)); err != nil {
 		return e, fmt.Errorf("the catalogue's row %s does not decode: %w", row.Key(), err)
 	}
 	gen, err := strconv.ParseUint(string(value(row, columnGeneration)), 10, 64)
@@ -208,7 +201,7 @@ func parseEntry(row *bt.Row) (Entry, error) {
 		return e, fmt.Errorf("the catalogue's row %s has no generation: %w", row.Key(), err)
 	}
 	e.generation, e.document = gen, doc
-	return e, e.parseComplete()
+	return e, nil
 }
 
 // WriteFormat writes the format's version if the table has none. It returns false if there is one.

@@ -124,6 +124,9 @@ func (l ChangeLog) Next(ctx context.Context, t *bt.Table) (uint64, error) {
 
 // Append records that the rows of some names have changed. Call it after the changes; it may be repeated.
 func (l ChangeLog) Append(ctx context.Context, t *bt.Table, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
 	return l.append(ctx, t, names, nil)
 }
 

@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -81,11 +79,4 @@ func write(ctx context.Context, t *bt.Table, old Entry, name string, doc []byte,
 		}
 	})
 	return ok, out.Err
-}
-
-func (e *Entry) parseComplete() error {
-	if err := json.Unmarshal(e.document, &e.complete); err != nil {
-		return fmt.Errorf("the catalogue's entry of dataset %s does not decode: %w", e.Name, err)
-	}
-	return nil
 }

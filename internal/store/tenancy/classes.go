@@ -53,19 +53,17 @@ func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, e
 	if err != nil {
 		return nil, s.unassigned(err)
 	}
-	next, read := &Classes{Changes: c, tenants: map[string]*catalog.Assignment{}}, catalog.Assignments(ctx, s.Whole, nil)
+	next, names := &Classes{Changes: c, readAll: time.Now(), tenants: map[string]*catalog.Assignment{}}, []string(nil)
 	if !all {
 		if len(c.Names) == 0 {
 			return known, nil
 		}
-		next.readAll, next.tenants, read = known.readAll, maps.Clone(known.tenants), catalog.Assignments(ctx, s.Whole, c.Names)
-		for _, name := range c.Names {
+		next.readAll, next.tenants, names = known.readAll, maps.Clone(known.tenants), c.Names
+		for _, name := range names {
 			delete(next.tenants, name)
 		}
-	} else {
-		next.readAll = time.Now()
 	}
-	for one, err := range read {
+	for one, err := range catalog.Assignments(ctx, s.Whole, names) {
 		if err != nil {
 			return nil, s.unassigned(err)
 		}
