@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
-	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -123,58 +120,6 @@ func (rm *removal) waited(ctx context.Context) (err error) {
 
 // deletes reports whether a whole dataset is removed.
 func (rm *removal) deletes() bool { return rm.part.Dataset != "" && rm.part.whole() }
-
-// ranges returns the ranges of all tenants, or the rest of the table for a class alone.
-func (rm *removal) ranges(ctx context.Context, from string) iter.Seq2[rowkey.Range, error] {
-	return func(yield func(rowkey.Range, error) bool) {
-		if rm.part.Dataset == "" {
-			all := rowkey.TenantsAfter(tenant.ID{})
-			all.Start = max(all.Start, from)
-			yield(all, nil)
-			return
-		}
-		id, begun := rowkey.TenantOf(from)
-		if !begun {
-			id = tenant.ID{}
-		}
-		for d := newDiscovery(rm.room, rm.part.Dataset, id); ; begun = false {
-			var err error
-			if !begun {
-				id, err = d.next(ctx)
-			}
-			if err == nil && id.IsZero() {
-				return
-			}
-			var ranges []rowkey.Range
-			if err == nil {
-				ranges, err = rm.ofTenant(id)
-			}
-			if err != nil {
-				yield(rowkey.Range{}, err)
-				return
-			}
-			for _, rng := range ranges {
-				rng.Start = max(rng.Start, from)
-				if !yield(rng, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// ofTenant returns the ranges of a tenant's rows to remove, in order.
-func (rm *removal) ofTenant(id tenant.ID) ([]rowkey.Range, error) {
-	space, err := rowkey.NewSpace(id, rm.part.Dataset, nil, 0)
-	if err != nil {
-		return nil, err
-	}
-	if name := rm.part.Rollup; name != "" {
-		return []rowkey.Range{space.Kind(rowkey.MarkKind + name).All(), space.Kind(rowkey.RollupKind + name).All()}, nil
-	}
-	starts := space.Starts()
-	return starts[:], nil
-}
 
 // counted ends the removal if the part came into use after it was checked. It reverts what the removal has recorded.
 func (rm *removal) counted(ctx context.Context) error {

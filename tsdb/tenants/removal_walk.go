@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,60 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/tenant"
 )
+
+// ranges returns the ranges of all tenants, or the rest of the table for a class alone.
+func (rm *removal) ranges(ctx context.Context, from string) iter.Seq2[rowkey.Range, error] {
+	return func(yield func(rowkey.Range, error) bool) {
+		if rm.part.Dataset == "" {
+			all := rowkey.TenantsAfter(tenant.ID{})
+			all.Start = max(all.Start, from)
+			yield(all, nil)
+			return
+		}
+		id, begun := rowkey.TenantOf(from)
+		if !begun {
+			id = tenant.ID{}
+		}
+		for d := newDiscovery(rm.room, rm.part.Dataset, id); ; begun = false {
+			var err error
+			if !begun {
+				id, err = d.next(ctx)
+			}
+			if err == nil && id.IsZero() {
+				return
+			}
+			var ranges []rowkey.Range
+			if err == nil {
+				ranges, err = rm.ofTenant(id)
+			}
+			if err != nil {
+				yield(rowkey.Range{}, err)
+				return
+			}
+			for _, rng := range ranges {
+				rng.Start = max(rng.Start, from)
+				if !yield(rng, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ofTenant returns the ranges of a tenant's rows to remove, in order.
+func (rm *removal) ofTenant(id tenant.ID) ([]rowkey.Range, error) {
+	space, err := rowkey.NewSpace(id, rm.part.Dataset, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	if name := rm.part.Rollup; name != "" {
+		return []rowkey.Range{space.Kind(rowkey.MarkKind + name).All(), space.Kind(rowkey.RollupKind + name).All()}, nil
+	}
+	starts := space.Starts()
+	return starts[:], nil
+}
 
 // cells reports whether the removal deletes cells instead of whole rows.
 func (rm *removal) cells() bool { return rm.part.Class != "" || rm.part.Tag != "" }
