@@ -41,7 +41,6 @@ const (
 	mostFrontReads = 200  // of a query that reads a different number of rows of each front
 	oldScan        = 1e9  // bytes of a scan beyond which its rows are on many tablets
 	mostScanned    = 1e9  // rows of a request
-	mostReads      = 1e9  // a second of a query
 	pointOfHead    = 20.0 // bytes of a point in a head, besides its payload
 )
 
@@ -67,8 +66,8 @@ func (p *Plan) fronts(chosen []*candidate) ([]*fronts, error) {
 				f.addQuery(q)
 			}
 		}
-		if err == nil && slices.ContainsFunc(f.load.Reads, func(r tablets.Read) bool { return r.Rate > mostReads }) {
-			err = invalid.New(ErrInvalid, "rate", "more than a billion reads of fronts a second", "fewer queries, or fewer entities in each")
+		if err == nil {
+			err = f.load.Check()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the model cannot compute candidate %s: %w", c.name, err)
@@ -97,14 +96,12 @@ func (f *fronts) addDatasets(pop *population) error {
 	return nil
 }
 
-// together reports whether nothing before the time tells the datasets apart, so that their rows arrive at the same
-// places.
+// together reports whether nothing before the time tells the datasets apart, so that their rows arrive at the same places.
 func (f *fronts) together() bool {
 	return len(f.l.datasets) > 1 && !f.c.native() && !slices.Contains(f.c.keys[0].beforeTime(), element{kind: datasetElement})
 }
 
-// addTogether adds fronts that all datasets share. Their rows have the mean size, and their rate follows the sum of the
-// datasets' curves.
+// addTogether adds fronts that all datasets share. Their rows have the mean size, and their rate follows the sum of the datasets' curves.
 func (f *fronts) addTogether(pop *population) error {
 	keys := tablets.Keys{Moves: f.moves(0), Curve: len(f.load.Curves) + 1}
 	of := make([]int, len(f.l.datasets))
@@ -112,7 +109,7 @@ func (f *fronts) addTogether(pop *population) error {
 		of[i] = i
 		keys.Writes += d.average()
 		keys.RowBytes += d.average() * d.rowBytes()
-		f.stored += d.average() * d.rowBytes() * d.keep.Seconds()
+		keys.Stored += d.average() * d.rowBytes() * d.keep.Seconds()
 	}
 	keys.RowBytes /= keys.Writes
 	f.load.Curves = append(f.load.Curves, func(at time.Duration) float64 {
@@ -141,18 +138,17 @@ func (f *fronts) addDataset(pop *population, of int, d *sized) error {
 	}
 	keys := tablets.Keys{
 		Order: order, Moves: f.moves(of), Curve: of + 1, Share: func(entity int) float64 { return pop.shares[of][entity] },
-		Writes: d.average(), RowBytes: d.rowBytes(),
+		Writes: d.average(), RowBytes: d.rowBytes(), Stored: d.average() * d.keep.Seconds() * d.rowBytes(),
 	}
-	f.stored += d.average() * d.keep.Seconds() * d.rowBytes()
 	if err := f.add([]int{of}, pointRows, keys); err != nil {
 		return err
 	}
 	entities := keys
 	entities.Moves = false
 	if f.c.native() && f.c.heads > 0 {
-		// A head is a row of each entity, which each point writes.
-		f.stored += float64(d.n*f.c.heads) * (float64(d.bytes) + pointOfHead)
-		if err := f.add([]int{of}, headRows, entities); err != nil {
+		head := entities // a row of each entity, which each point writes
+		head.Stored = float64(d.n*f.c.heads) * (float64(d.bytes) + pointOfHead)
+		if err := f.add([]int{of}, headRows, head); err != nil {
 			return err
 		}
 	}
@@ -160,8 +156,7 @@ func (f *fronts) addDataset(pop *population, of int, d *sized) error {
 		// Each point writes a mark, and each window of an entity a bucket, of which a worker reads the points.
 		buckets := float64(d.n) * min(1/f.c.rollup.Seconds(), 1/d.every.Seconds())
 		marks := entities
-		marks.Writes, marks.RowBytes = d.average()+buckets, perRow
-		f.stored += buckets * d.keep.Seconds() * perRow
+		marks.Writes, marks.RowBytes, marks.Stored = d.average()+buckets, perRow, buckets*d.keep.Seconds()*perRow
 		if err := f.add([]int{of}, rollupRows, marks); err != nil {
 			return err
 		}
@@ -171,6 +166,8 @@ func (f *fronts) addDataset(pop *population, of int, d *sized) error {
 }
 
 func (f *fronts) add(of []int, kind string, keys tablets.Keys) error {
+	f.stored += keys.Stored
+	keys.Stored = 0
 	list, err := keys.Fronts()
 	if err != nil {
 		return err
@@ -291,8 +288,7 @@ func (f *fronts) whole(of int) bool {
 	return n == len(f.l.datasets[of].fields)
 }
 
-// readFronts adds reads of fronts whose requests look at different numbers of rows. A front is asked as often as it is
-// written.
+// readFronts adds reads of fronts whose requests look at different numbers of rows. A front is asked as often as it is written.
 func (f *fronts) readFronts(r *frontRange, d *sized, rate float64, rows func(front int) float64) {
 	total, mean := 0.0, 0.0
 	for i := range r.list {
@@ -314,7 +310,7 @@ func (f *fronts) readFronts(r *frontRange, d *sized, rate float64, rows func(fro
 func (f *fronts) read(of *frontRange, r tablets.Read, d *sized) {
 	r.First, r.Last, r.RowBytes = of.first, of.first+len(of.list), of.rowBytes
 	r.ByWrites = r.ByWrites || d.skew > 0
-	r.Rows = min(max(r.Rows, 1), mostScanned)
+	r.Rows = min(r.Rows, mostScanned)
 	r.Old = r.Rows*r.RowBytes > oldScan
 	f.load.Reads = append(f.load.Reads, r)
 }

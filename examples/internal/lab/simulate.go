@@ -18,12 +18,11 @@ const (
 	lateFirst  = 10 * time.Minute // of balancing, from which pre-splitting is advised
 )
 
-// Simulate computes the plan's whole load with a model of tablets and nodes, for each candidate, and ranks them. It
-// sends no request. It simulates again with 40 draws of the constants that are assumed, and reports in how many the
-// order held. docs/lab.md says what the model assumes.
+// Simulate computes the plan's whole load with a model of tablets and nodes, for each candidate, and ranks them. It sends no
+// request. It simulates again with 40 draws of the constants that are assumed, and reports in how many the order held. docs/lab.md says what the
+// model assumes.
 //
-// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan, or one with more
-// than 20 million entities.
+// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan, or one with more than 20 million entities.
 func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
@@ -39,9 +38,8 @@ func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	return r, r.simulate(ctx, p.candidates, loads)
 }
 
-// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. What either of
-// them refuses is refused before anything is executed. If ctx ends, Compare returns a report of what was done, and an
-// error that matches ctx's. Other errors are those of Run.
+// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. What either of them refuses is refused
+// before anything is executed. If ctx ends, Compare returns a report of what was done, and an error that matches ctx's. Other errors are those of Run.
 func (p *Plan) Compare(ctx context.Context, o RunOptions) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
@@ -63,16 +61,14 @@ func (p *Plan) Compare(ctx context.Context, o RunOptions) (*Report, error) {
 
 // Simulated is what the model computed of a candidate.
 type Simulated struct {
-	// Served is the share of requests that the cluster served, from 0 to 1, while the table was new and while it was
-	// balanced.
+	// Served is the share of requests that the cluster served, from 0 to 1, while the table was new and while it was balanced.
 	Served float64 `json:"served"`
 	// HottestNode and HottestTablet are the most that was asked of one, in shares of a node: more than 1 is refused.
 	HottestNode   float64 `json:"hottest_node"`
 	HottestTablet float64 `json:"hottest_tablet"`
 	// Balanced is how long a new table takes to serve all. It is negative if it never does.
 	Balanced time.Duration `json:"balanced_ns"`
-	// Nodes is how many the hottest period needs, with the storage of all that is kept. It is 0 if no number helps: Why
-	// says why.
+	// Nodes is how many the hottest period needs, with the storage of all that is kept. It is 0 if no number helps: Why says why.
 	Nodes int    `json:"nodes"`
 	Why   string `json:"why,omitempty"`
 	// StoredBytes is what is stored once the oldest points expire, without compression.
@@ -83,21 +79,21 @@ type Simulated struct {
 
 func (r *Report) simulate(ctx context.Context, chosen []*candidate, loads []*fronts) error {
 	p := r.plan
-	var list []tablets.Load
-	for _, f := range loads {
-		list = append(list, f.load)
+	var list []tablets.Candidate
+	for i, c := range chosen {
+		list = append(list, tablets.Candidate{Name: c.name, Load: loads[i].load})
 	}
 	cluster := tablets.Cluster{Nodes: p.nodes, Storage: p.storage}
 	options := tablets.Options{Duration: p.duration, Warm: p.heavy, Seed: p.seed}
-	got, err := tablets.Compare(ctx, list, cluster, options, modelDraws)
+	got, err := tablets.Compare(ctx, list, cluster, tablets.CompareOptions{Options: options, Draws: modelDraws})
 	if err != nil {
 		return err
 	}
-	r.Nodes, r.Draws, r.Held = p.nodes, modelDraws, got.Held
+	r.Nodes, r.Draws, r.Held = p.nodes, got.Draws, got.Held
 	for i, c := range chosen {
 		res := got.Results[i]
 		s := &Simulated{
-			Served: res.ServedShare, HottestNode: res.HottestNode, HottestTablet: res.HottestTablet, Balanced: res.Balanced,
+			Served: res.ServedShare, HottestNode: res.HottestNode.Asked, HottestTablet: res.HottestTablet.Asked, Balanced: res.Balanced,
 			Nodes: res.Need.Nodes, Why: res.Need.Why, StoredBytes: loads[i].stored,
 		}
 		if s.Nodes > 0 {
@@ -139,12 +135,11 @@ func (f *fronts) heatmap(res *tablets.Result) *heat.Recording {
 	from, length := epoch.Add(f.l.starts), f.l.duration
 	rnd := rand.New(rand.NewPCG(f.l.seed, 4))
 	var counts []heatview.Count
-	for column := range res.Heat.Len() {
+	for column := range res.Columns {
 		for kind, metric := range []heat.Kind{tablets.Reads: heat.Reads, tablets.Writes: heat.Writes, tablets.Refused: heat.Failures} {
 			kind := tablets.Kind(kind)
-			total, samples := res.Heat.Samples(column, kind, samplesOfCell, f.l.seed)
-			count := heatview.Count{At: from.Add(res.Heat.At(column)), Kind: metric, Rows: uint64(total)}
-			for front, at := range samples {
+			count := heatview.Count{At: from.Add(res.Columns[column].At), Kind: metric, Rows: uint64(res.Heat.Total(column, kind))}
+			for front, at := range res.Heat.Samples(column, kind, samplesOfCell, f.l.seed) {
 				count.Keys = append(count.Keys, f.key(front, at, rnd))
 			}
 			if len(count.Keys) > 0 && count.At.Before(from.Add(length)) {

@@ -3,24 +3,52 @@ package tablets
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// Comparison is the order of several designs of keys for the same workload, and whether it depends on what is assumed.
-type Comparison struct {
-	// Results are those of the loads, in their order, with the usual assumptions.
-	Results []*Result
-	// Order has the indexes of the loads, the best first. Those that are equal stay in their order.
-	Order []int
-	// Held is in how many of the draws no load was better than one that Order has before it and that is better there.
-	Held int
+// Candidate is one of several designs of keys for the same workload.
+type Candidate struct {
+	Name string
+	Load Load
 }
 
-// Better orders results by the share that is served, in whole percents (or below one percent in steps of a factor 1.8),
-// then by the nodes that are needed, where "no number helps" is last, and then by what is asked of the hottest node, in
-// steps of 10%.
+// CompareOptions configure Compare.
+type CompareOptions struct {
+	// Options are those of each simulation. Its Assume is used for the first one, and its Seed for the draws, too.
+	Options
+	// Draws is how often the assumptions are drawn, up to 1,000. Zero is 40. Draws that are negative are none.
+	Draws int
+	// Rank orders two results, the better one first. Nil is Better.
+	Rank func(a, b *Result) int
+}
+
+const (
+	maxCandidates = 100
+	maxDraws      = 1000
+)
+
+// Comparison is the order of candidates, and whether it depends on what is assumed.
+type Comparison struct {
+	// Results are those of the candidates, in their order, with the assumptions of the options.
+	Results []*Result
+	// Order has the indexes of the candidates, the best first. Those that are equal stay in their order.
+	Order []int
+	// Draws is how often the assumptions were drawn, and Held in how many of them no candidate was better than one that Order
+	// has before it and that is better there.
+	Draws, Held int
+	// Before says, for each pair of candidates, in how many draws the first was better than the second.
+	Before [][]int
+	// Broken are the assumptions of the first draws in which the order did not hold, at most 10.
+	Broken []Assumptions
+}
+
+// Better orders results by the share that is served, in whole percents (or below one percent in steps of a factor 1.8), then by the nodes that are
+// needed, where "no number helps" is last, and then by what is asked of the hottest node, in steps of 10%.
 func Better(a, b *Result) int {
 	served := func(r *Result) float64 {
 		if r.ServedShare >= 0.01 {
@@ -34,7 +62,7 @@ func Better(a, b *Result) int {
 		}
 		return r.Need.Nodes
 	}
-	asked := func(r *Result) float64 { return math.Round(math.Log(max(r.HottestNode, 1e-3)) / math.Log(1.1)) }
+	asked := func(r *Result) float64 { return math.Round(math.Log(max(r.HottestNode.Asked, 1e-3)) / math.Log(1.1)) }
 	return cmp.Or(
 		-cmp.Compare(served(a), served(b)),
 		cmp.Compare(needed(a), needed(b)),
@@ -42,43 +70,66 @@ func Better(a, b *Result) int {
 	)
 }
 
-// Compare simulates loads, and then simulates them again with assumptions that are drawn from the ranges that Constants
-// names, the same for all loads. It takes as long as loads times draws simulations. The same seed gives the same
-// answer. The error is that of ctx.
-func Compare(ctx context.Context, loads []Load, cluster Cluster, options Options, draws int) (*Comparison, error) {
-	run := func(assume assumptions, withHeat bool) ([]*Result, error) {
-		out := make([]*Result, len(loads))
-		for i := range loads {
+// Compare simulates candidates with the assumptions of the options and then with others, which are drawn from the ranges that
+// Constants names, the same for all candidates. It takes as long as candidates times draws simulations. The same seed gives the same
+// answer. Errors are those of Simulate, with the name of the candidate.
+func Compare(ctx context.Context, candidates []Candidate, cluster Cluster, options CompareOptions) (*Comparison, error) {
+	if err := invalid.Range(ErrInvalid, "candidates", len(candidates), 1, maxCandidates, "1 to 100"); err != nil {
+		return nil, err
+	}
+	if err := invalid.Range(ErrInvalid, "Draws", options.Draws, math.MinInt, maxDraws, "0 for 40, or up to 1000"); err != nil {
+		return nil, err
+	}
+	if options.Draws == 0 {
+		options.Draws = 40
+	}
+	if options.Rank == nil {
+		options.Rank = Better
+	}
+	c := &Comparison{Draws: max(options.Draws, 0)}
+	run := func(o Options) ([]*Result, error) {
+		out := make([]*Result, len(candidates))
+		for i := range candidates {
 			var err error
-			if out[i], err = simulate(ctx, &loads[i], cluster, options, assume, withHeat); err != nil {
-				return nil, err
+			if out[i], err = Simulate(ctx, candidates[i].Load, cluster, o); err != nil {
+				return nil, fmt.Errorf("candidate %s: %w", invalid.Quote(candidates[i].Name), err)
 			}
 		}
 		return out, nil
 	}
-	c := new(Comparison)
 	var err error
-	if c.Results, err = run(defaults(), true); err != nil {
+	if c.Results, err = run(options.Options); err != nil {
 		return nil, err
 	}
-	for i := range loads {
+	c.Before = make([][]int, len(candidates))
+	for i := range candidates {
 		c.Order = append(c.Order, i)
+		c.Before[i] = make([]int, len(candidates))
 	}
-	slices.SortStableFunc(c.Order, func(a, b int) int { return Better(c.Results[a], c.Results[b]) })
+	slices.SortStableFunc(c.Order, func(a, b int) int { return options.Rank(c.Results[a], c.Results[b]) })
 	rnd := rand.New(rand.NewPCG(options.Seed, 40))
-	for range draws {
-		results, err := run(draw(rnd), false)
+	for range c.Draws {
+		o := options.Options
+		o.Assume = draw(rnd)
+		o.Lines, o.Columns = 1, 1 // they are not looked at
+		results, err := run(o)
 		if err != nil {
 			return nil, err
 		}
 		held := true
 		for i, a := range results {
 			for j, b := range results {
-				held = held && (Better(a, b) >= 0 || Better(c.Results[i], c.Results[j]) <= 0)
+				if options.Rank(a, b) < 0 {
+					c.Before[i][j]++
+					held = held && options.Rank(c.Results[i], c.Results[j]) <= 0
+				}
 			}
 		}
-		if held {
+		switch {
+		case held:
 			c.Held++
+		case len(c.Broken) < 10:
+			c.Broken = append(c.Broken, o.Assume)
 		}
 	}
 	return c, nil

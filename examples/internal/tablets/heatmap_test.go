@@ -25,16 +25,15 @@ func found(r *heat.Recording) (out []string) {
 // modelled draws a load of the model: fronts with the keys that key returns.
 func modelled(t *testing.T, load tablets.Load, key func(front int, at time.Time) string) *heat.Recording {
 	t.Helper()
-	r, err := tablets.Simulate(t.Context(), load, tablets.Cluster{Nodes: 10}, tablets.Options{Duration: time.Hour})
+	r, err := tablets.Simulate(t.Context(), load, tablets.Cluster{Nodes: 10}, tablets.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var counts []heatview.Count
-	for i := range r.Heat.Len() {
+	for i, col := range r.Columns {
 		for kind, metric := range map[tablets.Kind]heat.Kind{tablets.Writes: heat.Writes, tablets.Reads: heat.Reads, tablets.Refused: heat.Failures} {
-			total, samples := r.Heat.Samples(i, kind, 200, 1)
-			c := heatview.Count{At: hour.Add(r.Heat.At(i)), Kind: metric, Rows: uint64(total)}
-			for front, at := range samples {
+			c := heatview.Count{At: hour.Add(col.At), Kind: metric, Rows: uint64(r.Heat.Total(i, kind))}
+			for front, at := range r.Heat.Samples(i, kind, 200, 1) {
 				c.Keys = append(c.Keys, []byte(key(front, hour.Add(at))))
 			}
 			counts = append(counts, c)
@@ -47,7 +46,7 @@ func modelled(t *testing.T, load tablets.Load, key func(front int, at time.Time)
 func TestModelledLoads(t *testing.T) {
 	testkit.Plain(t)
 	stay := func(front int, _ time.Time) string { return fmt.Sprintf("device-%05d", front) }
-	fronts := slices.Repeat([]tablets.Front{{Writes: 10, RowBytes: 1000}}, 4000)
+	fronts := slices.Repeat([]tablets.Front{{Writes: 10}}, 4000)
 	hot := slices.Clone(fronts)
 	hot[1234].Writes = 10_000
 	for _, test := range []struct {
@@ -56,7 +55,7 @@ func TestModelledLoads(t *testing.T) {
 		key  func(front int, at time.Time) string
 		want []string
 	}{
-		{"time first", tablets.Load{Fronts: []tablets.Front{{Writes: 40_000, RowBytes: 1000, Moves: true}}}, func(_ int, at time.Time) string {
+		{"time first", tablets.Load{Fronts: []tablets.Front{{Writes: 40_000, Moves: true}}}, func(_ int, at time.Time) string {
 			return fmt.Sprintf("%d#device-%05d", at.UnixMilli(), at.UnixNano()%4000)
 		}, []string{"sequential ", "failing "}},
 		{"entity first", tablets.Load{Fronts: fronts}, stay, nil},

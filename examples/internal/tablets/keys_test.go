@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := tablets.Keys{Order: order, Writes: 24, Share: func(e int) float64 { return float64(1 + e%2) }, Moves: true, RowBytes: 50}.Fronts()
+		list, err := tablets.Keys{Order: order, Writes: 24, Stored: 12e6, Share: func(e int) float64 { return float64(1 + e%2) }, Moves: true, RowBytes: 50}.Fronts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,6 +51,7 @@ func TestKeys(t *testing.T) {
 				want += 24. / 18 * float64(1+e%2)
 			}
 			near(t, fmt.Sprintf("%s: the writes of front %d", test.name, i), list[i].Writes, want, 1e-9)
+			near(t, fmt.Sprintf("%s: the bytes of front %d", test.name, i), list[i].Stored, want*12e6/24, 1e-3)
 			writes += list[i].Writes
 			if n := order.Entities(i); n != len(entities) || !list[i].Moves || list[i].RowBytes != 50 {
 				t.Errorf("%s: front %d of %d entities is %+v", test.name, i, n, list[i])
@@ -81,11 +82,8 @@ func TestManyEntities(t *testing.T) {
 	if order.Joined != 39 || len(list) != 128_206 || order.Entities(0) != 39 || order.Entities(128_205) != 5 {
 		t.Errorf("there are %d fronts of %d entities", len(list), order.Joined)
 	}
-	writes := 0.0
-	for _, f := range list {
-		writes += f.Writes
-	}
-	near(t, "the writes", writes, 8000, 1e-6)
+	r := run(t, tablets.Load{Fronts: list}, tablets.Cluster{Nodes: 3}, tablets.Options{})
+	near(t, "the requests", r.Offered.Writes, 8000*3600, 1)
 }
 
 func TestKeysRefuses(t *testing.T) {

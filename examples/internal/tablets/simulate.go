@@ -1,329 +1,378 @@
 package tablets
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
-	"slices"
+	"math"
+	"math/rand/v2"
 	"time"
-)
 
-// Options configure a simulation.
-type Options struct {
-	// Duration is what is simulated, up to 31 days.
-	Duration time.Duration
-	// Warm is how long the load runs before that, with each curve at its greatest value. Only Result.Balanced includes
-	// it.
-	Warm time.Duration
-	// Seed decides which assumptions Compare draws.
-	Seed uint64
-}
-
-// Result is what happened in the simulated time, without the warm part.
-type Result struct {
-	// ServedShare is the share of requests that were served: 1 if none was made. A read is one request, whatever it
-	// returns, and a write one row.
-	ServedShare float64
-	// Balanced is when, after the start of the warm part, the nodes first served all that was asked of them, for 10
-	// minutes (or a sixth of the simulated time, if that is less). It is negative if that did not happen.
-	Balanced time.Duration
-	// HottestNode is the most that was asked of a node in a minute, and HottestTablet of a tablet between two rounds of
-	// splits, in shares of a node's time.
-	HottestNode, HottestTablet float64
-	// Tablets is how many there are at the end.
-	Tablets int
-	// Need says how many nodes the load needs.
-	Need Need
-	// Heat says where the load was.
-	Heat *Heat
-}
-
-const (
-	maxTablets = 20_000
-	columns    = 60 // of Heat
-	calmTime   = 10 * time.Minute
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // simulation is the state of a table and a cluster.
 type simulation struct {
 	load    *Load
 	cluster Cluster
-	assume  assumptions
+	options Options
+	assume  *Assumptions
 	cost    costs
+	rnd     *rand.Rand
 
-	step      time.Duration
-	dt        float64     // step in seconds
 	factors   [][]float64 // by step, then by curve
+	now       []float64   // those of this step
 	warmSteps int
+	dt        float64   // of a step, in seconds
+	before    sums      // of all fronts before one
+	runs      []int     // where fronts begin that have another curve than the one before
+	elapsed   []float64 // by curve: its integral until now, in seconds
+	byCurve   []rate    // for ratesOf
 
-	writing, reading []float64 // by front: the cost of a second, where the curve is 1
-	reads, oldReads  []float64 // by front: requests in a second
-	old, oldCount    float64   // of reads of old rows in a second, on all nodes together: their cost, and their number
+	live       []*tablet // in the order of the fronts, all of which they cover
+	old        []*tablet
+	servers    []server
+	splitBytes float64
+	sinceRound float64
+	nextOld    float64 // when reads of old rows are spread again, in seconds
 
-	tablets         []tablet
-	asked           []float64 // by node: in this step
-	minute          []float64 // by node: in this minute, in seconds of work
-	sinceMinute     float64
-	sinceRound      float64
-	calmSince       float64
-	offered, served float64 // requests
-	result          Result
+	splits, merges, moves int
+	record                *recorder
 }
 
-// tablet is a range of fronts.
-type tablet struct {
-	first, last  int // fronts, without last
-	node         int
-	cost, writes []float64 // by curve: of a second, where the curve is 1. Reads cost the same in each second
-	reads        float64   // requests of a second
-	asked        float64   // since the last round, in seconds of work
+// server is a node, or two that work as one.
+type server struct {
+	demand float64 // of the step, in shares
+	load   float64 // of the last round
 }
 
-// Simulate runs the model. The work is proportional to the number of fronts plus steps times tablets. The error is that
-// of ctx.
+// Simulate runs the model. The work is proportional to the number of fronts plus steps times tablets: a million fronts take a few
+// tenths of a second for an hour. It fails with ErrInvalid, which names the field, and with the error of ctx.
 func Simulate(ctx context.Context, load Load, cluster Cluster, options Options) (*Result, error) {
-	return simulate(ctx, &load, cluster, options, defaults(), true)
-}
-
-// simulate leaves out the heatmap unless it is wanted.
-func simulate(ctx context.Context, load *Load, cluster Cluster, options Options, assume assumptions, withHeat bool) (*Result, error) {
-	s := newSimulation(load, cluster, options, assume)
-	if withHeat {
-		s.result.Heat = newHeat(s)
+	s, err := newSimulation(load, cluster, options)
+	if err != nil {
+		return nil, err
 	}
-	for n := range s.factors {
+	for step := range s.factors {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("tablets: simulation ended at step %d of %d: %w", n, len(s.factors), context.Cause(ctx))
+			return nil, fmt.Errorf("tablets: simulation ended at step %d of %d: %w", step, len(s.factors), context.Cause(ctx))
 		}
-		s.run(n)
+		s.step(step)
 	}
-	r := &s.result
-	r.ServedShare = 1
-	if s.offered > 0 {
-		r.ServedShare = s.served / s.offered
-	}
-	r.Tablets = len(s.tablets)
-	r.Need = s.need()
-	return r, nil
+	return s.record.result(), nil
 }
 
-func newSimulation(load *Load, cluster Cluster, o Options, assume assumptions) *simulation {
-	s := &simulation{load: load, cluster: cluster, assume: assume, cost: assume.costs(nodes[cluster.Storage])}
-	s.result.Balanced = -1
-	s.step = max(10*time.Second, ((o.Duration+o.Warm)/10_000 + time.Second).Truncate(time.Second))
-	s.dt = s.step.Seconds()
-	s.evaluateCurves(o)
+func newSimulation(load Load, cluster Cluster, options Options) (*simulation, error) {
+	if err := load.Check(); err != nil {
+		return nil, err
+	}
+	if err := cluster.check(); err != nil {
+		return nil, err
+	}
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{load: &load, cluster: cluster, options: options, dt: options.Step.Seconds()}
+	s.assume = &s.options.Assume
+	s.cost = s.assume.costs(nodes[cluster.Storage]).of(cluster.size())
+	s.rnd = rand.New(rand.NewPCG(options.Seed, 20))
+	s.elapsed = make([]float64, len(load.Curves)+1)
+	s.byCurve = make([]rate, len(load.Curves)+1)
+	s.servers = make([]server, cluster.Nodes/cluster.size())
+	if err := s.evaluateCurves(); err != nil {
+		return nil, err
+	}
 	s.addUp()
-	s.asked, s.minute = make([]float64, cluster.Nodes), make([]float64, cluster.Nodes)
-	s.tablets = []tablet{s.tablet(0, len(load.Fronts))}
-	return s
+	s.place()
+	s.record = newRecorder(s)
+	return s, nil
+}
+
+// of returns the costs on a server with that number of nodes.
+func (c costs) of(nodes int) costs {
+	n := float64(nodes)
+	return costs{c.write / n, c.writeByte / n, c.read / n, c.row / n, c.rowByte / n}
 }
 
 // evaluateCurves asks each curve for its factor of each step.
-func (s *simulation) evaluateCurves(o Options) {
-	s.warmSteps = int(o.Warm / s.step)
-	greatest := make([]float64, len(s.load.Curves)+1)
-	s.factors = slices.Repeat([][]float64{greatest}, s.warmSteps)
-	for i := range max(int(o.Duration/s.step), 1) {
-		row := []float64{1}
-		for _, curve := range s.load.Curves {
-			row = append(row, curve(time.Duration(i)*s.step))
+func (s *simulation) evaluateCurves() error {
+	s.warmSteps = int(s.options.Warm / s.options.Step)
+	n := max(int(s.options.Duration/s.options.Step), 1)
+	curves := len(s.load.Curves) + 1
+	all := make([]float64, (s.warmSteps+n)*curves)
+	greatest := make([]float64, curves)
+	greatest[0] = 1
+	for i := range n {
+		at := time.Duration(i) * s.options.Step
+		row := all[(s.warmSteps+i)*curves:][:curves]
+		row[0] = 1
+		for c, curve := range s.load.Curves {
+			f := curve(at)
+			if !(f >= 0 && f <= maxFactor) {
+				return invalid.New(ErrInvalid, fmt.Sprintf("Curves[%d] at %v", c, at), fmt.Sprint(f), fmt.Sprintf("0 to %.0f", float64(maxFactor)))
+			}
+			row[c+1] = f
+			greatest[c+1] = max(greatest[c+1], f)
 		}
-		for c, f := range row {
-			greatest[c] = max(greatest[c], f)
+	}
+	for i := range s.warmSteps {
+		copy(all[i*curves:], greatest)
+	}
+	for i := range s.warmSteps + n {
+		s.factors = append(s.factors, all[i*curves:][:curves])
+	}
+	return nil
+}
+
+// sums are those of all fronts before one, where the curve is 1. They are one longer than the fronts.
+type sums struct {
+	writes, bytes, cpu []float64 // of the rows that are written, a second
+	stored             []float64
+	reads              []float64 // requests a second
+	reading            []float64 // the cost of reads of the newest rows, a second
+}
+
+// addUp computes what is looked up later by front.
+func (s *simulation) addUp() {
+	n := len(s.load.Fronts)
+	b := &s.before
+	for _, list := range []*[]float64{&b.writes, &b.bytes, &b.cpu, &b.stored, &b.reads, &b.reading} {
+		*list = make([]float64, n+1)
+	}
+	for i := range s.load.Fronts {
+		f := &s.load.Fronts[i]
+		bytes := orKilobyte(f.RowBytes)
+		b.writes[i+1] = b.writes[i] + f.Writes
+		b.bytes[i+1] = b.bytes[i] + f.Writes*bytes
+		b.cpu[i+1] = b.cpu[i] + f.Writes*s.cost.ofWrite(bytes)
+		b.stored[i+1] = b.stored[i] + f.Stored
+		if i == 0 || f.Curve != s.load.Fronts[i-1].Curve {
+			s.runs = append(s.runs, i)
 		}
-		s.factors = append(s.factors, row)
+	}
+	if len(s.load.Reads) == 0 {
+		return
+	}
+	reads := s.spread(func(q *Read) float64 { return q.Rate })
+	cpu := s.spread(func(q *Read) float64 {
+		if q.Old {
+			return 0
+		}
+		return s.readRate(q, 1).cpu
+	})
+	for i := range n {
+		b.reads[i+1] = b.reads[i] + reads(i)
+		b.reading[i+1] = b.reading[i] + cpu(i)
 	}
 }
 
-// addUp computes what each front costs.
-func (s *simulation) addUp() {
-	fronts := s.load.Fronts
-	for _, list := range []*[]float64{&s.writing, &s.reading, &s.reads, &s.oldReads} {
-		*list = make([]float64, len(fronts))
-	}
-	for i := range fronts {
-		s.writing[i] = fronts[i].Writes * s.cost.ofWrite(fronts[i].RowBytes)
-	}
-	for _, q := range s.load.Reads {
-		cost, all := s.cost.ofRead(q.Rows, q.RowBytes), 0.0
-		if q.ByWrites {
-			for i := q.First; i < q.Last; i++ {
-				all += fronts[i].Writes
-			}
+// spread divides a number of each query over the fronts that it reads. The function that it returns is called for each front in order.
+func (s *simulation) spread(of func(q *Read) float64) func(front int) float64 {
+	n := len(s.load.Fronts)
+	alike, byWrites := make([]float64, n+1), make([]float64, n+1)
+	for i := range s.load.Reads {
+		q := &s.load.Reads[i]
+		v := of(q)
+		to, v := alike, v/float64(q.Last-q.First)
+		if all := s.before.writes[q.Last] - s.before.writes[q.First]; q.ByWrites && all > 0 {
+			to, v = byWrites, of(q)/all
 		}
-		for i := q.First; i < q.Last; i++ {
-			rate := q.Rate / float64(q.Last-q.First)
-			if all > 0 {
-				rate = q.Rate * fronts[i].Writes / all
-			}
-			if q.Old {
-				s.oldReads[i] += rate
+		to[q.First] += v
+		to[q.Last] -= v
+	}
+	a, w := 0.0, 0.0
+	return func(front int) float64 {
+		a += alike[front]
+		w += byWrites[front]
+		return max(a+w*s.load.Fronts[front].Writes, 0) // rounding may leave less than nothing
+	}
+}
+
+// place makes the first tablets: those of Splits, divided further if more is stored, one after another on all servers.
+func (s *simulation) place() {
+	s.setSplitBytes(s.before.stored[len(s.load.Fronts)])
+	bounds := append([]int{0}, s.load.Splits...)
+	for i, first := range bounds {
+		last := len(s.load.Fronts)
+		if i+1 < len(bounds) {
+			last = bounds[i+1]
+		}
+		s.live = append(s.live, &tablet{first: first, last: last, rates: s.ratesOf(first, last), bytes: s.before.stored[last] - s.before.stored[first]})
+	}
+	s.splitAll(func(t *tablet) bool { return false })
+	s.splits = 0
+	order := s.rnd.Perm(len(s.servers))
+	for i, t := range s.all() {
+		t.server = order[i%len(order)]
+	}
+	s.spreadOldReads()
+}
+
+// all returns the live tablets and then the old ones.
+func (s *simulation) all() []*tablet {
+	return append(append(make([]*tablet, 0, len(s.live)+len(s.old)), s.live...), s.old...)
+}
+
+func (s *simulation) setSplitBytes(stored float64) {
+	s.splitBytes = max(s.assume.SplitBytes, stored/usualTablets)
+}
+
+// step serves one step and then, if it is time, splits, merges and moves.
+func (s *simulation) step(n int) {
+	s.now = s.factors[n]
+	s.jump(n)
+	s.serve(n)
+	for c, f := range s.now {
+		s.elapsed[c] += f * s.dt
+	}
+	if s.sinceRound += s.dt; s.sinceRound >= s.assume.BalanceEvery.Seconds()-slack {
+		s.round(n)
+		s.sinceRound = 0
+	}
+}
+
+// serve does the work of a step.
+func (s *simulation) serve(n int) {
+	for i := range s.servers {
+		s.servers[i].demand = 0
+	}
+	for _, list := range [2][]*tablet{s.live, s.old} {
+		for _, t := range list {
+			if t.idle() {
 				continue
 			}
-			s.reads[i] += rate
-			s.reading[i] += rate * cost
+			t.plan(s.now)
+			s.servers[t.server].demand += t.demand
 		}
-		if q.Old {
-			s.old += q.Rate * cost
-			s.oldCount += q.Rate
+	}
+	s.record.begin(n)
+	for _, list := range [2][]*tablet{s.live, s.old} {
+		for _, t := range list {
+			served := 1.0
+			if t.offline > 0 {
+				gone := min(t.offline, s.dt)
+				served -= gone / s.dt
+				t.offline -= gone
+			}
+			if t.idle() {
+				continue
+			}
+			if d := s.servers[t.server].demand; d > 1 {
+				served /= d
+			}
+			t.spent += t.demand * served * s.dt
+			t.asked += t.demand * s.dt
+			t.bytes += t.written * served * s.dt
+			s.record.serve(t, served)
+		}
+	}
+	s.record.end(n)
+}
+
+// jump moves the ranges of fronts whose time has come. The tablet at the end of a range takes all its fronts, and the tablets
+// that hold nothing but older rows of the range become old.
+func (s *simulation) jump(n int) {
+	if n <= s.warmSteps { // the time before the start has no multiples of intervals
+		return
+	}
+	from, to := time.Duration(n-1-s.warmSteps)*s.options.Step, time.Duration(n-s.warmSteps)*s.options.Step
+	for i := range s.load.Jumps {
+		j := &s.load.Jumps[i]
+		if from/j.Every != to/j.Every {
+			s.jumpRange(j.First, j.Last)
 		}
 	}
 }
 
-// tablet returns a tablet of a range of fronts.
-func (s *simulation) tablet(first, last int) tablet {
-	t := tablet{first: first, last: last, cost: make([]float64, len(s.load.Curves)+1), writes: make([]float64, len(s.load.Curves)+1)}
-	for i := first; i < last; i++ {
-		f := &s.load.Fronts[i]
-		t.cost[f.Curve] += s.writing[i]
-		t.writes[f.Curve] += f.Writes
-		t.cost[0] += s.reading[i]
-		t.reads += s.reads[i]
+func (s *simulation) jumpRange(first, last int) {
+	from := s.tabletOf(first)
+	to := s.tabletOf(last - 1)
+	end := s.live[to]
+	end.hot, end.cold = 0, 0
+	if end.first >= first && end.last <= last {
+		end.left = end.bytes
 	}
-	return t
-}
-
-// dot returns what numbers by curve are at the factors of the curves.
-func dot(numbers, factors []float64) (sum float64) {
-	for c, f := range factors {
-		sum += numbers[c] * f
+	if from == to {
+		return
 	}
-	return sum
-}
-
-// run serves one step and then, if it is time, splits and moves tablets.
-func (s *simulation) run(n int) {
-	factors := s.factors[n]
-	for i := range s.asked {
-		s.asked[i] = s.old / float64(s.cluster.Nodes)
+	kept := s.live[:from]
+	if t := s.live[from]; t.first < first { // it begins before the range
+		t.last = first
+		t.rates = s.ratesOf(t.first, t.last)
+		kept = s.live[:from+1]
+		from++
 	}
-	for i := range s.tablets {
-		t := &s.tablets[i]
-		asked := dot(t.cost, factors)
-		s.asked[t.node] += asked
-		t.asked += asked * s.dt
-	}
-	if n >= s.warmSteps {
-		s.record(n, factors)
-	}
-	now := float64(n+1) * s.dt
-	if slices.Max(s.asked) > 1+slack {
-		s.calmSince = now
-	}
-	if calm := min(calmTime.Seconds(), float64(len(s.factors))*s.dt/6); s.result.Balanced < 0 && now-s.calmSince >= calm {
-		s.result.Balanced = time.Duration(s.calmSince * float64(time.Second))
-	}
-	if s.sinceRound += s.dt; s.sinceRound >= s.assume[splitAfter]-slack {
-		s.round(n, factors)
-	}
-}
-
-// share is the share of requests that a node serves if it is asked for this share of its time.
-func share(asked float64) float64 { return 1 / max(asked, 1) }
-
-// record adds up what the result says of a step.
-func (s *simulation) record(n int, factors []float64) {
-	for i, asked := range s.asked {
-		s.minute[i] += asked * s.dt
-		s.offered += s.oldCount / float64(len(s.asked)) * s.dt
-		s.served += s.oldCount / float64(len(s.asked)) * s.dt * share(asked)
-	}
-	for i := range s.tablets {
-		t := &s.tablets[i]
-		requests, served := (t.reads+dot(t.writes, factors))*s.dt, share(s.asked[t.node])
-		s.offered += requests
-		s.served += requests * served
-		if s.result.Heat != nil && served < 1 {
-			s.result.Heat.refuse(n, t, 1-served)
+	for _, t := range s.live[from:to] {
+		t.old, t.rates, t.first, t.last = true, nil, first, last
+		t.hot, t.cold = 0, 0
+		if t.bytes > 0 || len(t.oldReads) > 0 {
+			s.old = append(s.old, t)
 		}
 	}
-	if s.sinceMinute += s.dt; s.sinceMinute >= 60 || n == len(s.factors)-1 {
-		s.result.HottestNode = max(s.result.HottestNode, slices.Max(s.minute)/s.sinceMinute)
-		clear(s.minute)
-		s.sinceMinute = 0
-	}
+	end.first = first
+	end.rates = s.ratesOf(end.first, end.last)
+	s.live = append(kept, s.live[to:]...)
 }
 
-// round splits the tablets of which too much was asked since the last round, and then divides all tablets over the
-// nodes.
-func (s *simulation) round(n int, factors []float64) {
-	var next []tablet
-	for _, t := range s.tablets {
-		load := t.asked / s.sinceRound
-		if n >= s.warmSteps {
-			s.result.HottestTablet = max(s.result.HottestTablet, load)
+// tabletOf returns the index of the live tablet of a front.
+func (s *simulation) tabletOf(front int) int {
+	low, high := 0, len(s.live)-1
+	for low < high {
+		if mid := (low + high) / 2; s.live[mid].last > front {
+			high = mid
+		} else {
+			low = mid + 1
 		}
-		at, ok := 0, false
-		if load > s.assume[splitLoad] && len(next) < maxTablets {
-			at, ok = s.cut(t.first, t.last, factors)
+	}
+	return low
+}
+
+// spreadOldReads divides the queries for old rows over the tablets that have them, by their bytes.
+func (s *simulation) spreadOldReads() {
+	for _, list := range [2][]*tablet{s.live, s.old} {
+		for _, t := range list {
+			t.oldReads = nil
 		}
-		if !ok {
-			next = append(next, t)
+	}
+	type part struct {
+		t      *tablet
+		weight float64
+	}
+	for i := range s.load.Reads {
+		q := &s.load.Reads[i]
+		if !q.Old {
 			continue
 		}
-		next = append(next, s.tablet(t.first, at), s.tablet(at, t.last))
+		var parts []part
+		total := 0.0
+		add := func(t *tablet, bytes float64) {
+			first, last := max(t.first, q.First), min(t.last, q.Last)
+			if first < last && bytes > 0 {
+				w := bytes * float64(last-first) / float64(t.last-t.first)
+				parts = append(parts, part{t, w})
+				total += w
+			}
+		}
+		live := s.live[s.tabletOf(q.First) : s.tabletOf(q.Last-1)+1]
+		for _, t := range live {
+			add(t, t.bytes)
+		}
+		for _, t := range s.old {
+			add(t, t.bytes)
+		}
+		if total == 0 { // nothing is stored yet
+			for _, t := range live {
+				add(t, float64(t.last-t.first))
+			}
+		}
+		for _, p := range parts {
+			p.t.oldReads = append(p.t.oldReads, s.readRate(q, p.weight/total))
+		}
 	}
-	s.tablets = next
-	order := make([]int, len(next))
-	loads := make([]float64, len(next))
-	for i := range next {
-		order[i], loads[i], next[i].asked = i, dot(next[i].cost, factors), 0
+	s.nextOld = math.Inf(1)
+	for i := range s.load.Reads {
+		if s.load.Reads[i].Old {
+			s.nextOld = s.elapsed[0] + s.options.Duration.Seconds()/60
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return -cmp.Compare(loads[a], loads[b]) })
-	p := newPlaces(s.cluster.Nodes)
-	for _, i := range order {
-		next[i].node = p.put(loads[i])
-	}
-	s.sinceRound = 0
 }
-
-// cut returns the front at which a range is split, so that what is asked of both halves differs least, or false if
-// there is one front, or nothing is asked.
-func (s *simulation) cut(first, last int, factors []float64) (at int, ok bool) {
-	weight := func(i int) float64 { return s.writing[i]*factors[s.load.Fronts[i].Curve] + s.reading[i] }
-	all := 0.0
-	for i := first; i < last; i++ {
-		all += weight(i)
-	}
-	if last-first < 2 || all <= 0 {
-		return 0, false
-	}
-	left := weight(first)
-	for at = first + 1; at < last-1 && left+weight(at)/2 < all/2; at++ {
-		left += weight(at)
-	}
-	return at, true
-}
-
-// places are nodes, the one with the least load first.
-type places struct {
-	node []int
-	load []float64
-}
-
-func newPlaces(n int) *places {
-	p := &places{load: make([]float64, n)}
-	for i := range n {
-		p.node = append(p.node, i)
-	}
-	return p
-}
-
-// put adds a load to the node with the least, and returns that.
-func (p *places) put(load float64) int {
-	node := p.node[0]
-	p.load[0] += load
-	heap.Fix(p, 0)
-	return node
-}
-
-func (p *places) Len() int           { return len(p.node) }
-func (p *places) Less(i, j int) bool { return p.load[i] < p.load[j] }
-func (p *places) Swap(i, j int) {
-	p.node[i], p.node[j] = p.node[j], p.node[i]
-	p.load[i], p.load[j] = p.load[j], p.load[i]
-}
-func (p *places) Push(any) {}
-func (p *places) Pop() any { return nil }

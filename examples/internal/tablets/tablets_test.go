@@ -1,7 +1,6 @@
 package tablets_test
 
 import (
-	"cmp"
 	"math"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 // run simulates a load, or fails the test.
 func run(t *testing.T, load tablets.Load, cluster tablets.Cluster, options tablets.Options) *tablets.Result {
 	t.Helper()
-	options.Duration = cmp.Or(options.Duration, time.Hour)
 	r, err := tablets.Simulate(t.Context(), load, cluster, options)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +22,7 @@ func run(t *testing.T, load tablets.Load, cluster tablets.Cluster, options table
 func fronts(n int, writes float64) []tablets.Front {
 	out := make([]tablets.Front, n)
 	for i := range out {
-		out[i] = tablets.Front{Writes: writes / float64(n), RowBytes: 1000}
+		out[i].Writes = writes / float64(n)
 	}
 	return out
 }
@@ -41,9 +39,9 @@ func TestClosedForms(t *testing.T) {
 	t.Run("one front", func(t *testing.T) {
 		// All writes are on one node, however many there are.
 		for _, writes := range []float64{7_000, 14_000, 28_000, 140_000} {
-			r := run(t, tablets.Load{Fronts: []tablets.Front{{Writes: writes, RowBytes: 1000, Moves: true}}}, tablets.Cluster{Nodes: 10}, tablets.Options{})
+			r := run(t, tablets.Load{Fronts: []tablets.Front{{Writes: writes, Moves: true}}}, tablets.Cluster{Nodes: 10}, tablets.Options{})
 			near(t, "the served share", r.ServedShare, min(1, 14_000/writes), 0.002)
-			near(t, "the hottest node", r.HottestNode, writes/14_000, 1e-6)
+			near(t, "the hottest node", r.HottestNode.Asked, writes/14_000, 1e-6)
 		}
 	})
 	t.Run("equal fronts", func(t *testing.T) {
@@ -58,9 +56,9 @@ func TestClosedForms(t *testing.T) {
 	})
 	t.Run("reads over capacity", func(t *testing.T) {
 		// Reads of rows of 1 KB, and scans, on one node.
-		r := run(t, tablets.Load{Fronts: fronts(8, 0), Reads: []tablets.Read{{Last: 8, Rate: 34_000, Rows: 1, RowBytes: 1000}}}, tablets.Cluster{Nodes: 1}, tablets.Options{})
+		r := run(t, tablets.Load{Fronts: fronts(8, 0), Reads: []tablets.Read{{Last: 8, Rate: 34_000}}}, tablets.Cluster{Nodes: 1}, tablets.Options{})
 		near(t, "the served share of reads", r.ServedShare, 0.5, 1e-9)
-		r = run(t, tablets.Load{Fronts: fronts(8, 0), Reads: []tablets.Read{{Last: 8, Rate: 440, Rows: 1e6, RowBytes: 1000}}}, tablets.Cluster{Nodes: 1, Storage: tablets.HDD}, tablets.Options{})
+		r = run(t, tablets.Load{Fronts: fronts(8, 0), Reads: []tablets.Read{{Last: 8, Rate: 440, Rows: 1e6}}}, tablets.Cluster{Nodes: 1, Storage: tablets.HDD}, tablets.Options{})
 		near(t, "the served share of scans on HDD", r.ServedShare, 1/((1./500-1./180e3+1e6/180e3)*440), 1e-9)
 	})
 }
