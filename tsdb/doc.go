@@ -70,7 +70,9 @@
 //	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                         // nil: everything is stored
 //
-// [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a point is acknowledged, as [Journaled], when it is on the local disk; the writer delivers it later, also after outages, crashes and restarts.
+// [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a
+// point is acknowledged, as [Journaled], when it is on the local disk; the writer delivers it later, also after outages,
+// crashes and restarts.
 //
 // # Tenants
 //

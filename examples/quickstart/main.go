@@ -1,8 +1,6 @@
-// Quickstart samples this machine (CPU, memory, load, disk) as devices of two tenants, and then reads back what it
-// wrote:
+// Quickstart samples this machine as devices of two tenants, and then reads back what it wrote:
 //
-//	go run ./examples/quickstart           # keeps its points in ./tidemark-data; run it twice
-//	go run ./examples/quickstart -cloud    # in the table of TIDEMARK_PROJECT, TIDEMARK_INSTANCE, TIDEMARK_TABLE
+//	go run ./examples/quickstart    # keeps its points in ./tidemark-data; run it twice
 package main
 
 import (
@@ -36,8 +34,7 @@ type Reading struct {
 	Unit  string  `json:"unit"`
 }
 
-// readings has the dataset's name, its key fields, how a Reading is encoded, and its retention: reads do not show older
-// points.
+// readings has the dataset's name, key fields, encoding and retention: reads do not show older points.
 var readings = tsdb.MustDefine("readings", tsdb.Key("host", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 	Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)},
 })
@@ -60,8 +57,7 @@ func measure() map[string]Reading {
 	return found
 }
 
-// device is measured for a tenant. One tenant's name is a prefix of the other's, and still neither sees the other's
-// rows.
+// device is measured for a tenant. One tenant's name begins like the other's, and still neither sees the other's rows.
 type device struct{ tenant, name string }
 
 var devices = []device{{"acme", "cpu"}, {"acme", "memory"}, {"acme2", "load"}, {"acme2", "disk"}}
@@ -73,7 +69,7 @@ func (d device) in(store *tsdb.Store) (*tsdb.Repository[Reading], tsdb.Entity) {
 }
 
 func main() {
-	cloud := flag.Bool("cloud", false, "store the points on Cloud Bigtable")
+	cloud := flag.Bool("cloud", false, "store the points in the table of TIDEMARK_PROJECT, TIDEMARK_INSTANCE and TIDEMARK_TABLE")
 	dir := flag.String("dir", "./tidemark-data", "store the points in this `folder`, created if missing")
 	length := flag.Duration("for", 5*time.Second, "how long to sample")
 	flag.Parse()
@@ -81,7 +77,9 @@ func main() {
 	defer stop()
 	var store *tsdb.Store
 	config, err := tsdb.ConfigFromEnv()
-	if !*cloud {
+	if flag.NArg() > 0 || *length <= 0 {
+		err = errors.New("want no arguments, and -for above 0")
+	} else if !*cloud {
 		store, err = embedded.Open(ctx, *dir)
 	} else if err == nil {
 		store, err = tsdb.Open(ctx, config)
@@ -121,14 +119,13 @@ func show(ctx context.Context, out io.Writer, store *tsdb.Store) error {
 		if p, err := repo.Latest(ctx, entity); err != nil {
 			fmt.Fprintf(out, "  %-6s %-7s %v\n", d.tenant, d.name, err)
 		} else {
-			at, r := p.Time.Local().Format("15:04:05.000"), p.Value
-			fmt.Fprintf(out, "  %-6s %-7s %s  %7.2f of %7.2f %-5s %4.0f %%\n", d.tenant, d.name, at, r.Used, r.Total, r.Unit, 100*r.Used/r.Total)
+			fmt.Fprintf(out, "  %-6s %-7s %s  %7.2f of %7.2f %-5s %4.0f %%\n", d.tenant, d.name, p.Time.Local().Format("15:04:05.000"), p.Value.Used, p.Value.Total, p.Value.Unit, 100*p.Value.Used/p.Value.Total)
 		}
 	}
 	fmt.Fprintln(out, "\nRange: every point, also of earlier runs")
 	for _, d := range devices {
-		n, sum, low, high := 0, 0.0, math.Inf(1), 0.0
 		repo, entity := d.in(store)
+		n, sum, low, high := 0, 0.0, math.Inf(1), 0.0
 		for p, err := range repo.Range(ctx, entity, tsdb.AllTime()) {
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@
 // try again.
 //
 // A tenant's own limits may be in its profile (tsdb.StoreOptions.ProfileLimits): after overrides, and before the
-// defaults. 0 is no limit.
+// defaults, which also apply to limits that the profile does not name. 0 is no limit.
 //
 // All limits except Datasets are counted in the memory of the process and start again with it. If several processes
 // apply the same table, each allows the full limit: Table.Share gives each its part.

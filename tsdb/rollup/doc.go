@@ -21,8 +21,9 @@
 // buckets after they close; any number of workers may run. Reads compute marked buckets from the points, so the result
 // always equals that of the points.
 //
-// A write or deletion whose outcome is unknown may have changed the point without its mark. Its bucket lacks the change
-// until the write is repeated, as a journal does, another write changes the bucket, or it is rebuilt.
+// A write or deletion whose outcome is unknown, or that its program did not live to see, may have changed the point
+// without its mark. Its bucket lacks the change until the write is repeated, as a journal does, another write changes the
+// bucket, or it is rebuilt.
 //
 // Options.From names a finer rollup from which a coarser one is computed. Each of its buckets must be inside one bucket
 // of the coarser one: hours of UTC are inside days of Berlin, but not of Kolkata.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -293,12 +294,12 @@ func field(name string) func(codec.Record) (float64, bool) {
 	}
 }
 
-// floats returns the fields of a record, and false if one is missing.
+// floats returns the fields of a record, and false if one is missing. It reads their text, which the programs do not.
 func floats(r codec.Record, fields []string) (values []float64, ok bool) {
 	for _, name := range fields {
-		v, _ := r.Lookup(name)
-		x, ok := v.AsNumber().Number()
-		if !ok {
+		v, ok := r.Lookup(name)
+		x, err := strconv.ParseFloat(strings.Trim(v.String(), `"iu`), 64)
+		if !ok || err != nil {
 			return nil, false
 		}
 		values = append(values, x)
