@@ -53,11 +53,8 @@ func (e *Engine) BytesWritten() uint64 {
 	return n
 }
 
-// Flush writes what is in memory to table files.
-func (e *Engine) Flush() error { return e.db.Flush() }
-
-// FlushOnce is Flush that ends when the engine fails.
-func (e *Engine) FlushOnce(ctx context.Context) error { return e.flush(ctx) }
+// Flush writes what is in memory to table files, or returns why the engine has failed.
+func (e *Engine) Flush(ctx context.Context) error { return e.flush(ctx) }
 
 // Compact merges all table files.
 func (e *Engine) Compact(ctx context.Context) error { return e.compact(ctx, []byte{0}, []byte{0xff}) }

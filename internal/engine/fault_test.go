@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -25,54 +26,57 @@ func TestManifestChangesOnce(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSync} {
 		for _, compacts := range []bool{false, true} {
 			t.Run(fmt.Sprintf("operation %d, compaction %v", kind, compacts), func(t *testing.T) {
-				mem := vfs.NewCrashableMem()
-				var failing atomic.Bool
-				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-					if op.Kind == kind && strings.Contains(op.Path, "MANIFEST") && failing.Swap(false) {
-						return syscall.EIO
-					}
-					return nil
-				}))
-				e, err := engine.Open(engine.Options{Dir: "db", FS: fs, GCInterval: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				createTable(t, e)
-				if err := e.Flush(); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := write("row", setting("q", "a"))(t.Context(), e); err != nil {
-					t.Fatal(err)
-				}
-				if compacts {
-					if err := e.Flush(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				failing.Store(true)
-				if compacts {
-					err = e.Compact(t.Context())
-				} else {
-					err = e.FlushOnce(t.Context())
-				}
-				if err == nil || e.Err() == nil {
-					t.Fatalf("the change of the manifest did not fail: %v, %v", err, e.Err())
-				}
-				time.Sleep(200 * time.Millisecond) // Pebble tries again
-				_ = e.Close()                      // reports the failure
-				after, err := engine.Open(engine.Options{Dir: "db", FS: mem, GCInterval: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer after.Close()
-				if err := after.Compact(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if got, err := readOf(nil, nil)(t.Context(), after); err != nil || got != "row=a" {
-					t.Errorf("got %q, %v, want the row", got, err)
-				}
+				synctest.Test(t, func(t *testing.T) { failManifest(t, kind, compacts) })
 			})
 		}
+	}
+}
+
+// failManifest fails one operation on the manifest in a flush or a compaction, and opens what is left.
+func failManifest(t *testing.T, kind errorfs.OpKind, compacts bool) {
+	mem := vfs.NewCrashableMem()
+	var failing atomic.Bool
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == kind && strings.Contains(op.Path, "MANIFEST") && failing.Swap(false) {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	e, err := engine.Open(engine.Options{Dir: "db", FS: fs, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	createTable(t, e)
+	flush := func() {
+		if err := e.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush()
+	if _, err := write("row", setting("q", "a"))(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	change := e.Flush
+	if compacts {
+		flush()
+		change = e.Compact
+	}
+	failing.Store(true)
+	if err := change(t.Context()); err == nil || e.Err() == nil {
+		t.Fatalf("the change of the manifest did not fail: %v, %v", err, e.Err())
+	}
+	time.Sleep(time.Minute) // Pebble tries again
+	_ = e.Close()           // reports the failure
+	after, err := engine.Open(engine.Options{Dir: "db", FS: mem, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	if err := after.Compact(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, err := readOf(nil, nil)(t.Context(), after); err != nil || got != "row=a" {
+		t.Errorf("got %q, %v, want the row", got, err)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestFoldersOfOtherBuilds(t *testing.T) {
 				t.Fatal(err, errs)
 			}
 			if part[0] == 0 {
-				if err := r.Flush(); err != nil {
+				if err := r.Flush(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

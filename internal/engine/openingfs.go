@@ -190,9 +190,9 @@ func (f *openingFile) Write(p []byte) (int, error) {
 	err := f.fs.keep(func() (err error) {
 		if f.manifest {
 			f.fs.keepFresh()
-		}
-		if err := f.refusal(); err != nil {
-			return err
+			if err := f.fs.fault.err(); err != nil { // raised before Pebble repeats a change
+				return err
+			}
 		}
 		n, err = f.File.Write(p)
 		return err
@@ -208,22 +208,7 @@ func (f *openingFile) Close() error {
 	return f.fs.keep(func() error { return err })
 }
 
-// refusal returns why the manifest must not change any more. The engine raises the fault of a failed change before Pebble tries again.
-func (f *openingFile) refusal() error {
-	if !f.manifest {
-		return nil
-	}
-	return f.fs.fault.err()
-}
-
-func (f *openingFile) Sync() error {
-	return f.fs.keep(func() error {
-		if err := f.refusal(); err != nil {
-			return err
-		}
-		return f.File.Sync()
-	})
-}
+func (f *openingFile) Sync() error     { return f.fs.keep(f.File.Sync) }
 func (f *openingFile) SyncData() error { return f.fs.keep(f.File.SyncData) }
 
 func (f *openingFile) SyncTo(length int64) (full bool, err error) {

@@ -75,7 +75,7 @@ func TestSlowReadersKeepNoMemtables(t *testing.T) {
 		for round := range 3 {
 			change(t, r, 0, 1500, deleteRow())
 			change(t, r, 1500*(round%2), 3000, set("f", "another", 1000, "later"))
-			if err := r.Flush(); err != nil {
+			if err := r.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -118,7 +118,7 @@ func TestShortReadsPauseBetweenRows(t *testing.T) {
 			around := set("f", "a", 1000, "later")
 			around.Set("f", "z", 1000, []byte("later"))
 			change(t, r, 0, 5000, around)
-			if err := r.Flush(); err != nil {
+			if err := r.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -81,7 +81,7 @@ func TestReadsSkipNoDeletedPoints(t *testing.T) {
 		}},
 		"rows in table files": {fill: func(t *testing.T, r *rig) {
 			change(t, r, 0, rows, full)
-			if err := r.Flush(); err != nil {
+			if err := r.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, do: func(t *testing.T, r *rig) { change(t, r, 0, rows, deleteRow()) }},
@@ -125,7 +125,7 @@ func TestReadsSkipNoDeletedPoints(t *testing.T) {
 		}},
 		"few among many, and read": {fill: func(t *testing.T, r *rig) {
 			change(t, r, 0, 4*rows, full)
-			if err := r.Flush(); err != nil {
+			if err := r.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			change(t, r, 0, rows, full)
