@@ -139,3 +139,11 @@ func TestEntities(t *testing.T) {
 		}
 	}
 }
+
+// weight returns the share of an entity's writes, by rank from 0. Ranks follow a power law.
+func weight(rank, n int, skew float64) float64 {
+	if skew == 0 {
+		return 1 / float64(n)
+	}
+	return (integral(float64(rank+2), skew) - integral(float64(rank+1), skew)) / integral(float64(n+1), skew)
+}
