@@ -74,11 +74,11 @@ func main() {
 	length := flag.Duration("for", 5*time.Second, "how long to sample")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program
 	var store *tsdb.Store
 	config, err := tsdb.ConfigFromEnv()
-	if flag.NArg() > 0 || *length <= 0 {
-		err = errors.New("want no arguments, and -for above 0")
+	if flag.NArg() > 0 || *length <= 0 || *dir == "" || *cloud && *dir != flag.Lookup("dir").DefValue {
+		err = errors.New("want no arguments, -for above 0, and a folder in -dir unless -cloud is given")
 	} else if !*cloud {
 		store, err = embedded.Open(ctx, *dir)
 	} else if err == nil {

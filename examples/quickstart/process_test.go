@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 func TestExitCode(t *testing.T) {
@@ -21,6 +23,12 @@ func TestExitCode(t *testing.T) {
 		{"-for 1ns", 0, ""},
 		{"-help", 0, "how long to sample"},
 		{"-nope", 2, "-nope"},
+		{"extra", 1, "want no arguments"},
+		{"-for 0s", 1, "-for above 0"},
+		{"-for -1s", 1, "-for above 0"},
+		{"-for soon", 2, "soon"},
+		{"-dir=", 1, "a folder in -dir"},
+		{"-cloud -dir x", 1, "unless -cloud is given"},
 		{"-for", 2, "-for"},
 		{"-cloud", 1, "TIDEMARK_PROJECT"},
 	} {
@@ -37,6 +45,19 @@ func TestExitCode(t *testing.T) {
 				t.Errorf("stderr is %q, want %q in it", got, test.stderr)
 			}
 		})
+	}
+}
+
+// A folder that another program has open is refused, and left as it is.
+func TestFolderInUse(t *testing.T) {
+	cmd, stderr := programtest.New(t, "-for", "1ns")
+	store := open(t, filepath.Join(cmd.Dir, "tidemark-data"))
+	err := cmd.Run()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), embedded.ErrLocked.Error()) {
+		t.Errorf("on a folder that is open: %v, %s; want exit code 1 and %q", err, stderr, embedded.ErrLocked)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -206,6 +206,9 @@ func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 
 // readmit lifts a mark; hashes are those of an entity's mark.
 func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalog.EntityHash) error {
+	if !m.doc.Exists() {
+		return fmt.Errorf("%w: erasure of tenant %s", tsdb.ErrNotFound, id)
+	}
 	if m.rec.State == Erased {
 		_ = r.RenewProfiles(ctx) // the profile is deleted; after an error, this store notices it as late as all others
 	}
@@ -220,8 +223,6 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 // Of a mark that is lifted already, an interrupted call may not have reached the stores.
 func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name string, hashes []catalog.EntityHash) error {
 	switch {
-	case !m.doc.Exists():
-		return fmt.Errorf("%w: erasure of %s", tsdb.ErrNotFound, name)
 	case *state == Readmitted:
 	case *state == Erased:
 		next, err := catalog.MarkChanges.Next(ctx, r.Whole)

@@ -216,6 +216,9 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	if !part.whole() {
 		return rm.releasePart(ctx)
 	}
+	if !rm.doc.Exists() {
+		return fmt.Errorf("%w: deletion of %s", tsdb.ErrNotFound, part)
+	}
 	return rm.lift(ctx, &rm.stored, &rm.rec, &rm.rec.State, part.String(), nil)
 }
 

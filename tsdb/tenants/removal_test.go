@@ -281,6 +281,8 @@ func TestRemovalRefusals(t *testing.T) {
 		}
 		if err := tenants.Release(t.Context(), store, part); !errors.Is(err, tsdb.ErrNotFound) || strings.Contains(err.Error(), "families of retention class none is") {
 			t.Errorf("Release of %+v: %v", part, err)
+		} else if part.Dataset == "nowhere" && !strings.Contains(err.Error(), "deletion of dataset nowhere") {
+			t.Errorf("Release of a dataset that was never deleted: %v", err)
 		}
 	}
 	if _, err := tenants.Remove(tenant.NewContext(t.Context(), acme), store, readings, swift); !errors.Is(err, tsdb.ErrTenantMismatch) {
