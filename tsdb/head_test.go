@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -141,6 +142,41 @@ func TestLatePointDoesNotWin(t *testing.T) {
 		if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 9 {
 			t.Errorf("heads only %v: the latest is %v, %v", only, p, err)
 		}
+	}
+}
+
+// TestEntityWithoutItsHead: a write that is Unknown may have written its point and no head. Then reads of the entity find the point,
+// and reads under a prefix do not, until the write is repeated.
+func TestEntityWithoutItsHead(t *testing.T) {
+	s := headSchema(t, false, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	found := func() int {
+		if _, err := repo.Get(t.Context(), roof, start); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range repo.Under(tsdb.AllEntities()).Range(t.Context(), tsdb.AllTime()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "!head") }))
+	if err := repo.Put(t.Context(), roof, start, reading{1}); !errors.Is(err, tsdb.ErrUnknown) {
+		t.Fatalf("Put without its head: %v", err)
+	}
+	if n := found(); n != 0 {
+		t.Errorf("%d points under the prefix without a head, want 0", n)
+	}
+	conn.Clear()
+	if err := repo.Put(t.Context(), roof, start, reading{1}); err != nil {
+		t.Fatal(err)
+	}
+	if n := found(); n != 1 {
+		t.Errorf("%d points under the prefix, want 1", n)
 	}
 }
 

@@ -397,6 +397,18 @@ func (d *points[T]) many(ctx context.Context, c *client, n int) {
 	}
 }
 
+// acked returns the order of the last acknowledged write of each slot of an entity through the nodes.
+func (d *points[T]) acked(c *client, e tsdb.Entity, nodes ...*node) (orders [slots]int64) {
+	for i := range orders {
+		row := d.part(c, e)
+		row.row = i
+		for _, n := range nodes {
+			orders[i] = max(orders[i], n.lastAcked(row))
+		}
+	}
+	return orders
+}
+
 // staleness is how old an answer of the cache may be.
 const staleness = 200 * time.Millisecond
 
@@ -406,12 +418,7 @@ func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	if !d.head {
 		return
 	}
-	var own [slots]int64 // what this store has written counts at once, what others have written after a time
-	for i := range own {
-		row := d.part(c, e)
-		row.row = i
-		own[i] = c.node.lastAcked(row)
-	}
+	own := d.acked(c, e, c.node) // what this store has written counts at once, what others have written after a time
 	ctx, call := c.begin(ctx, "Latest from the cache")
 	p, err := d.repo(c).Latest(ctx, e, tsdb.MaxStale(staleness))
 	seen, ok := d.newest(c, slots-1, []tsdb.Point[T]{p}, 1, err)
@@ -422,9 +429,14 @@ func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	}
 }
 
-// under reads the n newest points of each entity below a prefix.
+// under reads the n newest points of each entity below a prefix. With heads it finds the entities by their heads. A write under way
+// may have written only its point, so an entity that is not found is as after its last acknowledged write, or later.
 func (d *points[T]) under(ctx context.Context, c *client, what string, from, n int, read func(context.Context, tsdb.Prefix) ([]tsdb.Point[T], error)) {
 	site := c.rnd.IntN(sites)
+	acked := map[tsdb.Entity][slots]int64{}
+	for _, e := range entitiesOf(site) {
+		acked[e] = d.acked(c, e, c.nodes...)
+	}
 	ctx, call := c.begin(ctx, what)
 	all, err := read(ctx, tsdb.NewPrefix(siteNames[site]))
 	if err != nil {
@@ -434,11 +446,16 @@ func (d *points[T]) under(ctx context.Context, c *client, what string, from, n i
 	for _, e := range entitiesOf(site) {
 		found := slices.DeleteFunc(slices.Clone(all), func(p tsdb.Point[T]) bool { return p.Entity != e })
 		if seen, ok := d.newest(c, from, found, n, nil); ok {
-			p := d.part(c, e)
-			if n == 1 {
-				p = d.heads(c, e)
+			switch {
+			case n == 1:
+				call.saw(d.heads(c, e), seen)
+			case d.head && len(found) == 0:
+				for i, saw := range seen {
+					call.sawSince(d.part(c, e), sightOf(i, saw), acked[e][i])
+				}
+			default:
+				call.saw(d.part(c, e), seen)
 			}
-			call.saw(p, seen)
 		}
 	}
 }

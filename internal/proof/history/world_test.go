@@ -201,7 +201,7 @@ func (w *world) number() int32 { return w.numbers.Add(1) }
 // disturb injects faults until the load ends, and lets the engine fail.
 func (w *world) disturb(ctx context.Context) {
 	rnd := rand.New(rand.NewPCG(w.seed, 3))
-	next := time.Now().Add(w.load/4 + rand.N(w.load/4))
+	next := time.Now().Add(w.load/4 + time.Duration(rnd.Int64N(int64(w.load/4))))
 	for pause(ctx, time.Duration(rnd.IntN(40))*time.Millisecond) {
 		w.faults.Add(1)
 		if time.Now().Before(next) {
