@@ -1,7 +1,7 @@
 // Package codec turns Go values into stored payloads and back.
 //
-// A schema names one [Codec]. A point's payload is stored with the codec's tag, and a read selects the decoder by that
-// tag. So a dataset may have several formats at once, and change to a new format without rewriting data.
+// A schema names one [Codec]. A payload is stored with the codec's tag, and a read selects the decoder by that tag. So
+// a dataset may have several formats at once, and change its format without rewriting data.
 //
 //	codec.JSON[Reading]()       "json"  any Go type, readable by eye; the default choice
 //	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster; fields may be added, and renamed where no SQL names them
@@ -11,8 +11,8 @@
 //	codec.String()              "str"   text
 //	codec.Bytes()               "raw"   bytes that the program already encoded
 //
-// Package codec/zstd compresses the payloads of any of them. A codec for your own format needs three methods: see the
-// example of [Codec]. [Lookup] reads one field of a payload without decoding the rest.
+// Package codec/zstd compresses any of them. A codec of your own has three methods: see the example of [Codec].
+// [Lookup] reads one field of a payload without decoding the rest.
 //
 // # Changing a format
 //
@@ -21,18 +21,17 @@
 //	codec.Fallback(codec.Proto[*pb.Reading](), codec.Convert(codec.JSON[Reading](), toProto, nil))
 //
 // Use [Convert] for an old format with another Go type, and [Tagged] for a new structure in a format that is already in
-// use. When the last old payload has expired, remove the old codec. Before the first program writes the new format,
-// deploy it to every program that reads: a program that reads an unknown tag returns [ErrUnknownTag].
+// use. Deploy the new format to every program that reads before one writes it: an unknown tag is [ErrUnknownTag]. When
+// the last old payload has expired, remove the old codec.
 //
 // # Errors
 //
 // The error of a payload that cannot be decoded matches [ErrCorrupt], and shows the tag, the length and the first 32
-// bytes. That of a value that cannot be encoded matches [ErrEncode]. If a codec is built incorrectly, [Check] returns
-// [ErrInvalid] when its schema is defined. No function of this package panics on any input. A decoder's memory is
-// proportional to the payload's actual size.
+// bytes; that of a value that cannot be encoded matches [ErrEncode]. [Check] returns [ErrInvalid] for a codec that is
+// built incorrectly, when its schema is defined. No input makes this package panic. A decoder's memory is proportional
+// to the payload's size.
 //
 // # Stored formats
 //
-// Every format is stable and specified byte by byte in docs/format.md; a changed format would have another tag. Equal
-// records have equal bytes.
+// docs/format.md specifies every byte; a changed format would have another tag. Equal records have equal bytes.
 package codec

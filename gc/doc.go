@@ -1,7 +1,7 @@
 // Package gc defines how long data is stored.
 //
-// Cloud Bigtable removes old cells by the garbage collection policy of their column family. This package has such a
-// rule as a value, [Policy], and combines it with the family's name in a retention class, [Class]:
+// Cloud Bigtable removes old cells by the garbage collection policy of their column family. A [Policy] is such a rule,
+// a retention class ([Class]) a policy with the family's name:
 //
 //	var d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 //
@@ -13,29 +13,29 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors do not fail: a policy with invalid input stores the error, and [Policy.Validate] returns it. Call it
-// before you store or send a policy. Policies and classes are immutable values.
+// Constructors do not fail: a policy with invalid input stores the error, and [Policy.Validate] returns it. Policies
+// and classes are immutable values.
 //
 // Constructors store a normal form, without redundant rules and without nesting; [Policy.Equal] compares which cells
 // are removed. In
 //
 //	gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), gc.MaxVersions(3)))
 //
-// the second rule removes only cells that the first one removes too. So this is gc.MaxAge(7*day), prints as maxage=7d,
-// and is sent to the service as one rule.
+// the second rule removes only cells that the first one removes too. So this is gc.MaxAge(7*day), and prints as
+// maxage=7d.
 //
-// [Parse] and [Policy.String] use the syntax of Google's cbt tool. Equal policies have equal text:
+// [Parse] and [Policy.String] use the syntax of Google's cbt tool:
 //
 //	maxage=30d || (maxage=3d && maxversions=100)
 //
 // # Points
 //
 // A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age, and
-// [Cutoff] converts it to the oldest visible timestamp. Cloud Bigtable may remove cells up to a week late; readers that
-// filter by the cutoff hide them on time. [ErrVersions] rejects a policy for points if it depends on versions.
+// [Cutoff] converts it to the oldest visible timestamp: Cloud Bigtable may remove cells up to a week late.
+// [ErrVersions] rejects a policy for points that depends on versions.
 //
 // # Cloud Bigtable
 //
-// This package does not link the client. retention.ToBigtable and retention.FromBigtable convert to and from its
-// policies.
+// retention.ToBigtable and retention.FromBigtable convert to and from the client's policies, which this package does
+// not link.
 package gc

@@ -11,9 +11,8 @@
 //		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
 //	})
 //
-// At start a program calls [Store.Ensure], which creates what the table lacks for the schemas, or [Store.Verify], which
-// only compares and needs no admin rights. If the table was written with a different schema, both return a
-// [ConflictError] that lists the differences.
+// At start a program calls [Store.Ensure], which creates what the table lacks, or [Store.Verify], which only compares
+// and needs no admin rights. If table and schema differ, both return a [ConflictError] that lists the differences.
 //
 // A [Repository] is a schema bound to one tenant in one store. Making one costs no I/O:
 //
@@ -21,15 +20,14 @@
 //
 // # Entities and time
 //
-// An [Entity] is what is measured. It has one value per key field, most significant first; entities that share leading
-// fields are stored next to each other. The points of an entity are stored newest first, so reading the newest ones is
-// one short scan.
+// An [Entity] is what is measured: one value per key field, most significant first. Entities that share leading fields
+// are stored next to each other, the points of an entity newest first.
 //
 //	roof := tsdb.NewEntity("berlin", "roof-7")
 //	err = repo.Put(ctx, roof, time.Now(), Reading{TempC: 21.5})
 //
-// Entity and time identify a point: writing it again replaces its value. For events, set Identity in [SchemaOptions]:
-// an ID then also identifies the point.
+// Entity and time identify a point: writing it again replaces its value. With Identity in [SchemaOptions], for events,
+// an ID does too.
 //
 // Key fields hold text. [KeyFields] also declares numbers, reversed IDs, domain names and UUIDs; [Schema.Entity] makes
 // entities from their Go values.
@@ -46,21 +44,19 @@
 //
 //	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
-// Expired points disappear from reads immediately, and reads of an entity skip them at no cost. A payload that does not
-// decode is reported as a [PointError]; the other points are still returned. Package tsdb/window groups points into
-// buckets of time, and package tsdb/rollup stores aggregates.
+// Expired points disappear from reads immediately. A payload that does not decode is reported as a [PointError]; the
+// other points are still returned. Package tsdb/window aggregates points by time, package tsdb/rollup stores
+// aggregates.
 //
 // # Writing and outcomes
 //
-// Each write ends [Stored], [Rejected] or [Unknown]. A failed write returns a [WriteError]. It matches [ErrRejected] if
-// the point is certainly not stored, and [ErrUnknown] if it may or may not be stored, because a response was lost.
-// Writing the point again is safe. [Repository.PutMany] writes many points and returns one [Outcome] per point.
-// [Repository.PutIfAbsent], and schemas with FirstWins, keep the first value of a point; schemas with Merge combine
-// fields.
+// Each write ends [Stored], [Rejected] or [Unknown]. A failed write returns a [WriteError]: it matches [ErrRejected] if
+// the point is certainly not stored, and [ErrUnknown] if a response was lost. Writing the point again is safe.
+// [Repository.PutMany] returns one [Outcome] per point. [Repository.PutIfAbsent], and schemas with FirstWins, keep the
+// first value of a point; schemas with Merge combine fields.
 //
-// The official client repeats additions and does not report which rows of a failed bulk write were applied. The store
-// therefore retries itself, by interceptors on its connection: within a timeout, and only what is safe to repeat. A
-// program with its own *bigtable.Client gets the same from [ClientConfig] and [DialOptions].
+// The store retries instead of the official client, by interceptors on its connection: within a timeout, and only what
+// is safe to repeat. A program with its own *bigtable.Client gets the same from [ClientConfig] and [DialOptions].
 //
 // # Ingestion
 //
@@ -71,19 +67,16 @@
 //	err = w.Close(ctx)                         // nil: everything is stored
 //
 // [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a
-// point is acknowledged, as [Journaled], when it is on the local disk; the writer delivers it later, also after outages,
-// crashes and restarts.
+// point is [Journaled] when it is on the local disk; the writer delivers it later, also after outages and crashes.
 //
 // # Tenants
 //
-// Keys are built in one place, from a validated tenant.ID, and each returned row is checked before it is decoded. If
-// the context carries another tenant (tenant.NewContext, tenant.Bind), a call fails with [ErrTenantMismatch].
-// [Schema.FromContext] makes the repository of the context's tenant. [StoreOptions] has further controls:
-// RequireTenant, Limits and Views.
+// If the context carries another tenant (tenant.NewContext, tenant.Bind), a call fails with [ErrTenantMismatch].
+// [Schema.FromContext] makes the repository of the context's tenant. [StoreOptions] has RequireTenant, Limits and
+// Views.
 //
 // Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased], in
-// every open store of the table within [ErasedWithin]. Package tsdb/transfer copies a tenant's points to a file and
-// back.
+// every open store within [ErasedWithin]. Package tsdb/transfer copies a tenant's points to a file and back.
 //
 // # Bounds
 //
@@ -93,15 +86,15 @@
 //
 // # What errors may show
 //
-// Without a logger in [Telemetry] the package logs nothing; with one, it logs error texts only if IncludeErrorText is
-// set. If a program logs errors itself, their texts may contain:
+// The package logs only with a logger in [Telemetry], and error texts only with IncludeErrorText. Texts of errors may
+// contain:
 //
-//   - [InvalidError]: up to 64 bytes of the refused value, which can be the key of an entity or a prefix. It never
-//     shows cursors, secrets, or values that package tsdb/keys refuses (CheckKeys in [SchemaOptions]).
-//   - [PointError], and so [PointErrors] and the [BatchError] of a deletion: the entity and time of the point, and the
-//     codec's error, which may quote part of the payload (encoding/json does).
-//   - [UndeliveredError]: tenant, entity and time of its first point. [Undelivered] and [DeadLetter] contain them as
-//     fields; a dead letter also contains the payload.
+//   - [InvalidError]: up to 64 bytes of the refused value, such as the key of an entity; never cursors, secrets, or
+//     values that package tsdb/keys refuses (CheckKeys in [SchemaOptions]).
+//   - [PointError], and so [PointErrors] and the [BatchError] of a deletion: entity and time of the point, and the
+//     codec's error, which may quote the payload (encoding/json does).
+//   - [UndeliveredError]: tenant, entity and time of its first point. [Undelivered] and [DeadLetter] have them as
+//     fields, a dead letter also the payload.
 //   - Put in a schema with Merge and Immutable: both values of the field that would change.
 //   - [ErrTenantMismatch]: both tenants. [ErrErased] and limit.ErrExceeded: the tenant. [ErrForeignRow]: nothing of the
 //     row.

@@ -6,30 +6,29 @@
 //
 // # Guarantees
 //
-//   - A row mutation is atomic, and a reader sees each request's state at one moment ([Reader]). A row mutation with an
+//   - A row mutation is atomic, and each request reads the state of one moment ([Reader]). A row mutation with an
 //     invalid part changes nothing.
 //   - A write is acknowledged after it is on disk, unless [Options.NoSync] is set. Concurrent writers share one sync.
 //   - No response depends on a write that a crash can undo: a read, or a conditional mutation that writes nothing,
-//     waits once for the sync of the writes that it found. Cells that the collector removed may come back after a
-//     crash, and are removed again.
+//     waits for the sync of the writes that it found. Cells that the collector removed may come back after a crash, and
+//     are removed again.
 //   - Writes to one row are ordered: those that read first (conditional, read-modify-write, aggregates, deletes) hold
 //     the row's lock until their result is visible.
 //   - An addition with an idempotency token is applied once within 15 minutes, also after a crash.
 //   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or a failed disk write
-//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again, and so does a read that finds
-//     a write that may not be on disk. Other reads still work, but not with NoSync.
+//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again. So do reads that find a write
+//     that may not be on disk, and with NoSync all reads.
 //
 // # Differences from the service
 //
 //   - A sum beyond int64 wraps around, as two's complement does.
 //   - Cells of one row are ordered by the name of their family, then qualifier, then newest first.
-//   - Through an authorized view, a read sees only the view's rows and columns; a write that names anything outside is
-//     refused with PermissionDenied.
+//   - Through an authorized view, a read sees only the view's rows and columns; a write outside it gets
+//     PermissionDenied.
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell.
-//     A start_time more than 15 minutes from the engine's clock is refused with FailedPrecondition.
+//     A start_time more than 15 minutes from the engine's clock gets FailedPrecondition.
 //   - Consistency tokens are consistent at once.
-//   - Tiered storage and change streams are settings that a table stores and shows. All cells are in one tier, and the
-//     calls that read a change stream return Unimplemented.
+//   - Tiered storage and change streams are settings that a table stores and shows, without effect.
 //
 // The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the service,
 // these tests fail:
@@ -42,6 +41,5 @@
 //   - No backups (copy the folder): AdminBackup, AdminCopyBackup, BackupIAM, AutomatedBackups.
 //   - No users: TableIam, AuthorizedViewIAM. No key ring or Cloud Monitoring: AdminEncryptionInfo,
 //     ExportBuiltInMetrics.
-//   - LargeReadsWritesAndScans: without credentials the client's own connection refuses responses over 4 MiB. With the
-//     larger limit that it otherwise has, the test passes.
+//   - LargeReadsWritesAndScans: without credentials the client's own connection refuses responses over 4 MiB.
 package engine

@@ -1,18 +1,18 @@
-// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings, and finds the
-// loads that a Bigtable table cannot spread over its servers.
+// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings, and finds
+// loads that a table cannot spread over its servers: see docs/heatmap.md.
 //
 // A [Recorder] sees the requests of a store, of a raw Bigtable client, or of a server:
 //
 //	recorder, err := heatmap.NewRecorder(heatmap.Options{})
 //	store, err := embedded.New(ctx, embedded.Options{Dir: "./data", DialOptions: recorder.DialOptions()})
 //
-// Each request takes about a tenth of a microsecond more. Recordings contain row keys, and so the names of tenants and
+// Each request takes about a tenth of a microsecond more. Recordings contain row keys, and so names of tenants and
 // entities.
 //
 // # What is recorded
 //
-// Time is divided into at most 64 columns. A column counts rows, bytes and durations exactly, separately for reads,
-// writes and failures, and holds at most 1,024 random samples of each: key, bytes and duration of a row.
+// Time is divided into at most 64 columns. A column counts rows, bytes and durations of reads, writes and failures
+// exactly, and holds at most 1,024 random samples of each: key, bytes and duration of a row.
 //
 //   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those
 //     of columns and values.
@@ -20,9 +20,8 @@
 //     at the key where it begins.
 //   - A failure is a row that was not written, or a read that failed, at the key where it begins, but for calls that
 //     the caller cancelled and streams without a connection.
-//   - The duration of a row is that of its request up to the row, without the time that the program took to consume
-//     rows.
+//   - The duration of a row is that of its request up to the row, without the program's own time.
 //
-// Each attempt counts: a recorder behind the interceptors of a store sees what reaches the service. SQL queries,
-// samples of row keys and calls of the session protocol are not recorded: create raw clients with tsdb.ClientConfig.
+// Each attempt counts. SQL queries, samples of row keys and calls of the session protocol are not recorded: create raw
+// clients with tsdb.ClientConfig.
 package heatmap

@@ -4,18 +4,16 @@
 //	fmt.Print(plan)
 //	report, err := plan.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
 //
-// A garbage collection policy deletes stored data, which cannot be undone. Store.Ensure therefore never changes one: it
-// fails if one differs. A plan compares the schemas, the catalogue and the table, so it can distinguish a change of the
-// schemas from one that somebody made elsewhere. For each step it states what becomes invisible and is deleted. Apply
-// refuses if the table has changed since the plan. Steps that delete data must be allowed by name. No family is ever
-// deleted.
+// A garbage collection policy deletes data for good, so Store.Ensure fails if one differs, and never changes it. A plan
+// compares the schemas, the catalogue and the table: it distinguishes a change of the schemas from one made elsewhere,
+// and states for each step what becomes invisible and is deleted. Apply refuses if the table has changed since the
+// plan. Steps that delete data must be allowed by name. No family is ever deleted.
 //
-// NewPlanFor plans from the catalogue, with other policies for some classes, for programs without the schemas. If the
-// store works through authorized views and Apply created families, call Store.EnsureView for each tenant afterwards.
+// NewPlanFor plans from the catalogue, for programs without the schemas. If the store works through authorized views
+// and Apply created families, call Store.EnsureView for each tenant afterwards.
 //
-// The calls are an operator's. They need the admin rights to read and to change the table, and a store that was opened
-// with tsdb.Open, package embedded, or a client made with tsdb.ClientConfig and tsdb.DialOptions. They fail with
-// tsdb.ErrTenantMismatch if the context carries a tenant.
+// The calls need admin rights, and a store opened with tsdb.Open, package embedded, or a client made with
+// tsdb.ClientConfig and tsdb.DialOptions. They fail with tsdb.ErrTenantMismatch if the context carries a tenant.
 package retention
 
 import "github.com/tidemark-go/tidemark/internal/errtype"

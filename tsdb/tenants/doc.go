@@ -2,12 +2,11 @@
 // (Usage), and removal (Erase, EraseEntity, Readmit). It also removes datasets, retention classes, codec tags and
 // rollups that no tenant uses any more (Retire, Remove, Release).
 //
-// All calls use the store's catalogue, and never decode a payload. The package stores a profile for each onboarded
-// tenant, and a mark for each erased one. Every open store of the table applies a mark within tsdb.ErasedWithin.
+// No call decodes a payload. The package stores a profile for each onboarded tenant, and a mark for each erased one,
+// which every open store of the table applies within tsdb.ErasedWithin.
 //
-// The calls take the tenant as an argument and need none in the context, even if the store requires one. If the context
-// carries another tenant (tenant.NewContext), they fail with tsdb.ErrTenantMismatch. List fails if the context carries
-// any tenant.
+// The calls need no tenant in the context, even if the store requires one. If the context carries another tenant, they
+// fail with tsdb.ErrTenantMismatch; List fails if it carries any.
 package tenants
 
 import (

@@ -1,5 +1,5 @@
-// Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It takes the
-// buckets that a rollup stores where they answer, and reads points where they do not.
+// Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It reads the
+// stored buckets of a rollup where they answer, otherwise points.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
@@ -10,28 +10,24 @@
 //
 // # Buckets
 //
-// A [Grid] divides all of time into buckets, whatever interval is read. A bucket includes its start and excludes its
-// end. If the interval starts or ends within a bucket, the bucket has only the points in the interval and is marked as
-// Partial. Each bucket has one [Summary] for each [Measure]. A value that has no finite number for a measure counts as
-// a point of the bucket but not for the measure.
+// A [Grid] divides all of time into buckets. A bucket includes its start and excludes its end. If the interval starts
+// or ends within a bucket, the bucket has only the points in the interval and is Partial. Each bucket has one [Summary]
+// for each [Measure]. A value without a finite number for a measure counts as a point, but not for the measure.
 //
 // # Kinds of measures
 //
-// The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed, and [New] refuses the others.
-// [Summary] describes each.
+// The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed. [Summary] describes each.
 //
 // The step between two numbers belongs to the bucket of the later one, so Increase and Delta of the hours add up to
 // those of the day. To know the step into the first bucket, [Aggregator.Read] reads the last point before the interval.
-// Nothing is extrapolated: the first number of an entity has no step. A late or deleted point changes its own bucket
-// and that of the next number. If the earlier points are gone, the first bucket lacks its step, and Since says from
-// when it counts.
+// Nothing is extrapolated: the first number of an entity has no step. If the earlier points are gone, the first bucket
+// lacks its step, and Since says from when it counts.
 //
 // A state lasts until the next one, so a bucket without points has a state, too: [Null] keeps such buckets in the
 // sequence. [States] describes what is known of them.
 //
 // With [Quantiles], a bucket has a sketch of its numbers: [Summary.Quantile] returns percentiles, [Summary.Histogram]
-// counts between bounds, with an error of at most 0.8 percent of the number. Percentiles of a group, and of windows
-// that are read from a rollup, are those of all their numbers.
+// counts between bounds, with an error of at most 0.8 percent of the number. Groups and wider windows merge sketches.
 //
 // # Other questions
 //
@@ -46,13 +42,12 @@
 // # Gaps
 //
 // By default, the sequence leaves out buckets without a point. With [Null], [Previous] or [Linear], it has all buckets
-// of the interval, and filled ones are marked. A bucket that has points but no number for a measure is a gap of that
-// measure.
+// of the interval, and filled ones are marked. A bucket without a number for a measure is a gap of that measure.
 //
 // # Cost
 //
-// A sequence reads points once, does not store them, reads only as far as the loop goes, and starts no goroutine.
-// [Linear], and [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the
-// measure, at most Options.MaxFilled of them; one more ends the sequence with [ErrTooManyFilled]. Only
-// [Aggregator.ReadGroup] reads entities in parallel, and only aligned series have several reads open.
+// A sequence reads points once, only as far as the loop goes, and holds none of them. [Linear], and [Previous] with the
+// newest first, hold back the buckets of a gap until the next bucket that has the measure, at most Options.MaxFilled of
+// them; one more ends the sequence with [ErrTooManyFilled]. Only [Aggregator.ReadGroup] reads entities in parallel, and
+// only aligned series have several reads open.
 package window

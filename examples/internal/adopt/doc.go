@@ -6,8 +6,7 @@
 //	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
 //	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
 //
-// Check counts by reason what is no point of the mapping, and Copy stops at it unless the mapping lists the reason
-// under skip. A copy writes through the store's usual checks, and never writes to the foreign table.
+// A copy never writes to the foreign table.
 package adopt
 
 import (

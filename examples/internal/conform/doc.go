@@ -2,6 +2,5 @@
 // embedded engine. Each case states a claim, where Bigtable documents it, and what the engine does. tidectl conform
 // runs it.
 //
-// A run makes a table of its own and removes it, also after its context has ended. What is left of a run that was
-// killed is listed by the next one.
+// A run makes a table of its own and removes it, also after its context has ended. It lists what a killed run left.
 package conform

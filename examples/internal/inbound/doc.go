@@ -1,6 +1,6 @@
-// Package inbound holds what the ingestion servers share once an input has been parsed: rules for keys, datasets that
-// are created on demand, points made of tags and fields, batches that merge points of one series and time, and the
-// outcome of each point, which decides whether a server acknowledges, asks for a retry, or reports a fault.
+// Package inbound holds what the ingestion servers share after parsing: rules for keys, datasets that are created on
+// demand, points made of tags and fields, batches that merge points of one series and time, and the outcome of each
+// point, which decides whether a server acknowledges, asks for a retry, or reports a fault.
 //
 //	keys := inbound.Keys{}
 //	keys.Set("cpu=host,*")                       // the flag -key

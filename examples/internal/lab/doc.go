@@ -4,18 +4,17 @@
 //	report, err := plan.Run(ctx, lab.RunOptions{})
 //	err = report.WriteText(os.Stdout)
 //
-// [Plan.Run] executes real requests, at a small scale, on the embedded engine or a scratch table of Cloud Bigtable.
-// [Plan.Simulate] computes the workload at full size with a model of tablets and nodes. [Plan.Compare] does both.
+// [Plan.Run] executes requests at a small scale, [Plan.Simulate] computes the workload at full size, [Plan.Compare]
+// does both.
 //
 // # Row keys of candidates
 //
 // Keys of the form tenant#entity#~time, or tenant#salt(n)#entity#~time, run with a schema, a repository and a writer.
-// Other keys run as raw rows of the official client, with the fewest rows and requests that each query needs:
+// Others run as raw rows of the official client, with the fewest rows and requests for each query:
 //
-//   - The latest point of an entity is one request for one row where the entity comes before the time. Where the time
-//     comes first, the service reads backwards and filters, over all rows that are newer.
+//   - The latest point of an entity is one request: for one row where the entity comes before the time, else for all
+//     newer rows, which the service reads backwards and filters.
 //   - The latest points of n entities are n such requests, at the same time.
 //   - A range is one request, with one range of keys for each salt that the query does not know.
-//   - The newest point of each entity under a prefix is read from all rows under it that were written in the last two
-//     intervals.
+//   - The newest points under a prefix are read from all rows under it that were written in the last two intervals.
 package lab

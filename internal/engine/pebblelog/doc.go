@@ -1,18 +1,16 @@
 // Package pebblelog finds damage in Pebble's logs, the manifest and the write-ahead log, before Pebble replays them:
-// Pebble mostly takes a chunk with a wrong checksum for the torn end that a crash leaves, and drops the rest of the
-// log.
+// Pebble mostly takes a wrong checksum for the torn end that a crash leaves, and drops the rest of the log.
 //
 // # Torn or damaged
 //
-// A disk writes sectors of 512 bytes, in any order, until power fails. So a crash leaves a chunk that the end of the
-// file cuts short, or one with sectors that read as zeros. A chunk whose sectors were all written, with a wrong
-// checksum, is damage. A hole of zeros is damage if a later chunk states that it was on disk: each states how much of
-// the log was (see FS), and a manifest is synced after each record. Otherwise no write after the hole was acknowledged,
-// and the log ends there.
+// A disk writes sectors of 512 bytes, in any order, until power fails. So a crash cuts a chunk short, or leaves sectors
+// that read as zeros. A chunk without such sectors and with a wrong checksum is damage. A hole of zeros is damage if a
+// later chunk states that it was on disk: each states how much of the log was (see FS), and a manifest is synced after
+// each record. Otherwise no write after the hole was acknowledged, and the log ends there.
 //
-// Some damage looks exactly like a torn end: zeros over the last records of the newest log, if no later chunk states
-// that they were synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is
-// all zeros; and a hole in a log of an older version, whose figures were too small.
+// Some damage looks like a torn end: zeros over the last records of the newest log, if no later chunk states that they
+// were synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is all zeros;
+// a hole in a log of an older version, whose figures were too small.
 //
 // All this requires that a log is never written over an older one: FS ensures that.
 //
@@ -20,8 +18,8 @@
 //
 // When TestPebbleVersion fails because go.mod requires another version, compare Pebble's record package with check.go,
 // run TestLogDamageAnywhere, TestTornLogOpens, TestHoleInALog and TestDamageIsNoticed of the engine, and set
-// PebbleVersion. The package can go once those tests pass without Check and OpenList; FS once Pebble reports a failed
-// write of the log as an error instead of a panic, and can be configured not to reuse logs.
+// PebbleVersion. The package can go once those tests pass without Check and OpenList; FS once Pebble returns an error
+// for a failed write of the log instead of a panic, and has an option not to reuse logs.
 package pebblelog
 
 // PebbleVersion is the version of github.com/cockroachdb/pebble/v2 that this package was checked with.

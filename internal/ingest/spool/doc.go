@@ -1,46 +1,45 @@
-// Package spool is a journal on disk: it appends records, reads them back in order, and forgets them once they are
+// Package spool is a journal on disk: it appends records, reads them in order, and forgets them once they are
 // delivered. Records that cannot be delivered become dead letters, which can be read and appended again.
 //
 // # Guarantees
 //
 //   - Append returns when its records are on disk and synced, all or none of a call.
-//   - Sequence numbers rise from 0, over restarts too, and are never used again. After a crash they continue 2^32
-//     higher, because a commit may be lost that was acknowledged and delivered. Stream and sequence number identify a
-//     record forever. The numbers of dead letters rise in the same way.
-//   - Read returns a record until Done marks it. After a crash, Read may return records again that were marked in about
-//     the last quarter of a second. Bury, Revive, Drop and SetMeta are durable when they return.
+//   - Sequence numbers rise from 0, over restarts too, and so do those of dead letters. After a crash they continue
+//     2^32 higher, because a lost commit may have been delivered. Stream and sequence number identify a record forever.
+//   - Read returns a record until Done marks it; after a crash also those marked in about the last quarter of a second.
+//     Bury, Revive, Drop and SetMeta are durable when they return.
 //   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
-//   - Damage is reported as ErrDamaged, by Open if it exists by then, but for the last commit before a crash: see
-//     below. Nothing panics, whatever the file contains.
+//   - Damage is reported as ErrDamaged, but for the last commit before a crash: see below. Nothing panics, whatever the
+//     file contains.
 //
 // Appends that wait at the same time share one commit and one sync. Memory holds about 100 bytes for each block and a
-// few bits for each record of partly done blocks. Open reads all records that are to be delivered once.
+// few bits for each record of partly done blocks. Open reads all undelivered records once.
 //
 // # Files
 //
 // The folder (mode 0700) holds these files of mode 0600; package private says which folders are refused:
 //
 //   - journal.db, a bbolt file.
-//   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost.
-//     While the folder is closed it also holds the number of the last commit, and whether journal.db holds no record
-//     that is done. Open removes this note once journal.db agrees with it, and reports ErrDamaged each time if it does
-//     not. If Open could not sync journal.db, the lock says so, and the next Open copies it first.
-//   - reserve, 1 MiB, which the spool deletes when a full disk keeps it from removing delivered records.
+//   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost;
+//     while the folder is closed also the number of the last commit, and whether journal.db holds no done record. Open
+//     reports ErrDamaged if journal.db disagrees with that note, and removes it otherwise. If Open could not sync
+//     journal.db, the lock says so, and the next Open copies it first.
+//   - reserve, 1 MiB, which the spool deletes when it needs space on a full disk to remove delivered records.
 //   - journal.tmp, during a copy.
 //
-// bbolt leaves deleted data in the file until it needs the space. Scrub rewrites the file without done records. The
-// spool does so after 10 seconds without a write, if the done bytes are at least a quarter of the remaining ones, and
-// on Close, if at most 8 MiB remain. The old file's blocks in the file system are not overwritten.
+// bbolt leaves deleted data in the file until it needs the space. Scrub, which rewrites the file without done records,
+// also runs after 10 seconds without a write, if the done bytes are at least a quarter of the remaining ones, and on
+// Close, if at most 8 MiB remain. The old file's blocks in the file system are not overwritten.
 //
-// A file of 64 MiB or more that is less than an eighth used is copied and replaced; otherwise it never shrinks. The
-// file grows to MaxBytes plus about a twentieth if records are done in their order, about a third if not, plus what a
-// commit of up to 8 MiB rewrites, plus 4 MiB that it grows ahead.
+// Otherwise the file shrinks only when it is 64 MiB or more and less than an eighth used. It grows to MaxBytes plus
+// about a twentieth if records are done in their order, about a third if not, plus what a commit of up to 8 MiB
+// rewrites, plus 4 MiB ahead.
 //
 // # Format
 //
-// The file has bbolt's format, version 2, with pages of 4096 bytes in the machine's byte order. It holds five tables.
-// Each value ends with the CRC-32C, big-endian, over the table's name, the key's length in 4 bytes, the key and the
-// value before it. Numbers are big-endian; uvarint and varint are those of encoding/binary in their shortest form.
+// The file has bbolt's format, version 2, with pages of 4096 bytes in the machine's byte order, and five tables. Each
+// value ends with the CRC-32C, big-endian, over the table's name, the key's length in 4 bytes, the key and the value.
+// Numbers are big-endian; uvarint and varint are those of encoding/binary in their shortest form.
 //
 //	blocks  sequence number of the first record, 8 bytes
 //	        1, then for each sequence number from the first on either
@@ -61,24 +60,23 @@
 //	        the sum of their checksums
 //
 // The leading 1 of blocks, dead letters and the state is a version; a greater one gives ErrVersion. A block holds
-// records of up to 32 KiB. It is removed when its last record is done, and rewritten without the done records when
-// three quarters are.
+// records of up to 32 KiB. It is removed when its last record is done, and rewritten without done records when three
+// quarters are.
 //
 // # What Open checks, and what it cannot check
 //
 // Open reads the file page by page before bbolt maps it. It checks references between pages, that no page is used twice
-// or is both used and free, and each entry's checksum; that the entries are exactly those that the state counts, and
-// that the state belongs to the last commit. So it finds pages that are lost, old or misplaced.
+// or is both used and free, each entry's checksum, that the entries are those that the state counts, and that the state
+// belongs to the last commit. So it finds pages that are lost, old or misplaced.
 //
 // A commit writes its pages, then the older of bbolt's first two pages, then syncs, and overwrites no page of the
-// commit before. If the machine fails before the sync, any part may be missing, and Open goes back to the commit
-// before. Two faults look the same: damage to pages of the last commit, and a disk that lost writes that it had synced.
-// The journal is then valid and one commit shorter; if part of that commit is in the file, Stats.Dropped has its
-// number. If the journal was closed, Open reports both. An old copy of the folder is not noticed.
+// commit before. If the machine fails before the sync, Open goes back to the commit before; if part of the last one is
+// in the file, Stats.Dropped has its number. Damage to pages of the last commit, and a disk that lost synced writes,
+// look the same, unless the journal was closed: then Open reports both. An old copy of the folder is not noticed.
 //
 // Damage that happens while the journal is open is noticed when it is read; the spool then refuses every call with that
-// error. One fault is not caught: if the 4 bytes that count a page's overflow pages change after Open checked them, in
-// a page of bbolt's tree, bbolt may use up the memory.
+// error. One fault is not caught: if the count of overflow pages in a page of bbolt's tree changes after Open checked
+// it, bbolt may use up the memory.
 //
 // To recover the records of a damaged journal, move the folder away and read the records with bbolt's own tool.
 package spool

@@ -1,8 +1,7 @@
-// Package configs holds a test that runs one sequence of operations in many set-ups of a store, and asks all of them
-// the same questions. CONTRIBUTING.md has its commands.
+// Package configs tests that many set-ups of a store answer the same after the same operations. CONTRIBUTING.md has its
+// commands.
 //
 // A set-up is drawn from the seed: codec, key fields, precision, salts, heads, first-wins, merging, retention, rollups,
-// cache, writer, journal, views, cursors, concurrency, connection, and scans of one moment or weak ones. The operations
-// do not depend on it, and neither do the answers, which a map has. After some operations, the newest point of each
-// entity is read in all ways: all answer the same. So does everything that is stored.
+// cache, writer, journal, views, cursors, concurrency, connection, and scans of one moment or weak ones. A map has the
+// answers. After some operations, the newest point of each entity is read in all ways, at the end everything.
 package configs

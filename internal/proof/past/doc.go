@@ -1,5 +1,4 @@
-// Package past tests that this version opens and reads what earlier versions wrote: the folder of an embedded store,
-// the journal of a writer, and exports.
+// Package past tests that this version opens and reads what earlier versions wrote: folders, journals and exports.
 //
 // testdata has an archive for each of three commits, named by the commit:
 //
@@ -10,11 +9,9 @@
 //     of the table: tiered storage (cold_after), a change stream and a schema bundle
 //
 // An archive has the folder as a crash leaves it, the journal (undelivered points and events, a point of an erased
-// entity, dead letters), exports, all cells of the table (cells.txt), and what that version itself read from the folder
-// (answers.txt).
+// entity, dead letters), exports, all cells (cells.txt), and what that version itself read (answers.txt).
 //
-// To make an archive, write a file of names for the commit, because names of calls have changed, and run from the
-// repository's root:
+// To make an archive, write a file of the commit's names of calls, and run from the repository's root:
 //
 //	c=c15cff35 data=$PWD/internal/proof/past/testdata
 //	mkdir -p /tmp/past/$c /tmp/past/out && git archive $c | tar x -C /tmp/past/$c && cd /tmp/past/$c && mkdir internal/past
