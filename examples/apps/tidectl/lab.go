@@ -36,7 +36,6 @@ func (a *app) lab() *cli.Command {
 		&cli.BoolFlag{Name: "cloud", Usage: "run on scratch tables of --project and --instance, which are made and removed"},
 		heatmaps,
 	}
-	html := &cli.StringFlag{Name: "html", Usage: "write the report as a page to this `file`"}
 	return &cli.Command{
 		Name: "lab", Usage: "compare row keys before a table exists", HideHelpCommand: true,
 		Commands: []*cli.Command{
@@ -65,12 +64,12 @@ func (a *app) lab() *cli.Command {
 			},
 			{
 				Name: "simulate", Usage: "compute the whole load with a model of tablets and nodes, and rank the candidates", ArgsUsage: "FILE", HideHelpCommand: true,
-				Flags:  []cli.Flag{html, heatmaps},
+				Flags:  []cli.Flag{heatmaps},
 				Action: a.labReport(func(p *lab.Plan, ctx context.Context, _ lab.RunOptions) (*lab.Report, error) { return p.Simulate(ctx) }),
 			},
 			{
 				Name: "compare", Usage: "run and simulate, and show the candidates side by side", ArgsUsage: "FILE", HideHelpCommand: true,
-				Flags: append([]cli.Flag{html}, run...), Action: a.labReport((*lab.Plan).Compare),
+				Flags: run, Action: a.labReport((*lab.Plan).Compare),
 			},
 		},
 	}
@@ -227,9 +226,6 @@ func (a *app) finishLab(c *cli.Command, report *lab.Report, failed error) error 
 	})
 	if dir := c.String("heatmaps"); dir != "" {
 		err = errors.Join(err, saveHeatmaps(dir, report))
-	}
-	if name := c.String("html"); name != "" {
-		err = errors.Join(err, writePrivate(name, report.WriteHTML))
 	}
 	switch {
 	case failed != nil || err != nil:

@@ -142,15 +142,6 @@ expect: `+expect)
 	}
 }
 
-// TestPageWithoutHeatmaps: a report that was read from JSON has no heatmaps, and is shown.
-func TestPageWithoutHeatmaps(t *testing.T) {
-	r := &Report{Candidates: []CandidateReport{{Name: "x", Measured: new(Measured), Simulated: new(Simulated)}}}
-	var page strings.Builder
-	if err := r.WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<h2>x</h2>") {
-		t.Errorf("got %v, want a page with the candidate:\n%s", err, page.String())
-	}
-}
-
 // TestTooManyToSimulate: more entities than the model takes are refused before memory is taken for each.
 func TestTooManyToSimulate(t *testing.T) {
 	p := planOf(t, `
