@@ -13,10 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
-	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
-	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
 var (
@@ -43,8 +40,6 @@ func (a *app) lab() *cli.Command {
 				Name: "init", Usage: "write a file to begin with", ArgsUsage: "FILE", HideHelpCommand: true,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "workload", Usage: "a shipped workload: " + fmt.Sprint(lab.Workloads())},
-					&cli.StringFlag{Name: "from", Usage: "describe what the store has in this `dataset`"},
-					&cli.StringSliceFlag{Name: "tenant", Usage: "with --from: of this `tenant`; may be repeated. By default of the first 100"},
 				},
 				Action: a.initLab,
 			},
@@ -92,21 +87,14 @@ func labPlan(c *cli.Command) (*lab.Plan, error) {
 	return plan, nil
 }
 
-func (a *app) initLab(ctx context.Context, c *cli.Command) (err error) {
+func (a *app) initLab(_ context.Context, c *cli.Command) (err error) {
 	if c.Args().Len() != 1 {
 		return usageError{fmt.Errorf("%s has %d arguments, and takes the name of the new file", c.FullName(), c.Args().Len())}
 	}
 	text := lab.Template()
-	switch {
-	case c.IsSet("workload") && c.IsSet("from"):
-		return usageError{errors.New("--workload and --from exclude each other")}
-	case c.IsSet("workload"):
+	if c.IsSet("workload") {
 		if text, err = lab.Workload(c.String("workload")); err != nil {
 			return usageError{err}
-		}
-	case c.IsSet("from"):
-		if text, err = a.describe(ctx, c); err != nil {
-			return err
 		}
 	}
 	file, err := os.OpenFile(c.Args().First(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
@@ -115,55 +103,6 @@ func (a *app) initLab(ctx context.Context, c *cli.Command) (err error) {
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())
-}
-
-// The bounds of what init --from reads.
-const (
-	mostDescribed   = 100 // tenants
-	sampledEntities = 200 // of a tenant
-)
-
-func (a *app) describe(ctx context.Context, c *cli.Command) (text []byte, err error) {
-	store, err := a.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	var ids []tenant.ID
-	for _, name := range c.StringSlice("tenant") {
-		id, err := tenant.Parse(name)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		ids = append(ids, id)
-	}
-	if len(ids) == 0 {
-		for listed, err := range tenants.List(ctx, store, tenants.ListOptions{}) {
-			if err != nil {
-				return nil, err
-			}
-			if len(ids) == mostDescribed {
-				a.say("the file describes the first %d tenants; --tenant chooses others", mostDescribed)
-				break
-			}
-			if listed.Rows && listed.Erased == "" {
-				ids = append(ids, listed.ID)
-			}
-		}
-	}
-	var dataset tsdb.Dataset
-	var samples []keys.Sample
-	for _, id := range ids {
-		d, sample, err := keys.TakeSample(ctx, store, c.String("from"), id, sampledEntities)
-		if err != nil {
-			return nil, err
-		}
-		dataset, samples = d, append(samples, sample)
-	}
-	if len(ids) == 0 {
-		return nil, errors.New("no tenant has rows in this store")
-	}
-	return lab.Describe(dataset, samples)
 }
 
 // runOptions are those of a command line.

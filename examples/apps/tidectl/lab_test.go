@@ -33,15 +33,10 @@ func TestLab(t *testing.T) {
 	refused(exitFailed, "exists", "lab", "init", file("template.yaml"))
 	refused(exitUsage, "takes the name of the new file", "lab", "init")
 	refused(exitUsage, "want events, factory", "lab", "init", "--workload", "x", file("x.yaml"))
-	refused(exitUsage, "exclude each other", "lab", "init", "--workload", "fleet", "--from", "temps", file("x.yaml"))
 	for _, name := range lab.Workloads() {
 		ok("", "lab", "init", "--workload", name, file(name+".yaml"))
 		ok("no mistakes", "lab", "check", file(name+".yaml"))
 	}
-	store := filled(t, 20)
-	ok("", "--dir", store, "lab", "init", "--from", "temps", file("stored.yaml"))
-	ok("no mistakes", "lab", "check", file("stored.yaml"))
-	refused(exitFailed, "want a dataset in the catalogue", "--dir", store, "lab", "init", "--from", "nothing", file("x.yaml"))
 
 	small := strings.NewReplacer("entities: 100k", "entities: 100", "duration: 1h", "duration: 1m", "heavy: 2m", "heavy: 10s", "site(50)", "site(5)",
 		"hottest_cpu: 70%", "hottest_cpu: 70%\n  rows_per_query: 1").Replace(string(lab.Template()))

@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
-	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // Two row keys for the same load: how many rows the service looks at for the newest point of a truck.
@@ -60,28 +56,4 @@ candidates:
 	// Output:
 	// line 2: duration is "60"; want a number with a unit: ms, s, m, h or d, such as 90s or 24h
 	// line 4: datasets[0].evry is not a field; did you mean every?; want bursts, bytes, day, entities, every, fields, keep, late, name, skew
-}
-
-// A file for what a dataset has, or will have.
-func ExampleDescribe() {
-	positions := tsdb.MustDefine("positions", tsdb.Key("depot", "truck"), codec.Float64(), tsdb.SchemaOptions{})
-	var sample keys.Sample // of a store: keys.TakeSample
-	for depot := range 4 {
-		for truck := range 25 {
-			sample.Entities = append(sample.Entities, keys.SampledEntity{
-				Tenant: tenant.MustParse("acme"), Rate: 0.2, Payload: 64,
-				Entity: tsdb.NewEntity(fmt.Sprint("depot-", depot), fmt.Sprint("truck-", truck)),
-			})
-		}
-	}
-	file, err := lab.Describe(positions, []keys.Sample{sample})
-	if err != nil {
-		log.Fatal(err)
-	}
-	plan, err := lab.Parse(file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%q\n", plan.Candidates())
-	// Output: ["as it is" "with heads" "with salts" "time first"]
 }
