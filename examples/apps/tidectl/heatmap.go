@@ -43,15 +43,11 @@ func (a *app) heatmap() *cli.Command {
 				Name: "merge", Usage: "make one recording of several", ArgsUsage: "FILE…", HideHelpCommand: true,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "out", Usage: "write the recording to this `file`, with mode 0600", Required: true},
-					&cli.BoolFlag{Name: "ranks", Usage: "put ranks in place of the names of tenants, datasets and key fields"},
 				},
 				Action: func(_ context.Context, c *cli.Command) error {
 					r, err := recordings(c)
 					if err != nil {
 						return err
-					}
-					if c.Bool("ranks") {
-						r = heatview.Rank(r)
 					}
 					return r.Save(c.String("out"))
 				},

@@ -38,19 +38,6 @@ func isTime(field string, at time.Time) bool {
 	return false
 }
 
-// isOnlyTime reports whether nothing follows the time in a field for which isTime holds.
-func isOnlyTime(field string) bool {
-	if digits(field) {
-		return true
-	}
-	for _, layout := range [...]string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.DateTime, time.RFC3339} {
-		if _, err := time.Parse(layout, field); err == nil { // which takes fractions of a second, too
-			return true
-		}
-	}
-	return false
-}
-
 func closeTo(t, at time.Time) bool { return t.Sub(at).Abs() <= near }
 
 // isPointNow reports whether the time at the end of a store's key is close to at.

@@ -136,7 +136,6 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}
 		Findings(r)
-		Rank(r)
 		if err := WriteHTML(&bytes.Buffer{}, r); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package heatview
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,13 +37,6 @@ type (
 		Palettes [2][][3]uint8 `json:"palettes"` // light and dark
 		Clip     float64       `json:"clip"`
 		Common   float64       `json:"common"`
-		Tablets  []pageTablet  `json:"tablets"`
-	}
-	// pageTablet is an outline: by view the first line and the one behind the last, then the same of columns.
-	pageTablet struct {
-		Text    string   `json:"text"`
-		Lines   [][2]int `json:"lines"`
-		Columns [2]int   `json:"columns"`
 	}
 	pageColumn struct {
 		At      int64      `json:"at"`
@@ -79,19 +71,12 @@ const (
 )
 
 // WriteHTML writes a recording as one HTML page with the findings. A reader can change what is shown, zoom into key
-// ranges and see the figures of each cell. Tablets are outlined where they have recorded keys at a recorded time; a
-// recording with ranks in place of names cannot show them. The page loads nothing. It contains row keys.
-func WriteHTML(w io.Writer, r *heat.Recording, tablets ...Tablet) error {
-	if len(tablets) > 0 && r != nil && r.Ranked {
-		return errors.New("the recording has ranks in place of names, so it cannot show tablets")
-	}
+// ranges and see the figures of each cell. The page loads nothing. It
+// contains row keys.
+func WriteHTML(w io.Writer, r *heat.Recording) error {
 	d := pageData{
 		Palettes: palettes, Clip: clip, Common: common,
 		Columns: []pageColumn{}, Views: []pageView{}, Findings: []Finding{},
-		Tablets: make([]pageTablet, len(tablets)),
-	}
-	for i, t := range tablets {
-		d.Tablets[i] = pageTablet{Text: "hot tablet: " + t.String(), Lines: [][2]int{}}
 	}
 	if list := r.List(); len(list) > 0 {
 		d.About, d.From, d.To = about(r), r.First.UnixMilli(), r.Last.UnixMilli()
@@ -99,15 +84,6 @@ func WriteHTML(w io.Writer, r *heat.Recording, tablets ...Tablet) error {
 		for by := range views {
 			g := gridOf(r, by, finest)
 			d.Views = append(d.Views, g.page())
-			for i, t := range tablets {
-				at, ok := outlineOf(r, g, by, t)
-				if ok {
-					d.Tablets[i].Columns = [2]int{at.firstColumn, at.lastColumn}
-				} else {
-					at = outline{}
-				}
-				d.Tablets[i].Lines = append(d.Tablets[i].Lines, [2]int{at.firstLine, at.lastLine})
-			}
 			if by != byKey {
 				continue
 			}

@@ -1,5 +1,5 @@
 // Package heatview shows recordings of tsdb/heatmap: as a page, and as findings, which are what a table cannot spread
-// over its servers. It merges recordings, and puts ranks in place of the names in them.
+// over its servers. It merges recordings.
 package heatview
 
 import (
