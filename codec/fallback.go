@@ -3,11 +3,8 @@ package codec
 import (
 	"errors"
 	"maps"
-	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // Fallback returns a codec that writes the format of write and also reads the formats of old, each by its own tag. So
@@ -19,7 +16,10 @@ import (
 // and Decode are those of write. The codec adds no cost to the codec that a payload selects, and is safe for
 // concurrent use.
 func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
-	c := &fallback[T]{write: write}
+	c := &composed[T]{}
+	if write != nil {
+		c.tag, c.append, c.decode = write.Tag(), write.Append, write.Decode
+	}
 	if c.err = Check(write); c.err != nil {
 		return c
 	}
@@ -30,50 +30,11 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 			return c
 		}
 		c.readers = append(c.readers, bareReaders(o)...)
-		for tag, m := range messagesOf(o) {
-			if c.messages == nil {
-				c.messages = make(map[string]protoreflect.MessageDescriptor)
-			}
-			c.messages[tag] = m
+		if c.messages == nil {
+			c.messages = make(map[string]protoreflect.MessageDescriptor)
 		}
+		maps.Copy(c.messages, messagesOf(o))
 	}
-	c.err = checkReaders(write.Tag(), c.readers)
+	c.err = checkReaders(c.tag, c.readers)
 	return c
-}
-
-type fallback[T any] struct {
-	write    Codec[T]
-	readers  []Reader[T]
-	messages map[string]protoreflect.MessageDescriptor
-	err      error
-}
-
-func (c *fallback[T]) Tag() string {
-	if c.write == nil {
-		return ""
-	}
-	return c.write.Tag()
-}
-
-func (c *fallback[T]) Check() error { return c.err }
-
-func (c *fallback[T]) Readers() []Reader[T] { return slices.Clone(c.readers) }
-
-func (c *fallback[T]) Messages() map[string]protoreflect.MessageDescriptor {
-	return maps.Clone(c.messages)
-}
-
-func (c *fallback[T]) Append(dst []byte, v T) ([]byte, error) {
-	if c.err != nil {
-		return dst, codecerr.NewEncode(c.Tag(), c.err)
-	}
-	return c.write.Append(dst, v)
-}
-
-func (c *fallback[T]) Decode(src []byte) (T, error) {
-	if c.err != nil {
-		var zero T
-		return zero, codecerr.NewCorrupt(c.Tag(), src, c.err)
-	}
-	return c.write.Decode(src)
 }
