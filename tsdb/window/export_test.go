@@ -59,11 +59,33 @@ func SetExact(s *Summary, to *ExactNumbers) { s.exact = to }
 // ExactNumbers are the exact numbers of a summary.
 type ExactNumbers = exactNumbers
 
-// M4 and LTTB return the line of a sequence of points.
+// M4 and LTTB return the line of a sequence of points of an interval, oldest first.
 func M4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(T) (float64, bool), opts LineOptions) iter.Seq2[LineSample, error] {
-	return m4(points, in, samplesOf(of), opts)
+	return lineThrough(m4, points, in, of, opts)
 }
 
 func LTTB[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(T) (float64, bool), opts LineOptions) iter.Seq2[LineSample, error] {
-	return lttbOf(points, in, samplesOf(of), opts)
+	return lineThrough(lttbOf, points, in, of, opts)
+}
+
+func lineThrough[T any](
+	method func(iter.Seq2[LineSample, error], lineColumns, time.Duration) iter.Seq2[LineSample, error],
+	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(T) (float64, bool), opts LineOptions,
+) iter.Seq2[LineSample, error] {
+	cols, err := newLineColumns(in, opts)
+	if err != nil {
+		return func(yield func(LineSample, error) bool) { yield(LineSample{}, err) }
+	}
+	return method(func(yield func(LineSample, error) bool) {
+		for p, err := range points {
+			x, ok := 0.0, err != nil
+			if err == nil {
+				x, ok = of(p.Value)
+				ok = ok && isFinite(x)
+			}
+			if ok && !yield(LineSample{Time: p.Time, Value: x}, err) {
+				return
+			}
+		}
+	}, cols, opts.MaxGap)
 }

@@ -2,7 +2,6 @@ package window
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
 	"math/bits"
@@ -113,67 +112,27 @@ func nanosBetween(from, to time.Time) float64 {
 	return float64(seconds)*1e9 + float64(nanos)
 }
 
-// of returns the part in which t lies if each column is divided into parts, and false outside of the interval.
-func (c lineColumns) of(t time.Time, parts int) (int, bool) {
-	if t.Before(c.start) || !t.Before(c.end) {
-		return 0, false
-	}
+// of returns the part in which a time of the interval is, if each column is divided into parts.
+func (c lineColumns) of(t time.Time, parts int) int {
 	d := min(c.since(t), c.width-1) // in microseconds, the end may be rounded down to t
 	hi, lo := bits.Mul64(d, uint64(c.n*parts))
 	at, _ := bits.Div64(hi, lo, c.width) // less than the number of parts, as d is less than the width
-	return int(at), true
+	return int(at)
 }
 
-// line calls take with each number of the points, and yields their errors. A *tsdb.PointError does not end it.
-func line[T any](
-	points iter.Seq2[tsdb.Point[T], error], of func(tsdb.Point[T]) (LineSample, bool), yield func(LineSample, error) bool, take func(LineSample) (bool, error),
-) (stopped bool, err error) {
-	switch {
-	case points == nil:
-		return false, invalid.New(tsdb.ErrInvalid, "points", "nil", "a sequence")
-	case of == nil:
-		return false, invalid.New(tsdb.ErrInvalid, "function of the value", "nil", "a function that returns a number")
-	}
-	var last time.Time
-	some := false
-	for p, err := range points {
-		if err != nil {
-			if _, ok := pointError(err); !ok {
-				return false, err
-			}
-			if !yield(LineSample{}, err) {
-				return true, nil
+// reduce calls take with each sample until it returns false, then end. It yields errors: a *tsdb.PointError when it
+// comes, and any other one as the last pair.
+func reduce(samples iter.Seq2[LineSample, error], yield func(LineSample, error) bool, take func(LineSample) bool, end func()) {
+	for s, err := range samples {
+		if err == nil {
+			if !take(s) {
+				return
 			}
 			continue
 		}
-		if some && p.Time.Before(last) {
-			return false, fmt.Errorf("window: point at %s after one at %s, want the oldest first: %w",
-				instant.Text(p.Time), instant.Text(last), ErrOrder)
-		}
-		some, last = true, p.Time
-		s, ok := of(p)
-		if !ok {
-			continue
-		}
-		if more, err := take(s); err != nil || !more {
-			return !more, err
+		if _, one := pointError(err); !yield(LineSample{}, err) || !one {
+			return
 		}
 	}
-	return false, nil
-}
-
-// samplesOf returns a function that returns the sample of a point, and false for a point without a finite number.
-func samplesOf[T any](of func(T) (float64, bool)) func(tsdb.Point[T]) (LineSample, bool) {
-	if of == nil {
-		return nil
-	}
-	return func(p tsdb.Point[T]) (LineSample, bool) {
-		v, ok := of(p.Value)
-		return LineSample{Time: p.Time, Value: v}, ok && v-v == 0 // not for NaN and infinities
-	}
-}
-
-// outsideLine is the error of a point that the interval does not hold.
-func outsideLine(t time.Time) error {
-	return invalid.New(tsdb.ErrInvalid, "point's time", instant.Text(t), "a time in the interval")
+	end()
 }

@@ -4,48 +4,35 @@ import (
 	"iter"
 	"math"
 	"time"
-
-	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// lttbOf returns the samples of a line through the points of an interval, oldest first: for each column that has
-// points the one that forms the largest triangle with the sample before it and the mean of the next column. The first
-// and the last point of the line, and of each part between two breaks, are always kept, also if both are in one
-// column.
+// lttbOf returns the samples of a line through other samples, oldest first: for each column that has samples the one
+// that forms the largest triangle with the sample before it and the mean of the next column. The first and the last
+// sample of the line, and of each part between two breaks, are always kept, also if both are in one column.
 //
-// Candidates are the lowest and the highest point of each quarter of a column, so that the memory is bounded and an
+// Candidates are the lowest and the highest sample of each quarter of a column, so that the memory is bounded and an
 // outlier is not lost.
 //
-// Arguments, order and errors are those of m4. Its memory is two columns of up to eight candidates.
-func lttbOf[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(tsdb.Point[T]) (LineSample, bool), opts LineOptions) iter.Seq2[LineSample, error] {
+// Order and errors are those of m4. Its memory is two columns of up to eight candidates.
+func lttbOf(samples iter.Seq2[LineSample, error], cols lineColumns, maxGap time.Duration) iter.Seq2[LineSample, error] {
 	return func(yield func(LineSample, error) bool) {
-		cols, err := newLineColumns(in, opts)
-		if err != nil {
-			yield(LineSample{}, err)
-			return
-		}
 		l := lttb{start: cols.start, yield: yield}
-		stopped, err := line(points, of, yield, func(s LineSample) (bool, error) {
-			quarter, ok := cols.of(s.Time, quarters)
-			if !ok {
-				return true, outsideLine(s.Time)
-			}
+		take := func(s LineSample) bool {
+			quarter := cols.of(s.Time, quarters)
 			if at := quarter / quarters; !l.begun || at != l.filling.at {
-				s.Break = l.begun && opts.MaxGap > 0 && s.Time.Sub(l.filling.last.Time) > opts.MaxGap
+				s.Break = l.begun && maxGap > 0 && s.Time.Sub(l.filling.last.Time) > maxGap
 				if !l.begin(s, at) {
-					return false, nil
+					return false
 				}
 			}
 			l.filling.add(s, nanosBetween(l.start, s.Time), quarter%quarters)
-			return true, nil
-		})
-		switch {
-		case stopped:
-		case err != nil:
-			yield(LineSample{}, err)
-		case l.begun:
-			l.end()
+			return true
 		}
+		reduce(samples, yield, take, func() {
+			if l.begun {
+				l.end()
+			}
+		})
 	}
 }
 

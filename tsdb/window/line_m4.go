@@ -2,51 +2,36 @@ package window
 
 import (
 	"iter"
-
-	"github.com/tidemark-go/tidemark/tsdb"
+	"time"
 )
 
-// m4 returns the samples of a line through the points of an interval, oldest first: for each column the first, the
-// last, the lowest and the highest, each once. The line through them has the same pixels as the line through all
-// points.
+// m4 returns the samples of a line through other samples, oldest first: for each column the first, the last, the
+// lowest and the highest, each once. The line through them has the same pixels as the line through all samples.
 //
-// points are those of one entity in the interval, oldest first. of returns the number of a point, and false if it has
-// none. A *tsdb.PointError among the points is yielded when it comes, and the sequence goes on. Any other error is
-// the last pair. The points are read when the sequence is run. Its memory is one column.
-func m4[T any](points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, of func(tsdb.Point[T]) (LineSample, bool), opts LineOptions) iter.Seq2[LineSample, error] {
+// A *tsdb.PointError among the samples is yielded when it comes, and the sequence goes on. Any other error is the last
+// pair. The samples are read when the sequence is run. Its memory is one column.
+func m4(samples iter.Seq2[LineSample, error], cols lineColumns, maxGap time.Duration) iter.Seq2[LineSample, error] {
 	return func(yield func(LineSample, error) bool) {
-		cols, err := newLineColumns(in, opts)
-		if err != nil {
-			yield(LineSample{}, err)
-			return
-		}
 		var c m4Column
 		at := -1
-		stopped, err := line(points, of, yield, func(s LineSample) (bool, error) {
-			i, ok := cols.of(s.Time, 1)
-			if !ok {
-				return true, outsideLine(s.Time)
-			}
+		take := func(s LineSample) bool {
+			i := cols.of(s.Time, 1)
 			if i == at {
 				c.add(s)
-				return true, nil
+				return true
 			}
-			if at >= 0 {
-				s.Break = opts.MaxGap > 0 && s.Time.Sub(c.last.Time) > opts.MaxGap
-				if !c.yield(yield) {
-					return false, nil
-				}
+			s.Break = at >= 0 && maxGap > 0 && s.Time.Sub(c.last.Time) > maxGap
+			if at >= 0 && !c.yield(yield) {
+				return false
 			}
 			at, c = i, m4Column{first: s, last: s, low: s, high: s}
-			return true, nil
-		})
-		switch {
-		case stopped:
-		case err != nil:
-			yield(LineSample{}, err)
-		case at >= 0:
-			c.yield(yield)
+			return true
 		}
+		reduce(samples, yield, take, func() {
+			if at >= 0 {
+				c.yield(yield)
+			}
+		})
 	}
 }
 

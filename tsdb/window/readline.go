@@ -57,22 +57,21 @@ func ReadLine[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.Entit
 		return Line{}, err
 	}
 	if !opts.LTTB {
-		p.line.Samples = m4(p.samples(ctx), in, sampleOf, opts)
+		p.line.Samples = m4(p.samples(ctx), p.columns, opts.MaxGap)
 		return p.line, nil
 	}
 	p.line.Exact = p.stored == nil
-	p.line.Samples = lttbOf(p.samples(ctx), in, sampleOf, opts)
+	p.line.Samples = lttbOf(p.samples(ctx), p.columns, opts.MaxGap)
 	return p.line, nil
 }
-
-func sampleOf(p tsdb.Point[LineSample]) (LineSample, bool) { return p.Value, true }
 
 // linePlan is what a line is read from.
 type linePlan[T any] struct {
 	repo    *tsdb.Repository[T]
 	entity  tsdb.Entity
 	in      tsdb.Interval
-	of      func(tsdb.Point[T]) (LineSample, bool)
+	columns lineColumns
+	of      func(T) (float64, bool)
 	line    Line        // without its samples
 	stored  *derived[T] // the rollup to read; nil for points alone
 	measure int         // its number in the rollup
@@ -87,8 +86,8 @@ func newLinePlan[T any](ctx context.Context, repo *tsdb.Repository[T], e tsdb.En
 	if _, err := New(Days(1), []Measure[T]{checked}, Options{}); err != nil {
 		return nil, err
 	}
-	p := &linePlan[T]{repo: repo, entity: e, in: in, of: samplesOf(numbers(m)), line: Line{Exact: true}}
-	return p, p.choose(ctx, &m, cols, opts)
+	p := &linePlan[T]{repo: repo, entity: e, in: in, columns: cols, of: numbers(m), line: Line{Exact: true}}
+	return p, p.choose(ctx, &m, opts)
 }
 
 // numbers returns the function of a measure's number.
@@ -113,10 +112,11 @@ func numbers[T any](m Measure[T]) func(T) (float64, bool) {
 }
 
 // choose chooses the rollup to read.
-func (p *linePlan[T]) choose(ctx context.Context, m *Measure[T], cols lineColumns, opts LineOptions) error {
+func (p *linePlan[T]) choose(ctx context.Context, m *Measure[T], opts LineOptions) error {
 	if opts.FromPoints {
 		return nil
 	}
+	cols := p.columns
 	all, err := derivedOf(ctx, p.repo)
 	if err != nil {
 		return err
@@ -178,9 +178,9 @@ func (c lineColumns) begin(g nest.Grid, from, to time.Time) bool {
 	return true
 }
 
-// samples returns the samples of points and of buckets, oldest first, each as a point.
-func (p *linePlan[T]) samples(ctx context.Context) iter.Seq2[tsdb.Point[LineSample], error] {
-	return func(yield func(tsdb.Point[LineSample], error) bool) {
+// samples returns the samples of points and of buckets, oldest first.
+func (p *linePlan[T]) samples(ctx context.Context) iter.Seq2[LineSample, error] {
+	return func(yield func(LineSample, error) bool) {
 		if p.stored == nil {
 			p.points(ctx, p.in, yield)
 			return
@@ -192,7 +192,7 @@ func (p *linePlan[T]) samples(ctx context.Context) iter.Seq2[tsdb.Point[LineSamp
 }
 
 // points yields the samples of an interval's points. It returns false if nothing may follow.
-func (p *linePlan[T]) points(ctx context.Context, in tsdb.Interval, yield func(tsdb.Point[LineSample], error) bool) bool {
+func (p *linePlan[T]) points(ctx context.Context, in tsdb.Interval, yield func(LineSample, error) bool) bool {
 	if from, ok := in.Start(); ok {
 		if to, _ := in.End(); !from.Before(to) {
 			return true
@@ -201,12 +201,12 @@ func (p *linePlan[T]) points(ctx context.Context, in tsdb.Interval, yield func(t
 	for point, err := range p.repo.Range(ctx, p.entity, in, tsdb.OldestFirst) {
 		if err != nil {
 			_, one := pointError(err)
-			if !yield(tsdb.Point[LineSample]{}, err) || !one {
+			if !yield(LineSample{}, err) || !one {
 				return false
 			}
 			continue
 		}
-		if s, ok := p.of(point); ok && !yield(tsdb.Point[LineSample]{Time: s.Time, Value: s}, nil) {
+		if x, ok := p.of(point.Value); ok && isFinite(x) && !yield(LineSample{Time: point.Time, Value: x}, nil) {
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func (p *linePlan[T]) points(ctx context.Context, in tsdb.Interval, yield func(t
 
 // buckets yields up to four samples of each bucket of the rollup, and the points of buckets that were stored before
 // the rollup kept what a line needs. It returns false if nothing may follow.
-func (p *linePlan[T]) buckets(ctx context.Context, yield func(tsdb.Point[LineSample], error) bool) bool {
+func (p *linePlan[T]) buckets(ctx context.Context, yield func(LineSample, error) bool) bool {
 	in := tsdb.Between(p.line.From, p.line.To)
 	var lacking, until time.Time // adjacent buckets whose points are to be read
 	flush := func() bool {
@@ -225,7 +225,7 @@ func (p *linePlan[T]) buckets(ctx context.Context, yield func(tsdb.Point[LineSam
 	}
 	for b, err := range p.stored.Buckets(ctx, p.repo, p.entity, in) {
 		if err != nil {
-			yield(tsdb.Point[LineSample]{}, err)
+			yield(LineSample{}, err)
 			return false
 		}
 		v := &b.Values[p.measure]
@@ -244,7 +244,7 @@ func (p *linePlan[T]) buckets(ctx context.Context, yield func(tsdb.Point[LineSam
 }
 
 // bucket yields the samples of one bucket.
-func (p *linePlan[T]) bucket(v *Summary, yield func(tsdb.Point[LineSample], error) bool) bool {
+func (p *linePlan[T]) bucket(v *Summary, yield func(LineSample, error) bool) bool {
 	first, last := LineSample{Time: v.FirstTime, Value: v.First}, LineSample{Time: v.LastTime, Value: v.Last}
 	middle := first.Time.Add(last.Time.Sub(first.Time) / 2)
 	low, high := LineSample{Time: middle, Value: v.Min, Approx: true}, LineSample{Time: middle, Value: v.Max, Approx: true}
@@ -257,7 +257,7 @@ func (p *linePlan[T]) bucket(v *Summary, yield func(tsdb.Point[LineSample], erro
 		{high, high.Value > max(first.Value, last.Value)},
 		{last, v.Count > 1},
 	} {
-		if s.needed && !yield(tsdb.Point[LineSample]{Time: s.Time, Value: s.LineSample}, nil) {
+		if s.needed && !yield(s.LineSample, nil) {
 			return false
 		}
 	}
