@@ -3,16 +3,12 @@ package window
 import (
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/instant"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// joining says how to join the buckets of a frame. Buckets to join are known to be buckets of the grid, and the values
-// of each belong to the sequence.
+// joining says how to join the buckets of a frame.
 type joining struct {
 	rules []rule
 	// ends returns the nearest number of each measure before or after the frame's interval.
@@ -22,9 +18,9 @@ type joining struct {
 // fill returns a sequence of buckets with its gaps filled as Options.Gaps says. It sets Partial on
 // buckets that the frame's interval covers only in part. If j is not nil, it joins the buckets, too.
 //
-// The buckets must be buckets of the frame's grid that are not empty, each once and in the frame's order, with the
-// values in the order of the frame's measures. Otherwise the sequence ends with tsdb.ErrInvalid or [ErrOrder]. It
-// passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
+// The buckets are buckets of the frame's grid that are not empty, with the values in the order of the frame's measures.
+// fill changes these values. If the buckets are not in the frame's order, each once, the sequence ends with
+// [ErrOrder]. It passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
 //
 // Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
 // [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at
@@ -35,9 +31,6 @@ func fill(buckets iter.Seq2[Bucket, error], frame frame, opts Options, j *joinin
 		err := frame.check()
 		if err == nil {
 			err = opts.check()
-		}
-		if err == nil && buckets == nil {
-			err = invalid.New(tsdb.ErrInvalid, "buckets", "nil", "a sequence")
 		}
 		if err == nil {
 			err = f.run(buckets)
@@ -161,14 +154,6 @@ func (f *filler) begin() (far time.Time, err error) {
 
 // take adds the next bucket that is not empty.
 func (f *filler) take(b Bucket) error {
-	if len(b.Values) != len(f.Measures) {
-		return invalid.New(tsdb.ErrInvalid, "values of a bucket", strconv.Itoa(len(b.Values)), strconv.Itoa(len(f.Measures))+", one for each measure")
-	}
-	if f.joining == nil {
-		if start, next := f.Grid.bucket(b.Start); !inCalendar(b.Start) || !start.Equal(b.Start) || !next.Equal(b.End) {
-			return invalid.New(tsdb.ErrInvalid, "bucket", instant.Text(b.Start)+" to "+instant.Text(b.End), "a bucket of the grid "+f.Grid.String())
-		}
-	}
 	near, far := b.Start, b.End
 	if f.Order != tsdb.OldestFirst {
 		near, far = far, near

@@ -42,9 +42,6 @@ func neighbour(p reading, name string, r *rule, decimals int) anchor {
 // push adds a bucket and returns the buckets that are complete, valid until the next call.
 func (r *row) push(b Bucket) []Bucket {
 	number := r.first + len(r.held)
-	if r.rules == nil && r.gaps > Null && slices.ContainsFunc(b.Values, isGap) {
-		b.Values = slices.Clone(b.Values) // do not write to the caller's slice
-	}
 	r.held = append(r.held, b)
 	decided := number + 1
 	for i := range r.anchors {
