@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // Sink writes a repository's points through a Writer, in batches. It has the same types and the same tenant isolation as the
@@ -72,15 +73,7 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 //
 // It takes up to Linger longer than Repository.PutMany, and shares its requests with all other points of the writer.
 func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {
-	g := gathering{outcomes: make([]Outcome, len(points)), left: len(points), done: make(chan struct{})}
-	if len(points) == 0 {
-		return g.outcomes, nil
-	}
-	for i, pt := range points {
-		_ = s.enqueue(ctx, pt, false, func(o Outcome) { g.tell(i, o) }) // also of a refused point
-	}
-	outcomes := g.wait(ctxerr.Given(ctx))
-	return outcomes, batchError(outcomes)
+	return gather(ctx, len(points), func(i int, done func(Outcome)) error { return s.enqueue(ctx, points[i], false, done) })
 }
 
 // caller is a function that gets the outcome of a write.
@@ -97,7 +90,20 @@ func callerOf(done func(Outcome)) journal.Caller {
 // Ended implements journal.Caller.
 func (c caller) Ended(o bt.Outcome) { c(outcomeOf(o)) }
 
-// gathering collects the outcomes of one EnqueueMany.
+// gather makes n calls, also one after a refused one, and collects their outcomes until ctx ends.
+func gather(ctx context.Context, n int, call func(i int, done func(Outcome)) error) ([]Outcome, error) {
+	g := gathering{outcomes: make([]Outcome, n), left: n, done: make(chan struct{})}
+	if n == 0 {
+		return g.outcomes, nil
+	}
+	for i := range n {
+		_ = call(i, func(o Outcome) { g.tell(i, o) })
+	}
+	outcomes := g.wait(ctxerr.Given(ctx))
+	return outcomes, batchError(outcomes)
+}
+
+// gathering collects the outcomes of one call of gather.
 type gathering struct {
 	mu       sync.Mutex
 	outcomes []Outcome
@@ -167,10 +173,8 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 	}
 	w.D = d // the class is chosen when the point is sent
 	p := delivery.NewPoint(s.repo.rows.Tenant, w, c)
-	if admit := s.writer.opts.Admit; admit != nil {
-		if err := admit(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {
-			return nil, err
-		}
+	if err := s.writer.admitBytes(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {
+		return nil, err
 	}
 	if err := s.repo.rows.CountWrite(point.Entity.path, &p.Write); err != nil {
 		return nil, err
@@ -179,16 +183,28 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 }
 
 // Add enqueues a rollup event in the writer's journal. If done is nil, it waits until the event is in the journal;
-// otherwise it calls done with the outcome.
-func (c writerCore) Add(ctx context.Context, ev inside.Event, done func(Outcome)) error {
+// otherwise it calls done with the outcome. If try is set, it does not wait for room.
+func (c writerCore) Add(ctx context.Context, event func() (inside.Event, error), try bool, done func(Outcome)) error {
+	var p *delivery.Pending
 	w := c.Value()
-	p, err := w.prepareEvent(ctx, ev, done)
+	ev, err := event()
+	if err == nil {
+		p, err = w.prepareEvent(ctx, ev, done)
+	}
 	out := rejected(err)
 	if err == nil {
-		out = w.take(ctx, p, ev.Try)
+		out = w.take(ctx, p, try)
 	}
 	return out.refusal(done)
 }
+
+// Gather makes n calls of Add, or of what calls it, and collects their outcomes.
+func (writerCore) Gather(ctx context.Context, n int, call func(i int, done func(Outcome)) error) ([]Outcome, error) {
+	return gather(ctx, n, call)
+}
+
+// BatchError returns the outcomes of several writes as an error; nil if all are stored.
+func (writerCore) BatchError(outcomes []Outcome) error { return batchError(outcomes) }
 
 func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, done func(Outcome)) (*delivery.Pending, error) {
 	if err := w.admitJournal(ctx); err != nil {
@@ -205,10 +221,12 @@ func (w *Writer) prepareEvent(ctx context.Context, ev inside.Event, done func(Ou
 	if err != nil {
 		return nil, err
 	}
-	if admit := w.opts.Admit; admit != nil {
-		if err := admit(ctx, ev.Tenant, p.Item.Bytes); err != nil {
-			return nil, err
-		}
+	return p, w.admitBytes(ctx, ev.Tenant, p.Item.Bytes)
+}
+
+func (w *Writer) admitBytes(ctx context.Context, id tenant.ID, bytes int) error {
+	if w.opts.Admit == nil {
+		return nil
 	}
-	return p, nil
+	return w.opts.Admit(ctx, id, bytes)
 }

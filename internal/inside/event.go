@@ -17,5 +17,4 @@ type Event struct {
 	Rollup  *catalog.Rollup // the same for all events of a rollup
 	Path    string
 	Event   rollupadd.Event
-	Try     bool // do not wait for room
 }

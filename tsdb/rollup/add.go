@@ -250,16 +250,3 @@ func errorOf(o tsdb.Outcome) error {
 	}
 	return &tsdb.WriteError{Outcome: o}
 }
-
-func batchError(outcomes []tsdb.Outcome) error {
-	var failed []tsdb.Failure
-	for i, o := range outcomes {
-		if errorOf(o) != nil {
-			failed = append(failed, tsdb.Failure{Index: i, Outcome: o})
-		}
-	}
-	if failed == nil {
-		return nil
-	}
-	return &tsdb.BatchError{Total: len(outcomes), Failed: failed}
-}

@@ -45,7 +45,7 @@ func (a *Adder[T]) addManyOnce(ctx context.Context, events []tsdb.Point[T]) (out
 		for i := range outcomes {
 			outcomes[i] = rejected(err)
 		}
-		return outcomes, batchError(outcomes)
+		return outcomes, inside.Of(a.writer).BatchError(outcomes)
 	}
 	var rows []*rowOfEvents
 	last := map[string]*rowOfEvents{}
@@ -71,7 +71,7 @@ func (a *Adder[T]) addManyOnce(ctx context.Context, events []tsdb.Point[T]) (out
 	for round := 0; len(rows) > 0; round++ {
 		rows = a.addRound(ctx, in, replays(in, u), rows, round, outcomes)
 	}
-	return outcomes, batchError(outcomes)
+	return outcomes, inside.Of(a.writer).BatchError(outcomes)
 }
 
 // replays says how an addition of now may be repeated.

@@ -2,10 +2,8 @@ package rollup
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -30,58 +28,21 @@ func (a *Adder[T]) AddFunc(ctx context.Context, e tsdb.Entity, t time.Time, v T,
 
 // enqueueMany is AddMany in mode ByStream.
 func (a *Adder[T]) enqueueMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.Outcome, error) {
-	var mu sync.Mutex
-	outcomes := make([]tsdb.Outcome, len(events))
-	left, gone, all := len(events), false, make(chan struct{})
-	if left == 0 {
-		return outcomes, nil
-	}
-	for i, ev := range events {
-		done := func(o tsdb.Outcome) {
-			mu.Lock()
-			defer mu.Unlock()
-			if gone {
-				return
-			}
-			outcomes[i] = o
-			if left--; left == 0 {
-				close(all)
-			}
-		}
-		_ = a.enqueue(ctx, ev.Entity, ev.Time, ev.Value, false, done)
-	}
-	select {
-	case <-all:
-	case <-ctxerr.Given(ctx).Done():
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	gone = true
-	for i := range outcomes {
-		if outcomes[i].State == 0 {
-			outcomes[i] = tsdb.Outcome{State: tsdb.Unknown, Err: ctxerr.Of(ctx)}
-		}
-	}
-	return outcomes, batchError(outcomes)
+	return inside.Of(a.writer).Gather(ctx, len(events), func(i int, done func(tsdb.Outcome)) error {
+		ev := &events[i]
+		return a.enqueue(ctx, ev.Entity, ev.Time, ev.Value, false, done)
+	})
 }
 
 func (a *Adder[T]) enqueue(ctx context.Context, e tsdb.Entity, t time.Time, v T, try bool, done func(tsdb.Outcome)) error {
-	ev, err := a.prepare(ctx, e, t, v)
-	if err != nil {
-		out := rejected(err)
-		if done != nil {
-			done(out)
-		}
-		return errorOf(out)
+	if a == nil {
+		a = new(Adder[T])
 	}
-	ev.Try = try
-	return inside.Of(a.writer).Add(ctx, ev, done)
+	event := func() (inside.Event, error) { return a.prepare(ctx, e, t, v) }
+	return inside.Of(a.writer).Add(ctx, event, try, done)
 }
 
 func (a *Adder[T]) prepare(ctx context.Context, e tsdb.Entity, t time.Time, v T) (inside.Event, error) {
-	if a == nil {
-		return inside.Event{}, invalid.New(tsdb.ErrInvalid, "adder", "nil", "an adder from NewAdder")
-	}
 	in, u, err := a.open(ctx, ByStream)
 	if err != nil {
 		return inside.Event{}, err
