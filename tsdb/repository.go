@@ -3,8 +3,10 @@ package tsdb
 import (
 	"context"
 
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -111,4 +113,15 @@ func (r *Repository[T]) WithID(id string) *Repository[T] {
 	one := *r
 	one.id = id
 	return &one
+}
+
+func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
+	return r.beginMany(ctx, name, 0, false)
+}
+
+func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
+		return ctxerr.Given(ctx), nil
+	}
+	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
 }

@@ -184,17 +184,6 @@ func firstFailure(err error) error {
 	return err
 }
 
-func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
-	return r.beginMany(ctx, name, 0, false)
-}
-
-func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
-		return ctxerr.Given(ctx), nil
-	}
-	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
-}
-
 func (s *Store) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
 	if s == nil || s.core == nil {
 		return ctxerr.Given(ctx), nil

@@ -183,8 +183,5 @@ var operations = [Operations]struct {
 // String returns the name of the operation on one item, as in db.operation.name.
 func (n Name) String() string { return operations[n].name }
 
-// Reads reports whether the operation returns rows.
-func (n Name) Reads() bool { return operations[n].reads }
-
 // batched returns the name of the operation on several items.
 func (n Name) batched() string { return "BATCH " + operations[n].name }

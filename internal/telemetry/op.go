@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
@@ -266,3 +267,11 @@ func (p *Probe) triedOf(o *Op, method string, f failure) []metric.RecordOption {
 	}
 	return recordOptions(attrs)
 }
+
+// traces reports whether spans are recorded.
+func (p *Probe) traces() bool {
+	return p.tracer != nil && !(p.waiting && otel.GetTracerProvider() == unset)
+}
+
+// Reads reports whether the operation returns rows.
+func (n Name) Reads() bool { return operations[n].reads }

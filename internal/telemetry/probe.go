@@ -137,11 +137,6 @@ func Open(c Config) *Probe {
 	return p
 }
 
-// traces reports whether spans are recorded.
-func (p *Probe) traces() bool {
-	return p.tracer != nil && !(p.waiting && otel.GetTracerProvider() == unset)
-}
-
 // Close unregisters the probe's callbacks, and logs the faults that were only counted so far.
 func (p *Probe) Close() {
 	if p == nil {

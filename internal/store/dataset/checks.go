@@ -6,6 +6,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -62,4 +63,12 @@ func (d *Dataset) CheckKeys(path string) error {
 		}
 	}
 	return nil
+}
+
+// cutoff returns the oldest cell timestamp visible at a time, or 0 if all are.
+func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
+	if !c.Bounded {
+		return 0
+	}
+	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.Age).UnixMicro()))
 }

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
-
-	"github.com/tidemark-go/tidemark/gc"
 )
 
 // Visibility says what is visible at one moment: for each class, the oldest cell timestamp that is not expired.
@@ -39,14 +37,6 @@ func (h Visibility) cutoff(class int) bigtable.Timestamp {
 		return h.first
 	}
 	return h.D.Classes[class].cutoff(h.now)
-}
-
-// cutoff returns the oldest cell timestamp visible at a time, or 0 if all are.
-func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
-	if !c.Bounded {
-		return 0
-	}
-	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.Age).UnixMicro()))
 }
 
 // Oldest returns the oldest time of a visible point in any class, in units of the dataset's precision.

@@ -166,13 +166,6 @@ func (f *Feed) replace(of rowkey.ID, followers []*Subscription) {
 	f.followers.Store(&m)
 }
 
-// stored passes a stored point to its followers. If nobody follows, it costs one atomic load.
-func (f *Feed) stored(w *Write) {
-	if m := f.followers.Load(); m != nil {
-		f.pass(*m, w)
-	}
-}
-
 func (f *Feed) pass(m map[rowkey.ID][]*Subscription, w *Write) {
 	var a Arrival
 	var now instant

@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -94,26 +93,6 @@ func (s *Tenancy) readProfileLimits(ctx context.Context, known *profileLimits, v
 		set(name, nil)
 	}
 	return next, nil
-}
-
-// KnowLimits refuses a call for a tenant whose limits are not known.
-func (s *Tenancy) KnowLimits(ctx context.Context, id tenant.ID) error {
-	if s.ProfileLimits == nil {
-		return nil
-	}
-	p := s.ProfileLimits.Fresh()
-	if p == nil {
-		ctx, cancel := s.Whole.Bound(ctx, false)
-		defer cancel()
-		var err error
-		if p, err = s.ProfileLimits.Get(ctx); err != nil {
-			return fmt.Errorf("tsdb: read the limits of tenants: %w", err)
-		}
-	}
-	if err := p.Refused[id.String()]; err != nil {
-		return fmt.Errorf("tsdb: the limits in the profile of tenant %s: %w", id, err)
-	}
-	return nil
 }
 
 // RenewProfiles reads the profiles again, if the store has read them before.
