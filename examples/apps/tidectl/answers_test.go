@@ -17,14 +17,13 @@ func TestMisspeltMeasure(t *testing.T) {
 	const times = " --from 2026-06-01T12:00 --to 2026-06-01T13:00"
 	const meter = " meters acme street=main meter=m2"
 	for command, say := range map[string]string{
-		"windows --every 1h --measure vlots" + times + meter:                                      "did you mean volts?",
-		"windows --every 1h --measure energy.kw:counter" + times + meter:                          "did you mean energy.kwh?",
-		"groups --every 1h --measure vlots" + times + " meters acme":                              "did you mean volts?",
-		"chart --measure energy_kwh" + times + meter:                                              "did you mean energy.kwh?",
-		"align --entity meter=m2 --measure volst" + times + " meters acme street=main":            "did you mean volts?",
-		"windows --every 1h --measure temperature" + times + meter:                                "a point has energy.kwh, on, volts",
-		"chart --measure value" + times + " counts acme door=north":                               "leave out the name",
-		"chart --measure note --from 2026-06-01 --to 2026-06-02 meters acme street=side meter=m3": "--measure note:state",
+		"windows --every 1h --measure vlots" + times + meter:                                                   "did you mean volts?",
+		"windows --every 1h --measure energy.kw:counter" + times + meter:                                       "did you mean energy.kwh?",
+		"groups --every 1h --measure vlots" + times + " meters acme":                                           "did you mean volts?",
+		"windows --every 1h --measure energy_kwh" + times + meter:                                              "did you mean energy.kwh?",
+		"windows --every 1h --measure temperature" + times + meter:                                             "a point has energy.kwh, on, volts",
+		"windows --every 1h --measure value" + times + " counts acme door=north":                               "leave out the name",
+		"windows --every 1h --measure note --from 2026-06-01 --to 2026-06-02 meters acme street=side meter=m3": "--measure note:state",
 	} {
 		_, _, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir}, strings.Fields(command)...)...)
 		if want(t, exitFailed, err, command); err != nil && !strings.Contains(err.Error(), say) {
@@ -48,9 +47,7 @@ func TestSensibleDigits(t *testing.T) {
 	dir := withRecords(t, codec.NewRecord(codec.Field{Name: "v", Value: codec.Float(20.333333333333332)}), codec.NewRecord(codec.Field{Name: "v", Value: codec.Float(1)}))
 	const day, meter = " --from 2026-06-01 --to 2026-06-02", " records acme site=berlin meter=m1"
 	for command, say := range map[string][2]string{
-		"chart --measure v" + day + meter:                                                                                {" 20.3333 ", ",20.333333333333332,"},
-		"align --entity meter=m1 --measure v" + day + " records acme site=berlin":                                        {" 20.3333\n", ",20.333333333333332\n"},
-		"uptime --longer 12h --every 1d --from 2026-06-01T12:00:00.123456789 --to 2026-06-01T12:02:03.456789123" + meter: {" 123.333 ", ",123.333332334,"},
+		"windows --every 1d --measure v --aggregate max" + day + meter: {" 20.3333 ", ",20.333333333333332,"},
 	} {
 		text, _, err := tidectl(t, t.Context(), "", strings.Fields("--dir "+dir+" "+command)...)
 		if want(t, 0, err, command); !strings.Contains(text, say[0]) {

@@ -89,8 +89,6 @@ func TestFieldsAreExact(t *testing.T) {
 		run(`"first":9007199254740993,"increase":9007199254740996,"last":9007199254740994`, append(with("windows", "-o", "json", "--measure", field+":counter"), append(hour, "--aggregate", "first,last,increase")...)...)
 		run(`{"state":"9007199254740993","time_s":60,"entered":0}`, append(with("windows", "-o", "json", "--measure", field+":state"), hour...)...)
 		run(`"max":9007199254740995,"min":9007199254740993`, "groups", datasetOf(form), "acme", "-o", "json", "--from", "2026-06-01T12:00:00Z", "--to", "2026-06-01T13:00:00Z", "--measure", field, "--every", "1h", "--aggregate", "min,max")
-		run(",9007199254740994", "align", datasetOf(form), "acme", "-o", "csv", "--from", "2026-06-01T12:00:00Z", "--to", "2026-06-01T13:00:00Z", "--measure", field, "--entity", "meter=m1")
-		run(",9007199254740994,", with("chart", "-o", "csv", "--measure", field)...)
 	}
 }
 

@@ -108,20 +108,6 @@ func (a *app) measureWith(text string) (measure, error) {
 	return m, nil
 }
 
-// number returns the number of a payload, and false if it has none that is finite.
-func (m *measure) number(p dynamic.Payload) (float64, bool) {
-	v, ok := m.exact(p)
-	x, _ := v.Number()
-	return x, ok
-}
-
-// exact is number without rounding.
-func (m *measure) exact(p dynamic.Payload) (codec.Value, bool) {
-	v := m.Value(p)
-	x, ok := v.Number()
-	return v, ok && x-x == 0
-}
-
 // measuresOf returns the measures that a flag names, each as measureOf does.
 func (a *app) measuresOf(texts []string) (out []measure, err error) {
 	for _, text := range texts {
@@ -132,15 +118,6 @@ func (a *app) measuresOf(texts []string) (out []measure, err error) {
 		out = append(out, m)
 	}
 	return out, nil
-}
-
-// numbersOf returns the measure that a flag names if it has numbers.
-func (a *app) numbersOf(text string) (measure, error) {
-	m, err := a.measureOf(text)
-	if err == nil && m.Kind == window.State {
-		err = usageError{fmt.Errorf("--measure %s: a state is not a number; leave out its kind", text)}
-	}
-	return m, err
 }
 
 // missing returns an error where points were read and none of them has a value.

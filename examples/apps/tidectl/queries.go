@@ -16,7 +16,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 const prefixArgs = "DATASET TENANT [FIELD=VALUE...]"
@@ -177,63 +176,6 @@ func (a *app) silences(ctx context.Context, c *cli.Command, v *dynamic.View, sin
 	}
 	a.say("%s is not silent: it sent its newest point at %s", e, aggregate.Instant(newest.Time))
 	return nil, nil
-}
-
-// chart prints the samples of a line.
-func (a *app) chart() *cli.Command {
-	return &cli.Command{
-		Name: "chart", Usage: "print the samples of a line of some pixels through the numbers of an entity", ArgsUsage: pointArgs, HideHelpCommand: true,
-		Flags: []cli.Flag{
-			requiredTime("from", "the `time` at which the line begins"), requiredTime("to", "the `time` at which it ends"),
-			&cli.StringFlag{Name: "measure", Usage: measureUsage("")},
-			&cli.IntFlag{Name: "columns", Usage: "the width in `pixels`", Value: 1000},
-			&cli.DurationFlag{Name: "max-gap", Usage: "the line breaks where points are further apart than this `time`; 0 for never"},
-			&cli.StringFlag{Name: "method", Usage: "m4, for up to four samples a column and the same pixels, or lttb, for one", Value: "m4"},
-		},
-		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
-			if method := c.String("method"); method != "m4" && method != "lttb" {
-				return usageError{fmt.Errorf("--method is %q; want m4 or lttb", method)}
-			}
-			m, err := a.numbersOf(c.String("measure"))
-			if err != nil {
-				return err
-			}
-			points := int64(0)
-			counted := window.Measure[dynamic.Payload]{Name: "number", Of: func(p dynamic.Payload) (float64, bool) {
-				points++
-				return m.number(p)
-			}}
-			opts := window.LineOptions{Columns: c.Int("columns"), MaxGap: c.Duration("max-gap"), LTTB: c.String("method") == "lttb", FromPoints: true}
-			out, err := a.rows("time", "value", "break")
-			if err != nil {
-				return err
-			}
-			line, err := window.ReadLine(ctx, v.Repository(), e, interval(c), counted, opts)
-			if err != nil {
-				return out.end(err)
-			}
-			for s, err := range line.Samples {
-				if _, one := errors.AsType[*tsdb.PointError](err); one {
-					a.say("%v", err)
-					continue
-				}
-				if err != nil {
-					return out.end(err)
-				}
-				if err := out.add(s, aggregate.Instant(s.Time), a.digits(aggregate.Number(s.Value)), yes(s.Break)); err != nil {
-					return err
-				}
-			}
-			return errors.Join(out.end(nil), m.missing(c, points))
-		}),
-	}
-}
-
-func yes(b bool) string {
-	if b {
-		return "true"
-	}
-	return ""
 }
 
 // prefixOf returns the prefix that the arguments name by its first key fields; without any, it is that of all entities.

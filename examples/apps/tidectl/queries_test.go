@@ -115,29 +115,8 @@ func TestQueries(t *testing.T) {
 			`{"key":{"street":"main"},"entities":2,"buckets":[{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","points":16,"entities":2,"values":{"volts":{"max":231}}}]}` + "\n",
 		},
 		{
-			"-o csv align --every 1h --max-age 1h --entity meter=m%2C1 --entity meter=m2 --measure energy.kwh " + noon + two + " meters acme street=main",
-			"time,\"main/m,1 energy.kwh\",main/m2 energy.kwh\n2026-06-01T12:00:00Z,100,100\n2026-06-01T13:00:00Z,104,104\n",
-		},
-		{
-			"-o json align --entity meter=m2&street=main --entity street=side&meter=m3 --measure volts " + noon + "--to 2026-06-01T12:01 meters acme",
-			`{"time":"2026-06-01T12:00:00Z","values":[{"value":230,"time":"2026-06-01T12:00:00Z"},null]}` + "\n",
-		},
-		{
 			"-o csv outages --longer 15m --from 2026-06-01T11:00 " + two + " meters acme street=main meter=m2",
 			"from,to\n,2026-06-01T12:00:00Z\n",
-		},
-		{
-			"-o json uptime --every 2h --longer 15m --from 2026-06-01T11:30 " + two + " meters acme street=main meter=m2",
-			`{"start":"2026-06-01T10:00:00Z","end":"2026-06-01T12:00:00Z","partial":true,"up_s":0,"down_s":1800,"outages":1}` + "\n" +
-				`{"start":"2026-06-01T12:00:00Z","end":"2026-06-01T14:00:00Z","up_s":7200,"down_s":0,"outages":0}` + "\n",
-		},
-		{
-			"-o csv chart --columns 1 --measure energy.kwh --max-gap 20m " + noon + two + " meters acme street=main meter=m2",
-			"time,value,break\n2026-06-01T12:00:00Z,100,\n2026-06-01T13:45:00Z,107,\n",
-		},
-		{
-			"chart --columns 2 --method lttb --max-gap 10m --measure on " + noon + "--to 2026-06-01T12:30 meters acme street=main meter=m2",
-			"TIME                  VALUE  BREAK\n2026-06-01T12:00:00Z  1      -\n2026-06-01T12:15:00Z  0      true\n",
 		},
 		{
 			"-o csv silent --since 2026-06-01T13:00 meters acme",
@@ -209,23 +188,13 @@ func TestQueriesRefuse(t *testing.T) {
 		"windows --every 1h --aggregate sum --measure energy.kwh:counter" + day + meter: "Increase",
 		"windows --every 1h --gaps guess --measure volts" + day + meter:                 "--gaps",
 		"windows --every 1h --measure volts,volts" + day + meter:                        "unique",
-		"chart --measure volts --to 2026-06-02" + meter:                                 "from",
-		"chart --measure volts --method best" + day + meter:                             "--method",
-		"chart --measure volts:state" + day + meter:                                     "--measure volts:state",
 		"windows --every 1h --aggregate states --measure volts" + day + meter:           "State",
 		"windows --every 1h --aggregate mean --measure volts:state" + day + meter:       "name",
 		"groups --every 1h --by meter" + day + " meters acme":                           "--by",
 		"groups --every 1h --by house" + day + " meters acme":                           "--by",
-		"align --measure volts" + day + " meters acme":                                  "entity",
-		"align --entity meter=m2" + day + " meters acme":                                "street",
-		"align --entity m2" + day + " meters acme street=main":                          "--entity",
-		"align --entity meter=m2 --measure on:state" + day + " meters acme street=main": "--measure",
-		"align --entity meter=m2 --every 1y" + day + " meters acme street=main":         "--every",
-		"outages" + day + meter:                                                         "longer",
-		"outages --longer 0s" + day + meter:                                             "--longer",
-		"outages --longer 1m --limit -1" + day + meter:                                  "--limit",
-		"uptime --longer 1m" + day + meter:                                              "every",
-		"uptime --longer 1m --every 7m --zone Europe/Berlin" + day + meter:              "--every",
+		"outages" + day + meter:                          "longer",
+		"outages --longer 0s" + day + meter:              "--longer",
+		"outages --longer 1m --limit -1" + day + meter:   "--limit",
 		"silent meters acme":                             "--since",
 		"silent --since 2026-06-01 --for 1h meters acme": "--since",
 		"silent --for -1h meters acme":                   "--for",
@@ -246,8 +215,6 @@ func TestQueriesRefuse(t *testing.T) {
 	}
 	for command, say := range map[string]string{
 		"windows --every 1h --measure volt" + day + meter: `"volt"`,
-		"chart --measure energy" + day + meter:            `"energy"`,
-		"chart --columns 0 --measure volts" + day + meter: "Columns",
 		"range none acme":     "catalogue",
 		"range meters nobody": "nobody",
 	} {
@@ -315,8 +282,8 @@ func TestAggregatesOfMeasures(t *testing.T) {
 		_, err := run(command + wrong)
 		want(t, exitUsage, err, wrong)
 	}
-	if _, err := run("chart --measure kwh:mean --from 2026-06-01 --to 2026-06-02 records acme site=berlin meter=m1"); exitCode(err) != exitUsage {
-		t.Errorf("chart of an aggregate: %v", err)
+	if _, err := run("-o csv range records acme site=berlin meter=m1 --measure kwh:mean"); exitCode(err) != exitUsage {
+		t.Errorf("range of an aggregate: %v", err)
 	}
 	if got, err := run("-o csv range records acme site=berlin meter=m1 --measure kwh"); err != nil || strings.Count(got, "\n") != 4 {
 		t.Errorf("range of one entity: %s, %v", got, err)

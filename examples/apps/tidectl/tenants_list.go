@@ -35,3 +35,10 @@ func (a *app) tenantsList() *cli.Command {
 		}),
 	}
 }
+
+func yes(b bool) string {
+	if b {
+		return "true"
+	}
+	return ""
+}
