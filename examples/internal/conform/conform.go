@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.remove(ctx, report.Table)) }()
-	all := slices.Concat(rowTests, writeTests, conditionalTests, aggregateTests, tokenTests, adminTests, settingTests, viewTests, storeTests)
+	all := slices.Concat(rowTests, writeTests, conditionalTests, aggregateTests, tokenTests, adminTests, viewTests, storeTests)
 	for n, c := range all {
 		r, ended := e.run(ctx, n, c)
 		if !ended {

@@ -27,8 +27,6 @@ const (
 	errorPage   = "https://docs.cloud.google.com/bigtable/docs/status-codes"
 	routing     = "https://docs.cloud.google.com/bigtable/docs/app-profiles"
 	gcPage      = "https://docs.cloud.google.com/bigtable/docs/garbage-collection"
-	tierPage    = "https://docs.cloud.google.com/bigtable/docs/tiered-storage"
-	changePage  = "https://docs.cloud.google.com/bigtable/docs/change-streams-configure"
 )
 
 // code returns the name of an error's code. An error that says nothing about the claim is returned instead.
