@@ -8,9 +8,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrInvalid: the codec cannot be used, or the tag cannot be stored.
-var ErrInvalid = codecerr.ErrInvalid
-
 // Check returns an error if c cannot store and read values. c must not be nil, its tags must be valid ([Codec]), its
 // readers must have different tags, it must be able to write, and the codecs that it wraps must pass, too.
 // Constructors of this package return no error, so that codecs can be written in one expression. An invalid codec
@@ -18,11 +15,9 @@ var ErrInvalid = codecerr.ErrInvalid
 //
 // If a codec has a method Check() error, Check calls it first. A codec that wraps another one calls Check for it
 // there.
-//
-// Errors match [ErrInvalid], or [ErrReadOnly] if c can only read.
 func Check[T any](c Codec[T]) error {
 	if c == nil {
-		return invalid.New(ErrInvalid, "codec", "nil", "a codec")
+		return invalid.New(codecerr.ErrInvalid, "codec", "nil", "a codec")
 	}
 	if own, ok := c.(interface{ Check() error }); ok {
 		if err := own.Check(); err != nil {
@@ -34,7 +29,7 @@ func Check[T any](c Codec[T]) error {
 
 func checkReaders[T any](written string, readers []Reader[T]) error {
 	if len(readers) == 0 || readers[0].Tag != written {
-		return invalid.New(ErrInvalid, "readers", strconv.Itoa(len(readers)),
+		return invalid.New(codecerr.ErrInvalid, "readers", strconv.Itoa(len(readers)),
 			fmt.Sprintf("the first to be of the tag that is written, %s", invalid.Quote(written)))
 	}
 	seen := make(map[string]bool, len(readers))
@@ -43,12 +38,12 @@ func checkReaders[T any](written string, readers []Reader[T]) error {
 			return err
 		}
 		if seen[r.Tag] {
-			return invalid.New(ErrInvalid, "tag", invalid.Quote(r.Tag),
+			return invalid.New(codecerr.ErrInvalid, "tag", invalid.Quote(r.Tag),
 				"one reader per tag; Tagged gives a codec another tag")
 		}
 		seen[r.Tag] = true
 		if r.Decode == nil {
-			return invalid.New(ErrInvalid, fmt.Sprintf("reader %d", i), "nil", "a decode function")
+			return invalid.New(codecerr.ErrInvalid, fmt.Sprintf("reader %d", i), "nil", "a decode function")
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 func wantInvalid(t *testing.T, err error, part string) {
 	t.Helper()
-	if !errors.Is(err, codec.ErrInvalid) || !strings.Contains(err.Error(), part) {
+	if !errors.Is(err, codecerr.ErrInvalid) || !strings.Contains(err.Error(), part) {
 		t.Errorf("Check = %v, want ErrInvalid about %q", err, part)
 	}
 }
@@ -30,7 +30,7 @@ func TestCheckTag(t *testing.T) {
 	for _, tag := range []string{
 		"", "JSON", "js on", "json:", "a#b", "+json", "json+", "json++zstd", ".", "ä", "a\x00", strings.Repeat("a", 25),
 	} {
-		if err := codecerr.CheckTag(tag); !errors.Is(err, codec.ErrInvalid) {
+		if err := codecerr.CheckTag(tag); !errors.Is(err, codecerr.ErrInvalid) {
 			t.Errorf("CheckTag(%q) = %v, want ErrInvalid", tag, err)
 		}
 	}
@@ -99,10 +99,10 @@ func TestBadCodecsRefuseEachCall(t *testing.T) {
 		"Convert":  codec.Convert[int64, string](codec.Int64(), nil, fromText),
 	} {
 		out, err := c.Append(nil, "1")
-		if out != nil || !errors.Is(err, codec.ErrInvalid) || !errors.Is(err, codec.ErrEncode) {
+		if out != nil || !errors.Is(err, codecerr.ErrInvalid) || !errors.Is(err, codec.ErrEncode) {
 			t.Errorf("%s: Append = %q, %v, want ErrInvalid", name, out, err)
 		}
-		if _, err := c.Decode([]byte("1")); !errors.Is(err, codec.ErrInvalid) {
+		if _, err := c.Decode([]byte("1")); !errors.Is(err, codecerr.ErrInvalid) {
 			t.Errorf("%s: Decode = %v, want ErrInvalid", name, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestConvertWithoutBackOnlyReads(t *testing.T) {
 		"Convert²": codec.Check(codec.Convert(c, fromText, toText)),
 		"Fallback": codec.Check(codec.Fallback(c, codec.String())),
 	} {
-		if !errors.Is(err, codec.ErrReadOnly) {
+		if !errors.Is(err, codecerr.ErrReadOnly) {
 			t.Errorf("Check of %s = %v, want ErrReadOnly, before the first write fails", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 //		codec.Convert(codec.JSON[oldReading](), readingFromOld, nil),
 //	)
 //
-// If back is nil, the codec only reads: writes and [Check] fail with [ErrReadOnly], except that Check accepts it as
+// If back is nil, the codec only reads: writes and [Check] fail, except that Check accepts it as
 // an old codec of a [Fallback]. Check rejects a nil forth. An error of forth becomes an [ErrCorrupt] for the payload,
 // an error of back an [ErrEncode]; both wrap the original error.
 //
@@ -23,16 +23,16 @@ import (
 func Convert[From, To any](c Codec[From], forth func(From) (To, error), back func(To) (From, error)) Codec[To] {
 	out := &composed[To]{}
 	if c == nil {
-		out.err = invalid.New(ErrInvalid, "codec", "nil", "a codec")
+		out.err = invalid.New(codecerr.ErrInvalid, "codec", "nil", "a codec")
 		return out
 	}
 	out.tag, out.messages = c.Tag(), messagesOf(c) // the stored format is that of c
 	if forth == nil {
-		out.err = invalid.New(ErrInvalid, "forth", "nil", "a function")
+		out.err = invalid.New(codecerr.ErrInvalid, "forth", "nil", "a function")
 		return out
 	}
 	if out.check = Check(c); out.check == nil && back == nil {
-		out.check = invalid.New(ErrReadOnly, "back", "nil", "a function, so that values can be encoded")
+		out.check = invalid.New(codecerr.ErrReadOnly, "back", "nil", "a function, so that values can be encoded")
 	}
 	for _, r := range Readers(c) {
 		out.readers = append(out.readers, Reader[To]{Tag: r.Tag, Number: r.Number, Decode: converted(r.Tag, r.Decode, forth)})
@@ -40,7 +40,7 @@ func Convert[From, To any](c Codec[From], forth func(From) (To, error), back fun
 	out.decode = converted(out.tag, c.Decode, forth)
 	out.append = func(dst []byte, v To) ([]byte, error) {
 		if back == nil {
-			return dst, codecerr.NewEncode(out.tag, ErrReadOnly)
+			return dst, codecerr.NewEncode(out.tag, codecerr.ErrReadOnly)
 		}
 		from, err := back(v)
 		if err != nil {

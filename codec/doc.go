@@ -27,7 +27,7 @@
 // # Errors
 //
 // The error of a payload that cannot be decoded matches [ErrCorrupt], and shows the tag, the length and the first 32
-// bytes; that of a value that cannot be encoded matches [ErrEncode]. [Check] returns [ErrInvalid] for a codec that is
+// bytes; that of a value that cannot be encoded matches [ErrEncode]. [Check] returns an error for a codec that is
 // built incorrectly, when its schema is defined. No input makes this package panic. A decoder's memory is proportional
 // to the payload's size.
 //

@@ -16,9 +16,6 @@ var (
 	// ErrUnknownTag matches the error for a payload whose tag no reader has.
 	ErrUnknownTag = errors.New("codec: unknown tag")
 
-	// ErrReadOnly matches the error for a write with a codec that can only read: see [Convert].
-	ErrReadOnly = errors.New("codec: read only")
-
 	errShrunk = errors.New("the codec returned a shorter buffer than it was given to append to")
 )
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -25,7 +26,7 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 	}
 	c.readers, c.messages = bareReaders(write), maps.Clone(messagesOf(write))
 	for _, o := range old {
-		if err := Check(o); err != nil && !errors.Is(err, ErrReadOnly) {
+		if err := Check(o); err != nil && !errors.Is(err, codecerr.ErrReadOnly) {
 			c.err = err
 			return c
 		}

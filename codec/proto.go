@@ -82,7 +82,7 @@ func (c protoCodec[T]) Decode(src []byte) (T, error) {
 // and whose methods may panic on a nil receiver, is an error here instead of at the first payload.
 func messageType[T proto.Message]() (typ protoreflect.MessageType, err error) {
 	t := reflect.TypeFor[T]()
-	refused := invalid.New(ErrInvalid, "message type", fmt.Sprint(t), "a pointer to a generated message")
+	refused := invalid.New(codecerr.ErrInvalid, "message type", fmt.Sprint(t), "a pointer to a generated message")
 	defer func() {
 		if recover() != nil {
 			typ, err = nil, refused

@@ -88,7 +88,7 @@ var errNotRecord = errors.New("want a JSON object of numbers, strings, true, fal
 // in the order of the names. As for other types, null changes nothing. r must not be in use by another goroutine.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if r == nil {
-		return invalid.New(ErrInvalid, "record", "nil", "a pointer to a Record")
+		return invalid.New(codecerr.ErrInvalid, "record", "nil", "a pointer to a Record")
 	}
 	if string(data) == "null" {
 		return nil

@@ -25,12 +25,12 @@ func Tagged[T any](tag string, c Codec[T]) Codec[T] {
 		return out
 	}
 	if c == nil {
-		out.err = invalid.New(ErrInvalid, "codec", "nil", "a codec")
+		out.err = invalid.New(codecerr.ErrInvalid, "codec", "nil", "a codec")
 		return out
 	}
 	readers := Readers(c)
 	if n := len(readers); n > 1 {
-		out.err = invalid.New(ErrInvalid, "codec", fmt.Sprintf("a reader of %d tags", n), "a reader of one tag")
+		out.err = invalid.New(codecerr.ErrInvalid, "codec", fmt.Sprintf("a reader of %d tags", n), "a reader of one tag")
 		return out
 	}
 	out.check = Check(c)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -12,7 +13,7 @@ import (
 // tag omitzero that is null or missing stays the zero Value, and is left out again. v must not be in use by another goroutine.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if v == nil {
-		return invalid.New(ErrInvalid, "value", "nil", "a pointer to a Value")
+		return invalid.New(codecerr.ErrInvalid, "value", "nil", "a pointer to a Value")
 	}
 	plain, err := decodeJSON(data)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
 // TestValueFromJSON: a struct whose fields are Values keeps what a device sends, and leaves out again what is null or missing.
@@ -53,10 +54,10 @@ func TestValueFromJSON(t *testing.T) {
 			t.Errorf("UnmarshalJSON(%q) = nil, want an error", bad)
 		}
 	}
-	if err := (*codec.Value)(nil).UnmarshalJSON([]byte("1")); !errors.Is(err, codec.ErrInvalid) {
+	if err := (*codec.Value)(nil).UnmarshalJSON([]byte("1")); !errors.Is(err, codecerr.ErrInvalid) {
 		t.Errorf("UnmarshalJSON of no Value: %v", err)
 	}
-	if err := (*codec.Record)(nil).UnmarshalJSON([]byte("{}")); !errors.Is(err, codec.ErrInvalid) {
+	if err := (*codec.Record)(nil).UnmarshalJSON([]byte("{}")); !errors.Is(err, codecerr.ErrInvalid) {
 		t.Errorf("UnmarshalJSON of no Record: %v", err)
 	}
 }

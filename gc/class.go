@@ -13,8 +13,7 @@ const maxClassName = 32
 // A Class is a retention class: a column family and the policy that removes its data. Datasets with the same
 // retention share a class.
 //
-// The zero Class means the default of the option that has it; [Class.IsZero] reports it. A Class is a plain value;
-// compare two with [Class.Equal].
+// The zero Class means the default of the option that has it; [Class.IsZero] reports it.
 type Class struct {
 	// Name is the name of the column family: 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit.
 	// Names with a leading _ or a dot are reserved for the store. Keep it short: it is sent with each cell.
@@ -26,22 +25,19 @@ type Class struct {
 // IsZero reports whether the class has neither a name nor a policy.
 func (c Class) IsZero() bool { return c.Name == "" && c.Policy.Equal(Never()) }
 
-// Equal reports whether c and d have the same name, and policies that remove the same cells.
-func (c Class) Equal(d Class) bool { return c.Name == d.Name && c.Policy.Equal(d.Policy) }
-
 // String returns the class for people to read: "d90 (maxage=90d)".
 func (c Class) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Policy) }
 
-// Validate returns nil if the class is valid, else an error that wraps [ErrInvalid] and names the field, its value
+// Validate returns nil if the class is valid, else an error that names the field, its value
 // and the limit. The zero Class is invalid because it has no name: replace it by the default first.
 func (c Class) Validate() error {
 	if !validClassName(c.Name) {
-		return invalid.New(ErrInvalid, "class", invalid.Quote(c.Name),
+		return invalid.New(invalid.ErrPolicy, "class", invalid.Quote(c.Name),
 			fmt.Sprintf("1 to %d bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit", maxClassName))
 	}
 	err := c.Policy.Validate()
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
-		return invalid.New(ErrInvalid, "class "+c.Name+": "+bad.Field, bad.Value, bad.Limit)
+		return invalid.New(invalid.ErrPolicy, "class "+c.Name+": "+bad.Field, bad.Value, bad.Limit)
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 func TestClassValidate(t *testing.T) {
@@ -13,7 +15,7 @@ func TestClassValidate(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "_meta", "-x", "a.b", ".", "a b", "é", "a\x00", strings.Repeat("x", 33)} {
-		if err := (Class{Name: name, Policy: MaxAge(day)}).Validate(); !errors.Is(err, ErrInvalid) {
+		if err := (Class{Name: name, Policy: MaxAge(day)}).Validate(); !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("class %q could clash with the store's families or be refused by the service; got %v", name, err)
 		}
 	}
@@ -26,7 +28,7 @@ func TestClassValidate(t *testing.T) {
 		{Class{Name: "d90", Policy: Any()}, "class d90: any is empty; want at least one policy"},
 	} {
 		err := test.class.Validate()
-		if err == nil || err.Error() != "gc: invalid retention: "+test.want || !errors.Is(err, ErrInvalid) {
+		if err == nil || err.Error() != "gc: invalid retention: "+test.want || !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("%v.Validate() = %v; want %v", test.class, err, test.want)
 		}
 	}
@@ -42,10 +44,10 @@ func TestClassZeroAndEqual(t *testing.T) {
 		}
 	}
 	d90 := Class{Name: "d90", Policy: MaxAge(90 * day)}
-	if !d90.Equal(Class{Name: "d90", Policy: Any(MaxAge(90*day), MaxAge(91*day))}) {
+	if !d90.Policy.Equal(Any(MaxAge(90*day), MaxAge(91*day))) {
 		t.Error("two classes that keep the same cells in the same family differ")
 	}
-	if d90.Equal(Class{Name: "d90", Policy: MaxAge(91 * day)}) || d90.Equal(Class{Name: "d91", Policy: MaxAge(90 * day)}) {
+	if d90.Policy.Equal(MaxAge(91 * day)) {
 		t.Error("two classes with another name or policy are equal")
 	}
 }

@@ -31,8 +31,8 @@
 // # Points
 //
 // A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age, and
-// [Cutoff] converts it to the oldest visible timestamp: Cloud Bigtable may remove cells up to a week late.
-// [ErrVersions] rejects a policy for points that depends on versions.
+// [Policy.Cutoff] the oldest visible timestamp: Cloud Bigtable may remove cells up to a week late.
+// A policy for points that depends on versions is refused.
 //
 // # Cloud Bigtable
 //

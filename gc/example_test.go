@@ -1,7 +1,6 @@
 package gc_test
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -49,16 +48,17 @@ func ExamplePolicy_PointAge() {
 	fmt.Println(age, bounded, err)
 
 	_, _, err = gc.MaxVersions(2).PointAge()
-	fmt.Println(errors.Is(err, gc.ErrVersions))
+	fmt.Println(err)
 	// Output:
 	// 2160h0m0s true <nil>
-	// true
+	// gc: versions policies do not apply to points: policy is "maxversions=2"; want ages only, or never
 }
 
-func ExampleCutoff() {
+func ExamplePolicy_Cutoff() {
 	now := time.Date(2026, time.April, 1, 12, 0, 0, 500, time.UTC)
-	fmt.Println(gc.Cutoff(now, 90*day)) // now has a fraction of a millisecond: the cutoff rounds up
-	// Output: 2026-01-01 12:00:00.001 +0000 UTC
+	cutoff, _, err := gc.MaxAge(90 * day).Cutoff(now)
+	fmt.Println(cutoff, err) // now has a fraction of a millisecond: the cutoff rounds up
+	// Output: 2026-01-01 12:00:00.001 +0000 UTC <nil>
 }
 
 func ExamplePolicy_Terms() {

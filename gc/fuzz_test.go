@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
 // checkPolicy checks what holds for every valid policy, whatever its source.
@@ -118,7 +120,7 @@ func FuzzCutoff(f *testing.F) {
 	f.Add(int64(-62_135_596_801), uint32(4_000_000_000), int64(-1))
 	f.Fuzz(func(t *testing.T, nanos int64, seconds uint32, offset int64) {
 		now, age := time.Unix(0, nanos), time.Duration(seconds)*time.Second
-		cutoff := Cutoff(now, age)
+		cutoff := instant.Cutoff(now, age)
 		if cutoff.Nanosecond()%1e6 != 0 {
 			t.Fatalf("Cutoff(%v, %v) = %v, which is not a cell's time", now, age, cutoff)
 		}

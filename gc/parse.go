@@ -24,11 +24,11 @@ const maxText = 4096
 // to the left: a || b && c means (a || b) && c. [Policy.String] writes parentheses wherever they matter; you should,
 // too.
 //
-// The error wraps [ErrInvalid] and names the first byte that is wrong, or the rule that [Policy.Validate] rejects.
+// The error names the first byte that is wrong, or the rule that [Policy.Validate] rejects.
 // Text over 4,096 bytes is rejected without parsing.
 func Parse(text string) (Policy, error) {
 	if len(text) > maxText {
-		return Policy{}, invalid.New(ErrInvalid, "policy text", invalid.Quote(text), fmt.Sprintf("at most %d bytes", maxText))
+		return Policy{}, invalid.New(invalid.ErrPolicy, "policy text", invalid.Quote(text), fmt.Sprintf("at most %d bytes", maxText))
 	}
 	if strings.TrimSpace(text) == "never" {
 		return Never(), nil
@@ -81,7 +81,7 @@ func (s *scanner) unexpected(want string) error {
 	if s.token != "" {
 		got = invalid.Quote(s.token)
 	}
-	return invalid.New(ErrInvalid, fmt.Sprintf("policy text at byte %d", s.start), got, want)
+	return invalid.New(invalid.ErrPolicy, fmt.Sprintf("policy text at byte %d", s.start), got, want)
 }
 
 func (s *scanner) expr(depth int) (Policy, error) {

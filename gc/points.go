@@ -1,33 +1,28 @@
 package gc
 
 import (
-	"errors"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
-
-// ErrVersions is the error for a policy that depends on versions, for data that has only one version.
-var ErrVersions = errors.New("gc: versions policies do not apply to points")
 
 // PointAge returns the age at which a point expires. If bounded is false, points never expire and age is 0.
 //
 // A point is a row with one cell. So the result is the smallest age in an [Any] and the largest age in an [All];
 // [Never] is an unlimited age.
 //
-// The error matches [ErrVersions] if [MaxVersions] changes what the policy removes. The only cell of a column is
+// It returns an error if [MaxVersions] changes what the policy removes. The only cell of a column is
 // always among its newest. So in an All, the version rule would keep points forever; in an Any, it would have no
 // effect. Neither is what the author wanted. A version rule that another rule makes redundant is not part of the
 // policy, and is accepted. For a policy that [Policy.Validate] rejects, PointAge returns the same error.
-//
-// Call it once, when a schema is defined, and keep the age for [Cutoff].
 func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
 	if err := p.Validate(); err != nil {
 		return 0, false, err
 	}
 	for _, t := range p.terms {
 		if t.versions != 0 {
-			return 0, false, invalid.New(ErrVersions, "policy", invalid.Quote(p.String()), "ages only, or never")
+			return 0, false, invalid.New(invalid.ErrVersions, "policy", invalid.Quote(p.String()), "ages only, or never")
 		}
 	}
 	if len(p.terms) == 0 {
@@ -37,26 +32,16 @@ func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
 }
 
 // Cutoff returns the oldest timestamp that a visible point may have at the time now. If bounded is false, there is no
-// limit. It returns the errors of [Policy.PointAge]. See the function [Cutoff] for the exact meaning.
+// limit. It returns the errors of [Policy.PointAge]. A cell has expired if its
+// timestamp is before the cutoff.
+//
+// Cells have timestamps in whole milliseconds. The cutoff is now minus the age, rounded up to a millisecond. That is
+// exact: the service may remove the cells before it, and no others. It is also exact for a point with a more precise
+// time, because its cell's timestamp is rounded down. The result is in UTC.
 func (p Policy) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
 	age, bounded, err := p.PointAge()
 	if err != nil || !bounded {
 		return time.Time{}, false, err
 	}
-	return Cutoff(now, age), true, nil
-}
-
-// Cutoff returns the oldest timestamp that a visible cell may have at the time now, if cells live for age. A cell has
-// expired if its timestamp is before the cutoff.
-//
-// Cells have timestamps in whole milliseconds. The cutoff is now-age, rounded up to a millisecond. That is exact: the
-// service may remove the cells before it, and no others. It is also exact for a point with a more precise time,
-// because its cell's timestamp is rounded down. The result is in UTC. Cutoff does not allocate.
-func Cutoff(now time.Time, age time.Duration) time.Time {
-	exact := now.UTC().Add(-age)
-	cutoff := exact.Truncate(time.Millisecond)
-	if cutoff.Before(exact) {
-		cutoff = cutoff.Add(time.Millisecond)
-	}
-	return cutoff
+	return instant.Cutoff(now, age), true, nil
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/instant"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 func TestPointAge(t *testing.T) {
@@ -22,14 +25,14 @@ func TestPointAge(t *testing.T) {
 		{policy: Any(Never(), MaxAge(day)), age: day, bounded: true},
 		{policy: Any(All(MaxAge(day), MaxAge(5*day)), All(MaxAge(4*day), MaxAge(2*day))), age: 4 * day, bounded: true},
 		{policy: Any(All(MaxAge(day), Never()), MaxAge(9*day)), age: 9 * day, bounded: true},
-		{policy: MaxVersions(1), err: ErrVersions},
-		{policy: Any(MaxAge(day), MaxVersions(1)), err: ErrVersions},
-		{policy: All(MaxAge(day), MaxVersions(1)), err: ErrVersions},
-		{policy: Any(MaxAge(2*day), All(MaxAge(day), MaxVersions(3))), err: ErrVersions},
+		{policy: MaxVersions(1), err: invalid.ErrVersions},
+		{policy: Any(MaxAge(day), MaxVersions(1)), err: invalid.ErrVersions},
+		{policy: All(MaxAge(day), MaxVersions(1)), err: invalid.ErrVersions},
+		{policy: Any(MaxAge(2*day), All(MaxAge(day), MaxVersions(3))), err: invalid.ErrVersions},
 		// A cell of a point is alone in its column, so these versions remove nothing.
 		{policy: Any(MaxAge(day), All(MaxAge(2*day), MaxVersions(3))), age: day, bounded: true},
 		{policy: All(MaxVersions(3), Never())},
-		{policy: MaxAge(0), err: ErrInvalid},
+		{policy: MaxAge(0), err: invalid.ErrPolicy},
 	} {
 		age, bounded, err := test.policy.PointAge()
 		if age != test.age || bounded != test.bounded || !errors.Is(err, test.err) {
@@ -64,7 +67,7 @@ func TestCutoff(t *testing.T) {
 		t.Errorf("the policy never has a cutoff: %v, %v, %v; want none", cutoff, bounded, err)
 	}
 	now := time.Now()
-	if n := testing.AllocsPerRun(100, func() { Cutoff(now, day) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { instant.Cutoff(now, day) }); n != 0 {
 		t.Errorf("computing a cutoff, as each read does, costs %v allocations, want 0", n)
 	}
 }

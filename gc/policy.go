@@ -1,7 +1,6 @@
 package gc
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,9 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
-
-// ErrInvalid: Cloud Bigtable or this module does not accept the policy or the class.
-var ErrInvalid = errors.New("gc: invalid retention")
 
 // A Policy says which cells of a column family may be removed. The zero value is [Never].
 //
@@ -75,7 +71,7 @@ func All(policies ...Policy) Policy {
 	return Policy{terms: terms}
 }
 
-// Validate returns nil if the policy is valid, else an error that wraps [ErrInvalid] and names the invalid input, its
+// Validate returns nil if the policy is valid, else an error that names the invalid input, its
 // value, and what is allowed. For nested policies the name is a path: "any[1].maxage".
 //
 // A policy may have at most 500 bytes in the service's encoding. A pair of an age and a number of versions takes
@@ -85,7 +81,7 @@ func (p Policy) Validate() error {
 		return p.bad
 	}
 	if size := ruleSize(p.terms); size > maxRuleBytes {
-		return invalid.New(ErrInvalid, "policy", fmt.Sprintf("%d bytes long", size),
+		return invalid.New(invalid.ErrPolicy, "policy", fmt.Sprintf("%d bytes long", size),
 			fmt.Sprintf("at most %d bytes in the service's encoding", maxRuleBytes))
 	}
 	return nil
@@ -102,17 +98,17 @@ func (p Policy) Equal(q Policy) bool {
 
 // refused returns an invalid policy that stores its error.
 func refused(field, value, limit string) Policy {
-	return Policy{bad: invalid.New(ErrInvalid, field, value, limit)}
+	return Policy{bad: invalid.New(invalid.ErrPolicy, field, value, limit)}
 }
 
 // refusal returns why the policies cannot be joined, or nil.
 func refusal(join string, policies []Policy) *invalid.Error {
 	if len(policies) == 0 {
-		return invalid.New(ErrInvalid, join, "empty", "at least one policy")
+		return invalid.New(invalid.ErrPolicy, join, "empty", "at least one policy")
 	}
 	for i, p := range policies {
 		if p.bad != nil {
-			return invalid.New(ErrInvalid, fmt.Sprintf("%s[%d].%s", join, i, p.bad.Field), p.bad.Value, p.bad.Limit)
+			return invalid.New(invalid.ErrPolicy, fmt.Sprintf("%s[%d].%s", join, i, p.bad.Field), p.bad.Value, p.bad.Limit)
 		}
 	}
 	return nil

@@ -58,13 +58,13 @@ func TestValidate(t *testing.T) {
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%v.Validate() = %v; want %v", test.policy, err, test.want)
 		}
-		if _, ok := errors.AsType[*invalid.Error](err); !ok || !errors.Is(err, ErrInvalid) {
+		if _, ok := errors.AsType[*invalid.Error](err); !ok || !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("%v.Validate() = %v, want ErrInvalid with the field", test.policy, err)
 		}
-		if _, err := test.policy.MarshalText(); !errors.Is(err, ErrInvalid) {
+		if _, err := test.policy.MarshalText(); !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("MarshalText of %v: %v, want an error", test.policy, err)
 		}
-		if _, _, err := test.policy.PointAge(); !errors.Is(err, ErrInvalid) {
+		if _, _, err := test.policy.PointAge(); !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("PointAge of %v: %v, want an error", test.policy, err)
 		}
 	}
@@ -165,11 +165,11 @@ func TestParseRefuses(t *testing.T) {
 		{strings.Repeat("(", 65), `policy text at byte 64 is "("; want at most 64 levels of parentheses`},
 	} {
 		p, err := Parse(test.text)
-		if want := "gc: invalid retention: " + test.want; err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) {
+		if want := "gc: invalid retention: " + test.want; err == nil || err.Error() != want || !errors.Is(err, invalid.ErrPolicy) {
 			t.Errorf("Parse(%q) = %v, %v; want %v", test.text, p, err, want)
 		}
 	}
-	if _, err := Parse(strings.Repeat(" ", maxText) + "never"); !errors.Is(err, ErrInvalid) {
+	if _, err := Parse(strings.Repeat(" ", maxText) + "never"); !errors.Is(err, invalid.ErrPolicy) {
 		t.Errorf("Parse of %d bytes: %v, want an error about the length", maxText+5, err)
 	}
 }
@@ -181,10 +181,10 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("json.Marshal(%v) = %s, %v", want, data, err)
 	}
 	var got Class
-	if err := json.Unmarshal(data, &got); err != nil || !got.Equal(want) {
+	if err := json.Unmarshal(data, &got); err != nil || got.Name != want.Name || !got.Policy.Equal(want.Policy) {
 		t.Errorf("json.Unmarshal(%s) = %v, %v", data, got, err)
 	}
-	if err := json.Unmarshal([]byte(`{"Policy":"maxage"}`), &got); !errors.Is(err, ErrInvalid) || !got.Equal(want) {
+	if err := json.Unmarshal([]byte(`{"Policy":"maxage"}`), &got); !errors.Is(err, invalid.ErrPolicy) || got.Name != want.Name || !got.Policy.Equal(want.Policy) {
 		t.Errorf("after a failed UnmarshalText the policy is %v (error %v), want it unchanged", got, err)
 	}
 }

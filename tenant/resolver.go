@@ -19,8 +19,6 @@ var (
 	// ErrForbidden: the caller's credentials name no tenant, or several. The response is 403 in HTTP,
 	// PERMISSION_DENIED in gRPC.
 	ErrForbidden = errors.New("tenant: forbidden")
-	// ErrBound: the request already has another tenant. It also matches ErrForbidden.
-	ErrBound = fmt.Errorf("%w: the context carries another tenant", ErrForbidden)
 )
 
 // errResolver: the resolver was built incorrectly. It matches no error of the edge, because the caller is not at

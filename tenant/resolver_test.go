@@ -219,7 +219,7 @@ func TestBind(t *testing.T) {
 		id  tenant.ID
 		err error
 	}{
-		"another tenant":       {ctx, globex, tenant.ErrBound},
+		"another tenant":       {ctx, globex, tenant.ErrForbidden},
 		"nobody":               {ctx, tenant.ID{}, tenant.ErrInvalid},
 		"after the zero ID":    {tenant.NewContext(ctx, tenant.ID{}), acme, tenant.ErrForbidden},
 		"into another's child": {context.WithValue(ctx, claimKey{}, "x"), globex, tenant.ErrForbidden},

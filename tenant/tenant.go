@@ -58,16 +58,11 @@ func check(name string) error {
 		return invalid.New(ErrInvalid, "tenant", invalid.Quote(name), want+`, not "." or ".."`)
 	}
 	for i := range len(name) {
-		if !NameByte(name[i]) {
+		if !invalid.NameByte(name[i]) {
 			return invalid.New(ErrInvalid, "tenant", fmt.Sprintf("%s with byte 0x%02x at %d", invalid.Quote(name), name[i], i), want)
 		}
 	}
 	return nil
-}
-
-// NameByte reports whether c is allowed in the name of a tenant or a dataset.
-func NameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
 // String returns the name; it is empty for the zero ID.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -36,7 +37,7 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 		"Sink.EnqueueFunc": in.EnqueueFunc(ctx, bad, start, reading{}, func(tsdb.Outcome) {}),
 		"Sink.EnqueueMany": second(in.EnqueueMany(ctx, points)),
 	} {
-		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.EnqueueMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, keys.ErrPersonal) {
+		if !errors.Is(err, tsdb.ErrRejected) && name != "PutMany" && name != "Sink.EnqueueMany" || !errors.Is(err, tsdb.ErrInvalid) || !errors.Is(err, invalid.ErrPersonal) {
 			t.Errorf("%s: %v, want ErrRejected, ErrInvalid and keys.ErrPersonal", name, err)
 			continue
 		}

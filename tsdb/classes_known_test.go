@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -178,7 +179,7 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 			t.Errorf("Define: %v, want %q", err, tt.want)
 		}
 	}
-	if err := define(tsdb.SchemaOptions{Classes: []gc.Class{{Name: "v", Policy: gc.MaxVersions(2)}}}); !errors.Is(err, gc.ErrVersions) {
+	if err := define(tsdb.SchemaOptions{Classes: []gc.Class{{Name: "v", Policy: gc.MaxVersions(2)}}}); !errors.Is(err, invalid.ErrVersions) {
 		t.Errorf("a class of versions: %v, want ErrVersions", err)
 	}
 	older, newer := readings(t, tsdb.SchemaOptions{Retention: week, FormerClasses: []gc.Class{month}}), readings(t, tsdb.SchemaOptions{Retention: week, Classes: []gc.Class{month}})

@@ -17,7 +17,7 @@ import (
 )
 
 // Sentinels to compare with errors.Is. Errors of other packages pass through unchanged: tenant.ErrInvalid,
-// tenant/limit.ErrExceeded, codec.ErrCorrupt, codec.ErrEncode, gc.ErrInvalid, gc.ErrVersions, and the context's errors.
+// tenant/limit.ErrExceeded, codec.ErrCorrupt, codec.ErrEncode, and the context's errors.
 var (
 	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing was sent.
 	ErrInvalid = rowkey.ErrInvalid

@@ -195,7 +195,7 @@ func ExampleSchemaOptions() {
 	_, err = tsdb.Define("positions", tsdb.Key("fleet", "truck"), codec.JSON[Reading](), tsdb.SchemaOptions{
 		Retention: gc.Class{Name: "two", Policy: gc.MaxVersions(2)},
 	})
-	fmt.Println(errors.Is(err, gc.ErrVersions))
+	fmt.Println(errors.Is(err, tsdb.ErrInvalid))
 	// Output:
 	// <nil>
 	// true

@@ -128,7 +128,7 @@ func (c repositoryCore[T]) Internals() (inside.Repository, error) {
 }
 
 // Schema returns the schema of a dataset of the catalogue, which refuses deletions. It needs no repository: nil is
-// enough. The codec reads the tags of the dataset in their order, and its Append fails with codec.ErrReadOnly. The
+// enough. The codec reads the tags of the dataset in their order, and its Append fails with codecerr.ErrReadOnly. The
 // rollups are by name; others are not known.
 func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups map[string]Rollup) *Schema[T] {
 	s := &Schema[T]{d: *d, codec: c, listed: make([]Rollup, len(d.Rollups))}

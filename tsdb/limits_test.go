@@ -10,6 +10,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -153,10 +155,10 @@ func TestDefineRefuses(t *testing.T) {
 		{"salts", define("r", k, tsdb.SchemaOptions{Salts: 101}), tsdb.ErrInvalid, "salts is 101"},
 		{"precision", define("r", k, tsdb.SchemaOptions{Precision: 7}), tsdb.ErrInvalid, "Precision is Precision(7)"},
 		{"negative lateness", define("r", k, tsdb.SchemaOptions{MaxLate: -1}), tsdb.ErrInvalid, "MaxLate"},
-		{"versions", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "v", Policy: gc.MaxVersions(2)}}), gc.ErrVersions, "maxversions=2"},
-		{"class name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "_sys", Policy: week}}), gc.ErrInvalid, "_sys"},
-		{"class without a name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Policy: week}}), gc.ErrInvalid, "class is empty"},
-		{"fraction of a second", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.MaxAge(time.Millisecond)}}), gc.ErrInvalid, "second"},
+		{"versions", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "v", Policy: gc.MaxVersions(2)}}), invalid.ErrVersions, "maxversions=2"},
+		{"class name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "_sys", Policy: week}}), invalid.ErrPolicy, "_sys"},
+		{"class without a name", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Policy: week}}), invalid.ErrPolicy, "class is empty"},
+		{"fraction of a second", define("r", k, tsdb.SchemaOptions{Retention: gc.Class{Name: "x", Policy: gc.MaxAge(time.Millisecond)}}), invalid.ErrPolicy, "second"},
 		{"too many places", define("r", k, tsdb.SchemaOptions{FormerClasses: manyClasses(64)}), tsdb.ErrInvalid, "65 times 1; want at most 64"},
 		{"class twice", define("r", k, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{d90}}), tsdb.ErrInvalid, "each class once"},
 	} {
@@ -164,7 +166,7 @@ func TestDefineRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v that says %q", tt.name, tt.err, tt.is, tt.want)
 		}
 	}
-	if _, err := tsdb.Define[reading]("r", k, nil, tsdb.SchemaOptions{}); !errors.Is(err, codec.ErrInvalid) {
+	if _, err := tsdb.Define[reading]("r", k, nil, tsdb.SchemaOptions{}); !errors.Is(err, codecerr.ErrInvalid) {
 		t.Errorf("Define without a codec: %v, want codec.ErrInvalid", err)
 	}
 	defer func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/gcrule"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
@@ -93,7 +94,7 @@ func TestRollupsThatCannotBe(t *testing.T) {
 		"versions":                 {Rollups: changed(func(c *catalog.Rollup) { c.Class.Policy = "maxversions=1" })},
 		"a measure":                {Rollups: changed(func(c *catalog.Rollup) { c.Measures = []catalog.RollupMeasure{{Name: "A"}} })},
 	} {
-		if _, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), opts); !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, gc.ErrInvalid) && !errors.Is(err, gc.ErrVersions) {
+		if _, err := tsdb.Define("readings", tsdb.Key("site", "device"), codec.JSON[reading](), opts); !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, invalid.ErrPolicy) && !errors.Is(err, invalid.ErrVersions) {
 			t.Errorf("%s: %v, want an error", name, err)
 		}
 	}

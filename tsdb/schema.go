@@ -73,7 +73,7 @@ type Head struct {
 // salted, the last write of a point wins, and any time is accepted.
 type SchemaOptions struct {
 	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by all schemas that name it. The
-	// zero Class is "keep", which never expires. Policies that count versions are refused with gc.ErrVersions, because a point has one cell.
+	// zero Class is "keep", which never expires. Policies that count versions are refused, because a point has one cell.
 	Retention gc.Class
 	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are written in
 	// Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads, predicates and deletions cover all
@@ -166,12 +166,12 @@ type Dataset interface {
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of its
-// values. It does no I/O, so programs can define datasets at run time. Errors match ErrInvalid, gc.ErrInvalid, gc.ErrVersions
-// or codec.ErrInvalid, and name the field, the value and the limit.
+// values. It does no I/O, so programs can define datasets at run time. Errors match ErrInvalid
+// and name the field, the value and the limit.
 func Define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
 	s, err := define(name, key, c, opts)
 	if err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(name), err)
+		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(name), invalid.Input(err))
 	}
 	return s, nil
 }

@@ -46,7 +46,7 @@ type StoreOptions struct {
 	//
 	// The store reads all profiles at the first call of a repository, a sink or a rollup, and checks for changes as it does for retention
 	// classes. If it cannot read them, the last ones apply; calls of a store that has never read any fail. If a stored document is not
-	// valid, the tenant's last valid one applies; without one, the tenant's calls fail with limit.ErrInvalid.
+	// valid, the tenant's last valid one applies; without one, the tenant's calls fail.
 	ProfileLimits bool
 	// RequireTenant makes every call of a repository or a sink fail with ErrNoTenant if its context carries no tenant.
 	// Requests that bypass the service's edge (packages tenant/httptenant and tenant/grpctenant) then read and write nothing.

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -150,7 +151,7 @@ var kinds = []struct {
 	{ErrNoConditionalAggregates, "tsdb.ErrNoConditionalAggregates"},
 	{ErrUnguardedClient, "tsdb.ErrUnguardedClient"},
 	{codec.ErrEncode, "codec.ErrEncode"},
-	{codec.ErrReadOnly, "codec.ErrReadOnly"},
+	{codecerr.ErrReadOnly, "codec.ErrReadOnly"},
 	{codec.ErrUnknownTag, "codec.ErrUnknownTag"},
 	{codec.ErrCorrupt, "codec.ErrCorrupt"},
 	{limit.ErrExceeded, "limit.ErrExceeded"},

@@ -17,22 +17,19 @@ const (
 	// Suffix is appended to the tag of the inner codec.
 	Suffix = "+zstd"
 
-	// DefaultMaxSize is the default of Options.MaxSize: 16 MiB.
-	DefaultMaxSize = 16 << 20
-
-	// DefaultLevel is the default of Options.Level.
-	DefaultLevel = 1
+	defaultMaxSize = 16 << 20
+	defaultLevel   = 1
 )
 
 // Options configure [Wrap]. The zero value means the documented defaults.
 type Options struct {
 	// MaxSize is the largest payload before compression, in bytes. A larger one is neither written nor read, whatever
-	// its compressed size. Zero means [DefaultMaxSize]. If you lower it, larger stored payloads can no longer be
+	// its compressed size. Zero means 16 MiB. If you lower it, larger stored payloads can no longer be
 	// read.
 	MaxSize int
 
 	// Level is the compression level on the scale of the zstd program, 1 to 22; this package has four distinct
-	// levels. Zero means [DefaultLevel]. Most payloads have a few hundred bytes. For them, higher levels gain almost
+	// levels. Zero means 1. Most payloads have a few hundred bytes. For them, higher levels gain almost
 	// nothing and cost memory: each encoder in use holds about 0.5 MiB at level 1 and tens of MiB at level 22. Level
 	// does not affect reads.
 	Level int
@@ -40,14 +37,14 @@ type Options struct {
 
 func (o Options) maxSize() int {
 	if o.MaxSize == 0 {
-		return DefaultMaxSize
+		return defaultMaxSize
 	}
 	return o.MaxSize
 }
 
 func (o Options) level() int {
 	if o.Level == 0 {
-		return DefaultLevel
+		return defaultLevel
 	}
 	return o.Level
 }
@@ -66,12 +63,12 @@ func Wrap[T any](c codec.Codec[T], opts Options) codec.Codec[T] {
 	out := &wrapped[T]{inner: c, frames: frames{max: opts.maxSize(), level: kzstd.EncoderLevelFromZstd(opts.level())}}
 	switch {
 	case c == nil:
-		out.err = invalid.New(codec.ErrInvalid, "codec", "nil", "a codec")
+		out.err = invalid.New(codecerr.ErrInvalid, "codec", "nil", "a codec")
 		return out
 	case opts.MaxSize < 0:
-		out.err = invalid.New(codec.ErrInvalid, "MaxSize", strconv.Itoa(opts.MaxSize), "a number of bytes above 0")
+		out.err = invalid.New(codecerr.ErrInvalid, "MaxSize", strconv.Itoa(opts.MaxSize), "a number of bytes above 0")
 	case opts.Level < 0 || opts.Level > 22:
-		out.err = invalid.New(codec.ErrInvalid, "Level", strconv.Itoa(opts.Level), "1 to 22")
+		out.err = invalid.New(codecerr.ErrInvalid, "Level", strconv.Itoa(opts.Level), "1 to 22")
 	}
 	out.tag = c.Tag() + Suffix
 	return out

@@ -189,7 +189,7 @@ func TestWrapCheck(t *testing.T) {
 		{zstd.Wrap(codec.Tagged("twenty-bytes-of-a-tag", codec.String()), zstd.Options{}), "tag is"},
 		{zstd.Wrap(codec.Tagged("", codec.String()), zstd.Options{}), "tag is empty"},
 	} {
-		if err := codec.Check(tt.c); !errors.Is(err, codec.ErrInvalid) || !strings.Contains(err.Error(), tt.part) {
+		if err := codec.Check(tt.c); !errors.Is(err, codecerr.ErrInvalid) || !strings.Contains(err.Error(), tt.part) {
 			t.Errorf("Check = %v, want ErrInvalid about %q", err, tt.part)
 		}
 		tagsOf(tt.c) // nor may it panic
@@ -198,7 +198,7 @@ func TestWrapCheck(t *testing.T) {
 	}
 	forth := func(s string) (string, error) { return s, nil }
 	readOnly := zstd.Wrap(codec.Convert(codec.String(), forth, nil), zstd.Options{})
-	if err := codec.Check(readOnly); !errors.Is(err, codec.ErrReadOnly) {
+	if err := codec.Check(readOnly); !errors.Is(err, codecerr.ErrReadOnly) {
 		t.Errorf("Check of a read-only codec = %v, want ErrReadOnly", err)
 	}
 }

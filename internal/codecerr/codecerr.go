@@ -9,11 +9,12 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// The sentinels of package codec.
+// The sentinels of package codec. It exports ErrCorrupt and ErrEncode.
 var (
-	ErrInvalid = errors.New("codec: invalid")
-	ErrCorrupt = errors.New("codec: corrupt payload")
-	ErrEncode  = errors.New("codec: value cannot be encoded")
+	ErrInvalid  = invalid.ErrCodec
+	ErrReadOnly = errors.New("codec: read only")
+	ErrCorrupt  = errors.New("codec: corrupt payload")
+	ErrEncode   = errors.New("codec: value cannot be encoded")
 )
 
 // maxSample is how many bytes of a payload an error shows.

@@ -38,7 +38,7 @@ func To(p gc.Policy) bigtable.GCPolicy {
 	return bigtable.UnionPolicy(union...)
 }
 
-// From converts a policy of the client. Nil is gc.Never. The error matches gc.ErrInvalid.
+// From converts a policy of the client. Nil is gc.Never. The error matches invalid.ErrPolicy.
 func From(policy bigtable.GCPolicy) (gc.Policy, error) {
 	if policy == nil {
 		return gc.Never(), nil
@@ -55,7 +55,7 @@ func From(policy bigtable.GCPolicy) (gc.Policy, error) {
 
 func from(policy bigtable.GCPolicy, depth int) (gc.Policy, error) {
 	if depth > maxNesting {
-		return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested over %d deep", maxNesting), "a flatter one")
+		return gc.Policy{}, invalid.New(invalid.ErrPolicy, "policy", fmt.Sprintf("nested over %d deep", maxNesting), "a flatter one")
 	}
 	switch policy := policy.(type) {
 	case bigtable.MaxAgeGCPolicy:
@@ -70,7 +70,7 @@ func from(policy bigtable.GCPolicy, depth int) (gc.Policy, error) {
 	if policy == bigtable.NoGcPolicy() {
 		return gc.Never(), nil
 	}
-	return gc.Policy{}, invalid.New(gc.ErrInvalid, "policy", invalid.Quote(fmt.Sprintf("%T", policy)), "a policy made by package bigtable")
+	return gc.Policy{}, invalid.New(invalid.ErrPolicy, "policy", invalid.Quote(fmt.Sprintf("%T", policy)), "a policy made by package bigtable")
 }
 
 func joined(name string, join func(...gc.Policy) gc.Policy, policies []bigtable.GCPolicy, depth int) (gc.Policy, error) {
@@ -81,7 +81,7 @@ func joined(name string, join func(...gc.Policy) gc.Policy, policies []bigtable.
 			continue
 		}
 		if bad, ok := errors.AsType[*invalid.Error](err); ok {
-			err = invalid.New(gc.ErrInvalid, fmt.Sprintf("%s[%d].%s", name, i, bad.Field), bad.Value, bad.Limit)
+			err = invalid.New(invalid.ErrPolicy, fmt.Sprintf("%s[%d].%s", name, i, bad.Field), bad.Value, bad.Limit)
 		}
 		return gc.Policy{}, err
 	}

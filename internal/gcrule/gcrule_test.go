@@ -130,7 +130,7 @@ func TestFrom(t *testing.T) {
 			t.Errorf("From(%T) = %v, %v; want %v", test.from, got, err, test.err)
 		}
 	}
-	if _, err := From(deep); !errors.Is(err, gc.ErrInvalid) {
+	if _, err := From(deep); !errors.Is(err, invalid.ErrPolicy) {
 		t.Errorf("a policy nested 100 deep: %v, want an error about its depth", err)
 	}
 }

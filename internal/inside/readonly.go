@@ -36,5 +36,5 @@ func (c readOnly[T]) Readers() []codec.Reader[T] { return slices.Clone(c) }
 func (c readOnly[T]) Decode(src []byte) (T, error) { return c[0].Decode(src) }
 
 func (c readOnly[T]) Append(dst []byte, _ T) ([]byte, error) {
-	return dst, codecerr.NewEncode(c.Tag(), codec.ErrReadOnly)
+	return dst, codecerr.NewEncode(c.Tag(), codecerr.ErrReadOnly)
 }

@@ -1,5 +1,5 @@
 // Package invalid is the one shape that every refused input of this module has: which field, which value, and the
-// limit that it broke. Each public package wraps it in a sentinel of its own.
+// limit that it broke.
 package invalid
 
 import (
@@ -14,6 +14,31 @@ const maxValue = 64
 
 // ErrInput is what package tsdb and those that are built on it wrap.
 var ErrInput = errors.New("tsdb: invalid input")
+
+// What packages refuse that stand alone, and causes that have a response of their own. They do not match ErrInput: the
+// refused value may be a stored one, and then it is not the caller's input.
+var (
+	ErrPolicy   = errors.New("gc: invalid retention")
+	ErrVersions = errors.New("gc: versions policies do not apply to points")
+	ErrCodec    = errors.New("codec: invalid")
+	ErrLimits   = errors.New("limit: invalid limits")
+	ErrHTTP     = errors.New("httptenant: invalid input")
+	ErrGRPC     = errors.New("grpctenant: invalid input")
+	ErrOrder    = errors.New("window: out of order")
+	ErrPersonal = errors.New("keys: looks like personal data")
+)
+
+// Input returns err, as an error that matches ErrInput too: for a call whose arguments other packages check.
+func Input(err error) error {
+	if err == nil || errors.Is(err, ErrInput) {
+		return err
+	}
+	return input{err}
+}
+
+type input struct{ error }
+
+func (e input) Unwrap() []error { return []error{e.error, ErrInput} }
 
 // Error says which input was refused and why.
 type Error struct {
@@ -71,4 +96,9 @@ func Quote(s string) string {
 		cut--
 	}
 	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(s[:cut]), len(s))
+}
+
+// NameByte reports whether c is allowed in the name of a tenant or a dataset.
+func NameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }

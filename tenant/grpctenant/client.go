@@ -23,7 +23,7 @@ type Client struct {
 // values. It does not send a call without a tenant; the error matches tenant.ErrNoCredentials.
 func (c Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if invoker == nil {
-		return invalid.New(ErrInvalid, "invoker", "nil", "the invoker of a call")
+		return invalid.New(invalid.ErrGRPC, "invoker", "nil", "the invoker of a call")
 	}
 	ctx, err := c.outgoing(ctx, method)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c Client) Unary(ctx context.Context, method string, req, reply any, cc *gr
 // Stream is Unary for streams: a grpc.StreamClientInterceptor.
 func (c Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if streamer == nil {
-		return nil, invalid.New(ErrInvalid, "streamer", "nil", "the streamer of a call")
+		return nil, invalid.New(invalid.ErrGRPC, "streamer", "nil", "the streamer of a call")
 	}
 	ctx, err := c.outgoing(ctx, method)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 // outgoing returns the context with its tenant in the metadata.
 func (c Client) outgoing(ctx context.Context, method string) (context.Context, error) {
 	if c.Key == "" {
-		return nil, invalid.New(ErrInvalid, "Key", "empty", `a key such as "x-tenant"`)
+		return nil, invalid.New(invalid.ErrGRPC, "Key", "empty", `a key such as "x-tenant"`)
 	}
 	id, ok := tenant.FromContext(ctx)
 	if !ok || id.IsZero() {

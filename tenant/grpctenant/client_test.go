@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/grpctenant"
 )
@@ -23,7 +24,7 @@ func TestClient(t *testing.T) {
 		"a tenant":    {acme, "X-Tenant", nil},
 		"nobody":      {as("globex"), "x-tenant", tenant.ErrNoCredentials},
 		"the zero ID": {tenant.NewContext(acme, tenant.ID{}), "x-tenant", tenant.ErrNoCredentials},
-		"no key":      {acme, "", grpctenant.ErrInvalid},
+		"no key":      {acme, "", invalid.ErrGRPC},
 	} {
 		c := grpctenant.Client{Key: tt.key}
 		var sent []string

@@ -26,9 +26,6 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrInvalid: invalid argument of New.
-var ErrInvalid = errors.New("grpctenant: invalid input")
-
 // Options configure an Edge. The zero value has no public methods.
 type Options struct {
 	// Public reports which methods ("/grpc.health.v1.Health/Check") may be called without a tenant. Their credentials
@@ -45,10 +42,10 @@ type Edge struct {
 	opts     Options
 }
 
-// New returns an edge that asks the resolver for the tenant of each call. The error matches ErrInvalid.
+// New returns an edge that asks the resolver for the tenant of each call. It fails for a nil resolver.
 func New(resolver tenant.Resolver, opts Options) (*Edge, error) {
 	if resolver == nil {
-		return nil, invalid.New(ErrInvalid, "resolver", "nil", "a tenant.Resolver")
+		return nil, invalid.New(invalid.ErrGRPC, "resolver", "nil", "a tenant.Resolver")
 	}
 	return &Edge{resolver: resolver, opts: opts}, nil
 }
@@ -95,7 +92,7 @@ func (b *bound) Context() context.Context { return b.ctx }
 func (e *Edge) admit(ctx context.Context, method string) (context.Context, error) {
 	ctx = ctxerr.Given(ctx)
 	if e == nil || e.resolver == nil {
-		return nil, answer(ctx, invalid.New(ErrInvalid, "edge", "the zero value", "an edge from New"))
+		return nil, answer(ctx, invalid.New(invalid.ErrGRPC, "edge", "the zero value", "an edge from New"))
 	}
 	if e.opts.Public != nil && e.opts.Public(method) {
 		return ctx, nil

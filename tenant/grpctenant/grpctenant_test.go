@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/grpctenant"
 )
@@ -224,7 +225,7 @@ func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	if _, err := grpctenant.New(nil, grpctenant.Options{}); !errors.Is(err, grpctenant.ErrInvalid) {
+	if _, err := grpctenant.New(nil, grpctenant.Options{}); !errors.Is(err, invalid.ErrGRPC) {
 		t.Errorf("no resolver: %v, want ErrInvalid", err)
 	}
 }

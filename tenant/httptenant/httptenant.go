@@ -10,7 +10,6 @@ package httptenant
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,9 +18,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
-
-// ErrInvalid: invalid argument of New.
-var ErrInvalid = errors.New("httptenant: invalid input")
 
 // Options configure the middleware. The zero value has no public requests and the usual responses.
 type Options struct {
@@ -39,16 +35,17 @@ type Options struct {
 // New returns a middleware that calls the resolver and puts the tenant into the request's context. It rejects a
 // request without valid credentials with 401. It rejects credentials that name no tenant, or another tenant than the
 // context already carries, with 403. If the resolver cannot determine the tenant, the status is 500. In all these
-// cases the handler is not called. The error of New matches ErrInvalid.
+// cases the handler is not called. New fails for a nil resolver and for a
+// Challenge that is not printable ASCII.
 //
 // The middleware is safe for concurrent use and does not read the body. In addition to the resolver's cost, a request
 // costs about a microsecond and half a kilobyte.
 func New(resolver tenant.Resolver, opts Options) (func(http.Handler) http.Handler, error) {
 	if resolver == nil {
-		return nil, invalid.New(ErrInvalid, "resolver", "nil", "a tenant.Resolver")
+		return nil, invalid.New(invalid.ErrHTTP, "resolver", "nil", "a tenant.Resolver")
 	}
 	if strings.ContainsFunc(opts.Challenge, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return nil, invalid.New(ErrInvalid, "Challenge", invalid.Quote(opts.Challenge), "printable ASCII")
+		return nil, invalid.New(invalid.ErrHTTP, "Challenge", invalid.Quote(opts.Challenge), "printable ASCII")
 	}
 	answer := opts.Answer
 	if answer == nil {

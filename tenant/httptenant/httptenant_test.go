@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 )
@@ -164,11 +165,11 @@ func TestNewRefuses(t *testing.T) {
 		"two lines":    {Challenge: "Bearer\r\nSet-Cookie: a=b"},
 		"not in ASCII": {Challenge: "Bearer realm=\"käse\""},
 	} {
-		if _, err := httptenant.New(tenant.FromHeader("X-Tenant"), opts); !errors.Is(err, httptenant.ErrInvalid) {
+		if _, err := httptenant.New(tenant.FromHeader("X-Tenant"), opts); !errors.Is(err, invalid.ErrHTTP) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
-	if _, err := httptenant.New(nil, httptenant.Options{}); !errors.Is(err, httptenant.ErrInvalid) {
+	if _, err := httptenant.New(nil, httptenant.Options{}); !errors.Is(err, invalid.ErrHTTP) {
 		t.Errorf("no resolver: %v, want ErrInvalid", err)
 	}
 }

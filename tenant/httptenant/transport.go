@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -22,7 +23,7 @@ type Transport struct {
 // tenant.ErrNoCredentials.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t == nil || r == nil || r.URL == nil {
-		return nil, fmt.Errorf("%w: no transport, request or URL", ErrInvalid)
+		return nil, fmt.Errorf("%w: no transport, request or URL", invalid.ErrHTTP)
 	}
 	id, ok := tenant.FromContext(r.Context())
 	if !ok || id.IsZero() || t.Header == "" {
@@ -30,7 +31,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close() // a RoundTripper must close it, also on errors
 		}
 		if t.Header == "" {
-			return nil, fmt.Errorf("%w: a Transport without a Header", ErrInvalid)
+			return nil, fmt.Errorf("%w: a Transport without a Header", invalid.ErrHTTP)
 		}
 		return nil, fmt.Errorf("httptenant: %w in the context of a request to %s", tenant.ErrNoCredentials, r.URL.Host)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 )
@@ -25,7 +26,7 @@ func TestTransport(t *testing.T) {
 		"a tenant":      {acme, "X-Tenant", nil},
 		"nobody":        {context.Background(), "X-Tenant", tenant.ErrNoCredentials},
 		"the zero ID":   {tenant.NewContext(acme, tenant.ID{}), "X-Tenant", tenant.ErrNoCredentials},
-		"without names": {acme, "", httptenant.ErrInvalid},
+		"without names": {acme, "", invalid.ErrHTTP},
 	} {
 		client := http.Client{Transport: &httptenant.Transport{Header: tt.header, Base: server.Client().Transport}}
 		closed := &closing{Reader: strings.NewReader("x")}

@@ -12,9 +12,6 @@ import (
 // ErrExceeded matches every *Error.
 var ErrExceeded = errors.New("limit: exceeded")
 
-// ErrInvalid: invalid table or option. The error names the field, its value and what is allowed.
-var ErrInvalid = errors.New("limit: invalid limits")
-
 // ID names a limit in an *Error and in JSON. IDs do not change: you may document, count and compare them.
 type ID string
 

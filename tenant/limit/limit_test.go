@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/internal/gate"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -325,7 +326,7 @@ func TestSetWhileRunning(t *testing.T) {
 	}
 	// An invalid table changes nothing.
 	before := l.Limits(acme)
-	if err := l.Set(limit.Table{Share: 2}); !errors.Is(err, limit.ErrInvalid) || l.Limits(acme) != before {
+	if err := l.Set(limit.Table{Share: 2}); !errors.Is(err, invalid.ErrLimits) || l.Limits(acme) != before {
 		t.Errorf("Set of a bad table: %v, limits are %+v", err, l.Limits(acme))
 	}
 	table := limit.Table{Overrides: map[tenant.ID]limit.Limits{acme: {Entities: 5}}}
@@ -379,7 +380,7 @@ func TestNewAndSetRefuse(t *testing.T) {
 		{limit.Table{}, limit.Options{Window: -1}, "Window is -1ns"},
 		{limit.Table{}, limit.Options{Tenants: -1}, "Tenants is -1"},
 	} {
-		if _, err := limit.New(tt.table, tt.opts); !errors.Is(err, limit.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := limit.New(tt.table, tt.opts); !errors.Is(err, invalid.ErrLimits) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("New = %v, want %q", err, tt.want)
 		}
 	}
@@ -400,7 +401,7 @@ func checkUnlimited(t *testing.T, l *limit.Limiter) {
 	if gate.Of(l).Concurrency(acme, 7) != 7 || l.Limits(acme) != (limit.Limits{}) {
 		t.Error("the zero limiter has limits")
 	}
-	if err := l.Set(limit.Table{}); !errors.Is(err, limit.ErrInvalid) {
+	if err := l.Set(limit.Table{}); !errors.Is(err, invalid.ErrLimits) {
 		t.Errorf("Set on the zero limiter: %v, want ErrInvalid", err)
 	}
 }

@@ -61,13 +61,13 @@ type shard struct {
 	tenants map[tenant.ID]*usage
 }
 
-// New returns a limiter for a table. The error matches ErrInvalid.
+// New returns a limiter for a table. The error names the field, its value and what is allowed.
 func New(t Table, opts Options) (*Limiter, error) {
 	switch {
 	case opts.Window < 0:
-		return nil, invalid.New(ErrInvalid, "Window", opts.Window.String(), "0 for the default, or more")
+		return nil, invalid.New(invalid.ErrLimits, "Window", opts.Window.String(), "0 for the default, or more")
 	case opts.Tenants < 0 || opts.Tenants > maxTenants:
-		return nil, invalid.New(ErrInvalid, "Tenants", strconv.Itoa(opts.Tenants), "0 for the default, or 1 to "+strconv.Itoa(maxTenants))
+		return nil, invalid.New(invalid.ErrLimits, "Tenants", strconv.Itoa(opts.Tenants), "0 for the default, or 1 to "+strconv.Itoa(maxTenants))
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -96,11 +96,11 @@ var _ gate.Face[core] = Limiter{}.limiterGate
 
 // Set replaces the table for all later calls. The tenants' usage stays: a used burst is also used under the new
 // limits, and entities count. (Without a limit, nothing was counted before.) If the table is invalid, Set changes
-// nothing and the error matches ErrInvalid. The cost is proportional to the number of overrides. The caller may
+// nothing and returns an error. The cost is proportional to the number of overrides. The caller may
 // change the table afterwards.
 func (l *Limiter) Set(t Table) error {
 	if l == nil || l.clock == nil {
-		return invalid.New(ErrInvalid, "limiter", "nil or the zero value", "a limiter from New")
+		return invalid.New(invalid.ErrLimits, "limiter", "nil or the zero value", "a limiter from New")
 	}
 	l.setting.Lock()
 	defer l.setting.Unlock()

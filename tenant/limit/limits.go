@@ -89,9 +89,9 @@ func (l Limits) check(at string) error {
 		rates[m.name] = v
 		switch {
 		case v < 0 || v > m.most:
-			return invalid.New(ErrInvalid, at+m.name, m.text(v), "0 for no limit, or up to "+m.text(m.most))
+			return invalid.New(invalid.ErrLimits, at+m.name, m.text(v), "0 for no limit, or up to "+m.text(m.most))
 		case v > 0 && m.rate != "" && rates[m.rate] == 0:
-			return invalid.New(ErrInvalid, at+m.name, m.text(v), "0, because "+m.rate+" is 0")
+			return invalid.New(invalid.ErrLimits, at+m.name, m.text(v), "0, because "+m.rate+" is 0")
 		}
 	}
 	return nil
@@ -130,14 +130,14 @@ func part(v int64, share float64) int64 {
 // check rejects an invalid table.
 func (t Table) check() error {
 	if !(t.Share >= 0 && t.Share <= 1) {
-		return invalid.New(ErrInvalid, "share", strconv.FormatFloat(t.Share, 'g', -1, 64), "0 for all, or above 0 and up to 1")
+		return invalid.New(invalid.ErrLimits, "share", strconv.FormatFloat(t.Share, 'g', -1, 64), "0 for all, or above 0 and up to 1")
 	}
 	if err := t.Defaults.check("defaults."); err != nil {
 		return err
 	}
 	for id, l := range t.Overrides {
 		if id.IsZero() {
-			return invalid.New(ErrInvalid, "tenant in overrides", "the zero ID", "an ID from tenant.Parse")
+			return invalid.New(invalid.ErrLimits, "tenant in overrides", "the zero ID", "an ID from tenant.Parse")
 		}
 		if err := l.check(fmt.Sprintf("overrides.%s.", id)); err != nil {
 			return err

@@ -27,8 +27,7 @@ import (
 // time.ParseDuration; the others are whole numbers. A limit that an override does not name has its default, and 0 is
 // no limit. An override with a rate but no burst has the burst of one second. All members are optional.
 //
-// Parse rejects unknown and repeated members, and limits that New would reject. The error matches ErrInvalid and
-// names the place.
+// Parse rejects unknown and repeated members, and limits that New would reject. The error names the place.
 func Parse(data []byte) (Table, error) {
 	var t Table
 	err := object(data, "", func(name, at string, value json.RawMessage) (err error) {
@@ -39,7 +38,7 @@ func Parse(data []byte) (Table, error) {
 			return object(value, at, func(name, at string, value json.RawMessage) error {
 				id, err := tenant.Parse(name)
 				if err != nil {
-					return fmt.Errorf("%w: overrides: %w", ErrInvalid, err)
+					return fmt.Errorf("%w: overrides: %w", invalid.ErrLimits, err)
 				}
 				l := t.Defaults
 				if err := l.parse(value, at); err != nil {
@@ -53,11 +52,11 @@ func Parse(data []byte) (Table, error) {
 			})
 		case "share":
 			if t.Share, err = strconv.ParseFloat(string(value), 64); err != nil || !(t.Share > 0 && t.Share <= 1) {
-				return invalid.New(ErrInvalid, at, invalid.Quote(string(value)), "a number above 0 and up to 1")
+				return invalid.New(invalid.ErrLimits, at, invalid.Quote(string(value)), "a number above 0 and up to 1")
 			}
 			return nil
 		}
-		return invalid.New(ErrInvalid, at, "unknown", "share, defaults or overrides")
+		return invalid.New(invalid.ErrLimits, at, "unknown", "share, defaults or overrides")
 	})
 	if err == nil {
 		err = t.check()
@@ -130,7 +129,7 @@ func (l *Limits) parse(data []byte, at string) error {
 	err := object(data, at, func(name, at string, value json.RawMessage) error {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		if i < 0 {
-			return invalid.New(ErrInvalid, at, "unknown", "a limit, such as "+string(PointsPerSecond))
+			return invalid.New(invalid.ErrLimits, at, "unknown", "a limit, such as "+string(PointsPerSecond))
 		}
 		named[name] = true
 		return members[i].parse(members[i].at(l), at, value)
@@ -156,7 +155,7 @@ func (m member) parse(to *int64, at string, value json.RawMessage) error {
 		}
 	}
 	if err != nil {
-		return invalid.New(ErrInvalid, at, invalid.Quote(string(value)), want)
+		return invalid.New(invalid.ErrLimits, at, invalid.Quote(string(value)), want)
 	}
 	*to = n
 	return nil
@@ -168,10 +167,10 @@ func object(data []byte, at string, each func(name, at string, value json.RawMes
 	var members map[string]json.RawMessage
 	err := json.Unmarshal(data, &members)
 	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w: not JSON at line %d: %w", ErrInvalid, 1+bytes.Count(data[:min(len(data), int(bad.Offset))], []byte("\n")), err)
+		return fmt.Errorf("%w: not JSON at line %d: %w", invalid.ErrLimits, 1+bytes.Count(data[:min(len(data), int(bad.Offset))], []byte("\n")), err)
 	}
 	if err != nil || members == nil {
-		return invalid.New(ErrInvalid, cmp.Or(at, "the document"), invalid.Quote(string(data)), "an object")
+		return invalid.New(invalid.ErrLimits, cmp.Or(at, "the document"), invalid.Quote(string(data)), "an object")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	_, _ = dec.Token() // {
@@ -180,7 +179,7 @@ func object(data []byte, at string, each func(name, at string, value json.RawMes
 		t, _ := dec.Token()
 		name, _ := t.(string)
 		if seen[name] {
-			return invalid.New(ErrInvalid, place(at, name), "present twice", "each name once")
+			return invalid.New(invalid.ErrLimits, place(at, name), "present twice", "each name once")
 		}
 		seen[name] = true
 		var skipped json.RawMessage

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -75,7 +76,7 @@ func TestParseRefuses(t *testing.T) {
 		{`{"share": "0.5"}`, "share is"},
 	} {
 		got, err := limit.Parse([]byte(tt.text))
-		if !errors.Is(err, limit.ErrInvalid) || !strings.Contains(err.Error(), tt.want) || !equal(got, limit.Table{}) {
+		if !errors.Is(err, invalid.ErrLimits) || !strings.Contains(err.Error(), tt.want) || !equal(got, limit.Table{}) {
 			t.Errorf("Parse(%s) = %+v, %v, want %q", tt.text, got, err, tt.want)
 		}
 	}
@@ -92,10 +93,10 @@ func TestLimitsInJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &out); err != nil || in != out {
 		t.Errorf("round trip = %+v, %v; want %+v", out, err, in)
 	}
-	if err := json.Unmarshal([]byte(`{"Limits": {"points_burst": 1}}`), &out); !errors.Is(err, limit.ErrInvalid) || in != out {
+	if err := json.Unmarshal([]byte(`{"Limits": {"points_burst": 1}}`), &out); !errors.Is(err, invalid.ErrLimits) || in != out {
 		t.Errorf("bad limits: %v, %+v", err, out)
 	}
-	if _, err := json.Marshal(limit.Table{Share: 7}); !errors.Is(err, limit.ErrInvalid) {
+	if _, err := json.Marshal(limit.Table{Share: 7}); !errors.Is(err, invalid.ErrLimits) {
 		t.Errorf("MarshalJSON of an invalid table: %v, want ErrInvalid", err)
 	}
 }
@@ -112,7 +113,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		table, err := limit.Parse(text)
 		if err != nil {
-			if !errors.Is(err, limit.ErrInvalid) {
+			if !errors.Is(err, invalid.ErrLimits) {
 				t.Fatalf("%v does not match ErrInvalid", err)
 			}
 			return

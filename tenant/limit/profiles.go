@@ -13,16 +13,16 @@ import (
 // override of Parse. Its limits replace the table's Defaults, now and after each Set; 0 is no limit. If the table has
 // an override for the tenant, only the override applies. Nil and null remove the document.
 //
-// The tenant's usage stays, as in Set. If the document is invalid, SetProfile changes nothing and the error matches
-// ErrInvalid. A store with tsdb.StoreOptions.ProfileLimits calls SetProfile. The cost does not depend on the number
+// The tenant's usage stays, as in Set. If the document is invalid, SetProfile changes nothing and returns an
+// error. A store with tsdb.StoreOptions.ProfileLimits calls SetProfile. The cost does not depend on the number
 // of tenants. Each document takes some 200 bytes of memory.
 func (c core) SetProfile(id tenant.ID, doc []byte) error {
 	l := c.Value()
 	if l.off() {
-		return invalid.New(ErrInvalid, "limiter", "nil or the zero value", "a limiter from New")
+		return invalid.New(invalid.ErrLimits, "limiter", "nil or the zero value", "a limiter from New")
 	}
 	if id.IsZero() {
-		return invalid.New(ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
+		return invalid.New(invalid.ErrLimits, "tenant", "empty", "a tenant from tenant.Parse")
 	}
 	var p *profile
 	if doc = bytes.TrimSpace(doc); len(doc) > 0 && !bytes.Equal(doc, []byte("null")) {

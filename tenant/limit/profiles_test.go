@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/gate"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -44,7 +45,7 @@ func TestProfiles(t *testing.T) {
 	defaults := limit.Limits{PointsPerSecond: 50, PointsBurst: 250, Entities: 5, RangeLength: 24 * time.Hour}
 	want("neither", none, defaults)
 	for _, bad := range []string{`{`, `5`, `[]`, `{"points": 5}`, `{"points_per_second": -1}`, `{"points_burst": 5}`, `{"entities": 1, "entities": 2}`, `{"range_length": 5}`} {
-		if err := gate.Of(l).SetProfile(acme, []byte(bad)); !errors.Is(err, limit.ErrInvalid) {
+		if err := gate.Of(l).SetProfile(acme, []byte(bad)); !errors.Is(err, invalid.ErrLimits) {
 			t.Errorf("%s: %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -60,10 +61,10 @@ func TestProfiles(t *testing.T) {
 		}
 		want("without its own", acme, limit.Limits{FanOut: 3})
 	}
-	if err := gate.Of(new(limit.Limiter)).SetProfile(acme, nil); !errors.Is(err, limit.ErrInvalid) {
+	if err := gate.Of(new(limit.Limiter)).SetProfile(acme, nil); !errors.Is(err, invalid.ErrLimits) {
 		t.Errorf("SetProfile of a zero limiter: %v, want ErrInvalid", err)
 	}
-	if err := gate.Of(l).SetProfile(tenant.ID{}, nil); !errors.Is(err, limit.ErrInvalid) {
+	if err := gate.Of(l).SetProfile(tenant.ID{}, nil); !errors.Is(err, invalid.ErrLimits) {
 		t.Errorf("SetProfile of the zero tenant: %v, want ErrInvalid", err)
 	}
 }

@@ -48,7 +48,7 @@ type Options struct {
 //     DoubleValue its value. A field that is not set has its default, or is left out if the message says whether it is
 //     set, as of a oneof.
 //
-// The schema only reads: its writes and deletions fail with codec.ErrReadOnly, before anything is sent. It knows the
+// The schema only reads: its writes and deletions fail before anything is sent. It knows the
 // entry as Datasets read it: if a program adds a tag later, points with it are a *tsdb.PointError with
 // codec.ErrUnknownTag until the schema is made again.
 //

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -208,7 +209,7 @@ func TestSchemaOnlyReads(t *testing.T) {
 			"DeleteEntity": func() error { _, err := repo.DeleteEntity(ctx, roof); return err },
 			"DeletePrefix": func() error { _, err := repo.DeletePrefix(ctx, tsdb.AllEntities()); return err },
 		} {
-			if err := f(); !errors.Is(err, codec.ErrReadOnly) {
+			if err := f(); !errors.Is(err, codecerr.ErrReadOnly) {
 				t.Errorf("%s, %s: %v, want ErrReadOnly", name, call, err)
 			}
 		}

@@ -17,7 +17,7 @@ type Payload struct {
 // Repository returns a repository of the points of the view, whose values are payloads. With it the queries of the
 // packages window and under read a dataset without its Go type. It does no I/O.
 //
-// Its calls that write fail with codec.ErrReadOnly; View.Put writes. It deletes points as any repository of the
+// Its calls that write fail; View.Put writes. It deletes points as any repository of the
 // dataset does, with their heads and the marks of rollups. It cannot read rollups of the dataset: Rollups does. A
 // repository of the zero View fails each call with tsdb.ErrInvalid.
 func (v *View) Repository() *tsdb.Repository[Payload] {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -76,7 +77,7 @@ func TestRepository(t *testing.T) {
 			if opts.Identity {
 				point.ID = "a"
 			}
-			if _, err := repo.PutMany(t.Context(), []tsdb.Point[dynamic.Payload]{point}); !errors.Is(err, codec.ErrReadOnly) {
+			if _, err := repo.PutMany(t.Context(), []tsdb.Point[dynamic.Payload]{point}); !errors.Is(err, codecerr.ErrReadOnly) {
 				t.Errorf("PutMany: %v, want ErrReadOnly", err)
 			}
 			if err := repo.WithID(point.ID).Delete(t.Context(), roof, point.Time); err != nil {

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -20,16 +21,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tenant/grpctenant"
-	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
-	"github.com/tidemark-go/tidemark/tsdb/heatmap"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -48,21 +46,12 @@ type want struct {
 var sentinels = map[string]want{
 	"codec.ErrCorrupt":                {codec.ErrCorrupt, 500, codes.Internal},
 	"codec.ErrEncode":                 {codec.ErrEncode, 400, codes.InvalidArgument},
-	"codec.ErrInvalid":                {codec.ErrInvalid, 500, codes.Internal},
-	"codec.ErrReadOnly":               {codec.ErrReadOnly, 500, codes.Internal},
 	"codec.ErrUnknownTag":             {codec.ErrUnknownTag, 500, codes.Internal},
 	"embedded.ErrDamaged":             {embedded.ErrDamaged, 500, codes.Internal},
 	"embedded.ErrLocked":              {embedded.ErrLocked, 503, codes.Unavailable},
 	"embedded.ErrStorage":             {embedded.ErrStorage, 503, codes.Unavailable},
 	"tsdb.ErrTooManyFollowers":        {tsdb.ErrTooManyFollowers, 503, codes.Unavailable},
-	"gc.ErrInvalid":                   {gc.ErrInvalid, 500, codes.Internal},
-	"gc.ErrVersions":                  {gc.ErrVersions, 500, codes.Internal},
-	"grpctenant.ErrInvalid":           {grpctenant.ErrInvalid, 500, codes.Internal},
-	"heatmap.ErrInvalid":              {heatmap.ErrInvalid, 400, codes.InvalidArgument},
-	"httptenant.ErrInvalid":           {httptenant.ErrInvalid, 500, codes.Internal},
 	"limit.ErrExceeded":               {limit.ErrExceeded, 429, codes.ResourceExhausted},
-	"limit.ErrInvalid":                {limit.ErrInvalid, 500, codes.Internal},
-	"keys.ErrPersonal":                {keys.ErrPersonal, 400, codes.InvalidArgument},
 	"retention.ErrImpossible":         {retention.ErrImpossible, 409, codes.FailedPrecondition},
 	"retention.ErrNotAllowed":         {retention.ErrNotAllowed, 403, codes.PermissionDenied},
 	"retention.ErrStale":              {retention.ErrStale, 409, codes.Aborted},
@@ -70,7 +59,6 @@ var sentinels = map[string]want{
 	"rollup.ErrMode":                  {rollup.ErrMode, 500, codes.Internal},
 	"rollup.ErrTooManyMessages":       {rollup.ErrTooManyMessages, 503, codes.Unavailable},
 	"rollup.ErrTooManyStreams":        {rollup.ErrTooManyStreams, 503, codes.Unavailable},
-	"tenant.ErrBound":                 {tenant.ErrBound, 403, codes.PermissionDenied},
 	"tenant.ErrForbidden":             {tenant.ErrForbidden, 403, codes.PermissionDenied},
 	"tenant.ErrInvalid":               {tenant.ErrInvalid, 400, codes.InvalidArgument},
 	"tenant.ErrNoCredentials":         {tenant.ErrNoCredentials, 401, codes.Unauthenticated},
@@ -116,8 +104,20 @@ var sentinels = map[string]want{
 	"tsdb.ErrUnguardedClient":         {tsdb.ErrUnguardedClient, 500, codes.Internal},
 	"tsdb.ErrUnknown":                 {tsdb.ErrUnknown, 503, codes.Unavailable},
 	"tsdb.ErrWriterClosed":            {tsdb.ErrWriterClosed, 503, codes.Unavailable},
-	"window.ErrOrder":                 {window.ErrOrder, 500, codes.Internal},
 	"window.ErrTooManyFilled":         {window.ErrTooManyFilled, 400, codes.InvalidArgument},
+}
+
+// hidden are sentinels that are not exported and have a response of their own.
+var hidden = map[string]want{
+	"codecerr.ErrInvalid":  {codecerr.ErrInvalid, 500, codes.Internal},
+	"codecerr.ErrReadOnly": {codecerr.ErrReadOnly, 500, codes.Internal},
+	"invalid.ErrGRPC":      {invalid.ErrGRPC, 500, codes.Internal},
+	"invalid.ErrHTTP":      {invalid.ErrHTTP, 500, codes.Internal},
+	"invalid.ErrLimits":    {invalid.ErrLimits, 500, codes.Internal},
+	"invalid.ErrOrder":     {invalid.ErrOrder, 500, codes.Internal},
+	"invalid.ErrPersonal":  {invalid.ErrPersonal, 400, codes.InvalidArgument},
+	"invalid.ErrPolicy":    {invalid.ErrPolicy, 500, codes.Internal},
+	"invalid.ErrVersions":  {invalid.ErrVersions, 500, codes.Internal},
 }
 
 // exported returns the exported sentinels in this module's source, as "package.ErrName".
@@ -166,10 +166,14 @@ func TestEachSentinelHasAResponse(t *testing.T) {
 			t.Errorf("%s has no expected response in this test: choose one, and add a rule", name)
 		}
 	}
-	for name, w := range sentinels {
+	for name := range sentinels {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is in this test, but not exported", name)
 		}
+	}
+	all := maps.Clone(sentinels)
+	maps.Copy(all, hidden)
+	for name, w := range all {
 		for how, err := range map[string]error{"alone": w.err, "wrapped": fmt.Errorf("tsdb: table secret: %w", w.err)} {
 			check(t, name+" "+how, err, w.http, w.grpc)
 		}

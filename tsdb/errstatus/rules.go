@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -49,8 +49,8 @@ var faults = []rule{
 			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tsdb.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tsdb.ErrNoAdmin,
 			tsdb.ErrUnreadableEntry,
 			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalDamaged, diskerr.ErrDamaged,
-			codec.ErrCorrupt, codec.ErrUnknownTag, codec.ErrReadOnly, limit.ErrInvalid, rollup.ErrMode, window.ErrOrder, tenants.ErrRemains,
-			tsdb.ErrClock, codec.ErrInvalid, gc.ErrInvalid, gc.ErrVersions,
+			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollup.ErrMode, invalid.ErrOrder, tenants.ErrRemains,
+			tsdb.ErrClock, codecerr.ErrInvalid, invalid.ErrPolicy, invalid.ErrVersions,
 		},
 		unknown(),
 	},
@@ -131,7 +131,7 @@ var refusals = []rule{
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The file cannot be imported."},
 	},
 	{
-		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, codec.ErrEncode, keys.ErrPersonal},
+		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, codec.ErrEncode, invalid.ErrPersonal},
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "An argument is not valid."},
 	},
 	{

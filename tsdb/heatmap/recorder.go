@@ -11,9 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrInvalid is wrapped by the error of an argument that is not allowed.
-var ErrInvalid = invalid.ErrInput
-
 // maxColumns bounds the columns of a recorder.
 const maxColumns = 64
 
@@ -30,9 +27,9 @@ type Options struct {
 
 func (o Options) check() error {
 	if o.Column != 0 && (o.Column < heat.MinWidth || o.Column > heat.MaxWidth) {
-		return invalid.New(ErrInvalid, "Column", o.Column.String(), "0 for a second, or a millisecond to a day")
+		return invalid.New(invalid.ErrInput, "Column", o.Column.String(), "0 for a second, or a millisecond to a day")
 	}
-	return invalid.Range(ErrInvalid, "Keep", o.Keep, 0, maxKeep, "0 for an hour, or up to 366 days")
+	return invalid.Range(invalid.ErrInput, "Keep", o.Keep, 0, maxKeep, "0 for an hour, or up to 366 days")
 }
 
 // Recorder records the keys of requests. It is safe for concurrent use, and one recorder can serve several connections.
@@ -49,7 +46,7 @@ type Recorder struct {
 	first   time.Time // of the time that the columns cover
 }
 
-// NewRecorder returns a recorder whose recording begins now. The error matches ErrInvalid.
+// NewRecorder returns a recorder whose recording begins now. The error matches tsdb.ErrInvalid.
 func NewRecorder(o Options) (*Recorder, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/heat"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 var long = flag.Bool("heatmap.long", false, "record 10 million distinct keys")
@@ -43,7 +44,7 @@ func samplesOf(r *heat.Recording, k heat.Kind) (keys []string) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{{Keep: -1}, {Keep: 400 * 24 * time.Hour}, {Column: -1}, {Column: time.Microsecond}, {Column: 48 * time.Hour}} {
-		if _, err := NewRecorder(o); !errors.Is(err, ErrInvalid) {
+		if _, err := NewRecorder(o); !errors.Is(err, invalid.ErrInput) {
 			t.Errorf("%+v: %v, want ErrInvalid", o, err)
 		}
 	}

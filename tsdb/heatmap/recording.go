@@ -33,7 +33,7 @@ func (r *Recording) Totals() Totals { return Totals(r.data().Totals()) }
 // Write writes the recording for "tidectl heatmap". It contains row keys.
 func (r *Recording) Write(w io.Writer) error {
 	if w == nil {
-		return invalid.New(ErrInvalid, "writer", "nil", "an io.Writer")
+		return invalid.New(invalid.ErrInput, "writer", "nil", "an io.Writer")
 	}
 	return r.data().Write(w)
 }

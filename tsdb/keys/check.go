@@ -1,15 +1,10 @@
 package keys
 
 import (
-	"errors"
-
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// ErrPersonal is wrapped by every error about a part of a key that looks like personal data.
-var ErrPersonal = errors.New("keys: looks like personal data")
-
-// CheckPersonal returns an error that matches ErrPersonal if the value of a key field looks like a mail address
+// CheckPersonal returns an error if the value of a key field looks like a mail address
 // or a payment card number. The error names the field and the kind of data, and does not show the value. It
 // can be used as tsdb.SchemaOptions.CheckKeys. To exempt a field, wrap it in a function.
 //
@@ -31,7 +26,7 @@ func CheckPersonal(field, part string) error {
 }
 
 func personal(field, what string) error {
-	return invalid.New(ErrPersonal, "key field "+field, "like "+what+" (not shown)", "text that identifies no person, such as an opaque ID or a keyed hash")
+	return invalid.New(invalid.ErrPersonal, "key field "+field, "like "+what+" (not shown)", "text that identifies no person, such as an opaque ID or a keyed hash")
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
@@ -65,7 +66,7 @@ var impersonal = []string{
 func TestCheck(t *testing.T) {
 	for _, tt := range personal {
 		err := keys.CheckPersonal("owner", tt.part)
-		if !errors.Is(err, keys.ErrPersonal) || !strings.Contains(err.Error(), "key field owner") || !strings.Contains(err.Error(), tt.like) {
+		if !errors.Is(err, invalid.ErrPersonal) || !strings.Contains(err.Error(), "key field owner") || !strings.Contains(err.Error(), tt.like) {
 			t.Errorf("Check(%q) = %v; want ErrPersonal, the field and %q", tt.part, err, tt.like)
 		}
 		if err != nil && strings.Contains(err.Error(), tt.part) {
@@ -109,7 +110,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, part string) {
 		err := keys.CheckPersonal("field", part)
-		if err != nil && !errors.Is(err, keys.ErrPersonal) {
+		if err != nil && !errors.Is(err, invalid.ErrPersonal) {
 			t.Fatal(err)
 		}
 		if err != nil && len(part) > 20 && strings.Contains(err.Error(), part) {

@@ -28,7 +28,7 @@ func ExampleCheckPersonal() {
 	repo := logins.For(store, tenant.MustParse("acme"))
 
 	err = repo.Put(ctx, tsdb.NewEntity("berlin", "anna@example.com"), time.Now(), "in")
-	fmt.Println(errors.Is(err, keys.ErrPersonal))
+	fmt.Println(errors.Is(err, tsdb.ErrInvalid))
 	fmt.Println(err)
 
 	fmt.Println(repo.Put(ctx, tsdb.NewEntity("berlin", "u-4711"), time.Now(), "in"))

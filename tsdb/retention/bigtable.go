@@ -17,7 +17,7 @@ func ToBigtable(p gc.Policy) bigtable.GCPolicy { return gcrule.To(p) }
 // FromBigtable converts a policy of the Cloud Bigtable client, such as the FullGCPolicy that
 // [bigtable.AdminClient.TableInfo] reports for a family. Nil is gc.Never, as it is for the client.
 //
-// It fails with gc.ErrInvalid for a policy that no constructor of package gc accepts, such as an age of zero, which
+// It fails for a policy that no constructor of package gc accepts, such as an age of zero, which
 // the client reports for an age below one second. The client truncates other ages to whole seconds, and drops empty
 // rules inside a union or an intersection, before this package sees the policy. Tables made by this module have
 // neither.

@@ -21,7 +21,7 @@ const maxNesting = 64
 // client truncates ages to whole seconds, so its result may differ from the table's policy.
 func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error) {
 	if depth > maxNesting {
-		return p, "(...)", invalid.New(gc.ErrInvalid, "policy", fmt.Sprintf("nested more than %d deep", maxNesting), "a policy with less nesting")
+		return p, "(...)", invalid.New(invalid.ErrPolicy, "policy", fmt.Sprintf("nested more than %d deep", maxNesting), "a policy with less nesting")
 	}
 	join, sign, rules := gc.Any, " || ", []*adminpb.GcRule(nil)
 	switch rule := r.GetRule().(type) {
@@ -30,7 +30,7 @@ func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error
 	case *adminpb.GcRule_MaxAge:
 		if rule.MaxAge.CheckValid() != nil {
 			text = fmt.Sprintf("maxage=%ds %dns", rule.MaxAge.GetSeconds(), rule.MaxAge.GetNanos())
-			return p, text, invalid.New(gc.ErrInvalid, "maxage", rule.MaxAge.String(), "a duration")
+			return p, text, invalid.New(invalid.ErrPolicy, "maxage", rule.MaxAge.String(), "a duration")
 		}
 		p = gc.MaxAge(rule.MaxAge.AsDuration())
 		return p, "maxage=" + rule.MaxAge.AsDuration().String(), p.Validate()
@@ -43,7 +43,7 @@ func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error
 		join, sign, rules = gc.All, " && ", rule.Intersection.GetRules()
 	default:
 		text = fmt.Sprintf("%T", rule)
-		return p, text, invalid.New(gc.ErrInvalid, "policy", text, "a rule that this version knows")
+		return p, text, invalid.New(invalid.ErrPolicy, "policy", text, "a rule that this version knows")
 	}
 	policies, texts := make([]gc.Policy, len(rules)), make([]string, len(rules))
 	for i, sub := range rules {

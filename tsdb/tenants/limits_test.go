@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -174,7 +175,7 @@ func TestLimitsThatCannotBeRead(t *testing.T) {
 			}
 		}
 		store(bad, `{"limits":{"points":5}}`) // as an older program accepted it
-		if err := put(l.store, bad); !errors.Is(err, limit.ErrInvalid) || !strings.Contains(err.Error(), "tenant bad: ") {
+		if err := put(l.store, bad); !errors.Is(err, invalid.ErrLimits) || !strings.Contains(err.Error(), "tenant bad: ") {
 			t.Errorf("an invalid document, and none before: %v, want limit.ErrInvalid", err)
 		}
 		if n := l.write(t, acme); n != 3 {

@@ -203,7 +203,7 @@ type Ranger[T any] interface {
 //
 // A *tsdb.PointError is yielded immediately, and the point's bucket counts it as Bad. A
 // bucket with only bad points counts as a gap, but [LeaveOut] does not remove it. Any other error is the last pair:
-// an error of the points, [ErrOrder] for a point out of order, tsdb.ErrInvalid for a point outside the interval, or
+// an error of the points, one for a point out of order, tsdb.ErrInvalid for a point outside the interval, or
 // [ErrTooManyFilled]. After such an error, Read does not yield the incomplete bucket and the buckets that it holds
 // back.
 //

@@ -114,7 +114,7 @@ type AlignOptions struct {
 // count towards the tenant's limits.
 //
 // A *tsdb.PointError is yielded with an empty row when its point is read, and the sequence continues. Any other error
-// is the last pair: an error of a series, [ErrOrder] if a series is out of order, or tsdb.ErrInvalid for arguments,
+// is the last pair: an error of a series, one for a series that is out of order, or tsdb.ErrInvalid for arguments,
 // such as more than 100 series.
 func Align[V any](ctx context.Context, grid Grid, in tsdb.Interval, series []Series[V], opts AlignOptions) iter.Seq2[Row[V], error] {
 	return func(yield func(Row[V], error) bool) {

@@ -19,8 +19,8 @@ type joining struct {
 // buckets that the frame's interval covers only in part. If j is not nil, it joins the buckets, too.
 //
 // The buckets are buckets of the frame's grid that are not empty, with the values in the order of the frame's measures.
-// fill changes these values. If the buckets are not in the frame's order, each once, the sequence ends with
-// [ErrOrder]. It passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
+// fill changes these values. If the buckets are not in the frame's order, each once, the sequence ends with an
+// error. It passes on errors of the sequence. Any error except a *tsdb.PointError is the last pair.
 //
 // Memory: [LeaveOut] and [Null] hold no buckets back, nor does [Previous] with the oldest first. [Linear], and
 // [Previous] with the newest first, hold back the buckets of a gap until the next bucket that has the measure, at

@@ -71,7 +71,7 @@ func (f *frame) disorder(t, u time.Time) error {
 	if f.Order == tsdb.OldestFirst {
 		order = "oldest"
 	}
-	return fmt.Errorf("%w: %s after %s, want the %s first", ErrOrder, instant.Text(t), instant.Text(u), order)
+	return fmt.Errorf("%w: %s after %s, want the %s first", invalid.ErrOrder, instant.Text(t), instant.Text(u), order)
 }
 
 // pointError returns err as the error of one point, after which a sequence continues.

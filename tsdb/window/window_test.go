@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -39,16 +40,16 @@ func TestOutOfOrder(t *testing.T) {
 	for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
 		a := hourly(t, window.Options{Gaps: gaps})
 		got, _, err := collect(t, a.Over(sequence(ascending), tsdb.AllTime(), tsdb.NewestFirst))
-		if !errors.Is(err, window.ErrOrder) || len(got) != 0 {
+		if !errors.Is(err, invalid.ErrOrder) || len(got) != 0 {
 			t.Errorf("%v: points oldest first instead of newest first: %v and %v, want ErrOrder", gaps, got, err)
 		}
 		mixed := []item{at(minutes(0), 1), at(minutes(70), 3), at(minutes(69), 3)}
 		got, _, err = collect(t, a.Over(sequence(mixed), tsdb.AllTime(), tsdb.OldestFirst))
-		if !errors.Is(err, window.ErrOrder) || len(got) != 1 {
+		if !errors.Is(err, invalid.ErrOrder) || len(got) != 1 {
 			t.Errorf("%v: a step back: %v and %v, want ErrOrder", gaps, got, err)
 		}
 		late := []item{at(minutes(70), 3), badAt(minutes(0)), at(minutes(71), 3)}
-		if got, _, err = collect(t, a.Over(sequence(late), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, window.ErrOrder) || len(got) != 0 {
+		if got, _, err = collect(t, a.Over(sequence(late), tsdb.AllTime(), tsdb.OldestFirst)); !errors.Is(err, invalid.ErrOrder) || len(got) != 0 {
 			t.Errorf("%v: a bad point out of order: %v and %v, want ErrOrder", gaps, got, err)
 		}
 	}
@@ -335,7 +336,7 @@ func TestFillOutOfOrder(t *testing.T) {
 		seq := func(yield func(window.Bucket, error) bool) { _ = yield(hour(2), nil) && yield(hour(second), nil) }
 		for gaps := window.LeaveOut; gaps <= window.Linear; gaps++ {
 			f := window.Frame{Grid: window.Every(time.Hour), Measures: []string{"a"}, Order: tsdb.OldestFirst}
-			if got, _, err := collect(t, window.Fill(seq, f, window.Options{Gaps: gaps})); !errors.Is(err, window.ErrOrder) || len(got) != 1 {
+			if got, _, err := collect(t, window.Fill(seq, f, window.Options{Gaps: gaps})); !errors.Is(err, invalid.ErrOrder) || len(got) != 1 {
 				t.Errorf("%v, hour 2 and then %d: %d buckets and %v", gaps, second, len(got), err)
 			}
 		}

@@ -206,7 +206,7 @@ type DropFrom struct {
 // the class's points, heads and rollups. A policy that keeps longer removes nothing. Drops does no I/O.
 //
 // Its error wraps tsdb.ErrInvalid for a class that the catalogue does not have, and on a forecast that was read from JSON;
-// gc.ErrInvalid for an invalid policy; and gc.ErrVersions for one that counts versions.
+// and it fails for an invalid policy, or one that counts versions.
 func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 	if _, _, err := policy.PointAge(); err != nil {
 		return Drop{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -114,10 +115,10 @@ How long tenants' points and rollups are kept:
 	if _, err = f.Drops("d3", gc.MaxAge(5*aDay)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("drop of an unknown class: %v, want ErrInvalid", err)
 	}
-	if _, err = f.Drops("d30", gc.MaxVersions(1)); !errors.Is(err, gc.ErrVersions) {
+	if _, err = f.Drops("d30", gc.MaxVersions(1)); !errors.Is(err, invalid.ErrVersions) {
 		t.Errorf("drop of a policy of versions: %v", err)
 	}
-	if _, err = f.Drops("d30", gc.MaxAge(-1)); !errors.Is(err, gc.ErrInvalid) {
+	if _, err = f.Drops("d30", gc.MaxAge(-1)); !errors.Is(err, invalid.ErrPolicy) {
 		t.Errorf("drop without a policy: %v", err)
 	}
 }

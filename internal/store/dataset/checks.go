@@ -6,7 +6,6 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -70,5 +69,5 @@ func (c *Class) cutoff(now time.Time) bigtable.Timestamp {
 	if !c.Bounded {
 		return 0
 	}
-	return max(0, bigtable.Timestamp(gc.Cutoff(now, c.Age).UnixMicro()))
+	return max(0, bigtable.Timestamp(instant.Cutoff(now, c.Age).UnixMicro()))
 }

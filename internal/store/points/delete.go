@@ -6,8 +6,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
-	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -61,7 +61,7 @@ func (r *Rows) DeleteUnder(ctx context.Context, path string) Deletions {
 // admitDelete refuses a deletion with a schema that only reads.
 func (r *Rows) admitDelete() error {
 	if r.D.ReadOnly {
-		return fmt.Errorf("tsdb: delete points of dataset %s: %w", invalid.Quote(r.D.Name), codec.ErrReadOnly)
+		return fmt.Errorf("tsdb: delete points of dataset %s: %w", invalid.Quote(r.D.Name), codecerr.ErrReadOnly)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
-	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // In a dataset whose points have an identity, an id follows the time in the key of a point:
@@ -43,7 +42,7 @@ func validID(id string) bool {
 		return false
 	}
 	for i := range len(id) {
-		if c := id[i]; !tenant.NameByte(c) && c != ':' {
+		if c := id[i]; !invalid.NameByte(c) && c != ':' {
 			return false
 		}
 	}

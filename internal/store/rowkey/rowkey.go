@@ -203,7 +203,7 @@ func CheckDataset(name string) error {
 		return invalid.New(ErrInvalid, "dataset", invalid.Quote(name), want)
 	}
 	for i := range len(name) {
-		if !tenant.NameByte(name[i]) {
+		if !invalid.NameByte(name[i]) {
 			return invalid.New(ErrInvalid, "dataset", fmt.Sprintf("%s with byte 0x%02x at %d", invalid.Quote(name), name[i], i), want)
 		}
 	}

@@ -74,7 +74,7 @@ func kindName(kind string) bool {
 		return false
 	}
 	for i := range len(kind) {
-		if !tenant.NameByte(kind[i]) {
+		if !invalid.NameByte(kind[i]) {
 			return false
 		}
 	}
