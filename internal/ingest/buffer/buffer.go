@@ -205,11 +205,7 @@ func (q *Buffer) needsWake(l *lane, it *Item) bool {
 
 // full reports whether the lane's own items fill a batch.
 func (q *Buffer) full(l *lane) bool {
-	limit := q.opts.BatchEntries
-	if l.id.alone {
-		limit = q.opts.AloneEntries
-	}
-	return l.waiting >= limit || l.bytes >= q.opts.BatchBytes || l.muts >= q.opts.BatchMutations
+	return l.waiting >= q.entries(l) || l.bytes >= q.opts.BatchBytes || l.muts >= q.opts.BatchMutations
 }
 
 // poke wakes the dispatcher.

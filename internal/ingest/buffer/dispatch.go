@@ -207,10 +207,7 @@ func (q *Buffer) form(l *lane) *batch {
 		l.chunks = l.chunks[1:]
 		return newBatch(items, 0)
 	}
-	f := filling{limit: q.opts.BatchEntries, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
-	if l.id.alone {
-		f.limit = q.opts.AloneEntries
-	}
+	f := q.filling(l)
 	q.fill(&f, l)
 	for other, n := l.next, q.ring.n; n > 1 && !f.full && !q.opts.Apart; n-- {
 		turn := other
@@ -234,6 +231,19 @@ type filling struct {
 	items              []*Item
 	limit, bytes, muts int // what still fits
 	full               bool
+}
+
+// filling returns an empty batch for items of a lane.
+func (q *Buffer) filling(l *lane) filling {
+	return filling{limit: q.entries(l), bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
+}
+
+// entries returns how many items of a lane a batch has at most.
+func (q *Buffer) entries(l *lane) int {
+	if l.id.alone {
+		return q.opts.AloneEntries
+	}
+	return q.opts.BatchEntries
 }
 
 // fits reports whether the item still fits, and sets full if not.
@@ -275,13 +285,10 @@ func (q *Buffer) putBack(it *Item) {
 // cut takes a window of the lane's items, sorts them by row, and cuts them into chunks. Each chunk is within the limits
 // of a batch.
 func (q *Buffer) cut(l *lane) {
-	limit := q.opts.BatchEntries
-	if l.id.alone {
-		limit = q.opts.AloneEntries
-	}
-	items := make([]*Item, 0, min(l.waiting, window*limit))
+	f := q.filling(l)
+	items := make([]*Item, 0, min(l.waiting, window*f.limit))
 	bytes := 0
-	for len(items) < window*limit && bytes < window*q.opts.BatchBytes {
+	for len(items) < window*f.limit && bytes < window*q.opts.BatchBytes {
 		it := q.pop(l)
 		if it == nil {
 			break
@@ -290,7 +297,6 @@ func (q *Buffer) cut(l *lane) {
 		bytes += it.Bytes
 	}
 	byRow(items)
-	f := filling{limit: limit, bytes: q.opts.BatchBytes, muts: q.opts.BatchMutations}
 	begin, left := 0, f
 	for i, it := range items {
 		left.items = items[begin:i]

@@ -43,15 +43,9 @@ func (q *Buffer) take(l *lane, bytes int64) {
 	q.heldBytes += bytes
 }
 
-// giveBack frees the room of an item and gives free room to waiting callers, one tenant after the other.
+// giveBack frees the room of an item that has ended.
 func (q *Buffer) giveBack(it *Item) {
-	l := it.lane
-	l.held--
-	l.heldBytes -= int64(it.Bytes)
-	q.held--
-	q.heldBytes -= int64(it.Bytes)
-	q.drop(l)
-	q.grant()
+	q.untake(it.lane, int64(it.Bytes))
 	if q.opts.Freed != nil {
 		select {
 		case q.opts.Freed <- struct{}{}:
@@ -138,7 +132,7 @@ func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 	return err
 }
 
-// untake frees room that was taken for an item that will not be added.
+// untake undoes take, and gives free room to waiting callers, one tenant after the other.
 func (q *Buffer) untake(l *lane, bytes int64) {
 	l.held--
 	l.heldBytes -= bytes
