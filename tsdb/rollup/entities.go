@@ -29,33 +29,20 @@ import (
 // It costs a request for each 1,000 rows, and one for each entity with 8 rows or more, of which the others are skipped;
 // the service sends no values. The scan timeout bounds the whole loop, including the time that the loop's body takes.
 func (r *Reader[T]) Entities(ctx context.Context, p tsdb.Prefix) iter.Seq2[tsdb.Entity, error] {
-	return func(yield func(tsdb.Entity, error) bool) {
-		ctx, op := r.begin(ctx, telemetry.RollupEntities)
-		found := 0
-		var failed error
-		defer func() {
-			op.Returned(found)
-			op.End(failed)
-		}()
+	return sequence(ctx, r, telemetry.RollupEntities, func(ctx context.Context, yield func(tsdb.Entity, error) bool) error {
 		l, ranges, err := r.below(ctx, p)
 		if err != nil {
-			failed = err
-			yield(tsdb.Entity{}, err)
-			return
+			return err
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
 		for path, err := range l.paths(ctx, ranges, "", l.oldest(l.in.Clock())) {
-			if failed = err; err != nil {
-				yield(tsdb.Entity{}, err)
-				return
-			}
-			found++
-			if !yield(entityAt(path), nil) {
-				return
+			if err != nil || !yield(entityAt(path), nil) {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // below returns the level to read and the ranges of its rows below a prefix.

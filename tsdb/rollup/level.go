@@ -115,15 +115,6 @@ func (l *level[T]) computable(now time.Time) int64 {
 // replaceable returns the time from which stored buckets can be replaced: they must be visible and computable.
 func (l *level[T]) replaceable(now time.Time) int64 { return max(l.computable(now), l.oldest(now)) }
 
-// ceilMilli returns t in milliseconds, rounded up.
-func ceilMilli(t time.Time) int64 {
-	ms := t.UnixMilli()
-	if t.Nanosecond()%1e6 != 0 {
-		ms++
-	}
-	return ms
-}
-
 // startOf and endOf return the start and the end of the bucket that contains ms. Times outside the calendar have no
 // bucket.
 func (l *level[T]) startOf(ms int64) int64 {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -75,35 +76,39 @@ func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
 // ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale. The scan timeout bounds the whole loop,
 // including the time that the loop's body takes.
 func (r *Reader[T]) Buckets(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
-		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
-		rows := 0
-		var failed error
-		defer func() {
-			op.Returned(rows)
-			op.End(failed)
-		}()
+	return sequence(ctx, r, telemetry.RollupBuckets, func(ctx context.Context, yield func(window.Bucket, error) bool) error {
 		order, _, err := inside.Of(in).ReadOptions(opts)
 		if err != nil {
-			failed = err
-			yield(window.Bucket{}, err)
-			return
+			return err
 		}
 		l, err := r.level(ctx, false)
 		if err != nil {
-			failed = err
-			yield(window.Bucket{}, err)
-			return
+			return err
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
-		for b, err := range r.buckets(ctx, l, e, in, order, r.gaps) {
+		r.buckets(ctx, l, e, in, order, r.gaps)(yield)
+		return nil
+	})
+}
+
+// sequence returns what read yields, as an operation. An error of read is the last pair.
+func sequence[T, V any](ctx context.Context, r *Reader[T], name telemetry.Name, read func(context.Context, func(V, error) bool) error) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		ctx, op := r.begin(ctx, name)
+		var failed error
+		defer func() { op.End(failed) }()
+		stopped := false
+		emit := func(v V, err error) bool {
 			if failed = err; err == nil {
-				rows++
+				op.Returned(1)
 			}
-			if !yield(b, err) {
-				return
-			}
+			stopped = !yield(v, err)
+			return !stopped
+		}
+		if err := read(ctx, emit); err != nil && !stopped {
+			var none V
+			emit(none, err)
 		}
 	}
 }
@@ -126,7 +131,7 @@ func (r *Reader[T]) begin(ctx context.Context, name telemetry.Name) (context.Con
 
 // each returns the buckets of an entity that start in an interval. They know only their own numbers.
 func (l *level[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
+	return visited(func(visit func(window.Bucket) bool) error {
 		path, err := l.path(e)
 		switch {
 		case order != tsdb.NewestFirst && order != tsdb.OldestFirst:
@@ -134,14 +139,24 @@ func (l *level[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, or
 		case in.Check() != nil:
 			err = in.Check()
 		}
-		stopped := false
-		if err == nil {
-			now := l.in.Clock().UnixMilli()
-			err = l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
-				stopped = !yield(l.public(&b, now), nil)
-				return !stopped, nil
-			})
+		if err != nil {
+			return err
 		}
+		now := l.in.Clock().UnixMilli()
+		return l.read(ctx, path, l.spanOf(in), order == tsdb.NewestFirst, func(b bucket) (bool, error) {
+			return visit(l.public(&b, now)), nil
+		})
+	})
+}
+
+// visited returns the buckets with which read calls visit. An error of read is the last pair.
+func visited(read func(visit func(window.Bucket) bool) error) iter.Seq2[window.Bucket, error] {
+	return func(yield func(window.Bucket, error) bool) {
+		stopped := false
+		err := read(func(b window.Bucket) bool {
+			stopped = !yield(b, nil)
+			return !stopped
+		})
 		if err != nil && !stopped {
 			yield(window.Bucket{}, err)
 		}
@@ -172,13 +187,10 @@ func (r *Rollup[T]) spanOf(in tsdb.Interval) span {
 
 // milli returns t in milliseconds, rounded up and limited to the calendar of grids.
 func milli(t time.Time) int64 {
-	switch year := t.Year(); {
-	case year < 1970:
-		return 0
-	case year > 9999:
-		return maxMillis
+	if ms, ok := rowkey.Milliseconds.AtOrAfter(t); ok {
+		return min(ms, maxMillis)
 	}
-	return ceilMilli(t)
+	return maxMillis
 }
 
 // whole returns the interval that the buckets starting in an interval cover.

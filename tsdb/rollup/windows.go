@@ -144,37 +144,23 @@ func (w windowing[T]) pick(b bucket) bucket {
 
 // sequence returns the buckets of the grid.
 func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity, order tsdb.Order) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
-		ctx, op := r.begin(ctx, telemetry.RollupBuckets)
-		rows := 0
+	return sequence(ctx, r, telemetry.RollupBuckets, func(ctx context.Context, yield func(window.Bucket, error) bool) error {
 		l, err := r.level(ctx, false)
-		defer func() {
-			op.Returned(rows)
-			op.End(err)
-		}()
-		path := ""
-		if err == nil {
-			path, err = l.path(e)
-		}
 		if err != nil {
-			yield(window.Bucket{}, err)
-			return
+			return err
+		}
+		path, err := l.path(e)
+		if err != nil {
+			return err
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
 		if !slices.ContainsFunc(w.measures, func(m Measure[T]) bool { return m.has(window.Quantiles) }) {
 			l = l.withoutSketches()
 		}
-		alone := func(yield func(window.Bucket, error) bool) {
-			stopped, err := false, error(nil)
-			err = w.merged(ctx, l, path, order == tsdb.NewestFirst, func(b window.Bucket) bool {
-				stopped = !yield(b, nil)
-				return !stopped
-			})
-			if err != nil && !stopped {
-				yield(window.Bucket{}, err)
-			}
-		}
+		alone := visited(func(visit func(window.Bucket) bool) error {
+			return w.merged(ctx, l, path, order == tsdb.NewestFirst, visit)
+		})
 		rules := w.rules()
 		for i := range rules {
 			rules[i].Hold = w.asked.rules[i].Hold
@@ -182,15 +168,9 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 		ends := func(before bool) ([]inside.JoinNumber, error) {
 			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
 		}
-		for b, failed := range inside.Of[*window.Aggregator[T]](nil).Join(alone, w.grid, w.asked.in, order, w.asked.opts, rules, ends) {
-			if err = failed; err == nil {
-				rows++
-			}
-			if !yield(b, failed) {
-				return
-			}
-		}
-	}
+		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.grid, w.asked.in, order, w.asked.opts, rules, ends)(yield)
+		return nil
+	})
 }
 
 // merged visits the buckets of the grid that are not empty, in order. They know only their own numbers.
