@@ -30,8 +30,8 @@ func startTour(t *testing.T, dir string) running {
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := tour.Run(ctx, []string{"-dir", dir, "-addr", "127.0.0.1:0", "-vehicles", "60", "-history", "1h"},
-			tour.Streams{Out: write, Err: write})
+		err := tour.Run(ctx, []string{"-dir", dir, "-addr", "127.0.0.1:0", "-broker", "none", "-vehicles", "60", "-history", "1h"},
+			tour.Streams{Out: write, Err: write, Release: func() {}})
 		write.CloseWithError(io.EOF)
 		ended <- err
 	}()

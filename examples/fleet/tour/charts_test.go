@@ -11,7 +11,7 @@ import (
 // TestChartsReadRollups: charts of hours are read from the rollups, all numbers of a vehicle, and show what its points
 // say.
 func TestChartsReadRollups(t *testing.T) {
-	r := start(t, "-dir", t.TempDir(), "-vehicles", "4", "-history", "12h", "-every", "30s")
+	r := start(t, brokerNone, "-dir", t.TempDir(), "-vehicles", "4", "-history", "12h", "-every", "30s")
 	client, base := r.login("acme")
 	var latest struct {
 		Rows []struct{ ID string }

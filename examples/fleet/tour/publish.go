@@ -41,10 +41,14 @@ const (
 
 // overMQTT publishes to a broker over one connection, with QoS 1. It reconnects as often as necessary. The connection
 // outlasts ctx, for the last acknowledgements; stop ends it.
-func (p *publisher) overMQTT(ctx context.Context, broker *url.URL) (stop func(), err error) {
+func (p *publisher) overMQTT(ctx context.Context, broker string) (stop func(), err error) {
+	address, err := url.Parse(broker)
+	if err != nil {
+		return nil, err
+	}
 	link, end := context.WithCancel(context.WithoutCancel(ctx))
 	cm, err := autopaho.NewConnection(link, autopaho.ClientConfig{
-		ServerUrls: []*url.URL{broker}, KeepAlive: 20, CleanStartOnInitialConnection: true,
+		ServerUrls: []*url.URL{address}, KeepAlive: 20, CleanStartOnInitialConnection: true,
 		OnConnectError: func(err error) { p.log.Warn("the vehicles cannot connect to the broker", "error", err) },
 		ClientConfig:   paho.ClientConfig{ClientID: "tidemark-fleet-vehicles"},
 	})

@@ -1,8 +1,8 @@
-// Package tour runs the tour of Tidemark: simulated vehicles publish, by MQTT if there is a broker, their messages are stored, rollups follow,
-// and a console shows it live.
+// Package tour runs the tour of Tidemark: simulated vehicles publish by MQTT, a bridge stores what they send, rollups follow, and a
+// console shows it live.
 //
-// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, direct.go stores
-// without a broker, dataset.go says what is stored, backfill.go stores the hours before the first start.
+// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, mosquitto.go starts
+// the broker, direct.go stores without one, dataset.go says what is stored, backfill.go stores the hours before the first start.
 package tour
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/apps/console/web"
 	"github.com/tidemark-go/tidemark/examples/apps/mqtt/bridge"
-	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -34,7 +33,11 @@ import (
 )
 
 // Streams are the process's own.
-type Streams struct{ Out, Err io.Writer }
+type Streams struct {
+	Out, Err io.Writer
+	// Release lets the next Ctrl-C end the program at once.
+	Release func()
+}
 
 // tour is everything that runs.
 type tour struct {
@@ -52,16 +55,16 @@ type tour struct {
 // storeFolder is where the store is below the folder of a tour.
 const storeFolder = "store"
 
-// Run runs the tour until ctx ends, and prints where to look. With -help it prints the help and returns flag.ErrHelp. An app.UsageError is
-// a mistake on the command line.
+// Run runs the tour until ctx ends, and prints where to look. With -help it prints the help and returns flag.ErrHelp. A *UsageError is a
+// mistake on the command line.
 func Run(ctx context.Context, args []string, std Streams) (err error) {
 	o, err := parse(args, std.Out)
 	if err != nil {
 		return err
 	}
-	lis, err := app.Listen("addr", o.addr)
+	lis, err := net.Listen("tcp", o.addr) // before opening the store, which takes longer: a port in use is reported at once
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot listen on %s; choose another address with -addr, such as 127.0.0.1:0: %w", o.addr, err)
 	}
 	defer lis.Close()
 	t := &tour{options: o, std: std, log: slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn})), fleet: newFleet(o.seed, o.vehicles, o.every)}
@@ -118,8 +121,17 @@ func (t *tour) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// serve runs everything until ctx ends, and stops it in the order of the data: the vehicles, the bridge, the rollups, the console.
+// serve runs everything until ctx ends, and stops it in the order of the data: the vehicles, the bridge, the rollups, the console, the
+// broker.
 func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
+	broker, err := t.startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	if broker != nil {
+		defer func() { err = errors.Join(err, broker.Close()) }()
+	}
+
 	tokens, err := openTokens(t.dir)
 	if err != nil {
 		return err
@@ -178,7 +190,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	journal := tsdb.JournalOptions{Dir: filepath.Join(t.dir, "journal")}
 	var stored func() uint64
 	var stopIntake func()
-	if t.broker == nil {
+	if broker == nil {
 		in, err := newDirect(ctx, t.store, routes, journal, t.log)
 		if err != nil {
 			return err
@@ -188,7 +200,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 		defer stopIntake()
 	} else {
 		bridged, err := bridge.New(ctx, t.store, routes, bridge.Config{
-			Broker: t.broker.String(), ClientID: "tidemark-fleet-bridge", Schemas: []*tsdb.Schema[codec.Record]{telemetry}, Journal: journal, Log: t.log,
+			Broker: broker.URL(), ClientID: "tidemark-fleet-bridge", Schemas: []*tsdb.Schema[codec.Record]{telemetry}, Journal: journal, Log: t.log,
 		})
 		if err != nil {
 			return err
@@ -206,7 +218,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 		case <-ctx.Done():
 			return nil
 		}
-		disconnect, err := vehicles.overMQTT(ctx, t.broker)
+		disconnect, err := vehicles.overMQTT(ctx, broker.URL())
 		if err != nil {
 			return err
 		}
@@ -222,6 +234,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 		return err
 	case <-ctx.Done():
 	}
+	t.std.Release()
 	fmt.Fprintln(t.std.Out, "\nStopping  Ctrl-C again ends at once")
 	stopVehicles()
 	for until := time.Now().Add(leftover); stored() < vehicles.published.Load() && time.Now().Before(until); { // what the broker has accepted
@@ -247,6 +260,30 @@ func (t *tour) stage(ctx context.Context, start func(string, func() error), what
 		cancel()
 		<-done
 	}
+}
+
+// startBroker starts the broker of -broker. It returns nil if there is none.
+func (t *tour) startBroker(ctx context.Context) (*mosquitto, error) {
+	path := ""
+	if t.broker != brokerNone {
+		path = findMosquitto()
+	}
+	if path == "" && t.broker == brokerMosquitto {
+		return nil, errors.New("mosquitto is not installed; -broker none needs no other program")
+	}
+	if path != "" {
+		m, err := startMosquitto(ctx, path)
+		if err == nil {
+			fmt.Fprintf(t.std.Out, "Broker    mosquitto at %s\n", m.URL())
+			return m, nil
+		}
+		if t.broker == brokerMosquitto || ctx.Err() != nil {
+			return nil, err
+		}
+		fmt.Fprintf(t.std.Out, "Broker    not mosquitto: %v\n", err)
+	}
+	fmt.Fprintln(t.std.Out, "Broker    none: messages are stored in this process")
+	return nil, nil
 }
 
 // invite prints where to look. The token is behind the #: browsers do not send that part, so it appears in no log.

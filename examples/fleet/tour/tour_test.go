@@ -22,7 +22,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -87,13 +86,13 @@ func (r *running) eventually(what string, met func() bool) {
 
 var invitation = regexp.MustCompile(`(?m)^  (\w+) +(http://\S+)$`)
 
-func start(t *testing.T, args ...string) *running {
+func start(t *testing.T, broker string, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &lines{invited: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), Streams{Out: out, Err: out})
+		ended <- Run(ctx, append([]string{"-addr", "127.0.0.1:0", "-broker", broker}, args...), Streams{Out: out, Err: out, Release: func() {}})
 	}()
 	r := &running{t: t, links: map[string]string{}, out: out, stop: sync.OnceValue(func() error { cancel(); return within(t, ended) })}
 	t.Cleanup(func() {
@@ -170,29 +169,20 @@ func newest(t *testing.T, client *http.Client, base string) (at time.Time, vehic
 // Ctrl-C stops everything, and the second start continues with what is there. Its links are those of the first, and
 // sessions continue.
 func TestTour(t *testing.T) {
-	t.Run("in this process", func(t *testing.T) { tourWith(t) })
-	t.Run("mosquitto", func(t *testing.T) {
-		path := findMosquitto()
-		if path == "" {
-			t.Skip("mosquitto is not installed")
-		}
-		m, err := startMosquitto(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := m.Close(); err != nil {
-				t.Error(err)
+	for _, broker := range []string{brokerNone, brokerMosquitto} {
+		t.Run(broker, func(t *testing.T) {
+			if broker == brokerMosquitto && findMosquitto() == "" {
+				t.Skip("mosquitto is not installed")
 			}
+			tourWith(t, broker)
 		})
-		tourWith(t, "-broker", m.URL())
-	})
+	}
 }
 
-func tourWith(t *testing.T, broker ...string) {
+func tourWith(t *testing.T, broker string) {
 	dir := t.TempDir()
-	args := append([]string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}, broker...)
-	r := start(t, args...)
+	args := []string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}
+	r := start(t, broker, args...)
 	began := time.Now()
 	client, base := r.login("acme")
 	r.eventually("20 vehicles of acme, live and not only in the history", func() bool {
@@ -237,7 +227,7 @@ func tourWith(t *testing.T, broker ...string) {
 	ended, links, open := time.Now(), r.links, client
 
 	// At the same address, because a browser keeps the cookies of two ports apart by their names.
-	r = start(t, append(args, "-addr", strings.TrimPrefix(base, "http://"))...)
+	r = start(t, broker, append(args, "-addr", strings.TrimPrefix(base, "http://"))...)
 	for who, link := range r.links {
 		if _, want, _ := strings.Cut(links[who], "#"); !strings.HasSuffix(link, "#"+want) {
 			t.Errorf("the second start has the link %s for %s, want the token of %s", link, who, links[who])
@@ -279,14 +269,14 @@ func TestMistakes(t *testing.T) {
 		{"-vehicles 0", true, "-vehicles is 0; want 1 to 100000"},
 		{"-every 1ms", true, "-every is 1ms; want 100ms to 1h, or 0"},
 		{"-history 999h", true, "-history is 999h"},
-		{"-broker best", true, `invalid value "best" for flag -broker: want mqtt://host:port`},
+		{"-broker best", true, `-broker is "best"`},
 		{"-addr nowhere", true, `-addr is "nowhere"`},
 		{"-addr 0.0.0.0:0", true, "this machine only"},
 		{"-addr " + lis.Addr().String() + " -dir " + t.TempDir(), false, "choose another address with -addr"},
 		{"-addr 127.0.0.1:0 -dir " + used, false, "choose another folder with -dir"},
 	} {
-		err := Run(t.Context(), strings.Fields(test.args), Streams{Out: io.Discard, Err: io.Discard})
-		if _, usage := errors.AsType[app.UsageError](err); err == nil || usage != test.usage || !strings.Contains(err.Error(), test.want) {
+		err := Run(t.Context(), strings.Fields(test.args), Streams{Out: io.Discard, Err: io.Discard, Release: func() {}})
+		if _, usage := errors.AsType[*UsageError](err); err == nil || usage != test.usage || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.args, err, test.want)
 		}
 	}
@@ -306,8 +296,8 @@ func TestEarlyEnd(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	args := []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-vehicles", "2000"}
-	if err := Run(ctx, args, Streams{Out: out, Err: io.Discard}); err != nil || !strings.Contains(text, "Store ") || !strings.Contains(text, "Stopping") {
+	args := []string{"-dir", t.TempDir(), "-addr", "127.0.0.1:0", "-broker", brokerNone, "-vehicles", "2000"}
+	if err := Run(ctx, args, Streams{Out: out, Err: io.Discard, Release: func() {}}); err != nil || !strings.Contains(text, "Store ") || !strings.Contains(text, "Stopping") || strings.Contains(text, "Broker") {
 		t.Errorf("the tour ends with %v, after\n%s", err, text)
 	}
 }

@@ -70,7 +70,7 @@ func startMosquitto(ctx context.Context, path string) (_ *mosquitto, err error) 
 			break
 		}
 	}
-	return nil, fmt.Errorf("start %s: %w", path, err)
+	return nil, fmt.Errorf("start %s: %w; -broker none needs no other program", path, err)
 }
 
 func (m *mosquitto) start(ctx context.Context, path string) error {
