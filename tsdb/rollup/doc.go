@@ -68,16 +68,16 @@
 //
 // # Bounds
 //
-// A schema has at most 8 rollups and a rollup at most 16 measures. A sketch takes up to 2 KB if its numbers range over
-// three powers of ten, and never more than 70 KB. A row has at most 2,000 buckets, and covers at most Options.Span. A
-// row of events knows at most 1,000 journals, or about Options.MaxMessages messages.
+// A schema has at most 8 rollups and a rollup at most 16 measures. A sketch takes up to 2 KB for numbers over three
+// powers of ten, and never more than 70 KB. A row has at most 2,000 buckets, of Options.Span. A row of events knows at
+// most 1,000 journals, or about Options.MaxMessages messages.
 //
 // Numbers are rounded to multiples of 10^-Decimals. A derived rollup ignores a number beyond Max, an adder rejects the
 // event. If a sum may exceed 64 bits, Summary.Overflow is set.
 //
 //   - Grid, class and mode of a rollup cannot change, its measures only by Measure.Added: define another rollup
 //     instead, and rebuild it.
-//   - Points of programs that do not declare the rollup, and points from before it, have no marks: call Reader.Rebuild.
+//   - Points from before the rollup, and of programs without it, have no marks: call Reader.Rebuild.
 //   - Once some of a bucket's points have expired, later writes and deletions no longer change it.
 //   - A read returns the buckets that start in its interval.
 package rollup

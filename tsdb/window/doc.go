@@ -18,10 +18,10 @@
 //
 // The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed. [Summary] describes each.
 //
-// The step between two numbers belongs to the bucket of the later one, so Increase and Delta of the hours add up to
-// those of the day. To know the step into the first bucket, [Aggregator.Read] reads the last point before the interval.
-// Nothing is extrapolated: the first number of an entity has no step. If the earlier points are gone, the first bucket
-// lacks its step, and Since says from when it counts.
+// The step between two numbers belongs to the bucket of the later one, so Increase and Delta of hours add up to those
+// of the day. For the step into the first bucket, [Aggregator.Read] reads the last point before the interval. Nothing
+// is extrapolated: the first number of an entity has no step. If the earlier points are gone, the first bucket lacks
+// its step, and Since says from when it counts.
 //
 // A state lasts until the next one, so a bucket without points has a state, too: [Null] keeps such buckets in the
 // sequence. [States] describes what is known of them.

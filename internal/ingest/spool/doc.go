@@ -3,7 +3,7 @@
 //
 // # Guarantees
 //
-//   - Append returns when its records are on disk and synced, all or none of a call.
+//   - Append returns when its records are synced, all or none of a call.
 //   - Sequence numbers rise from 0, over restarts too, and so do those of dead letters. After a crash they continue
 //     2^32 higher, because a lost commit may have been delivered. Stream and sequence number identify a record forever.
 //   - Read returns a record until Done marks it; after a crash also those marked in about the last quarter of a second.
@@ -27,9 +27,9 @@
 //   - reserve, 1 MiB, which the spool deletes when it needs space on a full disk to remove delivered records.
 //   - journal.tmp, during a copy.
 //
-// bbolt leaves deleted data in the file until it needs the space. Scrub, which rewrites the file without done records,
-// also runs after 10 seconds without a write, if the done bytes are at least a quarter of the remaining ones, and on
-// Close, if at most 8 MiB remain. The old file's blocks in the file system are not overwritten.
+// bbolt leaves deleted data in the file. Scrub, which rewrites the file without done records, also runs after 10
+// seconds without a write, if the done bytes are at least a quarter of the remaining ones, and on Close, if at most 8
+// MiB remain. The old file's blocks in the file system are not overwritten.
 //
 // Otherwise the file shrinks only when it is 64 MiB or more and less than an eighth used. It grows to MaxBytes plus
 // about a twentieth if records are done in their order, about a third if not, plus what a commit of up to 8 MiB
@@ -67,7 +67,7 @@
 //
 // Open reads the file page by page before bbolt maps it. It checks references between pages, that no page is used twice
 // or is both used and free, each entry's checksum, that the entries are those that the state counts, and that the state
-// belongs to the last commit. So it finds pages that are lost, old or misplaced.
+// belongs to the last commit. It finds lost, old and misplaced pages.
 //
 // A commit writes its pages, then the older of bbolt's first two pages, then syncs, and overwrites no page of the
 // commit before. If the machine fails before the sync, Open goes back to the commit before; if part of the last one is
@@ -78,5 +78,5 @@
 // error. One fault is not caught: if the count of overflow pages in a page of bbolt's tree changes after Open checked
 // it, bbolt may use up the memory.
 //
-// To recover the records of a damaged journal, move the folder away and read the records with bbolt's own tool.
+// To recover the records of a damaged journal, move the folder away and read it with bbolt's own tool.
 package spool
