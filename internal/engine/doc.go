@@ -2,7 +2,7 @@
 // Pebble.
 //
 // The official client calls an [Engine] over TCP ([Engine.Register]) or in process (package inproc), with the same
-// semantics, limits and status codes. Calls that it does not support return Unimplemented.
+// semantics, limits and status codes. Unsupported calls return Unimplemented.
 //
 // # Guarantees
 //

@@ -18,5 +18,5 @@
 //	cp $data/writer.txt internal/past/main.go && cp $data/$c.txt internal/past/version.go && go run ./internal/past /tmp/past/out
 //	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=go= -C /tmp/past/out -c . | gzip -9n > $data/$c.tar.gz
 //
-// Then list the archive in allowed_tracked of .ci/check and in versions of past_test.go.
+// Then list it in allowed_tracked of .ci/check and in versions of past_test.go.
 package past
