@@ -115,10 +115,7 @@ func serve(ctx context.Context, o options, config web.Config, lis net.Listener, 
 	if a, ok := lis.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() && !o.proxy {
 		handler = edge.LocalHost(mux)
 	}
-	srv := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	srv := app.NewServer(handler, 30*time.Second, 0, log) // streams and downloads take long
 	scheme := "http"
 	if o.pair != nil {
 		scheme, srv.TLSConfig = "https", &tls.Config{Certificates: []tls.Certificate{*o.pair}, MinVersion: tls.VersionTLS12}

@@ -10,7 +10,7 @@ import (
 
 // auth finds the tenant of a request.
 type auth struct {
-	tokens  edge.Tokens
+	tokens  *edge.Tokens
 	inQuery bool // whether the parameter p may be the token
 }
 

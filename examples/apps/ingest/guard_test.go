@@ -54,7 +54,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	for range slow {
 		want(t, "a body that was cut", <-done, 400, "unexpected EOF")
 	}
-	if n := r.memory; !n.Take(acme, 7*ample.body) {
+	if n := r.memory; !n.Take(acme, 7*ample.Body) {
 		t.Error("the memory of bodies that were cut off is not released")
 	}
 }
@@ -62,7 +62,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 // TestMemoryOfBodies: the memory for bodies being read is bounded, and one tenant leaves space to others.
 func TestMemoryOfBodies(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
-	if !r.memory.Take(acme, 7*ample.body) {
+	if !r.memory.Take(acme, 7*ample.Body) {
 		t.Fatal("less free memory than expected")
 	}
 	got := r.post(v2, "cpu,host=a x=1")
@@ -71,7 +71,7 @@ func TestMemoryOfBodies(t *testing.T) {
 		t.Error("503 without Retry-After")
 	}
 	want(t, "another tenant", r.post(v2, "cpu,host=a x=1", asOther), 204)
-	r.memory.Return(acme, 7*ample.body)
+	r.memory.Return(acme, 7*ample.Body)
 	want(t, "once it has less", r.post(v2, "cpu,host=a x=1"), 204)
 }
 
@@ -90,7 +90,7 @@ func TestUselessLines(t *testing.T) {
 // TestTheLimitOfTime also applies to lines that wait for nothing.
 func TestTheLimitOfTime(t *testing.T) {
 	l := ample
-	l.timeout = time.Nanosecond
+	l.Timeout = time.Nanosecond
 	r := newRig(t, l, "-key", "cpu=host")
 	want(t, "comments", r.post(v2, strings.Repeat("# x\n", maxUseless)), 503)
 }

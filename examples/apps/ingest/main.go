@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	var lis, otlp net.Listener
 	if o.file == "" { // before opening the store, which takes longer: a port in use is reported at once
-		if lis, err = app.Listen("addr", o.addr); err != nil {
+		if lis, err = app.Listen("addr", o.Addr); err != nil {
 			return err
 		}
 		defer lis.Close()
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: o.limits.timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
+	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: o.Timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		err = serve(ctx, o, in, lis, otlp, log, std)
 	}
 	// Ctrl-C does not stop the delivery of accepted points. Requests have waited for theirs, so few are left.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Drain)
 	defer cancel()
 	if in.journaled {
 		err = errors.Join(err, deliver(ctx, w, std.out))
@@ -114,7 +114,7 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 // serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and
 // refused. OTLP over gRPC has a listener of its own, or nil.
 func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener, log *slog.Logger, std streams) error {
-	s := newServer(in, o.auth, o.limits, o.mapping, log)
+	s := newServer(in, auth{&o.Tokens, o.inQuery}, o.Bounds, o.mapping, log)
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	rpc := s.grpc()
@@ -129,7 +129,7 @@ func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener,
 			}
 		})
 	}
-	err := app.Serve(ctx, srv, lis, o.drain, std.out, func(bounded context.Context) {
+	err := app.Serve(ctx, srv, lis, o.Drain, std.out, func(bounded context.Context) {
 		std.release()
 		rpcs.Go(func() { stopGRPC(bounded, rpc) })
 	})

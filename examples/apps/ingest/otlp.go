@@ -73,7 +73,7 @@ func (s *server) export(ctx context.Context, id tenant.ID, body []byte, isJSON b
 	if err != nil {
 		return nil, &failure{http.StatusForbidden, "the request is another tenant's already", 0}
 	}
-	whose, cancel := context.WithTimeout(whose, s.limits.timeout)
+	whose, cancel := context.WithTimeout(whose, s.limits.Timeout)
 	defer cancel()
 	rep, err := s.in.export(whose, s.mapping, id, request)
 	rep.bytes = int64(len(body))

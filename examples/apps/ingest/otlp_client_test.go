@@ -28,6 +28,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -214,7 +215,7 @@ func TestOTLPWhileTheStoreIsDown(t *testing.T) {
 	const clients, perRequest = 10, 200
 	mapping := write(t, otlpMap)
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, limits{body: 1 << 20, requests: 8, timeout: 10 * time.Second}, "-key", "cpu=host", "-otlp", mapping, "-max-future", "0") // the test's clock begins in 2000
+		r := newRig(t, app.Bounds{Body: 1 << 20, Requests: 8, Timeout: 10 * time.Second}, "-key", "cpu=host", "-otlp", mapping, "-max-future", "0") // the test's clock begins in 2000
 		before := heap()
 		end := r.conn.Outage()
 		down := time.Now()

@@ -58,7 +58,7 @@ func stopGRPC(ctx context.Context, srv *grpc.Server) {
 	srv.GracefulStop()
 }
 
-func (s *server) maxMessage() int { return int(min(maxMessageBytes, s.limits.body)) }
+func (s *server) maxMessage() int { return int(min(maxMessageBytes, s.limits.Body)) }
 
 func (s *server) exportGRPC(stream grpc.ServerStream) error {
 	md, _ := metadata.FromIncomingContext(stream.Context())
@@ -74,7 +74,7 @@ func (s *server) exportGRPC(stream grpc.ServerStream) error {
 	var body []byte
 	received := make(chan error, 1)
 	go func() { received <- stream.RecvMsg(&body) }() // ends when this function has returned
-	late := time.NewTimer(s.limits.timeout)
+	late := time.NewTimer(s.limits.Timeout)
 	defer late.Stop()
 	select {
 	case err := <-received:
@@ -82,7 +82,7 @@ func (s *server) exportGRPC(stream grpc.ServerStream) error {
 			return err
 		}
 	case <-late.C:
-		return status.Errorf(codes.DeadlineExceeded, "the message took longer than %v", s.limits.timeout)
+		return status.Errorf(codes.DeadlineExceeded, "the message took longer than %v", s.limits.Timeout)
 	}
 	response, fail := s.export(stream.Context(), id, body, false)
 	if fail != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
@@ -27,7 +28,7 @@ func exponential(name string, counts []uint64) *metricspb.Metric {
 // TestOTLPHostileDataPoints: data points with very many or very long parts are refused in little time and memory, and
 // described in a short text.
 func TestOTLPHostileDataPoints(t *testing.T) {
-	r := newOTLP(t, limits{body: 25 << 20, requests: 4, timeout: time.Minute})
+	r := newOTLP(t, app.Bounds{Body: 25 << 20, Requests: 4, Timeout: time.Minute})
 	quantiles := &metricspb.SummaryDataPoint{TimeUnixNano: at}
 	for i := range 50_000 {
 		quantiles.QuantileValues = append(quantiles.QuantileValues, &metricspb.SummaryDataPoint_ValueAtQuantile{Quantile: float64(i), Value: math.Inf(1)})
@@ -83,7 +84,7 @@ func TestOTLPHostileDataPoints(t *testing.T) {
 
 // TestOTLPManyNumbers: a list of numbers that takes more memory than bytes is refused before it is decoded.
 func TestOTLPManyNumbers(t *testing.T) {
-	r := newOTLP(t, limits{body: 25 << 20, requests: 4, timeout: time.Minute})
+	r := newOTLP(t, app.Bounds{Body: 25 << 20, Requests: 4, Timeout: time.Minute})
 	got, _ := r.send(t, request(exponential("m.e", make([]uint64, 20<<20))))
 	if got.Code != 413 {
 		t.Errorf("protobuf: status %d, want 413", got.Code)

@@ -34,7 +34,7 @@ func (s *server) exportHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, kind, &failure{http.StatusUnauthorized, "the token is missing or not known", 0})
 		return
 	}
-	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
+	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
 	defer release()
 	if errors.Is(err, edge.ErrNoRoom) {
 		respond(w, kind, busy(err.Error()))
@@ -43,7 +43,7 @@ func (s *server) exportHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if err == nil {
 		var plain io.Reader
-		if plain, err = unpacked(w, r, packed, s.limits.body); err == nil {
+		if plain, err = unpacked(w, r, packed, s.limits.Body); err == nil {
 			var unpackedRelease func()
 			body, unpackedRelease, err = edge.ReadAll(plain, id, s.memory)
 			defer unpackedRelease()

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -83,7 +84,7 @@ func request(metrics ...*metricspb.Metric) *collectorpb.ExportMetricsServiceRequ
 // otlpMap is the mapping of most tests.
 const otlpMap = "drop resource.process.*\nstore m.* in host by resource.host.name\nstore all.* in every by resource.host.name *\n"
 
-func newOTLP(t *testing.T, l limits, args ...string) *rig {
+func newOTLP(t *testing.T, l app.Bounds, args ...string) *rig {
 	t.Helper()
 	return newRig(t, l, append([]string{"-key", "cpu=host", "-otlp", write(t, otlpMap)}, args...)...)
 }
@@ -276,7 +277,7 @@ func TestOTLPWithoutValues(t *testing.T) {
 // TestOTLPOverHTTP: encodings, tokens, sizes and other statuses.
 func TestOTLPOverHTTP(t *testing.T) {
 	small := ample
-	small.body = 4096
+	small.Body = 4096
 	r := newOTLP(t, small)
 	m := request(gauge("m.g", number(1)))
 	text, err := protojson.Marshal(m)
@@ -336,14 +337,14 @@ func TestOTLPOverHTTP(t *testing.T) {
 
 // TestOTLPManySmallMessages: a small body that would take much memory when it is decoded is refused before that.
 func TestOTLPManySmallMessages(t *testing.T) {
-	r := newOTLP(t, limits{body: 25 << 20, requests: 4, timeout: time.Minute})
+	r := newOTLP(t, app.Bounds{Body: 25 << 20, Requests: 4, Timeout: time.Minute})
 	empty := bytes.Repeat([]byte{0x0a, 0}, maxMessages+1) // ResourceMetrics without anything
 	got := r.post("/v1/metrics", packed(string(empty)), isGzip, func(req *http.Request) { req.Header.Set("Content-Type", protobufType) })
 	if got.Code != 413 || !strings.Contains(got.Body.String(), "1000000 messages") {
 		t.Errorf("status %d %q, want 413", got.Code, got.Body)
 	}
 	// With a small -max-body, fewer messages fit: a request that never fits must not be asked for again.
-	r = newOTLP(t, limits{body: 1 << 20, requests: 4, timeout: time.Minute})
+	r = newOTLP(t, app.Bounds{Body: 1 << 20, Requests: 4, Timeout: time.Minute})
 	got = r.post("/v1/metrics", strings.Repeat("{", r.maxMessages()+1), func(req *http.Request) { req.Header.Set("Content-Type", jsonType) })
 	if got.Code != 413 {
 		t.Errorf("JSON: status %d, want 413", got.Code)

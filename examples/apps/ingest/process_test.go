@@ -400,7 +400,7 @@ func TestTokenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, ok := o.auth.tokens.Tenant("se=cret"); !ok || id != acme {
+	if id, ok := o.Tokens.Tenant("se=cret"); !ok || id != acme {
 		t.Errorf("the token in the file belongs to %v, %v", id, ok)
 	}
 	for _, bad := range []string{digest, "secret", "secret=acme"} {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -22,18 +23,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 )
 
-// limits bound the resources of requests.
-type limits struct {
-	body     int64         // bytes of a body, packed and unpacked
-	requests int           // in parallel
-	timeout  time.Duration // of a request
-}
-
 // bodies is how many compressed bodies of the largest size may be in memory at once.
 const bodies = 8
 
 // memoryOf is how many bytes requests may take while they are read and decoded.
-func memoryOf(l limits) int64 { return bodies * max(l.body, 64<<10) }
+func memoryOf(l app.Bounds) int64 { return bodies * max(l.Body, 64<<10) }
 
 // maxUseless bounds the blank lines, comments and refused lines of one request: they cost time, and no limit counts
 // them.
@@ -43,7 +37,7 @@ const maxUseless = 10_000
 type server struct {
 	in     *ingester
 	auth   auth
-	limits limits
+	limits app.Bounds
 	log    *slog.Logger
 	memory *edge.Shares // bytes of the bodies that are being read
 	slots  *edge.Shares // one for each request that may write at once
@@ -56,10 +50,10 @@ type server struct {
 	metrics report
 }
 
-func newServer(in *ingester, a auth, l limits, m *mapping, log *slog.Logger) *server {
+func newServer(in *ingester, a auth, l app.Bounds, m *mapping, log *slog.Logger) *server {
 	return &server{
 		in: in, auth: a, limits: l, mapping: m, log: log,
-		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(in.sink.Store.Ping),
+		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.Requests)), ready: edge.NewReady(in.sink.Store.Ping),
 	}
 }
 
@@ -102,7 +96,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		v.fail(w, http.StatusBadRequest, err.Error(), 0)
 		return
 	}
-	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
+	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
 	defer release()
 	if errors.Is(err, edge.ErrNoRoom) {
 		s.busy(w, v, err.Error())
@@ -110,7 +104,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	}
 	var body io.Reader
 	if err == nil {
-		body, err = unpacked(w, r, packed, s.limits.body)
+		body, err = unpacked(w, r, packed, s.limits.Body)
 	}
 	if err != nil {
 		v.fail(w, statusOf(err), tooLarge(err, ""), 0)
@@ -122,7 +116,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 		return
 	}
 	defer releaseSlot()
-	ctx, cancel := context.WithTimeout(whose, s.limits.timeout)
+	ctx, cancel := context.WithTimeout(whose, s.limits.Timeout)
 	defer cancel()
 	rep, err := s.in.ingest(ctx, id, body, inbound.Clock{Unit: unit, Now: time.Now().Truncate(unit)}, maxUseless)
 	s.count(&s.lines, rep)
@@ -304,15 +298,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, answer)
 }
 
-// http returns the HTTP server, with timeouts for everything that a client can delay.
+// http returns the HTTP server.
 func (s *server) http() *http.Server {
-	return &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       s.limits.timeout,
-		WriteTimeout:      s.limits.timeout + 10*time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	return app.NewServer(s.handler(), s.limits.Timeout, s.limits.Timeout+10*time.Second, s.log)
 }

@@ -130,7 +130,7 @@ func TestTelegraf(t *testing.T) {
 		limits := write(t, `{"overrides": {"acme": {"points_per_second": 100, "points_burst": 30}}}`)
 		synctest.Test(t, func(t *testing.T) {
 			small := ample
-			small.body = 8192
+			small.Body = 8192
 			r := newRig(t, small, "-key", "cpu=host,cpu", "-key", "flat=host", "-max-future", "0", "-limits", limits) // the test's clock begins in 2000
 			stored := func(what string, n int, host string) {
 				t.Helper()

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -38,7 +39,7 @@ type rig struct {
 	handler http.Handler
 }
 
-func newRig(t testing.TB, l limits, args ...string) *rig {
+func newRig(t testing.TB, l app.Bounds, args ...string) *rig {
 	t.Helper()
 	o, err := parse(append([]string{"-token", "secret=acme", "-token", "other=acme2"}, args...), io.Discard)
 	if err != nil {
@@ -53,16 +54,16 @@ func newRig(t testing.TB, l limits, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: l.timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
+	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: l.Timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}, o.auth, l, o.mapping, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}, auth{&o.Tokens, o.inQuery}, l, o.mapping, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
-var ample = limits{body: 1 << 20, requests: 4, timeout: 30 * time.Second}
+var ample = app.Bounds{Body: 1 << 20, Requests: 4, Timeout: 30 * time.Second}
 
 // post sends a request with acme's token, after the changes.
 func (r *rig) post(path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
@@ -291,7 +292,7 @@ func TestSeriesThatMeet(t *testing.T) {
 
 func TestBodies(t *testing.T) {
 	small := ample
-	small.body = 4096
+	small.Body = 4096
 	r := newRig(t, small, "-key", "cpu=host")
 	good := "cpu,host=a x=1 1767225600000000000\n"
 	want(t, "gzip", r.post(v2, packed(good), isGzip), 204)
@@ -307,7 +308,7 @@ func TestBodies(t *testing.T) {
 // stored.
 func TestStoreThatIsDown(t *testing.T) {
 	l := ample
-	l.timeout = 300 * time.Millisecond
+	l.Timeout = 300 * time.Millisecond
 	r := newRig(t, l, "-key", "cpu=host")
 	const body = "cpu,host=a x=1 1767225600000000000\nnonsense"
 	end := r.conn.Outage()
@@ -361,7 +362,7 @@ func (r *rig) get(path string) *httptest.ResponseRecorder {
 // TestTooManyRequests: a request that arrives while all slots are used is asked to retry.
 func TestTooManyRequests(t *testing.T) {
 	l := ample
-	l.requests = 1
+	l.Requests = 1
 	r := newRig(t, l, "-key", "cpu=host")
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	r.conn.Inject(tsdbtest.DelayBy(func() time.Duration {

@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -67,13 +69,13 @@ func (b *syncBuffer) String() string {
 }
 
 func newAPI(t *testing.T) *api {
-	return newLimited(t, limits{body: 64 << 10, requests: 16, timeout: 5 * time.Second})
+	return newLimited(t, app.Bounds{Body: 64 << 10, Requests: 16, Timeout: 5 * time.Second})
 }
 
-func newLimited(t *testing.T, l limits) *api { return newWith(t, l, limit.Table{}) }
+func newLimited(t *testing.T, l app.Bounds) *api { return newWith(t, l, limit.Table{}) }
 
 // newWith returns a server with the tenant limits of a table.
-func newWith(t *testing.T, l limits, of limit.Table) *api {
+func newWith(t *testing.T, l app.Bounds, of limit.Table) *api {
 	t.Helper()
 	limiter, err := limit.New(of, limit.Options{})
 	if err != nil {
@@ -81,7 +83,7 @@ func newWith(t *testing.T, l limits, of limit.Table) *api {
 	}
 	key := []byte("a key of 32 bytes, for tests only")[:cursorKeySize]
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return noon }, CursorKeys: [][]byte{key}, Cache: tsdb.CacheOptions{Entries: 1000}, Limits: limiter}}, schemas...)
-	ts := new(bearer)
+	ts := &bearer{new(edge.Tokens)}
 	for _, text := range []string{"secret=acme", "secret=2=acme2"} {
 		if err := ts.Add(text); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // bearer finds the tenant of a request by its bearer token. It implements tenant.Resolver.
-type bearer struct{ edge.Tokens }
+type bearer struct{ *edge.Tokens }
 
 // Resolve refuses a request with two Authorization headers: a proxy and this program might each read another one.
 func (b *bearer) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {

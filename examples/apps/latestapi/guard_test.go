@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -35,7 +36,7 @@ func TestTwoAuthorizations(t *testing.T) {
 
 // TestSlowBodiesKeepNobodyOut: slots are for reads; a body that arrives slowly uses none.
 func TestSlowBodiesKeepNobodyOut(t *testing.T) {
-	a := newLimited(t, limits{body: 1000, requests: 1, timeout: 5 * time.Second})
+	a := newLimited(t, app.Bounds{Body: 1000, Requests: 1, Timeout: 5 * time.Second})
 	a.put(roof, 20)
 	body, send := io.Pipe()
 	done := make(chan error)
@@ -64,7 +65,7 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 
 // TestLimitsOfATenant: 429 has a Retry-After. An interval that is never allowed is a mistake of the client.
 func TestLimitsOfATenant(t *testing.T) {
-	a := newWith(t, limits{body: 1000, requests: 16, timeout: 5 * time.Second}, limit.Table{
+	a := newWith(t, app.Bounds{Body: 1000, Requests: 16, Timeout: 5 * time.Second}, limit.Table{
 		Defaults: limit.Limits{ConcurrentReads: 1, RangeLength: time.Hour},
 	})
 	a.put(roof, 20)

@@ -13,6 +13,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -25,11 +27,11 @@ func streamOf(t *testing.T, query string, w http.ResponseWriter, during func(sto
 		t.Skip("needs a simulated clock; it runs in process")
 	}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Scan: time.Second}}}, schemas...)
-	ts, logged := new(bearer), &syncBuffer{}
+	ts, logged := &bearer{new(edge.Tokens)}, &syncBuffer{}
 	if err := ts.Add("secret=acme"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(store, ts, limits{body: 64 << 10, requests: 16, timeout: 5 * time.Second}, slog.New(slog.NewTextHandler(logged, nil)))
+	s, err := newServer(store, ts, app.Bounds{Body: 64 << 10, Requests: 16, Timeout: 5 * time.Second}, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

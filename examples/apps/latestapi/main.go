@@ -24,27 +24,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// prepare makes the table fit the schemas, or only compares them, so that a server on Cloud Bigtable needs no admin
-// rights.
-func prepare(ctx context.Context, store *tsdb.Store, o options) error {
-	if !o.ensure {
-		if err := store.Verify(ctx, schemas...); err != nil {
-			return fmt.Errorf("compare the table with the schemas, which -ensure would create: %w", err)
-		}
-		return nil
-	}
-	if err := store.Ensure(ctx, schemas...); err != nil {
-		return fmt.Errorf("prepare the table: %w", err)
-	}
-	return nil
-}
-
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
-	lis, err := app.Listen("addr", o.addr)
+	lis, err := app.Listen("addr", o.Addr)
 	if err != nil {
 		return err
 	}
@@ -55,7 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := prepare(ctx, store.Store, o); err != nil {
+	if err := o.Prepare(ctx, store.Store, schemas...); err != nil {
 		return err
 	}
 	store.Print(stdout)
@@ -77,14 +62,14 @@ var errStopping = errors.New("the server stops")
 
 // serve answers requests until ctx ends, and waits for running ones.
 func serve(ctx context.Context, o options, store *tsdb.Store, lis net.Listener, stdout io.Writer, log *slog.Logger) error {
-	s, err := newServer(store, o.tokens, o.limits, log)
+	s, err := newServer(store, &bearer{&o.Tokens}, o.Bounds, log)
 	if err != nil {
 		return errors.Join(err, lis.Close())
 	}
 	srv := s.http()
 	fmt.Fprintf(stdout, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	printLines(stdout, lis.Addr().String(), o.demo)
-	return app.Serve(ctx, srv, lis, o.drain, stdout, func(context.Context) {
+	return app.Serve(ctx, srv, lis, o.Drain, stdout, func(context.Context) {
 		s.stopping.Store(true)
 		s.stop(errStopping)
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -196,7 +197,7 @@ func TestMethodsAndMediaTypes(t *testing.T) {
 
 // TestBusy holds the only slot: the next request is asked to retry, and succeeds once the slot is free.
 func TestBusy(t *testing.T) {
-	a := newLimited(t, limits{body: 1000, requests: 1, timeout: 5 * time.Second})
+	a := newLimited(t, app.Bounds{Body: 1000, Requests: 1, Timeout: 5 * time.Second})
 	a.put(roof, 20)
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
@@ -223,7 +224,7 @@ func TestBusy(t *testing.T) {
 
 // TestClientLeaves: a client leaves while the store is slow. Its slot is free again, and the log has no errors.
 func TestClientLeaves(t *testing.T) {
-	a := newLimited(t, limits{body: 1000, requests: 1, timeout: time.Hour})
+	a := newLimited(t, app.Bounds{Body: 1000, Requests: 1, Timeout: time.Hour})
 	entered := make(chan struct{}, 1)
 	a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
 		entered <- struct{}{}

@@ -13,18 +13,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
-
-// limits bound the resources of requests.
-type limits struct {
-	body     int64         // bytes of a body
-	requests int           // in parallel
-	timeout  time.Duration // for the reads of a request
-}
 
 // bodies is the number of bodies of the largest size that fit into memory at once.
 const bodies = 32
@@ -34,7 +28,7 @@ type server struct {
 	store    *tsdb.Store
 	datasets map[string]dataset
 	edge     func(http.Handler) http.Handler // lets only requests with a tenant through
-	limits   limits
+	limits   app.Bounds
 	log      *slog.Logger
 	memory   *edge.Shares // bytes of the bodies that are being read
 	slots    *edge.Shares // one for each request that may read at once
@@ -44,10 +38,10 @@ type server struct {
 	stop     context.CancelCauseFunc // ends all streams
 }
 
-func newServer(store *tsdb.Store, ts *bearer, l limits, log *slog.Logger) (s *server, err error) {
+func newServer(store *tsdb.Store, ts *bearer, l app.Bounds, log *slog.Logger) (s *server, err error) {
 	s = &server{
 		store: store, datasets: datasetsOf(store), limits: l, log: log,
-		memory: edge.NewShares(bodies * max(l.body, 64<<10)), slots: edge.NewShares(int64(l.requests)), ready: edge.NewReady(store.Ping),
+		memory: edge.NewShares(bodies * max(l.Body, 64<<10)), slots: edge.NewShares(int64(l.Requests)), ready: edge.NewReady(store.Ping),
 	}
 	s.streams, s.stop = context.WithCancelCause(context.Background())
 	s.edge, err = httptenant.New(ts, httptenant.Options{Answer: s.turnAway})
@@ -112,7 +106,7 @@ func (s *server) guarded(h handler) http.Handler {
 	return s.known(func(w http.ResponseWriter, r request) {
 		whole, id := r.Request, r.tenant
 		if r.Method == http.MethodPost { // before the slot is taken, so that slow clients do not block others
-			body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.body), id, s.memory)
+			body, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
 			defer release()
 			if err != nil {
 				s.fail(w, whole, err)
@@ -125,7 +119,7 @@ func (s *server) guarded(h handler) http.Handler {
 			return
 		}
 		defer s.slots.Return(id, 1)
-		ctx, cancel := context.WithTimeout(r.Context(), r.params.timeout(s.limits.timeout))
+		ctx, cancel := context.WithTimeout(r.Context(), r.params.timeout(s.limits.Timeout))
 		defer cancel()
 		r.Request = whole.WithContext(ctx)
 		if err := h(w, r); err != nil {
@@ -207,15 +201,7 @@ func write(w http.ResponseWriter, answer any) error {
 	return nil
 }
 
-// http returns the HTTP server, with timeouts for everything that a client can delay.
+// http returns the HTTP server.
 func (s *server) http() *http.Server {
-	return &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      s.limits.timeout + 30*time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	return app.NewServer(s.handler(), 30*time.Second, s.limits.Timeout+30*time.Second, s.log)
 }

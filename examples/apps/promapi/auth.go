@@ -14,7 +14,7 @@ const orgHeader = "X-Scope-OrgID"
 
 // tokens finds the tenant of a request by its token: "Authorization: Bearer TOKEN", or Basic with the tenant's name as
 // the user and the token as the password. It implements tenant.Resolver.
-type tokens struct{ edge.Tokens }
+type tokens struct{ *edge.Tokens }
 
 // Resolve refuses a request with two Authorization headers: a proxy and this program might each read another one.
 func (ts *tokens) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {

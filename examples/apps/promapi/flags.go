@@ -5,38 +5,31 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
 )
 
 // options are the parsed command line and environment.
 type options struct {
 	app.Place
+	app.Door
 
-	ensure  bool
 	demo    bool
 	keep    time.Duration
 	journal string
 
 	messages *messages
 
-	addr        string
-	tokens      *tokens
 	behindProxy bool
 	limits      limits
-	drain       time.Duration
 }
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	o := options{tokens: new(tokens), messages: new(messages)}
-	var remote bool
-	var tokenFile, descriptors string
+	o := options{messages: new(messages)}
+	var descriptors string
 	flags := flag.NewFlagSet("promapi", flag.ContinueOnError)
-	flags.BoolVar(&o.ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
 	flags.BoolVar(&o.demo, "demo", false, "store two hours of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")
 	flags.DurationVar(&o.keep, "keep", 15*24*time.Hour, "how long samples of remote write are kept; 0 is for ever. Once the dataset exists, \"tidectl retention\" changes it")
 	flags.StringVar(&o.journal, "journal", "", "acknowledge remote writes when they are in a journal in this `folder`, so that they outlast an outage of the store; queries find them a little later")
@@ -44,11 +37,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&descriptors, "descriptors", "", "read datasets of protobuf payloads with the descriptors in this `file`, as \"protoc --include_imports --descriptor_set_out\" writes it")
 	flags.Func("message", "the message that the protobuf payloads of a dataset are, as `dataset=package.Message`; may be repeated", o.messages.add)
 
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:9099", "listen on this `host:port`; port 0 chooses a free one")
-	flags.BoolVar(&remote, "allow-remote", false, "listen on addresses that other machines reach, without encryption")
-	flags.Func("token", "the tenant of a token, as `token=tenant`; may be repeated", o.tokens.Add)
-	flags.StringVar(&tokenFile, "tokens", "",
-		"a `file` with sha256:DIGEST=tenant on each line, the digest as \"printf %s TOKEN | sha256sum\" prints it; better than -token, which other users of this machine see")
+	o.Door.Flags(flags, "127.0.0.1:9099", 20*time.Second)
 	flags.BoolVar(&o.behindProxy, "behind-proxy", false,
 		"take the tenant from the header "+orgHeader+". A client that reaches this program can then act as any tenant: only for a proxy that authenticates callers and sets the header itself")
 
@@ -60,23 +49,18 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.limits.perTenant, "max-requests-per-tenant", 20, "how many of them may be of one tenant")
 	flags.DurationVar(&o.limits.lookback, "lookback", 5*time.Minute, "how old the newest sample of a series may be to count as its value; more than the interval of the slowest device. A request can choose another one with lookback_delta")
 	flags.DurationVar(&o.limits.slow, "slow", 10*time.Second, "log queries that take longer, without the values of labels; 0 logs none")
-	flags.DurationVar(&o.drain, "drain", 20*time.Second, "how long requests in progress may take after Ctrl-C")
-	o.Flags(flags)
+	o.EnsureFlag(flags)
+	o.Place.Flags(flags)
 	given, err := app.Parse(flags, args, stdout, "Serves a store to Grafana and to Prometheus: PromQL, remote write and remote read.")
 	if err != nil {
 		return o, err
 	}
-	if given["tokens"] {
-		if err := o.tokens.ReadFile(tokenFile); err != nil {
-			return o, app.Usage(fmt.Errorf("-tokens: %w", err))
-		}
-	}
 	if o.demo {
-		if err := o.tokens.Add(demoToken + "=" + demoTenant); err != nil {
-			return o, app.Usage(fmt.Errorf("-demo: its token %s: %w", demoToken, err))
+		if err := o.AddDemo(demoToken, demoTenant); err != nil {
+			return o, app.Usage(err)
 		}
 	}
-	for _, err := range []error{o.checkStore(given), o.checkServer(remote), o.limits.check(), o.messages.read(descriptors), o.Check(given, remote)} {
+	for _, err := range []error{o.Door.Check(given), o.check(), o.limits.check(), o.messages.read(descriptors), o.Place.Check(given, o.Remote)} {
 		if err != nil {
 			return o, app.Usage(err)
 		}
@@ -84,29 +68,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-func (o *options) checkStore(given map[string]bool) error {
+func (o *options) check() error {
 	switch {
-	case given["ensure"] && !o.Cloud:
-		return errors.New("-ensure is for -cloud; a folder is always prepared")
 	case o.keep < 0 || o.keep%time.Second != 0:
 		return fmt.Errorf("-keep is %v; want whole seconds, or 0 for ever", o.keep)
-	}
-	o.ensure = o.ensure || !o.Cloud
-	return nil
-}
-
-func (o *options) checkServer(remote bool) error {
-	if err := app.CheckAddr("addr", o.addr, remote); err != nil {
-		return err
-	}
-	host, _, _ := net.SplitHostPort(o.addr)
-	switch {
-	case o.tokens.Len() == 0 && !o.behindProxy:
+	case o.Tokens.Len() == 0 && !o.behindProxy:
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token are acme's")
-	case o.demo && !edge.Loopback(host):
-		return fmt.Errorf("-demo lets everybody in who knows the token %q, and -addr %s can be reached from other machines", demoToken, o.addr)
-	case o.drain <= 0:
-		return fmt.Errorf("-drain is %v; want above 0", o.drain)
 	}
 	return nil
 }

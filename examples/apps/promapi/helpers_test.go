@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 	"go.uber.org/goleak"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -85,7 +86,7 @@ func over(t testing.TB, store *tsdb.Store, schema *tsdb.Schema[sample], w tsdb.W
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = writer.Close(context.Background()) })
-	ts := new(tokens)
+	ts := &tokens{new(edge.Tokens)}
 	for _, text := range []string{"a=acme", "g=globex", "demo=demo"} {
 		if err := ts.Add(text); err != nil {
 			t.Fatal(err)

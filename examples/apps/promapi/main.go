@@ -25,27 +25,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// prepare makes the table fit the schema, or only compares them, so that a server on Cloud Bigtable needs no admin
-// rights.
-func prepare(ctx context.Context, store *tsdb.Store, schema tsdb.Dataset, o options) error {
-	if !o.ensure {
-		if err := store.Verify(ctx, schema); err != nil {
-			return fmt.Errorf("compare the table with the schema, which -ensure would create: %w", err)
-		}
-		return nil
-	}
-	if err := store.Ensure(ctx, schema); err != nil {
-		return fmt.Errorf("prepare the table: %w", err)
-	}
-	return nil
-}
-
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
-	lis, err := app.Listen("addr", o.addr)
+	lis, err := app.Listen("addr", o.Addr)
 	if err != nil {
 		return err
 	}
@@ -60,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if err := prepare(ctx, store.Store, schema, o); err != nil {
+	if err := o.Prepare(ctx, store.Store, schema); err != nil {
 		return err
 	}
 	store.Print(stdout)
@@ -69,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("open the writer: %w", err)
 	}
 	defer func() { // what was acknowledged is stored, or stays in the journal
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Drain)
 		defer cancel()
 		err = errors.Join(err, writer.Close(bounded))
 	}()
@@ -89,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return fmt.Errorf("map the datasets to metrics: %w", err)
 	}
-	s, err := newServer(store.Store, writer, schema, resolver(o.tokens, o.behindProxy), o.limits, log, newMappedSource(shown))
+	s, err := newServer(store.Store, writer, schema, resolver(&tokens{&o.Tokens}, o.behindProxy), o.limits, log, newMappedSource(shown))
 	if err != nil {
 		return err
 	}
@@ -100,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 func serve(ctx context.Context, o options, s *server, lis net.Listener, stdout io.Writer) error {
 	srv := s.http()
 	fmt.Fprintf(stdout, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
-	return app.Serve(ctx, srv, lis, o.drain, stdout, nil)
+	return app.Serve(ctx, srv, lis, o.Drain, stdout, nil)
 }
 
 func main() {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/httptenant"
@@ -209,15 +210,7 @@ func writeAnswer(w http.ResponseWriter, a answer) {
 	_, _ = w.Write(body) // the client may have gone
 }
 
-// http returns the HTTP server, with timeouts for everything that a client can delay.
+// http returns the HTTP server.
 func (s *server) http() *http.Server {
-	return &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		WriteTimeout:      s.limits.timeout + time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	return app.NewServer(s.handler(), time.Minute, s.limits.timeout+time.Minute, s.log)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/prometheus/prompb"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -82,7 +83,7 @@ func TestTwoTenants(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	ts := new(tokens)
+	ts := &tokens{new(edge.Tokens)}
 	for _, text := range []string{"secret=acme", "other=globex"} {
 		if err := ts.Add(text); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 type Place struct {
 	Cloud    bool
 	Dir      string
+	Ensure   bool   // prepare the table, and not only compare it
 	Limits   string // a file
 	Profiles bool   // take limits from profiles, too
 	Observe  observe.Options
@@ -36,6 +37,19 @@ func (p *Place) Flags(flags *flag.FlagSet) {
 	p.Observe.Flags(flags)
 }
 
+// EnsureFlag adds the flag of apps that prepare a table on Cloud Bigtable only if they are asked to.
+func (p *Place) EnsureFlag(flags *flag.FlagSet) {
+	flags.BoolVar(&p.Ensure, "ensure", false, "with -cloud: create missing tables, families and catalogue entries, which needs admin rights; in a folder this is always done")
+}
+
+func (p *Place) checkEnsure(given map[string]bool) error {
+	if given["ensure"] && !p.Cloud {
+		return errors.New("-ensure is for -cloud; a folder is always prepared")
+	}
+	p.Ensure = p.Ensure || !p.Cloud
+	return nil
+}
+
 // Check checks the flags. Remote allows a port for metrics that other machines reach.
 func (p *Place) Check(given map[string]bool, remote bool) error {
 	switch {
@@ -44,7 +58,25 @@ func (p *Place) Check(given map[string]bool, remote bool) error {
 	case p.Dir == "": // would be a store in memory
 		return errors.New("-dir is empty; want a folder")
 	}
+	if err := p.checkEnsure(given); err != nil {
+		return err
+	}
 	return p.Observe.Check(remote)
+}
+
+// Prepare makes the table fit the schemas, or only compares them, so that a server on Cloud Bigtable needs no admin
+// rights.
+func (p *Place) Prepare(ctx context.Context, store *tsdb.Store, schemas ...tsdb.Dataset) error {
+	if !p.Ensure {
+		if err := store.Verify(ctx, schemas...); err != nil {
+			return fmt.Errorf("compare the table with the schemas, which -ensure would create: %w", err)
+		}
+		return nil
+	}
+	if err := store.Ensure(ctx, schemas...); err != nil {
+		return fmt.Errorf("prepare the table: %w", err)
+	}
+	return nil
 }
 
 // String says where the points are.
