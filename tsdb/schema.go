@@ -55,8 +55,8 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 // of entities whose head holds too few points that are too young to have expired in any class, and PrefixReader.Latest and Entities use only the points.
 //
 // A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed deletion, repairs
-// the difference. Reads under a prefix find entities by their heads. So they miss an entity while only the row of its first point is
-// written: during the write, or after one that is Unknown. The two rows are not written atomically: if two writers write different values of one point at the same time, or one
+// the difference. Reads under a prefix find entities, and the
+// newest time, by heads. So they may miss a point without its head: one whose write is under way, or was Unknown. The two rows are not written atomically: if two writers write different values of one point at the same time, or one
 // writes and another deletes, each row may keep another result. The points are then correct; the head follows when the point is written or
 // deleted again. With FirstWins, or if a point has only one possible value, concurrent writers cannot cause this.
 type Head struct {

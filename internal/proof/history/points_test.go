@@ -429,8 +429,8 @@ func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	}
 }
 
-// under reads the n newest points of each entity below a prefix. With heads it finds the entities by their heads. A write under way
-// may have written only its point, so an entity that is not found is as after its last acknowledged write, or later.
+// under reads the n newest points of each entity below a prefix. With heads it finds entities, and the newest time, by heads. A
+// write under way may have written only its point. So a point that is not found is as after its last acknowledged write, or later.
 func (d *points[T]) under(ctx context.Context, c *client, what string, from, n int, read func(context.Context, tsdb.Prefix) ([]tsdb.Point[T], error)) {
 	site := c.rnd.IntN(sites)
 	acked := map[tsdb.Entity][slots]int64{}
@@ -449,9 +449,10 @@ func (d *points[T]) under(ctx context.Context, c *client, what string, from, n i
 			switch {
 			case n == 1:
 				call.saw(d.heads(c, e), seen)
-			case d.head && len(found) == 0:
+			case d.head:
 				for i, saw := range seen {
-					call.sawSince(d.part(c, e), sightOf(i, saw), acked[e][i])
+					since := map[presence]int64{equal: call.begun, absent: acked[e][i]}
+					call.sawSince(d.part(c, e), sightOf(i, saw), since[saw.is])
 				}
 			default:
 				call.saw(d.part(c, e), seen)
