@@ -74,7 +74,7 @@ func NewBatch(writes []*Write, now func() time.Time) Batch {
 // mark collects the dirty marks of all writes.
 func (b *Batch) mark(writes []*Write) {
 	for i, w := range writes {
-		if w.D.Marked == 0 || w.HeadOnly {
+		if !w.marks() {
 			continue
 		}
 		if b.marked == nil {

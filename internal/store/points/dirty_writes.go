@@ -19,36 +19,27 @@ import (
 // With once it makes one attempt at the marks.
 func (s *Table) SendMarked(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
 	m := dirtyMarks{now: s.Clock}
-	var in []int32
-	of := make([]span32, len(writes))
+	of := make([][]int32, len(writes))
 	for i, w := range writes {
-		from := int32(len(in))
 		if w.marks() {
-			in = m.add(in, w.D, w.Key, w.Cell)
+			of[i] = m.add(nil, w.D, w.Key, w.Cell)
 		}
-		of[i] = span32{from: from, to: int32(len(in))}
 	}
 	left, bounded := make([]bool, len(writes)), ctx
 	began := s.Clock()
-	if len(in) > 0 {
+	if len(m.rows) > 0 {
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, rows.Timeouts().Write)
 		defer cancel()
-		left = markOutcomes(outs[:len(writes)], of, in, bulk(bounded, rows, m.entries(), once))
+		left = markOutcomes(outs, of, bulk(bounded, rows, m.entries(), once))
 	}
 	rows.ByRow(bounded, len(writes), InsertWidth, func(i int) string { return writes[i].Key }, func(ctx context.Context, i int) {
 		if !left[i] {
 			send(ctx, i)
 		}
 	})
-	if len(in) == 0 || s.Clock().Sub(began) <= rows.Timeouts().Write {
-		return
-	}
-	again := bulk(ctx, rows, m.entries(), once)
-	for i := range writes {
-		for _, n := range in[of[i].from:of[i].to] {
-			outs[i] = withMark(outs[i], again[n])
-		}
+	if len(m.rows) > 0 && s.Clock().Sub(began) > rows.Timeouts().Write {
+		withMarks(outs, of, bulk(ctx, rows, m.entries(), once))
 	}
 }
 
@@ -105,20 +96,14 @@ func (r *Rows) removing(p Removal) bt.Entry {
 // fail: a repeated deletion would not find deleted points again, so it could not mark them. If everything took so long
 // that a worker may have taken the marks before the points were deleted, it marks them again.
 func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
-	d := r.D
 	m := dirtyMarks{now: r.Clock}
-	of := make([]span32, len(points))
-	var rows []int32
-	if d.Marked > 0 {
-		for i, p := range points {
-			from := int32(len(rows))
-			rows = m.add(rows, d, p.key, p.cell)
-			of[i] = span32{from: from, to: int32(len(rows))}
-		}
+	of := make([][]int32, len(points))
+	for i, p := range points {
+		of[i] = m.add(nil, r.D, p.key, p.cell)
 	}
 	began := r.Clock()
 	outs := make([]bt.Outcome, len(points))
-	left := markOutcomes(outs, of, rows, r.View.Bulk(ctx, m.entries()))
+	left := markOutcomes(outs, of, r.View.Bulk(ctx, m.entries()))
 	entries, index := make([]bt.Entry, 0, len(points)), make([]int, 0, len(points))
 	for i, p := range points {
 		if !left[i] {
@@ -129,22 +114,17 @@ func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 		outs[index[n]] = out
 	}
 	if len(m.rows) > 0 && r.Clock().Sub(began) > r.View.Timeouts().Write {
-		again := r.View.Bulk(ctx, m.entries())
-		for i := range points {
-			for _, n := range rows[of[i].from:of[i].to] {
-				outs[i] = withMark(outs[i], again[n])
-			}
-		}
+		withMarks(outs, of, r.View.Bulk(ctx, m.entries()))
 	}
 	return outs
 }
 
 // markOutcomes reports, for each point, whether it must be skipped because it could not be marked, and sets the
-// outcomes of such points.
-func markOutcomes(outs []bt.Outcome, of []span32, rows []int32, answers []bt.Outcome) (left []bool) {
-	left = make([]bool, len(outs))
-	for i := range outs {
-		for _, n := range rows[of[i].from:of[i].to] {
+// outcomes of such points. The marks of point i are in the rows of marks of[i].
+func markOutcomes(outs []bt.Outcome, of [][]int32, answers []bt.Outcome) (left []bool) {
+	left = make([]bool, len(of))
+	for i, rows := range of {
+		for _, n := range rows {
 			if a := answers[n]; a.State != bt.Stored {
 				left[i] = true
 				outs[i] = bt.Outcome{State: bt.Rejected, Attempts: a.Attempts, Err: fmt.Errorf("tsdb: the mark for the point's rollups is not known to be written: %w", a.Err)}
@@ -152,4 +132,13 @@ func markOutcomes(outs []bt.Outcome, of []span32, rows []int32, answers []bt.Out
 		}
 	}
 	return left
+}
+
+// withMarks is withMark for all points and their marks.
+func withMarks(outs []bt.Outcome, of [][]int32, answers []bt.Outcome) {
+	for i, rows := range of {
+		for _, n := range rows {
+			outs[i] = withMark(outs[i], answers[n])
+		}
+	}
 }
