@@ -17,6 +17,11 @@ type Scan struct {
 	Long    bool // bounded by the timeout of scans, not of reads
 }
 
+// KeysOnly passes one cell of each row, without its value.
+func KeysOnly() bigtable.Filter {
+	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
+}
+
 // Read calls visit for each row, in order, until visit returns false. It does not visit rows that arrive after ctx has
 // ended. A row is valid until visit returns; readrows.Row documents which parts may be kept.
 func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err error) {

@@ -7,8 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -120,7 +118,6 @@ const (
 // paths returns the entities after a path that have rows of the rollup in ranges, the newest of which ends after
 // oldest.
 func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after string, oldest int64) iter.Seq2[string, error] {
-	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(string, error) bool) {
 		for _, rng := range ranges {
 			if after != "" {
@@ -136,7 +133,7 @@ func (l *level[T]) paths(ctx context.Context, ranges []rowkey.Range, after strin
 				var page []string
 				rows, ofLast, rest := 0, 0, rng
 				rest.Start = rest.Limit
-				err := l.scan(ctx, rng, filter, pageRows, false, func(row *bt.Row) (bool, error) {
+				err := l.scan(ctx, rng, bt.KeysOnly(), pageRows, false, func(row *bt.Row) (bool, error) {
 					if rows++; rows == pageRows {
 						rest = rng.After(row.Key())
 					}

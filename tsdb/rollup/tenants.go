@@ -125,7 +125,6 @@ func (w *Worker) marked(ctx context.Context, ids []tenant.ID) iter.Seq2[tenant.I
 // and one for each tenant found. It reads only keys, and several tenants at once, which no tenant's own view of the
 // table allows. It uses the app profile of conditional writes, because workers replace buckets through that profile.
 func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tenant.ID, error] {
-	filter := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
 	return func(yield func(tenant.ID, error) bool) {
 		for limit := int64(1); len(ranges) > 0; {
 			asked := ranges[:min(mostRanges, len(ranges))]
@@ -134,7 +133,7 @@ func (w *Worker) find(ctx context.Context, ranges []rowkey.Range) iter.Seq2[tena
 				rows[i] = bigtable.NewRange(r.Start, r.Limit)
 			}
 			last, id, foreign := "", tenant.ID{}, false
-			err := w.in.Whole.SingleCluster().Read(ctx, bt.Scan{Rows: rows, Filter: filter, Limit: limit}, func(row *bt.Row) bool {
+			err := w.in.Whole.SingleCluster().Read(ctx, bt.Scan{Rows: rows, Filter: bt.KeysOnly(), Limit: limit}, func(row *bt.Row) bool {
 				last = row.Key()
 				if foreign = !slices.ContainsFunc(asked, func(r rowkey.Range) bool { return last >= r.Start && last < r.Limit }); foreign {
 					return false

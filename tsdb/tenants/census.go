@@ -45,7 +45,7 @@ func (c *census) know(id tenant.ID, d catalog.Dataset) error {
 
 // page counts a page of rows, and returns the rest of the range. With an error it has counted nothing.
 func (c *census) page(ctx context.Context, rng rowkey.Range) (rowkey.Range, error) {
-	filter := keysOnly()
+	filter := bt.KeysOnly()
 	switch {
 	case c.exact:
 		filter = bigtable.PassAllFilter()

@@ -277,7 +277,7 @@ func (d *discovery) any(ctx context.Context, id tenant.ID, names []string) (foun
 	if len(set) == 0 {
 		return false, nil
 	}
-	for row, err := range d.Whole.Rows(ctx, bt.Scan{Rows: set, Filter: keysOnly(), Limit: 1}) {
+	for row, err := range d.Whole.Rows(ctx, bt.Scan{Rows: set, Filter: bt.KeysOnly(), Limit: 1}) {
 		switch {
 		case err != nil:
 			return false, d.Explain(err)

@@ -10,6 +10,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -30,7 +31,7 @@ type erasure struct {
 
 // newErasure returns the erasure of a tenant with all its rows, or of the entity that fits some datasets.
 func newErasure(r room, id tenant.ID, all rowkey.Range, fit []fitting, opts EraseOptions) *erasure {
-	e := &erasure{sweep: sweep{room: r, opts: opts, filter: keysOnly(), name: "tenant " + id.String()}, id: id, all: all, fit: fit, method: "pages"}
+	e := &erasure{sweep: sweep{room: r, opts: opts, filter: bt.KeysOnly(), name: "tenant " + id.String()}, id: id, all: all, fit: fit, method: "pages"}
 	hashes, name := hashesOf(fit), ""
 	if fit != nil {
 		name = entityName(hashes)

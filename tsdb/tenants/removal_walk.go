@@ -74,7 +74,7 @@ func (rm *removal) cells() bool { return rm.part.Class != "" || rm.part.Tag != "
 // aim determines which cells of a row to read, and which of them are visible.
 func (rm *removal) aim(ctx context.Context) error {
 	entry := rm.entry
-	rm.filter = keysOnly()
+	rm.filter = bt.KeysOnly()
 	if rm.part.whole() {
 		return nil
 	}

@@ -56,11 +56,6 @@ func enterForAll(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id
 	return ctx, r, op, err
 }
 
-// keysOnly passes one cell of each row, without its value.
-func keysOnly() bigtable.Filter {
-	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-}
-
 // rows reads some rows of a range. It rejects rows outside the range before it reads their content.
 func (r room) rows(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(*bt.Row)) error {
 	read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: filter, Limit: limit, Long: limit != 1}
@@ -81,13 +76,13 @@ func (r room) first(ctx context.Context, rng rowkey.Range) (key string, err erro
 	if rng.Empty() {
 		return "", nil
 	}
-	err = r.rows(ctx, rng, keysOnly(), 1, func(row *bt.Row) { key = row.Key() })
+	err = r.rows(ctx, rng, bt.KeysOnly(), 1, func(row *bt.Row) { key = row.Key() })
 	return key, err
 }
 
 // page reads the first keys in a range.
 func (r room) page(ctx context.Context, rng rowkey.Range, most int64) (keys []string, err error) {
-	err = r.rows(ctx, rng, keysOnly(), most, func(row *bt.Row) { keys = append(keys, row.Key()) })
+	err = r.rows(ctx, rng, bt.KeysOnly(), most, func(row *bt.Row) { keys = append(keys, row.Key()) })
 	return keys, err
 }
 

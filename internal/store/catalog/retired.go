@@ -91,55 +91,41 @@ func (d *Dataset) SetRetired(p Part, retired bool) {
 
 // Remove removes a part from the dataset.
 func (d *Dataset) Remove(p Part) {
-	d.Classes = slices.DeleteFunc(slices.Clone(d.Classes), func(c Class) bool { return c.Name == p.Class })
-	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return tag == p.Tag })
-	d.Rollups = slices.DeleteFunc(slices.Clone(d.Rollups), func(r Rollup) bool { return r.Name == p.Rollup })
+	*d = d.without(func(q Part) bool { return q == p })
 	d.RollupAges = maps.Clone(d.RollupAges)
 	if delete(d.RollupAges, p.Class); len(d.Rollups) == 0 {
 		d.RollupAges = nil
 	}
 }
 
-// withoutRetired returns d without the parts that are retired in it and missing in o.
-func (d Dataset) withoutRetired(o Dataset) Dataset {
-	if d.Retired == nil {
-		return d
-	}
-	gone := func(p Part) bool { return d.Retired.has(p) && !o.Has(p) }
+// without returns d without some of its parts.
+func (d Dataset) without(gone func(Part) bool) Dataset {
 	d.Classes = slices.DeleteFunc(slices.Clone(d.Classes), func(c Class) bool { return gone(Part{Class: c.Name}) })
 	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return gone(Part{Tag: tag}) })
 	d.Rollups = slices.DeleteFunc(slices.Clone(d.Rollups), func(r Rollup) bool { return gone(Part{Rollup: r.Name}) })
 	return d
 }
 
+// withoutRetired returns d without the parts that are retired in it and missing in o.
+func (d Dataset) withoutRetired(o Dataset) Dataset {
+	return d.without(func(p Part) bool { return d.Retired.has(p) && !o.Has(p) })
+}
+
 // WithRetired returns d with the parts that are retired in stored and missing in d, after the others.
 func (d Dataset) WithRetired(stored Dataset) Dataset {
-	if stored.Retired == nil {
-		return d
-	}
-	d.Classes, d.Tags, d.Rollups = slices.Clone(d.Classes), slices.Clone(d.Tags), slices.Clone(d.Rollups)
-	for _, c := range stored.Classes {
-		if p := (Part{Class: c.Name}); stored.Retired.has(p) && !d.Has(p) {
-			d.Classes = append(d.Classes, c)
-			if age, ok := stored.RollupAges[c.Name]; ok && len(d.Rollups) > 0 {
-				d.RollupAges = maps.Clone(d.RollupAges)
-				if d.RollupAges == nil {
-					d.RollupAges = map[string]string{}
-				}
-				d.RollupAges[c.Name] = age
+	missing := stored.without(func(p Part) bool { return !stored.Retired.has(p) || d.Has(p) })
+	for _, c := range missing.Classes {
+		if age, ok := stored.RollupAges[c.Name]; ok && len(d.Rollups) > 0 {
+			d.RollupAges = maps.Clone(d.RollupAges)
+			if d.RollupAges == nil {
+				d.RollupAges = map[string]string{}
 			}
+			d.RollupAges[c.Name] = age
 		}
 	}
-	for _, tag := range stored.Tags {
-		if p := (Part{Tag: tag}); stored.Retired.has(p) && !d.Has(p) {
-			d.Tags = append(d.Tags, tag)
-		}
-	}
-	for _, r := range stored.Rollups {
-		if p := (Part{Rollup: r.Name}); stored.Retired.has(p) && !d.Has(p) {
-			d.Rollups = append(d.Rollups, r)
-		}
-	}
+	d.Classes = append(slices.Clone(d.Classes), missing.Classes...)
+	d.Tags = append(slices.Clone(d.Tags), missing.Tags...)
+	d.Rollups = append(slices.Clone(d.Rollups), missing.Rollups...)
 	return d
 }
 

@@ -3,8 +3,6 @@ package catalog
 import (
 	"context"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -34,8 +32,7 @@ func DatasetsOf(ctx context.Context, own, rows *bt.Table, id tenant.ID) (all []D
 	}
 	for most := int64(1); !rng.Empty(); {
 		last, n, name := "", int64(0), ""
-		keys := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-		for row, err := range inRange(ctx, rows, rng, bt.Scan{Filter: keys, Limit: most, Long: most > 1}) {
+		for row, err := range inRange(ctx, rows, rng, bt.Scan{Filter: bt.KeysOnly(), Limit: most, Long: most > 1}) {
 			if err != nil {
 				return nil, err
 			}

@@ -37,14 +37,7 @@ func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
 
 // overHeads combines one filter for each class of heads.
 func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter) bigtable.Filter {
-	filters := make([]bigtable.Filter, len(h.D.HeadClasses))
-	for i := range h.D.HeadClasses {
-		filters[i] = filter(&h.D.HeadClasses[i], h.cutoff(i))
-	}
-	if len(filters) == 1 {
-		return filters[0]
-	}
-	return bigtable.InterleaveFilters(filters...)
+	return anyOf(len(h.D.HeadClasses), func(i int) bigtable.Filter { return filter(&h.D.HeadClasses[i], h.cutoff(i)) })
 }
 
 // Version is one point in a head row.

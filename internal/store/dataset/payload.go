@@ -12,11 +12,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 )
 
-// KeysOnly passes one cell of each row, without its value.
-func KeysOnly() bigtable.Filter {
-	return bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-}
-
 // A point's payload is the cell of one column: the family is its retention class, the qualifier the slot and the
 // codec's tag. The slot leaves room for other columns next to the payload.
 const (
@@ -145,14 +140,9 @@ func (h Visibility) Shows(n *lastvalue.Newest) bool {
 
 // EveryPayload passes the payload cells of points in every class of the dataset, expired or not.
 func (h Visibility) EveryPayload() bigtable.Filter {
-	filters := make([]bigtable.Filter, len(h.D.Classes))
-	for i := range h.D.Classes {
-		filters[i] = bigtable.ColumnRangeFilter(h.D.Classes[i].Name, slot, afterSlot)
-	}
-	if len(filters) == 1 {
-		return filters[0]
-	}
-	return bigtable.InterleaveFilters(filters...)
+	return anyOf(len(h.D.Classes), func(i int) bigtable.Filter {
+		return bigtable.ColumnRangeFilter(h.D.Classes[i].Name, slot, afterSlot)
+	})
 }
 
 // Hit is an entity's newest visible point, not decoded yet.

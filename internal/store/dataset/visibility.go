@@ -54,12 +54,17 @@ func (h Visibility) Oldest() int64 {
 
 // Filter passes the visible payload cells of points in every class of the dataset.
 func (h Visibility) Filter() bigtable.Filter {
-	if len(h.D.Classes) == 1 {
-		return h.ClassFilter(0)
+	return anyOf(len(h.D.Classes), h.ClassFilter)
+}
+
+// anyOf passes the cells that pass one of n filters.
+func anyOf(n int, filter func(i int) bigtable.Filter) bigtable.Filter {
+	if n == 1 {
+		return filter(0)
 	}
-	filters := make([]bigtable.Filter, len(h.D.Classes))
-	for i := range h.D.Classes {
-		filters[i] = h.ClassFilter(i)
+	filters := make([]bigtable.Filter, n)
+	for i := range filters {
+		filters[i] = filter(i)
 	}
 	return bigtable.InterleaveFilters(filters...)
 }

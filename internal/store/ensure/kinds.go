@@ -19,7 +19,7 @@ func (e *Ensurer) firstMisfit(ctx context.Context, d *dataset.Dataset) (string, 
 	for !all.Empty() {
 		rows, last := 0, ""
 		var bad error
-		read := bt.Scan{Rows: bigtable.NewRange(all.Start, all.Limit), Filter: dataset.KeysOnly(), Limit: kindRows}
+		read := bt.Scan{Rows: bigtable.NewRange(all.Start, all.Limit), Filter: bt.KeysOnly(), Limit: kindRows}
 		err := e.Table.Whole.Read(ctx, read, func(row *bt.Row) bool {
 			rows, last = rows+1, row.Key()
 			if last < all.Start || bad != nil {

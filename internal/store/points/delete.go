@@ -109,7 +109,7 @@ func (r *Rows) deleteRows(ctx context.Context, ranges ...rowkey.Range) (out Dele
 
 // page reads the keys of the first points in rng, and returns the rest of rng.
 func (r *Rows) page(ctx context.Context, rng rowkey.Range) (points []Removal, next rowkey.Range, err error) {
-	next, err = r.firstRows(ctx, rng, dataset.KeysOnly(), func(row *bt.Row) {
+	next, err = r.firstRows(ctx, rng, bt.KeysOnly(), func(row *bt.Row) {
 		if _, units, ok := r.Space.Split(row.Key()); ok {
 			points = append(points, r.removalOf(row.Key(), units))
 		}

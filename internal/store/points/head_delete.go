@@ -141,7 +141,7 @@ type headRow struct {
 // headPage reads the first heads in rng, and returns the rest of rng. In a dataset that keeps heads only, it also
 // counts the points in them.
 func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, next rowkey.Range, err error) {
-	filter := dataset.KeysOnly()
+	filter := bt.KeysOnly()
 	if r.D.Head.Only {
 		filter = bigtable.StripValueFilter()
 	}
@@ -179,7 +179,7 @@ func (r *Rows) repairHeadsUnder(ctx context.Context, path string) error {
 	for _, rng := range r.Space.Under(path) {
 		for !rng.Empty() {
 			found := ""
-			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: dataset.KeysOnly(), Limit: 1, Long: true}
+			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: bt.KeysOnly(), Limit: 1, Long: true}
 			for row, err := range r.View.Rows(ctx, read) {
 				if err != nil {
 					return r.Explain(err)

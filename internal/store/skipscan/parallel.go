@@ -283,7 +283,7 @@ func (s *scan) lastKey(ctx context.Context) (string, error) {
 		foreign bool
 	}
 	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
-		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: dataset.KeysOnly(), Limit: 1, Reverse: true}
+		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: bt.KeysOnly(), Limit: 1, Reverse: true}
 		err = s.rows.Read(ctx, read, func(row *bt.Row) bool {
 			got.key = row.Key()
 			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
