@@ -86,20 +86,6 @@ func (r *Recording) Save(name string) (err error) {
 	return os.Rename(file.Name(), name)
 }
 
-// Load reads a recording from a file that Save wrote. See Read.
-func Load(name string) (*Recording, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	r, err := Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
-}
-
 // Read reads a recording that Write wrote. The error matches ErrDamaged or ErrVersion, or is the reader's. Read uses no
 // more memory than a few times what it has read, whatever that is.
 func Read(from io.Reader) (*Recording, error) {

@@ -180,14 +180,6 @@ func (s *Spool) Used() (used, limit int64) {
 	return s.index.bytes + s.deadBytes + s.asked, s.o.MaxBytes
 }
 
-// Meta returns a value that SetMeta stored. The caller owns it.
-func (s *Spool) Meta(name string) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	value, ok := s.metas[name]
-	return append([]byte{}, value...), ok
-}
-
 // Metas returns all values that SetMeta stored. The caller owns them.
 func (s *Spool) Metas() map[string][]byte {
 	s.mu.Lock()
