@@ -10,7 +10,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -152,124 +151,67 @@ func (a *app) watch() *cli.Command {
 		},
 		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
 			every := c.Duration("every")
-			if every < 100*time.Millisecond {
-				return usageError{fmt.Errorf("--every is %v; want 100ms or more", every)}
+			if every < 100*time.Millisecond || every > time.Hour {
+				return usageError{fmt.Errorf("--every is %v; want 100ms to 1h", every)}
 			}
-			from := seen{from: timeOf(c, "from"), ids: map[string]bool{}, most: watchedIDs}
-			if !c.IsSet("from") {
-				newest, err := v.Latest(ctx, e)
-				if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
-					return err
-				}
-				if err == nil {
-					if from, err = seenUntil(ctx, v, newest); err != nil {
-						return err
-					}
-				}
+			if a.dir != "" {
+				return errors.Join(a.stored(ctx, c, v, e), errNothingComes)
 			}
-			out, err := a.points(v)
-			if err != nil {
-				return err
-			}
-			tick := time.NewTicker(every)
-			defer tick.Stop()
-			for {
-				err := a.printSince(ctx, v, e, &from, out)
-				if ctx.Err() != nil {
-					return nil
-				}
-				if err == nil && a.dir != "" {
-					err = errNothingComes
-				}
-				if err != nil {
-					return err
-				}
-				select {
-				case <-tick.C:
-				case <-ctx.Done():
-					return nil
-				}
-			}
+			return a.follow(ctx, v, e, tsdb.FollowOptions{Since: timeOf(c, "from"), Interval: every})
 		}),
 	}
 }
 
-// errNothingComes ends watch on a folder after the points of --from.
-var errNothingComes = errors.New("nothing more can come: while a folder is open here, no other program can write to it; " +
-	"end this command and use get, or watch a table or an emulator")
-
-// watchedPoints is how many new points watch prints at once; it goes on with the rest.
-const watchedPoints = 10_000
-
-// watchedIDs is how many points of one instant watch remembers by their IDs. It goes on behind an instant that has
-// more.
-const watchedIDs = 100_000
-
-// seen is up to where points were printed: those from a time on are new, but for the ones at that time with these IDs.
-// Points without an identity have the empty one.
-type seen struct {
-	from time.Time
-	ids  map[string]bool
-	most int // of ids
-}
-
-// note takes a point for printed. It reports false where the instant has more points than are remembered: from then on
-// points of that instant are no longer new.
-func (s *seen) note(p dynamic.Point) bool {
-	if p.Time.Before(s.from) {
-		return true
+// stored prints the points of an entity from the time of --from on, the oldest first.
+func (a *app) stored(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
+	if !c.IsSet("from") {
+		return nil
 	}
-	if !p.Time.Equal(s.from) {
-		clear(s.ids)
-		s.from = p.Time
+	out, err := a.points(v)
+	if err != nil {
+		return err
 	}
-	if s.ids[p.ID] = true; len(s.ids) <= s.most {
-		return true
-	}
-	clear(s.ids)
-	s.from = p.Time.Add(1)
-	return false
-}
-
-// seenUntil takes a point and all others of its time for printed.
-func seenUntil(ctx context.Context, v *dynamic.View, newest dynamic.Point) (seen, error) {
-	s := seen{from: newest.Time, ids: map[string]bool{}, most: watchedIDs}
-	for p, err := range v.Points(ctx, newest.Entity, tsdb.Between(newest.Time, newest.Time).ClosedEnd()) {
+	for p, err := range v.Repository().Range(ctx, e, tsdb.Since(timeOf(c, "from")), tsdb.OldestFirst) {
+		point, err := pointOf(p, err)
 		if err != nil {
-			return s, err
+			return out.end(err)
 		}
-		if !s.note(p) {
-			break
+		if err := out.add(point); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return out.end(nil)
 }
 
-// printSince prints the points that were not seen, the oldest first, and notes them.
-func (a *app) printSince(ctx context.Context, v *dynamic.View, e tsdb.Entity, s *seen, out *pointRows) error {
-	var found []dynamic.Point
-	for p, err := range v.Points(ctx, e, tsdb.Since(s.from)) {
+// follow prints the points of an entity as they arrive, until ctx ends.
+func (a *app) follow(ctx context.Context, v *dynamic.View, e tsdb.Entity, opts tsdb.FollowOptions) error {
+	f, err := v.Repository().Follow(ctx, e, opts)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out, err := a.points(v)
+	if err != nil {
+		return err
+	}
+	for p, err := range f.Points(ctx) {
+		if ctx.Err() != nil { // Ctrl-C
+			return nil
+		}
+		point, err := pointOf(p, err)
 		if err != nil {
 			return err
 		}
-		if p.Time.Equal(s.from) && s.ids[p.ID] {
-			continue
-		}
-		if found = append(found, p); len(found) == watchedPoints {
-			a.say("There are more than %d new points: the older ones are not shown", watchedPoints)
-			break
-		}
-	}
-	for _, p := range slices.Backward(found) {
-		if err := out.add(p); err != nil {
+		if err := out.add(point); err != nil {
 			return err
-		}
-		if !s.note(p) {
-			a.say("There are more than %d points at %s: those that come later are not shown", s.most, instant.Text(p.Time.UTC()))
 		}
 	}
 	return nil
 }
+
+// errNothingComes ends watch on a folder after the points of --from.
+var errNothingComes = errors.New("nothing more can come: while a folder is open here, no other program can write to it; " +
+	"use get, or watch a table or an emulator")
 
 // withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and
 // fields.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -52,51 +54,28 @@ func TestInspectEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada := tsdb.NewEntity("ada")
-	newest, err := v.Latest(t.Context(), ada)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := seenUntil(t.Context(), v, newest)
-	if err != nil || !s.ids["a"] || !s.ids["b"] {
-		t.Errorf("state before watch begins: %+v, %v", s, err)
-	}
-	var out strings.Builder
+	out := &lineCounter{each: make(chan struct{}, 10)}
 	a := &app{form: "text"}
-	a.std.out = &out
-	printed, err := a.points(v)
-	if err != nil {
-		t.Fatal(err)
+	a.std.out = out
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	at := time.Date(2026, 5, 30, 0, 0, 0, 0, time.UTC)
+	go func() { ended <- a.follow(ctx, v, ada, tsdb.FollowOptions{Since: at.Add(-time.Second)}) }()
+	for range 2 { // a and b are stored already
+		<-out.each
 	}
 	for _, id := range []string{"c", "d"} {
-		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
+		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, at, "y"); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil {
-			t.Fatal(err)
-		}
+		<-out.each
 	}
-	if want := "2026-05-30T00:00:00Z  c  ada  json  \"y\"\n2026-05-30T00:00:00Z  d  ada  json  \"y\"\n"; out.String() != want {
-		t.Errorf("watch prints %q, want %q", &out, want)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("watch ends with %v after Ctrl-C", err)
 	}
-	// watch skips an instant with more points than it remembers, and prints each point at most once.
-	s.most, a.std.err = 4, new(strings.Builder)
-	out.Reset()
-	for _, id := range []string{"e", "f", "g"} {
-		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, newest.Time, "y"); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(s.ids) > s.most || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("watch remembers %d IDs, and prints %q; want at most 4, and one point", len(s.ids), &out)
-	}
-	if err := events.For(store, tenant.MustParse("acme")).WithID("h").Put(t.Context(), ada, newest.Time.Add(1), "later"); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.printSince(t.Context(), v, ada, &s, printed); err != nil || !strings.Contains(out.String(), "later") {
-		t.Errorf("a point at a later instant: %v, printed %q", err, &out)
+	if want := "2026-05-30T00:00:00Z  c  ada  json  \"y\"\n2026-05-30T00:00:00Z  d  ada  json  \"y\"\n"; !strings.HasSuffix(out.text.String(), want) {
+		t.Errorf("watch prints %q, want %q at the end", &out.text, want)
 	}
 	var table strings.Builder
 	w, err := a.exported(unclosed{&table}, v, "csv", nil)
@@ -111,4 +90,18 @@ func TestInspectEvents(t *testing.T) {
 	if err := w.Close(); err != nil || !strings.HasSuffix(table.String(), "tag,id,value,more,payload\nada,2026-05-30T00:00:00Z,keep,json,a,x,,\n") {
 		t.Errorf("CSV output: %q, %v", &table, err)
 	}
+}
+
+// lineCounter collects lines, and reports each.
+type lineCounter struct {
+	text strings.Builder
+	each chan struct{}
+}
+
+func (l *lineCounter) Write(p []byte) (int, error) {
+	l.text.Write(p)
+	for range strings.Count(string(p), "\n") {
+		l.each <- struct{}{}
+	}
+	return len(p), nil
 }
