@@ -155,7 +155,7 @@ func newEngine() *promql.Engine {
 
 func (s *Scrapes) run(t *testing.T, engine *promql.Engine, q query, expr parser.Expr) promql.Vector {
 	t.Helper()
-	run, err := engine.NewInstantQuery(t.Context(), s, nil, expr.String(), s.at())
+	run, err := engine.NewInstantQuery(t.Context(), s.queryable(), nil, expr.String(), s.at())
 	if err != nil {
 		t.Errorf("%s: %v in %s", q.name, err, expr)
 		return nil

@@ -11,11 +11,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
-	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
@@ -31,7 +29,7 @@ type Scrapes struct {
 // series is a series with its samples.
 type series struct {
 	labels  labels.Labels
-	samples []chunks.Sample
+	samples []promql.FPoint
 }
 
 // New returns the scrapes of a program, whose name is its job in Prometheus.
@@ -102,37 +100,20 @@ func (s *Scrapes) add(one *model.Sample, host string) {
 		s.known[l.String()] = to
 		s.series = append(s.series, to)
 	}
-	to.samples = append(to.samples, sample{int64(one.Timestamp), float64(one.Value)})
+	to.samples = append(to.samples, promql.FPoint{T: int64(one.Timestamp), F: float64(one.Value)})
 }
 
-// sample implements chunks.Sample.
-type sample struct {
-	t int64
-	f float64
-}
-
-func (s sample) T() int64                      { return s.t }
-func (s sample) ST() int64                     { return 0 }
-func (s sample) F() float64                    { return s.f }
-func (s sample) H() *histogram.Histogram       { return nil }
-func (s sample) FH() *histogram.FloatHistogram { return nil }
-func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (s sample) Copy() chunks.Sample           { return s }
-
-// Querier implements storage.Queryable.
-func (s *Scrapes) Querier(_, _ int64) (storage.Querier, error) { return querier{s}, nil }
-
-type querier struct{ *Scrapes }
-
-// Select implements storage.Querier.
-func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	set := &seriesSet{next: -1}
-	for _, one := range q.series {
-		if matches(one.labels, matchers) {
-			set.all = append(set.all, one)
+// queryable returns the scrapes as Prometheus' engine reads them.
+func (s *Scrapes) queryable() storage.Queryable {
+	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+		set := &seriesSet{next: -1}
+		for _, one := range s.series {
+			if matches(one.labels, matchers) {
+				set.all = append(set.all, promql.NewStorageSeries(promql.Series{Metric: one.labels, Floats: one.samples}))
+			}
 		}
-	}
-	return set
+		return set
+	}}}
 }
 
 func matches(l labels.Labels, matchers []*labels.Matcher) bool {
@@ -144,28 +125,13 @@ func matches(l labels.Labels, matchers []*labels.Matcher) bool {
 	return true
 }
 
-// LabelValues implements storage.Querier.
-func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-// LabelNames implements storage.Querier.
-func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-// Close implements storage.Querier.
-func (querier) Close() error { return nil }
-
 // seriesSet implements storage.SeriesSet.
 type seriesSet struct {
-	all  []*series
+	all  []storage.Series
 	next int
 }
 
-func (s *seriesSet) Next() bool { s.next++; return s.next < len(s.all) }
-func (s *seriesSet) At() storage.Series {
-	return storage.NewListSeries(s.all[s.next].labels, s.all[s.next].samples)
-}
+func (s *seriesSet) Next() bool                      { s.next++; return s.next < len(s.all) }
+func (s *seriesSet) At() storage.Series              { return s.all[s.next] }
 func (*seriesSet) Err() error                        { return nil }
 func (*seriesSet) Warnings() annotations.Annotations { return nil }
