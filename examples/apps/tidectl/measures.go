@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/examples/internal/display"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -179,4 +180,12 @@ func (m *measure) meant() string {
 		names, more = names[:shownFields], " and more"
 	}
 	return "; a point has " + strings.Join(names, ", ") + more
+}
+
+// didYouMean returns "; did you mean NAME?" for the name that is most like a text, and "" if none is.
+func didYouMean(text string, names []string) string {
+	if near := display.Nearest(text, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tidemark-go/tidemark/examples/internal/display"
 )
 
 // fileReader collects the mistakes of a file.
@@ -157,7 +159,7 @@ func (o *object) done() {
 			continue
 		}
 		text := fmt.Sprintf("%s is not a field", o.name(name.Value))
-		if near := nearest(name.Value, o.known); near != "" {
+		if near := display.Nearest(name.Value, o.known); near != "" {
 			text += fmt.Sprintf("; did you mean %s?", near)
 		}
 		o.mistake(name, "%s; want %s", text, strings.Join(slices.Compact(slices.Sorted(slices.Values(o.known))), ", "))
@@ -178,38 +180,4 @@ func (o *object) items(name string, most int) []*yaml.Node {
 		return n.Content[:most]
 	}
 	return n.Content
-}
-
-// nearest returns the name that differs from a misspelt one by two letters at most.
-func nearest(name string, from []string) string {
-	best, least := "", 3
-	for _, f := range from {
-		if d := distance(name, f); d < least {
-			best, least = f, d
-		}
-	}
-	return best
-}
-
-// distance is the least number of letters to insert, remove or replace.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,22 +1,16 @@
-package main
+package display
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// didYouMean returns "; did you mean NAME?" for the name that is most like a text, and "" if none is.
-func didYouMean(text string, names []string) string {
+// Nearest returns the name that a misspelt one is most like, and "" if none is like it.
+func Nearest(text string, names []string) string {
 	best, least := "", max(len(text)/3, 1)+1
 	for _, name := range names {
 		if d := distance(strings.ToLower(text), strings.ToLower(name)); d < least && d < len(name) {
 			best, least = name, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return best
 }
 
 // distance returns how many bytes must be added, removed or changed to get from one name to the other; two neighbours
