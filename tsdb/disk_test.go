@@ -19,11 +19,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -181,7 +181,7 @@ func TestFailedDiskIsReported(t *testing.T) {
 					if grpcstatus.Code(err) != codes.DataLoss {
 						t.Errorf("network %v: %s: %v, want DataLoss", network, name, err)
 					}
-					if !network && (!errors.Is(err, embedded.ErrStorage) || !errors.Is(err, syscall.EMFILE)) {
+					if !network && (!errors.Is(err, diskerr.ErrStorage) || !errors.Is(err, syscall.EMFILE)) {
 						t.Errorf("%s: %v, want ErrStorage and EMFILE", name, err)
 					}
 				}

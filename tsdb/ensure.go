@@ -8,6 +8,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/ensure"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -19,11 +20,11 @@ import (
 // It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and makes such changes. If
 // anything stored differs from the schemas, it changes nothing and returns a *ConflictError that lists all differences. Other errors:
 //
-//   - ErrNoAdmin if the store has no admin client.
-//   - ErrDatasetDeleted for a deleted dataset, until its name is released.
+//   - An error if the store has no admin client.
+//   - ErrErased for a deleted dataset, until its name is released.
 //   - ErrRemoving if families of a retention class are being removed, until the removal has ended. If that removal began during
 //     the call, the catalogue may already have the dataset, without families: until Ensure succeeds, writes fail with ErrNoTable.
-//   - ErrNoConditionalAggregates if a rollup needs conditional additions and the service does not support them. Ensure tests
+//   - An error if a rollup needs conditional additions and the service does not support them. Ensure tests
 //     this on a row of its own before it adds the rollup.
 //   - A *limit.Error if ctx carries a tenant and the call would exceed its limit.Limits.Datasets. Datasets that are new to
 //     the catalogue count towards that tenant; without a tenant there is no limit. So pass the tenant's context if tenants choose
@@ -42,7 +43,7 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 		return err
 	}
 	if s.admin == nil {
-		return ErrNoAdmin
+		return tenancy.ErrNoAdmin
 	}
 	shapes, err := shapes(datasets)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Store) Ensure(ctx context.Context, datasets ...Dataset) (err error) {
 }
 
 // Verify compares the datasets with the catalogue and changes nothing. It needs no admin rights and costs one read. It
-// returns a *ConflictError that lists what differs or is missing, or ErrDatasetDeleted or ErrRemoving, as Ensure does. It
+// returns a *ConflictError that lists what differs or is missing, or ErrErased or ErrRemoving, as Ensure does. It
 // cannot see the policies of families, which only admins can read.
 func (s *Store) Verify(ctx context.Context, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Verify)

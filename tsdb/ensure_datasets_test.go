@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -146,7 +147,7 @@ func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 			t.Errorf("%v: %v, want a refusal of dataset %d", tt.names, err, tt.used)
 		}
 	}
-	if err := store.Verify(context.WithoutCancel(ctx), namedSchema(t, "c")); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Verify(context.WithoutCancel(ctx), namedSchema(t, "c")); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("a refused dataset: %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestAConflictTellsATenantNothing(t *testing.T) {
 		for _, ctx := range []context.Context{t.Context(), tenant.NewContext(t.Context(), acme)} {
 			err := call(ctx, namedSchema(t, "m"))
 			conflict, ok := errors.AsType[*tsdb.ConflictError](err)
-			if !ok || !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(strings.Join(conflict.Differences, " "), "secret_field") {
+			if !ok || !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(strings.Join(conflict.Differences, " "), "secret_field") {
 				t.Errorf("data of the error: %v", err)
 			}
 			_, outside := tenant.FromContext(ctx)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -63,7 +64,7 @@ func TestReplicasAddDifferentTags(t *testing.T) {
 	for _, tt := range []struct {
 		slow, fast *tsdb.Schema[reading]
 		want       error
-	}{{v("a"), v("b"), tsdb.ErrSchemaConflict}, {v("a", "b"), v("b"), nil}} {
+	}{{v("a"), v("b"), tenancy.ErrSchemaConflict}, {v("a", "b"), v("b"), nil}} {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, v())
 		conn.Inject(tsdbtest.DelayBy(func() time.Duration {
 			if err := store.Ensure(t.Context(), tt.fast); err != nil {
@@ -99,7 +100,7 @@ func TestAnotherVersionInBetween(t *testing.T) {
 		apply(t, table, "!format", m)
 		return 0
 	}).On(tsdbtest.CheckAndMutateRow).Times(1))
-	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Ensure: %v, want a conflict", err)
 	}
 	row, err := table.ReadRow(t.Context(), "!dataset#readings")
@@ -306,7 +307,7 @@ func TestFamilyMadeInBetween(t *testing.T) {
 		})
 	}())
 	armed = true
-	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Error("Ensure after another program created the family with another policy:", err)
 	}
 }
@@ -322,7 +323,7 @@ func TestEntryMadeInBetween(t *testing.T) {
 		}
 		return 0
 	}).On(tsdbtest.CheckAndMutateRow).Times(1))
-	if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(t.Context(), s); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Ensure: %v, want a conflict", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -74,7 +75,7 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 		}
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
 			var conflict *tsdb.ConflictError
-			if !errors.Is(err, tsdb.ErrSchemaConflict) || !errors.As(err, &conflict) || !strings.Contains(err.Error(), tt.want) {
+			if !errors.Is(err, tenancy.ErrSchemaConflict) || !errors.As(err, &conflict) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s, %s: %v, want a conflict that says %q", call, tt.name, err, tt.want)
 			}
 		}
@@ -98,7 +99,7 @@ func TestFamiliesThatDoNotFitAreRefused(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90, FormerClasses: []gc.Class{{Name: "sum", Policy: gc.Never()}, {Name: "new", Policy: gc.Never()}}})
 	err := store.Ensure(t.Context(), s)
 	for _, want := range []string{`family d90: policy declared as "maxage=90d", the table has "maxage=1d"`, "family sum: is an aggregate family"} {
-		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Ensure: %v, want it to say %q", err, want)
 		}
 	}
@@ -133,7 +134,7 @@ func TestEnsureEvolves(t *testing.T) {
 	if n := conn.Counts().Calls[tsdbtest.CheckAndMutateRow]; n != 0 {
 		t.Errorf("Ensure with nothing to do made %d writes, want 0", n)
 	}
-	if err := store.Verify(t.Context(), v2); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Verify(t.Context(), v2); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Verify before Ensure: %v, want a conflict", err)
 	}
 	if err := store.Ensure(t.Context(), v2); err != nil {
@@ -142,14 +143,14 @@ func TestEnsureEvolves(t *testing.T) {
 	if err := store.Verify(t.Context(), v2); err != nil {
 		t.Errorf("Verify after Ensure: %v", err)
 	}
-	if err := store.Verify(t.Context(), v1); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Verify(t.Context(), v1); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("an older program that does not declare json2: %v, want a conflict", err)
 	}
 	missing, err := tsdb.Define("missing", tsdb.Key("x"), codec.String(), tsdb.SchemaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Verify(t.Context(), v2, missing); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "missing") {
+	if err := store.Verify(t.Context(), v2, missing); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("Verify of a dataset without Ensure: %v", err)
 	}
 }
@@ -161,7 +162,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	m.Set("_sys", "v", 0, []byte("2"))
 	apply(t, table, "!format", m)
 	for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
-		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "version 2, this program knows 1") {
+		if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "version 2, this program knows 1") {
 			t.Errorf("%s: %v, want a conflict about the version", call, err)
 		}
 	}

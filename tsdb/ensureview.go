@@ -24,7 +24,7 @@ import (
 // It needs admin rights to read views, and to change them only if something is missing. It costs one request if nothing is.
 // It retries temporary failures within the scan timeout. If two processes add families to one view at once, one may undo the
 // other's change, because the service does not detect this. So each call checks the view again after its change; a view that is complete at the last check of the last call stays complete.
-// Errors match ErrNoAdmin if the store has no admin client, ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for an erased tenant, or ErrTenantMismatch if
+// It fails if the store has no admin client. Errors match ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for an erased tenant, or ErrTenantMismatch if
 // ctx carries another tenant.
 func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.EnsureView)

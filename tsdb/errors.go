@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
@@ -50,45 +49,30 @@ var (
 	ErrNoTable = tenancy.ErrNoTable
 	// ErrNoView means that the store uses authorized views and the tenant has none. Store.EnsureView creates it.
 	ErrNoView = tenancy.ErrNoView
-	// ErrSchemaConflict matches every ConflictError.
-	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
 	// ErrUnreadableEntry means that an entry of the catalogue is damaged, or was written by a newer program. Store.Datasets yields it.
 	ErrUnreadableEntry = errors.New("tsdb: unreadable entry of the catalogue")
-	// ErrUnguardedClient means that the client was made without ClientConfig and DialOptions. The outcome of its failed writes is unknown. Additions
-	// of package rollup that must be made exactly once are refused before they are sent, because such a client may send them twice.
-	ErrUnguardedClient = bt.ErrUnguarded
-	// ErrNoAdmin means that the call needs an admin client and the store has none.
-	ErrNoAdmin = errors.New("tsdb: the store has no admin client")
-	// ErrNoConditionalAggregates means that the service refuses additions to aggregate cells in conditional writes, or does
-	// not add them up. Derived rollups, and rollups that count events by stream or message, need them.
-	ErrNoConditionalAggregates = ensure.ErrNoConditionalAggregates
-	// ErrErased means that the tenant, or the entity to be written, is erased or being erased (package tenants).
+	// ErrErased means that the tenant, the dataset, or the entity to be written, is erased or being erased (package tenants).
 	ErrErased = tenancy.ErrErased
-	// ErrDatasetDeleted means that the dataset is deleted or being deleted (package tenants), and its name has not been
-	// released. It also matches ErrErased.
-	ErrDatasetDeleted error = tenancy.ErrDatasetDeleted
 	// ErrRemoving means that column families of a retention class of the dataset are being removed (package tenants). Ensure
 	// and Verify succeed after the removal has ended or tenants.Release has cancelled it.
 	ErrRemoving = tenancy.ErrRemoving
-	// ErrNoMerge means that a schema with Merge cannot merge into the stored payload: it has an older format, is over the
-	// size limit, or is corrupt (the error then also matches codec.ErrCorrupt). The stored payload is unchanged.
-	ErrNoMerge = points.ErrNoMerge
-	// ErrClock means that the store's clock is more than 10 seconds ahead of the elapsed time or of the service's clock. Work
-	// that deletes by age stops: rollup workers and the removal of old erasure marks. It continues when the clock is right
-	// again, or, if the service's time is not known, when the clock has kept step for 10 minutes.
-	ErrClock = clock.ErrAhead
 	// ErrTooManyFollowers means that the store has 1,000 followers. Try again when one has been closed. A tenant that has 100 of them
 	// gets a *limit.Error with limit.Followers instead.
 	ErrTooManyFollowers = points.ErrTooManyFollowers
-	// ErrClosed means that the store is closed.
+	// ErrClosed means that the store, or the writer, is closed, or that the writer was closed before it could deliver the point.
 	ErrClosed = bt.ErrClosed
+	// ErrLocked means that another store, writer or process uses the folder of the store (package embedded) or of the journal.
+	ErrLocked = diskerr.ErrLocked
+	// ErrDamaged means that the disk does not hold what was written. Nothing of the folder is served or delivered, and nothing is
+	// lost silently. The error names the file and the place.
+	ErrDamaged = diskerr.ErrDamaged
 )
 
 // InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused value, up to 64 bytes of it; and
 // Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid, ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
-// ConflictError lists how the table differs from the schemas. It matches ErrSchemaConflict. The call changed nothing. If
+// ConflictError lists how the table differs from the schemas. The call changed nothing. If
 // retention policies differ, package retention shows the effect of changing them, and changes them.
 type ConflictError struct {
 	// Differences are sentences that name the dataset or family and both sides. They are for operators: they may describe
@@ -102,13 +86,13 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	e = invalid.OrZero(e)
 	if e.outside {
-		return fmt.Sprintf("%v: %d differences", ErrSchemaConflict, len(e.Differences))
+		return fmt.Sprintf("%v: %d differences", tenancy.ErrSchemaConflict, len(e.Differences))
 	}
-	return fmt.Sprintf("%v: %s", ErrSchemaConflict, strings.Join(e.Differences, "; "))
+	return fmt.Sprintf("%v: %s", tenancy.ErrSchemaConflict, strings.Join(e.Differences, "; "))
 }
 
-// Unwrap returns ErrSchemaConflict.
-func (e *ConflictError) Unwrap() error { return ErrSchemaConflict }
+// Unwrap returns an error by which metrics count all conflicts as one kind.
+func (e *ConflictError) Unwrap() error { return tenancy.ErrSchemaConflict }
 
 // ReadError is the error of a call that reads many entities and failed for some of them, or found points that do not decode.
 // The results of the other entities are valid.

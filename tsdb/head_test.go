@@ -18,6 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -103,7 +104,7 @@ func TestEnsureKeepsHeads(t *testing.T) {
 	}
 	for _, s := range []*tsdb.Schema[reading]{with(0, false), with(4, false), with(5, true)} {
 		for name, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
-			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "stored as of 5 points") {
+			if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "stored as of 5 points") {
 				t.Errorf("%s with other heads: %v, want a conflict", name, err)
 			}
 		}
@@ -114,7 +115,7 @@ func TestEnsureKeepsHeads(t *testing.T) {
 	if err := admin.SetGCPolicy(t.Context(), tsdbtest.Table, "d90.h5", bigtable.MaxVersionsPolicy(1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Ensure(t.Context(), with(5, false)); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "family d90.h5") {
+	if err := store.Ensure(t.Context(), with(5, false)); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "family d90.h5") {
 		t.Errorf("a family of heads with another policy: %v, want a conflict", err)
 	}
 	only, conn := tsdbtest.Open(t, tsdbtest.Options{}, with(5, true))

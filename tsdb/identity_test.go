@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -232,7 +233,7 @@ func TestIdentityCannotChange(t *testing.T) {
 	for _, order := range [][2]*tsdb.Schema[string]{{events, plain}, {plain, events}} {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, order[0])
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), order[1]), "Verify": store.Verify(t.Context(), order[1])} {
-			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "precision declared as ") || !strings.Contains(err.Error(), "ns+id") {
+			if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "precision declared as ") || !strings.Contains(err.Error(), "ns+id") {
 				t.Errorf("%s: %v", call, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -191,7 +192,7 @@ func (c prefixReaderCore[T]) Begin(ctx context.Context, name telemetry.Name, in 
 // adminClient returns an admin client and the function that closes it.
 func (s *Store) adminClient(ctx context.Context) (*bigtable.AdminClient, func(), error) {
 	if s.admin == nil {
-		return nil, nil, ErrNoAdmin
+		return nil, nil, tenancy.ErrNoAdmin
 	}
 	admin, err := s.admin(ctx)
 	switch {

@@ -134,7 +134,7 @@ func TestJournalIsDeliveredByTheNextWriter(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		opts := journaled(t)
 		w := must[*tsdb.Writer](t)(store.NewWriter(opts))
-		if _, err := store.NewWriter(opts); !errors.Is(err, tsdb.ErrJournalLocked) {
+		if _, err := store.NewWriter(opts); !errors.Is(err, tsdb.ErrLocked) {
 			t.Errorf("a second writer on the same journal: %v, want ErrJournalLocked", err)
 		}
 		end := conn.Outage()

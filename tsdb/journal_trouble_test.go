@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -175,7 +177,7 @@ func TestJournalThatFails(t *testing.T) {
 	end()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := w.Flush(ctx); !errors.Is(err, tsdb.ErrJournalDamaged) {
+	if err := w.Flush(ctx); !errors.Is(err, tsdb.ErrDamaged) {
 		t.Errorf("Flush = %v", err)
 	}
 	if err := in.Enqueue(ctx, roof, start, reading{}); err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -216,13 +218,13 @@ func TestImpatientClose(t *testing.T) {
 		if err := <-closed; !errors.Is(err, tsdb.ErrUndelivered) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the first Close = %v", err)
 		}
-		if err := <-flushed; !errors.Is(err, tsdb.ErrWriterClosed) {
+		if err := <-flushed; !errors.Is(err, buffer.ErrClosed) {
 			t.Errorf("Flush = %v", err)
 		}
 		if took := time.Since(begin); took > 2*time.Second {
 			t.Errorf("the calls took %v", took)
 		}
-		if err := w.Flush(t.Context()); !errors.Is(err, tsdb.ErrWriterClosed) {
+		if err := w.Flush(t.Context()); !errors.Is(err, buffer.ErrClosed) {
 			t.Errorf("Flush after Close = %v", err)
 		}
 	})
@@ -332,7 +334,7 @@ func TestWriterOverAnUnguardedClient(t *testing.T) {
 				if len(failed) != 1 {
 					t.Fatalf("%d points failed", len(failed))
 				}
-				if u := <-failed; u.Outcome.State != tsdb.Unknown || !errors.Is(u.Outcome.Err, tsdb.ErrUnguardedClient) {
+				if u := <-failed; u.Outcome.State != tsdb.Unknown || !errors.Is(u.Outcome.Err, bt.ErrUnguarded) {
 					t.Errorf("undelivered %+v", u)
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/keys"
@@ -233,7 +234,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		}
 		before := tableContents(t, table, admin)
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), kinds), "Verify": store.Verify(t.Context(), kinds)} {
-			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "kinds of key fields declared as ") {
+			if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "kinds of key fields declared as ") {
 				t.Errorf("%s, %s before the kinds are added: %v, want a conflict", name, call, err)
 			}
 		}
@@ -254,10 +255,10 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		if err := errors.Join(store.Ensure(t.Context(), kinds), store.Verify(t.Context(), kinds)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := store.Verify(t.Context(), text); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err := store.Verify(t.Context(), text); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("%s: a program that declares text is not refused: %v", name, err)
 		}
-		if err := store.Ensure(t.Context(), defined(t, "readings", tsdb.Key("site").Uint("meter", 5), opts)); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err := store.Ensure(t.Context(), defined(t, "readings", tsdb.Key("site").Uint("meter", 5), opts)); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("%s: a program that declares other digits is not refused: %v", name, err)
 		}
 		if p, err := kinds.For(store, acme).Latest(t.Context(), must[tsdb.Entity](t)(kinds.Entity("site", 49))); err != nil {

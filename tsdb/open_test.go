@@ -26,6 +26,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/version"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/keys"
@@ -69,10 +71,10 @@ func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	err := s.For(missing, acme).Put(t.Context(), roof, now, reading{})
 	_, errMany := s.For(missing, acme).PutMany(t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: now}})
 	for call, err := range map[string]error{"Put": err, "PutMany": errMany} {
-		if guarded && (!errors.Is(err, tsdb.ErrRejected) || errors.Is(err, tsdb.ErrUnguardedClient)) {
+		if guarded && (!errors.Is(err, tsdb.ErrRejected) || errors.Is(err, bt.ErrUnguarded)) {
 			t.Errorf("%s refused by the service: %v, want ErrRejected", call, err)
 		}
-		if !guarded && (!errors.Is(err, tsdb.ErrUnknown) || !errors.Is(err, tsdb.ErrUnguardedClient)) {
+		if !guarded && (!errors.Is(err, tsdb.ErrUnknown) || !errors.Is(err, bt.ErrUnguarded)) {
 			t.Errorf("%s over an unguarded client: %v, want ErrUnknown and ErrUnguardedClient", call, err)
 		}
 	}
@@ -128,7 +130,7 @@ func TestNewOverACallersClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		use(t, store, missing, guarded)
-		if err := missing.Ensure(t.Context()); !errors.Is(err, tsdb.ErrNoAdmin) {
+		if err := missing.Ensure(t.Context()); !errors.Is(err, tenancy.ErrNoAdmin) {
 			t.Errorf("Ensure without an admin client: %v, want ErrNoAdmin", err)
 		}
 		if err := store.Close(); err != nil {

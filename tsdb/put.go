@@ -19,7 +19,7 @@ import (
 //
 // In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the stored point
 // had all of them. If two writers write the same field at the same time, either value may remain, even after the other writer's Put has
-// returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it fails with ErrNoMerge. If a response is
+// returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it fails. If a response is
 // lost, Put reads the point, and fails with ErrUnknown only if it has not found its fields before the timeout.
 //
 // Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate, ErrTooFarAhead,

@@ -19,7 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -132,7 +134,7 @@ func TestAnotherRollupIsRefused(t *testing.T) {
 	} {
 		s := readings(t, tsdb.SchemaOptions{Rollups: rollups})
 		for call, err := range map[string]error{"Ensure": store.Ensure(t.Context(), s), "Verify": store.Verify(t.Context(), s)} {
-			if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want a conflict that says %q", call, err, want)
 			}
 		}
@@ -148,7 +150,7 @@ func TestEnsureAddsRollups(t *testing.T) {
 	v2 := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, temp(2), rollup.Options{Retention: d90})}})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, v1)
 	_, admin := tsdbtest.Clients(t, conn)
-	if err := store.Verify(t.Context(), v2); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "rollup hour is declared but not stored") {
+	if err := store.Verify(t.Context(), v2); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "rollup hour is declared but not stored") {
 		t.Errorf("Verify before Ensure: %v, want a conflict", err)
 	}
 	for range 2 {
@@ -156,7 +158,7 @@ func TestEnsureAddsRollups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := store.Ensure(t.Context(), v1); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(t.Context(), v1); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("a program without the rollup, which would not write its marks: %v, want a conflict", err)
 	}
 	conn.Reset()
@@ -225,7 +227,7 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 		"family keep.c: is an aggregate family",
 		`family _mark: policy declared as "maxversions=1", the table has "maxversions=2"`,
 	} {
-		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Ensure: %v, want it to say %q", err, want)
 		}
 	}
@@ -243,7 +245,7 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: mode})}})
 		for _, skip := range []int{0, 1} {
 			conn.Inject(tsdbtest.Fail(codes.InvalidArgument).On(tsdbtest.CheckAndMutateRow).Skip(skip).Times(1))
-			if err := store.Ensure(t.Context(), s); !errors.Is(err, tsdb.ErrNoConditionalAggregates) {
+			if err := store.Ensure(t.Context(), s); !errors.Is(err, ensure.ErrNoConditionalAggregates) {
 				t.Errorf("%v with probe write %d refused: %v, want ErrNoConditionalAggregates", mode, skip, err)
 			}
 			conn.Clear()
@@ -253,7 +255,7 @@ func TestServiceThatDoesNotAdd(t *testing.T) {
 			t.Errorf("%v without single-cluster routing: %v, want an error about ConditionalAppProfile", mode, err)
 		}
 		conn.Clear()
-		if err := store.Verify(t.Context(), s); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err := store.Verify(t.Context(), s); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("the refused rollup of mode %v is in the catalogue: %v", mode, err)
 		}
 	}

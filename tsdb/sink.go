@@ -32,7 +32,7 @@ func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, write
 // will deliver the point. In a loop use EnqueueFunc or EnqueueMany: their points share syncs, which is many times faster. A
 // read may not find the point yet; Writer.Flush waits until all points are delivered.
 //
-// Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrWriterClosed, the error of
+// Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrClosed, the error of
 // Admit, or ctx's error. With a journal it matches ErrUnknown if ctx ends during the sync.
 func (s *Sink[T]) Enqueue(ctx context.Context, e Entity, t time.Time, v T) error {
 	return s.enqueue(ctx, s.point(e, t, v), false, nil)

@@ -57,7 +57,7 @@ type Options struct {
 	Conditional *bigtable.Client
 	// Bulk is the client for bulk reads: see Config.BulkAppProfile. Nil is the store's client.
 	Bulk *bigtable.Client
-	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they return ErrNoAdmin.
+	// Admin is the client with which Ensure and EnsureView create tables, families and views. If it is nil, they fail.
 	Admin *bigtable.AdminClient
 	// OnClose is called once by Close, for example to close clients and connections. Its error is returned by Close.
 	OnClose func() error
@@ -66,7 +66,7 @@ type Options struct {
 // New returns a store that uses the program's client. The program closes the client, after the store.
 //
 // Make the client with ClientConfig and DialOptions. Without them the store works, but a write that fails after it was sent
-// is always unknown, with ErrUnguardedClient.
+// is always unknown.
 func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")

@@ -16,7 +16,7 @@ type StoreOptions struct {
 	Timeouts Timeouts
 	// Clock returns the current time, which decides what has expired, is late, or is too far ahead. Nil is time.Now.
 	//
-	// In package embedded with a folder, a clock that jumps ahead is not trusted at once (ErrClock), and expired data is not
+	// In package embedded with a folder, a clock that jumps ahead is not trusted at once, and expired data is not
 	// removed until it is. In memory, and in package tsdbtest, each step of the clock counts as elapsed time.
 	Clock func() time.Time
 	// Telemetry configures traces, metrics and logs. The zero value uses OpenTelemetry's global providers and logs nothing.

@@ -10,10 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
@@ -131,13 +135,13 @@ var kinds = []struct {
 }{
 	{ErrTenantMismatch, "tsdb.ErrTenantMismatch"},
 	{ErrNoTenant, "tsdb.ErrNoTenant"},
-	{ErrDatasetDeleted, "tsdb.ErrDatasetDeleted"},
+	{tenancy.ErrDatasetDeleted, "tsdb.ErrDatasetDeleted"},
 	{ErrErased, "tsdb.ErrErased"},
 	{ErrRemoving, "tsdb.ErrRemoving"},
+	{buffer.ErrClosed, "tsdb.ErrWriterClosed"},
 	{ErrClosed, "tsdb.ErrClosed"},
-	{ErrWriterClosed, "tsdb.ErrWriterClosed"},
 	{ErrBufferFull, "tsdb.ErrBufferFull"},
-	{ErrDeliveryTimeout, "tsdb.ErrDeliveryTimeout"},
+	{buffer.ErrTimeout, "tsdb.ErrDeliveryTimeout"},
 	{ErrLate, "tsdb.ErrLate"},
 	{ErrTooFarAhead, "tsdb.ErrTooFarAhead"},
 	{ErrExpired, "tsdb.ErrExpired"},
@@ -145,11 +149,11 @@ var kinds = []struct {
 	{points.ErrNoMerge, "tsdb.ErrNoMerge"},
 	{ErrCursor, "tsdb.ErrCursor"},
 	{ErrForeignRow, "tsdb.ErrForeignRow"},
-	{ErrNoAdmin, "tsdb.ErrNoAdmin"},
-	{ErrSchemaConflict, "tsdb.ErrSchemaConflict"},
+	{tenancy.ErrNoAdmin, "tsdb.ErrNoAdmin"},
+	{tenancy.ErrSchemaConflict, "tsdb.ErrSchemaConflict"},
 	{ErrUnreadableEntry, "tsdb.ErrUnreadableEntry"},
-	{ErrNoConditionalAggregates, "tsdb.ErrNoConditionalAggregates"},
-	{ErrUnguardedClient, "tsdb.ErrUnguardedClient"},
+	{ensure.ErrNoConditionalAggregates, "tsdb.ErrNoConditionalAggregates"},
+	{bt.ErrUnguarded, "tsdb.ErrUnguardedClient"},
 	{codec.ErrEncode, "codec.ErrEncode"},
 	{codecerr.ErrReadOnly, "codec.ErrReadOnly"},
 	{codec.ErrUnknownTag, "codec.ErrUnknownTag"},

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -132,7 +133,7 @@ func TestEnsureViewRefuses(t *testing.T) {
 		datasets []tsdb.Dataset
 		want     error
 	}{
-		"without admin rights": {bare, acme, []tsdb.Dataset{s}, tsdb.ErrNoAdmin},
+		"without admin rights": {bare, acme, []tsdb.Dataset{s}, tenancy.ErrNoAdmin},
 		"of the zero tenant":   {store, tenant.ID{}, []tsdb.Dataset{s}, tenant.ErrInvalid},
 		"of no datasets":       {store, acme, nil, tsdb.ErrInvalid},
 		"of a nil dataset":     {store, acme, []tsdb.Dataset{nil}, tsdb.ErrInvalid},

@@ -47,18 +47,11 @@ type Writer struct {
 	lost UndeliveredError
 }
 
-// Sentinels of writers, to compare with errors.Is.
-var (
-	// ErrBufferFull means that the writer's buffer, or the tenant's share of it, is full.
-	ErrBufferFull = buffer.ErrFull
-	// ErrWriterClosed means that the writer is closed, or was closed before it could deliver the point.
-	ErrWriterClosed = buffer.ErrClosed
-	// ErrDeliveryTimeout means that the point could not be delivered within DeliveryTimeout.
-	ErrDeliveryTimeout = buffer.ErrTimeout
-)
+// ErrBufferFull means that the writer's buffer, or the tenant's share of it, is full.
+var ErrBufferFull = buffer.ErrFull
 
 // NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close the writer before the
-// store. The error matches ErrInvalid or ErrClosed; with a journal also ErrJournalLocked, ErrJournalDamaged or the file system's error.
+// store. The error matches ErrInvalid or ErrClosed; with a journal also ErrLocked, ErrDamaged or the file system's error.
 func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err := s.admit(); err != nil {
 		return nil, err
@@ -117,7 +110,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 // Close stops taking points, sends those that it holds, and returns when all have an outcome. If ctx ends first, Close
-// cancels the requests. The remaining points then end with ErrWriterClosed: Rejected if they were never sent, otherwise
+// cancels the requests. The remaining points then end with ErrClosed: Rejected if they were never sent, otherwise
 // Unknown. Their callers still get the outcomes, but Close does not wait for that.
 //
 // The error is an *UndeliveredError if any point of Enqueue or TryEnqueue, at any time, was not stored. A second Close

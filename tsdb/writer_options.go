@@ -9,7 +9,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
-	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -38,7 +37,7 @@ type WriterOptions struct {
 	// an app profile that routes to a single cluster. Points wait longer then, so set a Journal or a longer DeliveryTimeout. Put and
 	// PutMany are not slowed down. False means that the writer neither asks for this advice nor follows it.
 	FlowControl bool
-	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point ends with ErrDeliveryTimeout:
+	// DeliveryTimeout is how long after Enqueue a point may be sent. Zero is two minutes. After it the point is
 	// Rejected if it was never sent, otherwise Unknown. With a journal it does not apply: points are kept.
 	DeliveryTimeout time.Duration
 
@@ -116,16 +115,8 @@ type JournalOptions struct {
 	MaxBytes int64
 }
 
-// Sentinels of journals, to compare with errors.Is.
-var (
-	// ErrJournalLocked means that another process, or another writer of this process, uses the journal's folder.
-	ErrJournalLocked = spool.ErrLocked
-	// ErrJournalDamaged means that the journal's files are damaged. The error names the file and the place. Nothing of the
-	// journal is delivered, and nothing is lost silently.
-	ErrJournalDamaged = spool.ErrDamaged
-	// ErrUndelivered means that acknowledged points are still in the journal. The next writer that opens it delivers them.
-	ErrUndelivered = journal.ErrUndelivered
-)
+// ErrUndelivered means that acknowledged points are still in the journal. The next writer that opens it delivers them.
+var ErrUndelivered = journal.ErrUndelivered
 
 func (o JournalOptions) check() error {
 	if err := atLeast("Journal.MaxBytes", o.MaxBytes, leastBuffer); err != nil {

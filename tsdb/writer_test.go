@@ -17,6 +17,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -262,7 +263,7 @@ func TestWriterGivesUp(t *testing.T) {
 		if took := time.Since(begin); took < time.Minute || took > time.Minute+5*time.Second { // an attempt may have been running
 			t.Errorf("the writer gave up after %v, want a minute", took)
 		}
-		if !errors.Is(err, tsdb.ErrDeliveryTimeout) || outcomes[0].Attempts == 0 || outcomes[0].State != tsdb.Unknown {
+		if !errors.Is(err, buffer.ErrTimeout) || outcomes[0].Attempts == 0 || outcomes[0].State != tsdb.Unknown {
 			t.Errorf("error %v, outcome %+v", err, outcomes[0])
 		}
 	})
@@ -303,20 +304,20 @@ func TestWriterCloseEndsWithItsContext(t *testing.T) {
 		}
 		callbacks.Wait()
 		var ue *tsdb.UndeliveredError
-		if err = w.Close(t.Context()); !errors.As(err, &ue) || ue.Total != 5 || ue.Points[0].Entity != roof || !errors.Is(err, tsdb.ErrWriterClosed) {
+		if err = w.Close(t.Context()); !errors.As(err, &ue) || ue.Total != 5 || ue.Points[0].Entity != roof || !errors.Is(err, buffer.ErrClosed) {
 			t.Errorf("a second Close = %v", err)
 		}
 		// The point that waited for its row was never sent. Those that were being sent may be stored.
-		if last.State != tsdb.Rejected || !errors.Is(last.Err, tsdb.ErrWriterClosed) || ue.Points[0].Outcome.State != tsdb.Unknown {
+		if last.State != tsdb.Rejected || !errors.Is(last.Err, buffer.ErrClosed) || ue.Points[0].Outcome.State != tsdb.Unknown {
 			t.Errorf("the waiting point: %+v; a point being sent: %+v", last, ue.Points[0].Outcome)
 		}
 		calls := 0
 		err = in.EnqueueFunc(t.Context(), roof, start, reading{2}, func(o tsdb.Outcome) {
-			if calls++; o.State != tsdb.Rejected || !errors.Is(o.Err, tsdb.ErrWriterClosed) {
+			if calls++; o.State != tsdb.Rejected || !errors.Is(o.Err, buffer.ErrClosed) {
 				t.Errorf("outcome after Close: %+v", o)
 			}
 		})
-		if calls != 1 || !errors.Is(err, tsdb.ErrWriterClosed) {
+		if calls != 1 || !errors.Is(err, buffer.ErrClosed) {
 			t.Errorf("after Close: the callback was called %d times, error %v", calls, err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
+	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 func TestExitCode(t *testing.T) {
@@ -53,8 +53,8 @@ func TestFolderInUse(t *testing.T) {
 	cmd, stderr := programtest.New(t, "-for", "1ns")
 	store := open(t, filepath.Join(cmd.Dir, "tidemark-data"))
 	err := cmd.Run()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), embedded.ErrLocked.Error()) {
-		t.Errorf("on a folder that is open: %v, %s; want exit code 1 and %q", err, stderr, embedded.ErrLocked)
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), tsdb.ErrLocked.Error()) {
+		t.Errorf("on a folder that is open: %v, %s; want exit code 1 and %q", err, stderr, tsdb.ErrLocked)
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)

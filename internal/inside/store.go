@@ -14,7 +14,7 @@ import (
 type Store struct {
 	*points.Table
 	// Admin returns an admin client, and the function that closes it. If the store has none, the error is
-	// tsdb.ErrNoAdmin.
+	// tenancy.ErrNoAdmin.
 	Admin func(context.Context) (*bigtable.AdminClient, func(), error)
 	// Ensure is tsdb.Store.Ensure for datasets without a schema.
 	Ensure func(context.Context, []catalog.Dataset) error

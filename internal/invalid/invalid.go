@@ -36,6 +36,17 @@ func Input(err error) error {
 	return input{err}
 }
 
+// Under returns an error like errors.New that also matches a wider one.
+func Under(wider error, text string) error { return &narrow{wider, text} }
+
+type narrow struct {
+	wider error
+	text  string
+}
+
+func (e *narrow) Error() string { return e.text }
+func (e *narrow) Unwrap() error { return e.wider }
+
 type input struct{ error }
 
 func (e input) Unwrap() []error { return []error{e.error, ErrInput} }

@@ -261,7 +261,7 @@ func TestLoggerThatAsksTheWriter(t *testing.T) {
 	end()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := writer.Flush(ctx); !errors.Is(err, tsdb.ErrJournalDamaged) {
+	if err := writer.Flush(ctx); !errors.Is(err, tsdb.ErrDamaged) {
 		t.Errorf("Flush: got %v", err)
 	}
 	_ = writer.Close(ctx)

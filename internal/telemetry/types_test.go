@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -34,10 +35,10 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"retention.ErrStale":        retention.ErrStale,
 		"retention.ErrNotAllowed":   retention.ErrNotAllowed,
 		"retention.ErrImpossible":   retention.ErrImpossible,
-		"rollup.ErrMode":            rollup.ErrMode,
-		"rollup.ErrAdded":           rollup.ErrAdded,
+		"rollup.ErrMode":            rollupadd.ErrMode,
+		"rollup.ErrAdded":           rollupadd.ErrAdded,
 		"rollup.ErrTooManyMessages": rollup.ErrTooManyMessages,
-		"rollup.ErrTooManyStreams":  rollup.ErrTooManyStreams,
+		"rollup.ErrTooManyStreams":  rollupadd.ErrTooManyStreams,
 		"tenants.ErrErasing":        tenants.ErrErasing,
 		"tenants.ErrConflict":       tenants.ErrConflict,
 		"tenants.ErrTakenOver":      tenants.ErrTakenOver,
@@ -65,7 +66,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		}
 		w.forget()
 	}
-	if _, err := rollup.NewAdder(hour, w.repo, nil).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollup.ErrMode) {
+	if _, err := rollup.NewAdder(hour, w.repo, nil).AddMany(t.Context(), []tsdb.Point[float64]{{Entity: roof, Time: w.base}, {Entity: nobody, Time: w.base}}); !errors.Is(err, rollupadd.ErrMode) {
 		t.Fatal(err)
 	}
 	if n := w.counted("db.client.operation.duration", "db.operation.name=BATCH rollup.Add", "error.type=rollup.ErrMode"); n != 1 {

@@ -41,22 +41,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Errors of a folder. Compare with errors.Is.
-var (
-	// ErrLocked: another process, or another store of this one, has the folder open.
-	ErrLocked = engine.ErrLocked
-	// ErrDamaged: the data on disk is not what was written. The store does not serve it.
-	ErrDamaged = engine.ErrDamaged
-	// ErrStorage: the file system refused an operation. The disk or the quota is full, the disk is read-only, or the
-	// process has too many open files. It wraps the system's error: errors.Is(err, syscall.ENOSPC). The folder's
-	// data is unchanged, and the folder can be opened again after the cause is removed. ErrStorage is also the error for a folder that
-	// is not safe to use; see Options.Dir.
-	//
-	// On an open store, ErrStorage says that the disk refused a write. Until the store is opened again, each write
-	// fails with it immediately, and so does each read that finds a write that may not be on disk.
-	ErrStorage = engine.ErrStorage
-)
-
 // Options configure a store in this process. The zero value is an empty store in memory.
 type Options struct {
 	tsdb.StoreOptions
@@ -89,8 +73,13 @@ type Options struct {
 	ServerOptions []grpc.ServerOption
 }
 
-// Open opens the store in a folder, or creates it. The error matches ErrLocked, ErrDamaged or ErrStorage for these
-// causes. If ctx ends during Open, Open fails immediately; its work continues in the background and keeps the folder
+// Open opens the store in a folder, or creates it. The error matches tsdb.ErrLocked or tsdb.ErrDamaged for these
+// causes. If the file system refuses an operation, or the folder is not safe to use (Options.Dir), the error has the
+// system's error, such as syscall.ENOSPC; the data is unchanged, and Open works again after the cause is removed. If
+// the disk refuses a write later, each write fails with codes.DataLoss until the store is opened again, and so does
+// each read that finds a write that may not be on disk.
+//
+// If ctx ends during Open, Open fails immediately; its work continues in the background and keeps the folder
 // locked until it is done. The store does not use ctx after Open returns. After a crash, Open reads the writes since
 // the last flush from the logs, up to 80 MB, and needs as much free space. An empty folder takes about 1 MB, because
 // the log is allocated in advance.

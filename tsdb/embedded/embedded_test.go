@@ -58,7 +58,7 @@ func TestFolderIsOpenedOnce(t *testing.T) {
 	dir := t.TempDir()
 	store := open(t, dir)
 	defer store.Close()
-	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrLocked) || !strings.Contains(err.Error(), dir) {
+	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, tsdb.ErrLocked) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second Open of a folder: %v, want ErrLocked with the folder's name", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestDamageIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrDamaged) {
+	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, tsdb.ErrDamaged) {
 		t.Errorf("Open of a folder without its manifest: %v, want ErrDamaged", err)
 	}
 }

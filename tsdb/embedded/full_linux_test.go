@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/diskerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -102,7 +103,7 @@ func TestFullDisk(t *testing.T) {
 	size := folderSize(t, dir)
 	for range 3 {
 		_, err := embedded.Open(t.Context(), dir)
-		if !errors.Is(err, embedded.ErrStorage) || !errors.Is(err, syscall.ENOSPC) {
+		if !errors.Is(err, diskerr.ErrStorage) || !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("Open on a full disk: %v, want ErrStorage and ENOSPC", err)
 		}
 		// A few pages become free each time, which is not enough.
@@ -148,7 +149,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=48m,mode=700"); err != nil {
 		t.Skip(err)
 	}
-	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrStorage) || !errors.Is(err, syscall.EROFS) {
+	if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, diskerr.ErrStorage) || !errors.Is(err, syscall.EROFS) {
 		t.Errorf("Open on a read-only disk: %v, want ErrStorage and EROFS", err)
 	}
 }
@@ -181,7 +182,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, embedded.ErrLocked) {
+		if !errors.Is(err, tsdb.ErrLocked) {
 			t.Fatalf("Open after one whose context ended: %v", err)
 		}
 		time.Sleep(time.Millisecond) // the abandoned Open is still ending

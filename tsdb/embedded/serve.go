@@ -38,7 +38,7 @@ type Server struct {
 }
 
 // NewServer opens the folder in opts, or creates it, as New does. The folder belongs to the server until Close.
-// NewServer ignores Table and Timeouts. The error matches ErrLocked, ErrDamaged or ErrStorage for these causes.
+// NewServer ignores Table and Timeouts. Errors are those of Open.
 func NewServer(opts Options) (*Server, error) {
 	renamed, err := opts.instanceNames()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -24,7 +25,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, embedded.ErrLocked) {
+		if _, err := embedded.Open(t.Context(), dir); !errors.Is(err, tsdb.ErrLocked) {
 			t.Errorf("opening the folder of a running server: %v, want ErrLocked", err)
 		}
 		lis, err := net.Listen("tcp", "127.0.0.1:0")

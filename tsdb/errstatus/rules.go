@@ -10,10 +10,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -46,17 +52,17 @@ func (r rule) matches(err error) bool {
 var faults = []rule{
 	{
 		[]error{
-			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tsdb.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tsdb.ErrNoAdmin,
+			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tenancy.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tenancy.ErrNoAdmin,
 			tsdb.ErrUnreadableEntry,
-			tsdb.ErrNoConditionalAggregates, tsdb.ErrJournalDamaged, diskerr.ErrDamaged,
-			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollup.ErrMode, invalid.ErrOrder, tenants.ErrRemains,
-			tsdb.ErrClock, codecerr.ErrInvalid, invalid.ErrPolicy, invalid.ErrVersions,
+			ensure.ErrNoConditionalAggregates, tsdb.ErrDamaged,
+			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollupadd.ErrMode, invalid.ErrOrder, tenants.ErrRemains,
+			clock.ErrAhead, codecerr.ErrInvalid, invalid.ErrPolicy, invalid.ErrVersions,
 		},
 		unknown(),
 	},
 	{
 		// Before cancellation: closing a store or a writer cancels calls in progress, and the caller is still there.
-		[]error{tsdb.ErrClosed, tsdb.ErrWriterClosed, tsdb.ErrRemoving, tsdb.ErrJournalLocked, diskerr.ErrLocked, diskerr.ErrStorage},
+		[]error{tsdb.ErrClosed, tsdb.ErrRemoving, tsdb.ErrLocked, diskerr.ErrStorage},
 		unavailable(),
 	},
 	{
@@ -64,17 +70,17 @@ var faults = []rule{
 		answer{http: StatusClientClosedRequest, grpc: codes.Canceled, detail: "The request was cancelled."},
 	},
 	{
-		[]error{context.DeadlineExceeded, tsdb.ErrDeliveryTimeout},
+		[]error{context.DeadlineExceeded, buffer.ErrTimeout},
 		answer{http: http.StatusGatewayTimeout, grpc: codes.DeadlineExceeded, detail: "The time for the request was over."},
 	},
 	{
 		[]error{
 			tsdb.ErrUnknown, tsdb.ErrUndelivered, tsdb.ErrBufferFull,
-			rollup.ErrTooManyMessages, rollup.ErrTooManyStreams, points.ErrTooManyFollowers,
+			rollup.ErrTooManyMessages, rollupadd.ErrTooManyStreams, points.ErrTooManyFollowers,
 		},
 		unavailable(),
 	},
-	{[]error{tsdb.ErrUnguardedClient}, unknown()},
+	{[]error{bt.ErrUnguarded}, unknown()},
 }
 
 func unavailable() answer {
@@ -103,7 +109,7 @@ var refusals = []rule{
 		answer{http: http.StatusConflict, grpc: codes.Aborted, detail: "Something else has changed the same thing meanwhile."},
 	},
 	{
-		[]error{tsdb.ErrNoMerge, tenants.ErrImpossible, retention.ErrImpossible, rollup.ErrAdded},
+		[]error{points.ErrNoMerge, tenants.ErrImpossible, retention.ErrImpossible, rollupadd.ErrAdded},
 		answer{http: http.StatusConflict, grpc: codes.FailedPrecondition, detail: "The stored data does not allow the change."},
 	},
 	{

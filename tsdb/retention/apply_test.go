@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -357,7 +358,7 @@ func TestRefusals(t *testing.T) {
 		"a nil dataset":     {func() error { return planned(retention.NewPlan(ctx, store, nil)) }, tsdb.ErrInvalid},
 		"a dataset twice":   {func() error { return planned(retention.NewPlan(ctx, store, readings, readings)) }, tsdb.ErrInvalid},
 		"a contradiction":   {func() error { return planned(retention.NewPlan(ctx, store, readings, define(t, "b", days("d90", 1)))) }, tsdb.ErrInvalid},
-		"a plain client":    {func() error { return planned(retention.NewPlan(ctx, unguarded, readings)) }, tsdb.ErrUnguardedClient},
+		"a plain client":    {func() error { return planned(retention.NewPlan(ctx, unguarded, readings)) }, bt.ErrUnguarded},
 		"an impossible one": {func() error { return applied(clash.Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrImpossible},
 		"a tenant": {func() error {
 			return planned(retention.NewPlan(tenant.NewContext(ctx, acme), store, readings))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -37,7 +38,7 @@ func TestPlanByTheCatalogue(t *testing.T) {
 	if len(rep.Applied) != 8 { // points, heads, four of the rollup, two datasets
 		t.Errorf("report %v, want 8 items", rep)
 	}
-	if err := store.Ensure(ctx, stored...); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(ctx, stored...); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Ensure of a program with the old policy: %v", err)
 	}
 	if err := store.Ensure(ctx, define(t, "readings", days("d90", 30), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 30)))); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -20,17 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Errors of additions, in addition to those of tsdb. Compare with errors.Is.
-var (
-	// ErrMode: this call adds to rollups of another mode.
-	ErrMode = errtype.New("rollup.ErrMode", "rollup: the rollup is of another mode")
-	// ErrTooManyMessages: the row remembers Options.MaxMessages messages. It accepts new ones when old ones leave
-	// Options.Remember.
-	ErrTooManyMessages = rollupadd.ErrTooManyMessages
-	// ErrTooManyStreams: 1,000 journals have already added to the row. A journal's folder counts once, however often
-	// its program starts.
-	ErrTooManyStreams = rollupadd.ErrTooManyStreams
-)
+// ErrTooManyMessages: the row remembers Options.MaxMessages messages. It accepts new ones when old ones leave
+// Options.Remember. Compare with errors.Is.
+var ErrTooManyMessages = rollupadd.ErrTooManyMessages
 
 const (
 	defaultRemember    = 24 * time.Hour
@@ -79,7 +70,7 @@ type Adder[T any] struct {
 //   - ByMessage: AddMessage writes to the table. It does not use the writer: nil is enough.
 //   - ByStream: Add, TryAdd, AddFunc and AddMany write to the journal of the writer, which belongs to the same store.
 //
-// The other calls fail with ErrMode.
+// The other calls fail.
 //
 // A journal numbers the events, and each row stores the highest number it contains of each journal. So each event
 // counts exactly once, through lost responses and crashes. Waiting events of a row are sent together in one
@@ -92,7 +83,7 @@ func NewAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *Ad
 
 // Add adds an event to the bucket of an entity at a time. An error is a *tsdb.WriteError. If it matches
 // tsdb.ErrRejected, this call did not add the event. Reasons are a number above its measure's Max (tsdb.ErrInvalid),
-// a time that is too late, too early or expired, ErrMode, and for each mode those below.
+// a time that is too late, too early or expired, a call of another mode, and for each mode those below.
 //
 // In mode Once, it sends one request with an idempotency token, by which Bigtable recognizes a repetition for 15
 // minutes. If the response is lost, Add sends the same request and token again, within the timeout of writes and 10
@@ -100,11 +91,11 @@ func NewAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *Ad
 // tokens, in four requests or more; if it does not, Add does not repeat. The service also refuses an addition if the
 // store's clock is wrong by 15 minutes. If the error matches tsdb.ErrUnknown, all responses were lost and the event
 // may count: adding it again, which sends another token, may count it twice. A client without the interceptors would
-// repeat the request itself, so Add sends nothing through such a client and returns tsdb.ErrUnguardedClient.
+// repeat the request itself, so Add sends nothing through such a client and fails.
 //
 // In mode ByStream, Add waits until the event is in the journal, so nil means that the event will count, exactly
 // once. Each Add waits for a sync of the disk: in a loop, AddFunc and AddMany are many times faster. The journal
-// rejects with tsdb.ErrWriterClosed, an error of the writer's Admit, ctx's error, and tsdb.ErrInvalid for a writer
+// rejects with tsdb.ErrClosed, an error of the writer's Admit, ctx's error, and tsdb.ErrInvalid for a writer
 // without a journal. The error matches tsdb.ErrUnknown if ctx ends during the sync.
 func (a *Adder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
 	if a.mode() == ByStream {
@@ -171,7 +162,7 @@ func (a *Adder[T]) open(ctx context.Context, mode Mode) (inside.Repository, *ins
 		if err := ctxerr.Of(ctx); err != nil {
 			return inside.Repository{}, nil, err
 		}
-		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s; want %s", ErrMode, a.rollup.name, is, waysToAdd[is])
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s; want %s", rollupadd.ErrMode, a.rollup.name, is, waysToAdd[is])
 	}
 	age, err := in.RollupAge(ctx)
 	if err != nil {

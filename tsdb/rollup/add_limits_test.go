@@ -20,6 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -108,7 +110,7 @@ func TestAddLimits(t *testing.T) {
 		for name, add := range adders(r, repo, w) {
 			if !adds(name, mode) {
 				instead := map[rollup.Mode]string{rollup.Once: "want Add or AddMany", rollup.ByStream: "want Add, TryAdd", rollup.ByMessage: "want AddMessage"}[mode]
-				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollup.ErrMode) || !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), instead) {
+				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollupadd.ErrMode) || !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), instead) {
 					t.Errorf("%s on a rollup that is %s: %v, want ErrMode and %q", name, mode, err, instead)
 				}
 				continue
@@ -326,7 +328,7 @@ func TestSpansByStream(t *testing.T) {
 	}
 	old := newAds(t, rollup.Options{Mode: rollup.ByStream, Span: 30 * day}, tsdb.SchemaOptions{})
 	err := old.store.Ensure(t.Context(), newAds(t, rollup.Options{Mode: rollup.ByStream}, tsdb.SchemaOptions{}).schema)
-	if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "span of a row") {
+	if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "span of a row") {
 		t.Errorf("Ensure with the default span of a table whose rows hold 30 days: %v, want a conflict about the span", err)
 	}
 }

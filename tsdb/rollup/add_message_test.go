@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -198,10 +199,10 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	in := rollup.NewAdder(a.rollup, a.schema.For(store, acme), nil)
 	a.conn.Inject(tsdbtest.LoseResponse(codes.Unavailable).On(tsdbtest.MutateRow).Times(1))
 	ev := tsdb.Point[view]{Entity: tsdb.NewEntity("10.0.0.1", "x"), Time: start, Value: view{Cents: 1}}
-	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, tsdb.ErrUnguardedClient) || !errors.Is(err, tsdb.ErrRejected) {
+	if err := in.Add(t.Context(), ev.Entity, ev.Time, ev.Value); !errors.Is(err, bt.ErrUnguarded) || !errors.Is(err, tsdb.ErrRejected) {
 		t.Errorf("Add = %v, want ErrUnguardedClient", err)
 	}
-	if _, err := in.AddMany(t.Context(), []tsdb.Point[view]{ev}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+	if _, err := in.AddMany(t.Context(), []tsdb.Point[view]{ev}); !errors.Is(err, bt.ErrUnguarded) {
 		t.Errorf("AddMany = %v, want ErrUnguardedClient", err)
 	}
 	a.check("unguarded")

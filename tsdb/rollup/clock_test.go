@@ -15,6 +15,8 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/clock"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -63,7 +65,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	opts := month()
 	opts.Rollups = []tsdb.Rollup{hour}
 	schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), opts)
-	if err := store.Ensure(t.Context(), schema); err != nil && !errors.Is(err, tsdb.ErrNoAdmin) {
+	if err := store.Ensure(t.Context(), schema); err != nil && !errors.Is(err, tenancy.ErrNoAdmin) {
 		t.Fatal(err)
 	}
 	repo := schema.For(store, acme)
@@ -77,7 +79,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	time.Sleep(3 * time.Minute)
 	for _, by := range []time.Duration{4 * year, 31 * 24 * time.Hour, time.Minute} {
 		w.set(by)
-		if p, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrClock) || p.Marks != 0 {
+		if p, err := worker.Pass(t.Context()); !errors.Is(err, clock.ErrAhead) || p.Marks != 0 {
 			t.Errorf("a pass with a clock %v ahead: %+v, %v; want ErrClock", by, p, err)
 		}
 		w.set(0)
@@ -125,7 +127,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 60 {
-			if _, err := worker.Pass(t.Context()); !errors.Is(err, tsdb.ErrClock) {
+			if _, err := worker.Pass(t.Context()); !errors.Is(err, clock.ErrAhead) {
 				t.Fatalf("a pass a year ahead of the service: %v, want ErrClock", err)
 			}
 			time.Sleep(time.Minute)

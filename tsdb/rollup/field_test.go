@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -39,10 +40,10 @@ func TestAFunctionBecomesAField(t *testing.T) {
 		other, decimals := kwhByField, kwhByField
 		other.Field, decimals.Decimals = "watt_hours", 3
 		_, another := grown(decimals, loadByField)
-		if err := l.store.Ensure(t.Context(), another); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err := l.store.Ensure(t.Context(), another); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("a field with other decimals: %v, want a conflict", err)
 		}
-		if err := l.store.Verify(t.Context(), fields); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "a counter of wh) of rollup hour declared, but not stored (Ensure adds it)") {
+		if err := l.store.Verify(t.Context(), fields); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "a counter of wh) of rollup hour declared, but not stored (Ensure adds it)") {
 			t.Errorf("Verify before Ensure: %v", err)
 		}
 		for range 2 {
@@ -70,7 +71,7 @@ func TestAFunctionBecomesAField(t *testing.T) {
 		_, elsewhere := grown(other, loadByField)
 		for name, schema := range map[string]*tsdb.Schema[metered]{"the function again": functions, "another field": elsewhere} {
 			for _, call := range []func() error{func() error { return l.store.Ensure(t.Context(), schema) }, func() error { return l.store.Verify(t.Context(), schema) }} {
-				if err := call(); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "counter of wh") {
+				if err := call(); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "counter of wh") {
 					t.Errorf("%s: %v, want a conflict", name, err)
 				}
 			}

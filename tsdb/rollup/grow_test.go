@@ -14,6 +14,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -57,12 +58,12 @@ func TestWhatMayBeAddedToARollup(t *testing.T) {
 			"aggregates of a mere count": {load, with(func(m *rollup.Measure[metered]) { m.Name, m.Decimals = "n", 0 })},
 		} {
 			_, after := grown(measures...)
-			if err := l.store.Ensure(t.Context(), after); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "measures of rollup hour declared as") {
+			if err := l.store.Ensure(t.Context(), after); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "measures of rollup hour declared as") {
 				t.Errorf("%s: %v, want a conflict", name, err)
 			}
 		}
 		_, after := grown(load, count, kwhAfter)
-		if err := l.store.Verify(t.Context(), after); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "of rollup day declared, but not stored (Ensure adds it)") {
+		if err := l.store.Verify(t.Context(), after); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "of rollup day declared, but not stored (Ensure adds it)") {
 			t.Errorf("Verify before Ensure: %v", err)
 		}
 		if err := l.store.Ensure(t.Context(), after); err != nil {
@@ -83,7 +84,7 @@ func TestWhatMayBeAddedToARollup(t *testing.T) {
 			t.Errorf("the catalogue has %v, want twice %s", row["_sys"], stored)
 		}
 		for _, call := range []func() error{func() error { return l.store.Ensure(t.Context(), before) }, func() error { return l.store.Verify(t.Context(), before) }} {
-			if err := call(); !errors.Is(err, tsdb.ErrSchemaConflict) {
+			if err := call(); !errors.Is(err, tenancy.ErrSchemaConflict) {
 				t.Errorf("a program of before: %v, want a conflict", err)
 			}
 		}

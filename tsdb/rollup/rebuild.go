@@ -10,14 +10,11 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
-
-// ErrAdded: Rebuild refuses a rollup that events are added to, unless RebuildOptions.AddersStopped is set.
-var ErrAdded = errtype.New("rollup.ErrAdded", "rollup: events are added to it")
 
 // RebuildOptions select what Rebuild computes. The zero value selects all entities.
 type RebuildOptions struct {
@@ -59,7 +56,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 	}
 	if l.opts.Mode != Derived && !opts.AddersStopped {
 		return 0, fmt.Errorf("%w: stop all programs that add to %s, let every writer with a journal of its events deliver and close, "+
-			"then set RebuildOptions.AddersStopped", ErrAdded, l.name)
+			"then set RebuildOptions.AddersStopped", rollupadd.ErrAdded, l.name)
 	}
 	if err := in.Check(); err != nil {
 		return 0, err

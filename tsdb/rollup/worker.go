@@ -183,7 +183,7 @@ func (p *pass) fail(err error) {
 
 // Pass visits all tenants once. It computes the buckets that are marked, closed and older than WorkerOptions.Settle.
 // It continues after an error, and returns the first error that OnError received. While the store does not trust its
-// clock, Pass does nothing, and the error matches tsdb.ErrClock.
+// clock, Pass does nothing, and returns an error.
 //
 // It costs one request for each 1,000 tenants without marks. A tenant with marks costs one request for each rollup
 // and 500 rows of marks, and the computing. A tenant that had no marks in the pass before costs one more request.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -63,7 +64,7 @@ func checkErasures(t *testing.T, f fleet, store *tsdb.Store, by *atomic.Int64) {
 	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("other"), quick); err != nil {
 		t.Errorf("erasing another tenant without an end: %v", err)
 	}
-	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("third"), opts); !errors.Is(err, tsdb.ErrClock) {
+	if _, err := tenants.Erase(t.Context(), store, tenant.MustParse("third"), opts); !errors.Is(err, clock.ErrAhead) {
 		t.Errorf("an erasure whose mark ends: %v, want ErrClock", err)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrErased) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -35,7 +36,7 @@ func (e *erasure) dropView(ctx context.Context, profiled bool) error {
 		return nil
 	case codes.PermissionDenied, codes.FailedPrecondition:
 	default:
-		if !errors.Is(err, tsdb.ErrNoAdmin) {
+		if !errors.Is(err, tenancy.ErrNoAdmin) {
 			return err
 		}
 	}

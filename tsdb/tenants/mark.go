@@ -15,6 +15,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -112,7 +113,7 @@ func (e *erasure) roomForMark(ctx context.Context) error {
 		return err
 	}
 	if len(over) > 0 {
-		if now, err = e.Service.Confirmed(ctx); errors.Is(err, tsdb.ErrClock) {
+		if now, err = e.Service.Confirmed(ctx); errors.Is(err, clock.ErrAhead) {
 			return nil // the error is reported, and ended marks do no harm
 		} else if err != nil {
 			return err

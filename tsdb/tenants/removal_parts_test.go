@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -158,7 +159,7 @@ func TestRemoveParts(t *testing.T) {
 		}
 		equal(t, c.part.String(), a.cells(t, func(_, _ string) bool { return true }), before)
 		err = a.store.Ensure(t.Context(), a.full)
-		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "was removed") {
+		if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "was removed") {
 			t.Errorf("Ensure with the removed %s: %v, want a conflict", c.part, err)
 		}
 		if err := a.store.Verify(t.Context(), a.beside); err != nil {
@@ -180,7 +181,7 @@ func TestRemoveParts(t *testing.T) {
 // programs.
 func TestWithoutRetiredParts(t *testing.T) {
 	a := newUnusedParts(t)
-	if err := a.store.Verify(t.Context(), a.lean); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := a.store.Verify(t.Context(), a.lean); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Ensure without the parts before they are retired: %v", err)
 	}
 	parts := []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Class: "spare"}, {Dataset: "temps", Tag: "str"}, {Dataset: "temps", Rollup: "day"}}
@@ -349,7 +350,7 @@ func TestKilledRetirement(t *testing.T) {
 			t.Errorf("cut at %d of %d: report %+v, %v", cut, total, rep, err)
 		}
 		equal(t, "after", a.cells(t, func(string, string) bool { return true }), before)
-		if err := a.store.Ensure(t.Context(), a.full); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if err := a.store.Ensure(t.Context(), a.full); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("cut at %d of %d: %v", cut, total, err)
 		}
 	}

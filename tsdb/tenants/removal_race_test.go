@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -39,7 +40,7 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 		t.Helper()
 		if err == nil {
 			err = late.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start, "x")
-		} else if !errors.Is(err, tsdb.ErrRemoving) || errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "spare") {
+		} else if !errors.Is(err, tsdb.ErrRemoving) || errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "spare") {
 			t.Errorf("%s: Ensure: %v", order, err)
 			err = nil
 		}

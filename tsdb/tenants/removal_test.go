@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -87,7 +88,7 @@ func TestDeleteDataset(t *testing.T) {
 			"Put": repo.Put(t.Context(), e, start, "x"), "Latest": err,
 			"Ensure": store.Ensure(t.Context(), f.datasets()...), "Verify": store.Verify(t.Context(), f.datasets()...),
 		} {
-			if !errors.Is(err, tsdb.ErrDatasetDeleted) || !errors.Is(err, tsdb.ErrErased) {
+			if !errors.Is(err, tenancy.ErrDatasetDeleted) || !errors.Is(err, tsdb.ErrErased) {
 				t.Errorf("%s in a deleted dataset: %v", what, err)
 			}
 		}
@@ -197,7 +198,7 @@ func TestEnsureDuringADeletion(t *testing.T) {
 			return
 		}
 		seen = append(seen, p.State)
-		if !errors.Is(err, tsdb.ErrDatasetDeleted) {
+		if !errors.Is(err, tenancy.ErrDatasetDeleted) {
 			t.Errorf("Ensure while %s: %v", p.State, err)
 		}
 	}

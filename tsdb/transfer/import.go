@@ -23,11 +23,11 @@ type ImportOptions struct {
 	// ErrTenant.
 	OtherTenant bool
 	// Create adds the datasets that the catalogue lacks. It works like Ensure and needs the same rights. Without it,
-	// Import fails with tsdb.ErrSchemaConflict if it lacks one.
+	// Import fails with a *tsdb.ConflictError if it lacks one.
 	Create bool
 	// Extend adds the codec tags and retention classes of the file that a dataset of the catalogue lacks, as Create adds
 	// datasets. Ensure and Verify then refuse every program that declares the dataset without them. Without Extend,
-	// Import fails with tsdb.ErrSchemaConflict, and the error names each of them.
+	// Import fails with a *tsdb.ConflictError, and the error names each of them.
 	Extend bool
 	// Datasets are the names of the only datasets to import. Nil is all in the file.
 	Datasets []string
@@ -245,7 +245,7 @@ func (im *importer) count(at *Imported, out bt.Outcome) error {
 		n = &at.Exists
 	case errors.Is(out.Err, tsdb.ErrErased):
 		n = &at.Erased
-	case errors.Is(out.Err, tsdb.ErrNoMerge), errors.Is(out.Err, tsdb.ErrInvalid):
+	case errors.Is(out.Err, points.ErrNoMerge), errors.Is(out.Err, tsdb.ErrInvalid):
 		n = &at.Refused
 	}
 	if n == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -131,7 +132,7 @@ func TestConflict(t *testing.T) {
 	for _, create := range []bool{false, true} {
 		other, _ := tsdbtest.Open(t, clock, salted)
 		opts := transfer.ImportOptions{Create: create}
-		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tsdb.ErrSchemaConflict) {
+		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tenancy.ErrSchemaConflict) {
 			t.Errorf("other salts, Create %v: %v, want a conflict", create, err)
 		}
 		opts.Datasets = []string{"ints"}
@@ -141,7 +142,7 @@ func TestConflict(t *testing.T) {
 	}
 	other, _ := tsdbtest.Open(t, clock, retagged)
 	opts := transfer.ImportOptions{Create: true, Datasets: []string{"ints"}}
-	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "codec tag i64") {
+	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "codec tag i64") {
 		t.Errorf("another tag: %v, want an error that names it", err)
 	}
 	opts.Extend = true
@@ -162,7 +163,7 @@ func TestImportStopsNoOtherProgram(t *testing.T) {
 	store, _ := tsdbtest.Open(t, clock, define())
 	for _, dry := range []bool{true, false} {
 		_, err := transfer.Import(t.Context(), store, acme, bytes.NewReader(file), transfer.ImportOptions{Create: true, DryRun: dry})
-		if !errors.Is(err, tsdb.ErrSchemaConflict) || !strings.Contains(err.Error(), "dataset notes: retention class d90 (maxage=90d)") {
+		if !errors.Is(err, tenancy.ErrSchemaConflict) || !strings.Contains(err.Error(), "dataset notes: retention class d90 (maxage=90d)") {
 			t.Errorf("import, dry %v: %v, want a conflict that names the class", dry, err)
 		}
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
@@ -51,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	_, _ = rand.Read(key) // never fails
 	// The key is of this process: a cursor is only used by the page that got it.
 	store, err := o.Open(ctx, "console", log, tsdb.StoreOptions{CursorKeys: [][]byte{key}}, readers...)
-	if errors.Is(err, embedded.ErrLocked) {
+	if errors.Is(err, tsdb.ErrLocked) {
 		return fmt.Errorf("%w. A program that writes to a folder can serve the pages itself, with package web", err)
 	}
 	if err != nil {

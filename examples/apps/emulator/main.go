@@ -32,6 +32,7 @@ import (
 	"syscall"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
@@ -97,9 +98,9 @@ func record(file string) (*heatmap.Recorder, error) {
 // explain adds to the error what to do about a folder that does not open.
 func explain(dir string, err error) error {
 	switch {
-	case errors.Is(err, embedded.ErrLocked):
+	case errors.Is(err, tsdb.ErrLocked):
 		return fmt.Errorf("another process has %s open; stop it first, or serve another folder with -dir: %w", dir, err)
-	case errors.Is(err, embedded.ErrDamaged):
+	case errors.Is(err, tsdb.ErrDamaged):
 		return fmt.Errorf("the files in %s are damaged, and nothing of them is served: %w", dir, err)
 	}
 	return fmt.Errorf("cannot open the folder %s: %w", dir, err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -269,10 +271,10 @@ func TestProblemsOfErrors(t *testing.T) {
 		want kind
 	}{
 		{tsdb.ErrErased, deleted},
-		{tsdb.ErrDatasetDeleted, deleted},
+		{tenancy.ErrDatasetDeleted, deleted},
 		{tsdb.ErrTenantMismatch, forbidden},
 		{tenant.ErrForbidden, forbidden},
-		{tsdb.ErrNoMerge, conflict},
+		{points.ErrNoMerge, conflict},
 		{tsdb.ErrRemoving, unavailable},
 		{tsdb.ErrClosed, unavailable},
 		{context.Canceled, unavailable},

@@ -104,9 +104,9 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	}
 	store, err := embedded.Open(ctx, dir)
 	switch {
-	case errors.Is(err, embedded.ErrLocked):
+	case errors.Is(err, tsdb.ErrLocked):
 		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s; end it first, or ask that program", dir, holder(dir)), err}
-	case errors.Is(err, embedded.ErrDamaged):
+	case errors.Is(err, tsdb.ErrDamaged):
 		return nil, folderError{fmt.Sprintf("the store in %s is damaged: its files are not what was written. Open a copy from a backup (%v)", dir, err), err}
 	}
 	return store, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -151,10 +152,10 @@ func TestDatasets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Ensure(t.Context(), all[0]); !errors.Is(err, tsdb.ErrDatasetDeleted) {
+	if err := store.Ensure(t.Context(), all[0]); !errors.Is(err, tenancy.ErrDatasetDeleted) {
 		t.Errorf("Ensure of a deleted dataset: %v, want ErrDatasetDeleted", err)
 	}
-	if err := store.Ensure(t.Context(), all[1]); !errors.Is(err, tsdb.ErrSchemaConflict) {
+	if err := store.Ensure(t.Context(), all[1]); !errors.Is(err, tenancy.ErrSchemaConflict) {
 		t.Errorf("Ensure with a removed class: %v, want ErrSchemaConflict", err)
 	}
 	if err := store.Close(); err != nil {

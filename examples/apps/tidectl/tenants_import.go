@@ -97,6 +97,7 @@ func (a *app) stopped(ctx context.Context, opts transfer.ImportOptions, got tran
 			a.say("%d points are accounted for. %s goes on with --continue '%s'", got.Checkpoint.Points, with, at)
 		}
 	}
+	_, conflicts := errors.AsType[*tsdb.ConflictError](err)
 	switch {
 	case ctx.Err() != nil && opts.Continue.Line > 0 && got.Checkpoint.Line <= opts.Continue.Line:
 		return fmt.Errorf("%w before anything was stored: the same --continue goes on", errInterrupted)
@@ -106,7 +107,7 @@ func (a *app) stopped(ctx context.Context, opts transfer.ImportOptions, got tran
 		return fmt.Errorf("%w; import takes what %q writes as ndjson, uncompressed: no CSV, Parquet or other files", err, "tenants export")
 	case errors.Is(err, transfer.ErrTenant):
 		return fmt.Errorf("%w; --other-tenant takes it", err)
-	case errors.Is(err, tsdb.ErrNoTable), errors.Is(err, tsdb.ErrSchemaConflict) && (!opts.Create || !opts.Extend):
+	case errors.Is(err, tsdb.ErrNoTable), conflicts && (!opts.Create || !opts.Extend):
 		return fmt.Errorf("%w; --create adds datasets that are missing, and --extend tags and classes, which programs must then declare", err)
 	}
 	return err

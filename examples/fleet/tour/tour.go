@@ -109,7 +109,7 @@ func (t *tour) open(ctx context.Context) (err error) {
 		},
 		Dir: filepath.Join(t.dir, storeFolder), DialOptions: t.keys.DialOptions(),
 	})
-	if errors.Is(err, embedded.ErrLocked) {
+	if errors.Is(err, tsdb.ErrLocked) {
 		return fmt.Errorf("open the store: %w; stop the tour that uses it, or choose another folder with -dir", err)
 	}
 	if err != nil {

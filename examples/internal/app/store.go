@@ -124,7 +124,7 @@ func (p *Place) Open(ctx context.Context, name string, log *slog.Logger, opts ts
 func (p *Place) openStore(ctx context.Context, opts tsdb.StoreOptions, seen *observe.Outlet) (*tsdb.Store, error) {
 	if !p.Cloud {
 		store, err := embedded.New(ctx, embedded.Options{StoreOptions: opts, Dir: p.Dir, DialOptions: seen.DialOptions})
-		if errors.Is(err, embedded.ErrLocked) {
+		if errors.Is(err, tsdb.ErrLocked) {
 			err = fmt.Errorf("%w; stop that process first, or choose another folder with -dir", err)
 		}
 		return store, err

@@ -148,7 +148,7 @@ const day = 24 * time.Hour
 //
 // It is bounded by ctx, and each of its requests by the timeout of scans. It takes samples with the app profile
 // tsdb.Config.BulkAppProfile. On a store over a client without the store's
-// interceptors it fails with tsdb.ErrUnguardedClient, because it cannot see the sizes.
+// interceptors it fails, because it cannot see the sizes.
 func New(ctx context.Context, store *tsdb.Store, opts Options) (_ *Forecast, err error) {
 	if opts, err = opts.resolve(); err != nil {
 		return nil, err

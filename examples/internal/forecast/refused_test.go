@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/internal/forecast"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -51,7 +52,7 @@ func TestForecastRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := forecast.New(t.Context(), unguarded, forecast.Options{}); !errors.Is(err, tsdb.ErrUnguardedClient) {
+	if _, err := forecast.New(t.Context(), unguarded, forecast.Options{}); !errors.Is(err, bt.ErrUnguarded) {
 		t.Errorf("with an unguarded client: %v", err)
 	}
 	_ = unguarded.Close()

@@ -171,18 +171,15 @@ func (ds *Datasets) define(ctx context.Context, id tenant.ID, name string) (*Dat
 func (ds *Datasets) ensure(ctx context.Context, id tenant.ID, d *Dataset) error {
 	// The context has the tenant, so that the dataset counts towards the tenant's limit of datasets, if it has one.
 	err := ds.store.Ensure(tenant.NewContext(ctx, id), d.schema)
+	conflict, conflicts := errors.AsType[*tsdb.ConflictError](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, limit.ErrExceeded):
 		return &Error{"too many " + ds.noun + "s", err}
-	case errors.Is(err, tsdb.ErrSchemaConflict):
+	case conflicts:
 		// The error shows how the dataset is stored, and another tenant may have created it.
-		var differences []string
-		if conflict, ok := errors.AsType[*tsdb.ConflictError](err); ok {
-			differences = conflict.Differences
-		}
-		ds.log.Warn("a "+ds.noun+" conflicts with a dataset that is stored", "tenant", id.String(), "dataset", d.name, "differences", differences)
+		ds.log.Warn("a "+ds.noun+" conflicts with a dataset that is stored", "tenant", id.String(), "dataset", d.name, "differences", conflict.Differences)
 		return &Error{"the " + ds.noun + " cannot be a dataset", fmt.Errorf("the %s %.64q cannot be stored under its tags; give it another name", ds.noun, d.name)}
 	case errors.Is(err, tsdb.ErrErased):
 		return &Error{"the " + ds.noun + " cannot be a dataset", err}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 var (
 	// ErrFull means that the buffer, or the tenant's share of it, has no room.
 	ErrFull = errors.New("tsdb: the writer's buffer is full")
 	// ErrClosed means that the buffer is closed, or was closed before the item could be sent.
-	ErrClosed = errors.New("tsdb: the writer is closed")
+	ErrClosed = invalid.Under(bt.ErrClosed, "tsdb: the writer is closed")
 	// ErrTimeout means that the item could not be delivered within Options.Delivery.
 	ErrTimeout = errors.New("tsdb: not delivered in time")
 )

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 var (
 	// ErrLocked means that another process, or another Spool of this process, has the folder open.
-	ErrLocked = errors.New("spool: the folder is in use")
+	ErrLocked = invalid.Under(diskerr.ErrLocked, "spool: the folder is in use")
 	// ErrDamaged means that the disk does not hold what was written. A spool that has found damage refuses every call.
-	ErrDamaged = errors.New("spool: the journal is damaged")
+	ErrDamaged = invalid.Under(diskerr.ErrDamaged, "spool: the journal is damaged")
 	// ErrVersion means that a newer version of this package wrote the journal.
 	ErrVersion = errors.New("spool: the journal has a newer format")
 	// ErrFull means that an append would exceed Options.MaxBytes. Nothing was appended.

@@ -78,7 +78,7 @@ var imports = []rule{
 		why: "the skip scan builds on points, not the reverse",
 	},
 	{
-		who: "internal/ingest/spool", only: []string{"internal/invalid", "internal/private", "internal/ctxerr"},
+		who: "internal/ingest/spool", only: []string{"internal/diskerr", "internal/invalid", "internal/private", "internal/ctxerr"},
 		why: "the spool stores bytes",
 	},
 	{

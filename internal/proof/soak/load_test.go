@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -77,7 +78,7 @@ func (w *world) putOne(rnd *rand.Rand, d *device) {
 // refusal reports whether an error may refuse a put: the writer is being reopened, the tenant is erased, or a fault
 // explains it.
 func (w *world) refusal(c *customer, err error) bool {
-	return errors.Is(err, tsdb.ErrWriterClosed) || errors.Is(err, tsdb.ErrErased) && c == w.victim || byFaults(err, codes.InvalidArgument)
+	return errors.Is(err, buffer.ErrClosed) || errors.Is(err, tsdb.ErrErased) && c == w.victim || byFaults(err, codes.InvalidArgument)
 }
 
 // deadLetter is called with each dead letter.

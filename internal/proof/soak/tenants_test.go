@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
@@ -35,7 +36,7 @@ func (w *world) erase() {
 	for _, d := range w.victim.devices { // through the writer, because producers may have stopped
 		slot := w.slotNow(d)
 		err := w.repo(d).Via(w.writer.Load()).Enqueue(d.tenant.ctx(w.t.Context()), d.entity, d.time(w.base, slot), d.value(slot, 0))
-		if !errors.Is(err, tsdb.ErrErased) && !errors.Is(err, tsdb.ErrWriterClosed) {
+		if !errors.Is(err, tsdb.ErrErased) && !errors.Is(err, buffer.ErrClosed) {
 			w.fail("putting a point of the erased tenant %s: got %v, want %v", w.victim.id, err, tsdb.ErrErased)
 		}
 	}

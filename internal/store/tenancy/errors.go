@@ -1,20 +1,20 @@
 package tenancy
 
-import "errors"
+import (
+	"errors"
 
-// The errors of this package. Package tsdb exports them under the same names and documents them.
-var (
-	ErrErased               = errors.New("tsdb: the tenant or entity is erased")
-	ErrDatasetDeleted error = deletedError{}
-	ErrRemoving             = errors.New("tsdb: column families of the retention class are being removed")
-	ErrTenantMismatch       = errors.New("tsdb: the context carries another tenant")
-	ErrNoTenant             = errors.New("tsdb: the context carries no tenant")
-	ErrNoView               = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
-	ErrNoTable              = errors.New("tsdb: no such table or family (Ensure creates them)")
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-type deletedError struct{}
-
-func (deletedError) Error() string { return "tsdb: the dataset is deleted" }
-
-func (deletedError) Is(target error) bool { return target == ErrErased }
+// Errors of stores. Package tsdb exports those that programs branch on, and documents them.
+var (
+	ErrErased         = errors.New("tsdb: the tenant or entity is erased")
+	ErrDatasetDeleted = invalid.Under(ErrErased, "tsdb: the dataset is deleted")
+	ErrRemoving       = errors.New("tsdb: column families of the retention class are being removed")
+	ErrTenantMismatch = errors.New("tsdb: the context carries another tenant")
+	ErrNoTenant       = errors.New("tsdb: the context carries no tenant")
+	ErrNoView         = errors.New("tsdb: the tenant has no authorized view (EnsureView makes it)")
+	ErrNoTable        = errors.New("tsdb: no such table or family (Ensure creates them)")
+	ErrNoAdmin        = errors.New("tsdb: the store has no admin client")
+	ErrSchemaConflict = errors.New("tsdb: the table was written by another schema")
+)
