@@ -60,24 +60,6 @@ func (o CacheOptions) open() *lastvalue.Cache {
 // It has no effect without a cache, on any other call, or in a schema with Identity.
 type MaxStale time.Duration
 
-// CacheStats are the content and the counters of a store's last-value cache since the store was opened.
-type CacheStats struct {
-	// Hits counts results from memory, Misses reads of the table, and Shared results of a read that another caller had already started.
-	Hits, Misses, Shared uint64
-	// Entries is the number of cached entities. Bytes is their size as counted against the limit; very small entries count as a minimum size.
-	Entries int
-	Bytes   int64
-}
-
-// CacheStats returns the statistics of the store's last-value cache; zero without a cache.
-func (s *Store) CacheStats() CacheStats {
-	if s == nil || s.core == nil || s.core.Cache == nil {
-		return CacheStats{}
-	}
-	c := s.core.Cache.Stats()
-	return CacheStats{Hits: c.Hits, Misses: c.Misses, Shared: c.Shared, Entries: c.Entries, Bytes: int64(c.Bytes)}
-}
-
 // newestCached is newestOf for one point of each entity, through the cache.
 func (r *Repository[T]) newestCached(ctx context.Context, entities []Entity, o points.Options) []History[T] {
 	out := make([]History[T], len(entities))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -71,4 +73,14 @@ func TestCacheWithHeads(t *testing.T) {
 			do("DeletePrefix", err)
 		})
 	}
+}
+
+// cacheOf returns the last-value cache of a store.
+func cacheOf(t *testing.T, store *tsdb.Store) *lastvalue.Cache {
+	t.Helper()
+	in, err := inside.Of(store).Internals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Cache
 }

@@ -110,8 +110,8 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 			return errors.Join(repo.Via(w).Enqueue(ctx, roof, start.Add(time.Second), reading{2}), w.Close(ctx))
 		}, 2},
 		"Delete": {func(ctx context.Context, repo *tsdb.Repository[reading]) error { return repo.Delete(ctx, roof, start) }, 0},
-		"DeleteEntity": {func(ctx context.Context, repo *tsdb.Repository[reading]) error {
-			_, err := repo.DeleteEntity(ctx, roof)
+		"DeleteRange of all": {func(ctx context.Context, repo *tsdb.Repository[reading]) error {
+			_, err := repo.DeleteRange(ctx, roof, tsdb.AllTime())
 			return err
 		}, 0},
 		"DeletePrefix": {func(ctx context.Context, repo *tsdb.Repository[reading]) error {
@@ -142,7 +142,7 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 				}
 				wg.Wait()
 			}
-			if s := repo.Store().CacheStats(); s.Misses != 2 || s.Hits != 1 || s.Shared != 0 {
+			if s := cacheOf(t, repo.Store()).Stats(); s.Misses != 2 || s.Hits != 1 || s.Shared != 0 {
 				t.Errorf("%s: %+v after %d reads", name, s, conn.Counts().Calls[tsdbtest.ReadRows])
 			}
 		})
@@ -212,7 +212,7 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 		defer cancel()
 		ask(ended, context.DeadlineExceeded, tsdb.MaxStale(time.Minute))
 		wg.Wait()
-		if s := repo.Store().CacheStats(); conn.Counts().Calls[tsdbtest.ReadRows] != 1 || s.Misses != 1 || s.Shared != 999 || s.Hits != 0 {
+		if s := cacheOf(t, repo.Store()).Stats(); conn.Counts().Calls[tsdbtest.ReadRows] != 1 || s.Misses != 1 || s.Shared != 999 || s.Hits != 0 {
 			t.Errorf("%d reads, want 1; stats %+v", conn.Counts().Calls[tsdbtest.ReadRows], s)
 		}
 		wg.Go(func() { // LatestMany shares with Latest; the stricter call reads the table
@@ -292,6 +292,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 			})
 		}
 		synctest.Wait()
+		cache := cacheOf(t, repo.Store())
 		if err := repo.Store().Close(); err != nil {
 			t.Error(err)
 		}
@@ -299,7 +300,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		if _, err := repo.Latest(t.Context(), roof, tsdb.MaxStale(time.Minute)); !errors.Is(err, tsdb.ErrClosed) || time.Since(begin) != 0 {
 			t.Errorf("after Close: error %v after %v, want ErrClosed at once", err, time.Since(begin))
 		}
-		if s := repo.Store().CacheStats(); s.Entries != 0 {
+		if s := cache.Stats(); s.Entries != 0 {
 			t.Errorf("after Close: stats %+v", s)
 		}
 	})
@@ -426,7 +427,7 @@ func TestCacheEqualsAModel(t *testing.T) {
 				stored++
 				model[name] = model[name].add(own, put)
 			}
-			if got := store.CacheStats(); got.Hits < 300 || got.Entries == 0 || got.Entries > 12 {
+			if got := cacheOf(t, store).Stats(); got.Hits < 300 || got.Entries == 0 || got.Entries > 12 {
 				t.Errorf("seed %d: %+v after %d writes", seed, got, stored)
 			}
 		})

@@ -52,8 +52,8 @@ func TestCheckKeysRefusesWrites(t *testing.T) {
 	if _, err := repo.Latest(ctx, bad); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("Latest: %v, want ErrNotFound", err)
 	}
-	if _, err := repo.DeleteEntity(ctx, bad); err != nil {
-		t.Errorf("DeleteEntity: %v", err)
+	if _, err := repo.DeleteRange(ctx, bad, tsdb.AllTime()); err != nil {
+		t.Errorf("DeleteRange: %v", err)
 	}
 }
 

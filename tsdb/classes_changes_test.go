@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -42,7 +43,7 @@ func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 		}
 		checkCounts(t, "at first", inClasses(t, table, acme), map[string]int{"d7": puts})
 		assign(t, store, acme, tenants.Profile{Retention: "d30"})
-		wait(tsdb.ClassesWithin + time.Second)
+		wait(tenancy.ClassesWithin + time.Second)
 		conn.Reset()
 		before := inClasses(t, table, acme)["d30"]
 		wait(20 * time.Minute)
@@ -92,7 +93,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 			total = max(total, int(calls.Load())+1)
 			time.Sleep(time.Second)
 			put() // a store that reads while the change is open
-			time.Sleep(tsdb.ClassesWithin + time.Second)
+			time.Sleep(tenancy.ClassesWithin + time.Second)
 			want := map[string]int{"d7": 2}
 			if p, err := tenants.Load(t.Context(), store, acme); err == nil && p.Retention == "d30" {
 				want = map[string]int{"d7": 2, "d30": 1}
@@ -104,7 +105,7 @@ func TestAnOnboardingThatIsCutOff(t *testing.T) {
 			checkCounts(t, fmt.Sprintf("cut at %d", cut), inClasses(t, table, acme), want)
 			// The next change of the tenant closes the open one.
 			assign(t, store, acme, tenants.Profile{Retention: "d7"})
-			time.Sleep(tsdb.ClassesWithin + time.Second)
+			time.Sleep(tenancy.ClassesWithin + time.Second)
 			put()
 			conn.Reset()
 			for range 10 {

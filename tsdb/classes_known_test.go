@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -95,7 +96,7 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 		}
 		checkCounts(t, "in the outage", inClasses(t, table, acme), map[string]int{"d30": 11, "keep": 1})
 		conn.Clear()
-		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
+		time.Sleep(tenancy.ClassesWithin + time.Millisecond)
 		if err := r.Put(t.Context(), roof, time.Now(), "x"); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 }
 
 // TestTheStoreThatOnboardsGoesByItAtOnce: the store that onboards a tenant applies its class at once. Other stores do within
-// ClassesWithin, and not before they read the classes again.
+// tenancy.ClassesWithin, and not before they read the classes again.
 func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -271,7 +272,7 @@ func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
 		checkCounts(t, "at once", inClasses(t, table, acme), map[string]int{"d7": 2, "d30": 1})
 		put(elsewhere)
 		checkCounts(t, "elsewhere, too soon", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 1})
-		time.Sleep(tsdb.ClassesWithin + time.Millisecond)
+		time.Sleep(tenancy.ClassesWithin + time.Millisecond)
 		put(elsewhere)
 		checkCounts(t, "elsewhere, in time", inClasses(t, table, acme), map[string]int{"d7": 3, "d30": 2})
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -41,7 +42,7 @@ func assign(t testing.TB, store *tsdb.Store, id tenant.ID, p tenants.Profile) {
 	if _, err := tenants.Onboard(t.Context(), store, id, p, tenants.OnboardOptions{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ClassesWithin + time.Millisecond)
+	time.Sleep(tenancy.ClassesWithin + time.Millisecond)
 }
 
 // written holds the points that a tenant has written, and how long each lives.

@@ -90,8 +90,11 @@ func TestContextsThatEndForAReason(t *testing.T) {
 			_, err := w.repo.Page(ctx, e, tsdb.AllTime(), 5, "")
 			return err
 		},
-		"Delete":       func(ctx context.Context, w world) error { return w.repo.Delete(ctx, e, start) },
-		"DeleteEntity": func(ctx context.Context, w world) error { _, err := w.repo.DeleteEntity(ctx, e); return err },
+		"Delete": func(ctx context.Context, w world) error { return w.repo.Delete(ctx, e, start) },
+		"DeleteRange of all": func(ctx context.Context, w world) error {
+			_, err := w.repo.DeleteRange(ctx, e, tsdb.AllTime())
+			return err
+		},
 		"Ping":         func(ctx context.Context, w world) error { return w.store.Ping(ctx) },
 		"tenants.Load": func(ctx context.Context, w world) error { _, err := tenants.Load(ctx, w.store, acme); return err },
 		"tenants.List": func(ctx context.Context, w world) error {

@@ -28,8 +28,8 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	return outcomeOf(r.rows.DeletePoint(ctx, e.path, units, r.id)).err()
 }
 
-// DeleteRange deletes the points of an entity in an interval, including expired ones, and returns the number of deleted
-// points. Points that are written meanwhile may remain. It is safe to repeat.
+// DeleteRange deletes the points of an entity in an interval (AllTime for all of them), including expired ones, and
+// returns the number of deleted points. Points that are written meanwhile may remain. It is safe to repeat.
 //
 // It reads keys and deletes them page by page: two requests per 5,000 points. The scan timeout bounds the whole call. A point
 // that cannot be deleted does not affect the others; a *BatchError lists such points. It stops early if a whole page fails,
@@ -40,7 +40,7 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if err := r.admitEntity(ctx, e); err != nil {
 		return 0, err
 	}
-	if err := in.Check(); err != nil {
+	if err := in.check(); err != nil {
 		return 0, err
 	}
 	oldest, newest, ok := in.units(r.schema.d.Precision)
@@ -48,13 +48,6 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 		return 0, nil
 	}
 	return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
-}
-
-// DeleteEntity deletes all points of an entity in this dataset. It is DeleteRange with AllTime.
-func (r *Repository[T]) DeleteEntity(ctx context.Context, e Entity) (deleted int, err error) {
-	ctx, op := r.begin(ctx, telemetry.DeleteEntity)
-	defer func() { op.End(err) }()
-	return r.DeleteRange(ctx, e, AllTime())
 }
 
 // DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs and

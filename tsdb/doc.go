@@ -76,7 +76,8 @@
 // Views.
 //
 // Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased], in
-// every open store within [ErasedWithin]. Package tsdb/transfer copies a tenant's points to a file and back.
+// every open store within 10 seconds. A store that cannot read the marks of erasures uses those it has read last; one
+// that has never read them refuses reads and writes. Package tsdb/transfer copies a tenant's points to a file and back.
 //
 // # Bounds
 //

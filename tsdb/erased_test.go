@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -88,7 +89,7 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 		if _, err := tenants.Erase(t.Context(), store, acme, erasing); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.ReadRows))
 		begin := time.Now()
 		if err := s.For(fresh, acme).Put(t.Context(), roof, start, reading{3}); err != nil {
@@ -101,12 +102,12 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 			t.Errorf("Put: %v", err)
 		}
 		conn.Clear()
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		if err := s.For(fresh, acme).Put(t.Context(), roof, start, reading{3}); !errors.Is(err, tsdb.ErrErased) {
 			t.Errorf("Put after the outage: %v", err)
 		}
 		conn.Inject(tsdbtest.Delay(time.Hour).On(tsdbtest.ReadRows))
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.For(fresh, acme).Put(ctx, roof, start, reading{3}); !errors.Is(err, context.DeadlineExceeded) {

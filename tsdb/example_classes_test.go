@@ -25,7 +25,7 @@ func ExampleSchemaOptions_classes() {
 		Classes:   []gc.Class{days("d30", 30)},
 	})
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // A map of one depot's vehicles shows each position when it arrives. After a restart it continues where it was.
 func ExampleFollower() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

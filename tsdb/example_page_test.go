@@ -131,7 +131,7 @@ func ExampleRepository_Page_oldestFirst() {
 // The entities of a site, page by page, for a list with a "more" button.
 func ExamplePrefixReader_PageLatest() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func ExamplePrefixReader_PageLatest() {
 // Only the names, without the points.
 func ExampleEntityPage() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,7 @@ var truckPositions = tsdb.MustDefine("positions", tsdb.Key("depot", "vehicle"), 
 // hour, and the last two positions of each vehicle.
 func ExamplePrefixReader() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

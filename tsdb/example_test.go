@@ -31,7 +31,7 @@ var weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[
 // open returns a store for an example.
 func open(datasets ...tsdb.Dataset) *tsdb.Store {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func open(datasets ...tsdb.Dataset) *tsdb.Store {
 // Store points, read the latest one, and read as another tenant, who has none.
 func Example() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx) // or embedded.Open(ctx, "./data"), or tsdb.Open on Cloud Bigtable
+	store, err := embedded.New(ctx, embedded.Options{}) // or embedded.Open(ctx, "./data"), or tsdb.Open on Cloud Bigtable
 	if err != nil {
 		log.Fatal(err)
 	}

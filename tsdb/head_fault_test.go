@@ -222,8 +222,8 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 			_, err := r.DeleteRange(ctx, roof, tsdb.Since(at))
 			return err
 		},
-		"DeleteEntity": func(ctx context.Context, r *tsdb.Repository[reading], _ time.Time) error {
-			_, err := r.DeleteEntity(ctx, roof)
+		"DeleteRange of all": func(ctx context.Context, r *tsdb.Repository[reading], _ time.Time) error {
+			_, err := r.DeleteRange(ctx, roof, tsdb.AllTime())
 			return err
 		},
 		"DeletePrefix": func(ctx context.Context, r *tsdb.Repository[reading], _ time.Time) error {
@@ -274,7 +274,7 @@ func TestDeletedIsInNeitherRow(t *testing.T) {
 								t.Errorf("%s: the head shows %v, %v", what, got, err)
 							}
 						}
-						if _, err := repo.DeleteEntity(t.Context(), roof); err != nil {
+						if _, err := repo.DeleteRange(t.Context(), roof, tsdb.AllTime()); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -38,7 +38,7 @@ func TestMendingUndoesNothing(t *testing.T) {
 		"changed, then changed again": {put(2, 20), put(2, 21)},
 		"deleted, then written":       {del(2), put(2, 21)},
 		"all deleted": {func(ctx context.Context, r *tsdb.Repository[reading]) error {
-			_, err := r.DeleteEntity(ctx, roof)
+			_, err := r.DeleteRange(ctx, roof, tsdb.AllTime())
 			return err
 		}},
 		"pushed out, deleted, and to light again": {func(ctx context.Context, r *tsdb.Repository[reading]) error {

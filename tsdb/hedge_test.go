@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -70,7 +71,7 @@ func TestHedgesAreCapped(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		marks := int(time.Since(begin) / (tsdb.ErasedWithin / 2)) // read in the background
+		marks := int(time.Since(begin) / (tenancy.ErasedWithin / 2)) // read in the background
 		if n := conn.Counts().Calls[tsdbtest.ReadRows]; n < 520 || n > 525+marks {
 			t.Errorf("%d requests for 500 reads, want at most a twentieth more", n)
 		}

@@ -137,9 +137,9 @@ func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 				}
 				return err
 			},
-			"Put, first wins": func() error { return firsts.Put(t.Context(), roof, start, reading{1}) },
-			"DeleteEntity":    func() error { _, err := repo.DeleteEntity(t.Context(), roof); return err },
-			"Verify":          func() error { return store.Verify(t.Context(), s) },
+			"Put, first wins":    func() error { return firsts.Put(t.Context(), roof, start, reading{1}) },
+			"DeleteRange of all": func() error { _, err := repo.DeleteRange(t.Context(), roof, tsdb.AllTime()); return err },
+			"Verify":             func() error { return store.Verify(t.Context(), s) },
 		} {
 			if name == "Verify" && key == "!format" {
 				continue
@@ -261,10 +261,10 @@ func TestTheContextsErrorsShow(t *testing.T) {
 				}
 				return nil
 			},
-			"DeleteEntity": func(ctx context.Context) error { _, err := repo.DeleteEntity(ctx, roof); return err },
-			"Ensure":       func(ctx context.Context) error { return store.Ensure(ctx, s) },
-			"Verify":       func(ctx context.Context) error { return store.Verify(ctx, s) },
-			"Ping":         store.Ping,
+			"DeleteRange of all": func(ctx context.Context) error { _, err := repo.DeleteRange(ctx, roof, tsdb.AllTime()); return err },
+			"Ensure":             func(ctx context.Context) error { return store.Ensure(ctx, s) },
+			"Verify":             func(ctx context.Context) error { return store.Verify(ctx, s) },
+			"Ping":               store.Ping,
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {

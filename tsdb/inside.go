@@ -93,6 +93,9 @@ func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int
 	return o.order, o.Width, err
 }
 
+// Check returns an error that matches ErrInvalid if the interval ends before it starts.
+func (c intervalCore) Check() error { return c.Value().check() }
+
 // Shape returns the shape of the dataset.
 func (c datasetCore) Shape() (*dataset.Dataset, error) {
 	if d := c.Value(); d != nil && d.shape() != nil {

@@ -44,8 +44,8 @@ func (in Interval) ClosedEnd() Interval {
 	return in
 }
 
-// Check returns an error that matches ErrInvalid if the interval ends before it starts.
-func (in Interval) Check() error {
+// check returns an error that matches ErrInvalid if the interval ends before it starts.
+func (in Interval) check() error {
 	if in.hasFrom && in.hasTo && in.to.Before(in.from) {
 		return invalid.New(ErrInvalid, "interval", instant.Text(in.from)+" to "+instant.Text(in.to), "an end that is not before its start")
 	}

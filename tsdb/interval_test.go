@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -53,7 +54,7 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 			_, err := repo.DeleteRange(t.Context(), roof, in)
 			return err
 		},
-		"Check": tsdb.Interval.Check,
+		"Check": func(in tsdb.Interval) error { return inside.Of(in).Check() },
 	}
 	later := start.Add(time.Nanosecond)
 	for name, call := range calls {

@@ -229,8 +229,8 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		_, err := r.DeleteRange(ctx, e, tsdb.Since(at))
 		return nil, err
 	},
-	"DeleteEntity": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
-		_, err := r.DeleteEntity(ctx, e)
+	"DeleteRange of all": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {
+		_, err := r.DeleteRange(ctx, e, tsdb.AllTime())
 		return nil, err
 	},
 	"DeletePrefix": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) ([]string, error) {

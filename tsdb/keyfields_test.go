@@ -123,20 +123,20 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 	conn.Reset()
 	second := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"Put":          repo.Put(ctx, e, start, "x"),
-		"PutMany":      second(repo.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: start}})),
-		"Via":          repo.Via(w).Enqueue(ctx, e, start, "x"),
-		"Get":          second(repo.Get(ctx, e, start)),
-		"Latest":       second(repo.Latest(ctx, e)),
-		"LatestN":      second(repo.LatestN(ctx, e, 1)),
-		"LatestMany":   second(latestMany(ctx, repo, []tsdb.Entity{e})),
-		"AsOf":         second(repo.AsOf(ctx, e, start)),
-		"Page":         second(repo.Page(ctx, e, tsdb.AllTime(), 1, "")),
-		"Delete":       repo.Delete(ctx, e, start),
-		"DeleteEntity": second(repo.DeleteEntity(ctx, e)),
-		"DeleteRange":  second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
-		"DeletePrefix": second(repo.DeletePrefix(ctx, p)),
-		"keys.Advise":  second(keys.Advise(s, keys.Sample{Entities: []keys.SampledEntity{{Tenant: acme, Entity: e}}})),
+		"Put":                repo.Put(ctx, e, start, "x"),
+		"PutMany":            second(repo.PutMany(ctx, []tsdb.Point[string]{{Entity: e, Time: start}})),
+		"Via":                repo.Via(w).Enqueue(ctx, e, start, "x"),
+		"Get":                second(repo.Get(ctx, e, start)),
+		"Latest":             second(repo.Latest(ctx, e)),
+		"LatestN":            second(repo.LatestN(ctx, e, 1)),
+		"LatestMany":         second(latestMany(ctx, repo, []tsdb.Entity{e})),
+		"AsOf":               second(repo.AsOf(ctx, e, start)),
+		"Page":               second(repo.Page(ctx, e, tsdb.AllTime(), 1, "")),
+		"Delete":             repo.Delete(ctx, e, start),
+		"DeleteRange of all": second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
+		"DeleteRange":        second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
+		"DeletePrefix":       second(repo.DeletePrefix(ctx, p)),
+		"keys.Advise":        second(keys.Advise(s, keys.Sample{Entities: []keys.SampledEntity{{Tenant: acme, Entity: e}}})),
 		"Range": func() (err error) {
 			for _, err = range repo.Range(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
 			}
@@ -244,7 +244,7 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 		if after := tableContents(t, table, admin); !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: a refused Ensure changed the table", name)
 		}
-		must[int](t)(text.For(store, last).DeleteEntity(t.Context(), bad))
+		must[int](t)(text.For(store, last).DeleteRange(t.Context(), bad, tsdb.AllTime()))
 		stored := rows(t, table)
 		if err := store.Ensure(t.Context(), kinds); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -125,7 +125,7 @@ func TestDeletionOverPages(t *testing.T) {
 		last := points[5009].Time
 		key := fmt.Sprintf("%019d", int64(1<<63-1)-last.UnixNano())
 		conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(k string) bool { return strings.HasSuffix(k, key) }))
-		n, err := r.DeleteEntity(t.Context(), roof)
+		n, err := r.DeleteRange(t.Context(), roof, tsdb.AllTime())
 		var batch *tsdb.BatchError
 		if !errors.As(err, &batch) || n != 5009 || len(batch.Failed) != 1 || batch.Failed[0].Index != 5009 || batch.Total != 5010 {
 			t.Errorf("%d deleted, error %v, failures %+v", n, err, batch)
@@ -142,7 +142,7 @@ func TestDeletionGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(string) bool { return true }))
-	n, err := repo.DeleteEntity(t.Context(), roof)
+	n, err := repo.DeleteRange(t.Context(), roof, tsdb.AllTime())
 	var batch *tsdb.BatchError
 	if !errors.As(err, &batch) || n != 0 || batch.Total != 5000 || len(batch.Failed) != 5000 {
 		t.Errorf("%d deleted, %v", n, err)

@@ -70,7 +70,7 @@ func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 			return err
 		}, []string{`entity is "a/b/c" with 3 parts`}},
 		{"the zero entity", func() error {
-			_, err := ns.For(store, acme).DeleteEntity(ctx, tsdb.Entity{})
+			_, err := ns.For(store, acme).DeleteRange(ctx, tsdb.Entity{}, tsdb.AllTime())
 			return err
 		}, []string{"entity is empty with 0 parts"}},
 		{"empty part", func() error {

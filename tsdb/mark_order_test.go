@@ -183,9 +183,9 @@ func TestSlowDeletionsMarkAgain(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, s)
 	repo := s.For(store, acme)
 	for name, del := range map[string]func() (int, error){
-		"DeleteRange":  func() (int, error) { return repo.DeleteRange(t.Context(), roof, tsdb.AllTime()) },
-		"DeleteEntity": func() (int, error) { return repo.DeleteEntity(t.Context(), roof) },
-		"DeletePrefix": func() (int, error) { return repo.DeletePrefix(t.Context(), tsdb.AllEntities()) },
+		"DeleteRange":        func() (int, error) { return repo.DeleteRange(t.Context(), roof, tsdb.AllTime()) },
+		"DeleteRange of all": func() (int, error) { return repo.DeleteRange(t.Context(), roof, tsdb.AllTime()) },
+		"DeletePrefix":       func() (int, error) { return repo.DeletePrefix(t.Context(), tsdb.AllEntities()) },
 	} {
 		if err := repo.Put(t.Context(), roof, start, reading{}); err != nil {
 			t.Fatal(err)

@@ -157,8 +157,8 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 			_, err := r.DeleteRange(ctx, roof, tsdb.Since(times[1]))
 			return err
 		}, times[1:], true},
-		{"DeleteEntity", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {
-			_, err := r.DeleteEntity(ctx, roof)
+		{"DeleteRange of all", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {
+			_, err := r.DeleteRange(ctx, roof, tsdb.AllTime())
 			return err
 		}, times, true},
 		{"DeletePrefix", func(ctx context.Context, r *tsdb.Repository[codec.Record], _ string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
-	"github.com/tidemark-go/tidemark/internal/store/points"
+	stored "github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -305,7 +305,7 @@ func TestMergeLeavesWhatItCannotRead(t *testing.T) {
 		apply(t, table, key(roof, start), m)
 		before := rows(t, table)
 		err := r.Put(t.Context(), roof, start, rec("new", 1))
-		for _, want := range append(tt.want, points.ErrNoMerge, tsdb.ErrRejected) {
+		for _, want := range append(tt.want, stored.ErrNoMerge, tsdb.ErrRejected) {
 			if !errors.Is(err, want) {
 				t.Errorf("Put onto %.20q of %s: %v, want %v", tt.payload, tt.tag, err, want)
 			}
@@ -450,7 +450,7 @@ func TestMergeAfterALostAnswer(t *testing.T) {
 		return 0
 	}).On(tsdbtest.ReadRows).Times(1))
 	err := s.For(store, acme).Put(t.Context(), roof, start, rec("a", 1))
-	if !errors.Is(err, points.ErrNoMerge) || state(t, err) != tsdb.Unknown {
+	if !errors.Is(err, stored.ErrNoMerge) || state(t, err) != tsdb.Unknown {
 		t.Errorf("Put: %v, want ErrUnknown", err)
 	}
 }

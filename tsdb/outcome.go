@@ -92,8 +92,9 @@ func (e *WriteError) Unwrap() error {
 type BatchError struct {
 	// Total is the number of rows in the call.
 	Total int
-	// Failed lists the rejected and unknown rows. Index is the index in the slice of the call, and for DeleteRange, DeleteEntity and DeletePrefix the
-	// position in deletion order. The cause of a failed deletion is a *PointError, which names the point.
+	// Failed lists the rejected and unknown rows. Index is the index in the slice of the call, and for DeleteRange and
+	// DeletePrefix the position in deletion order. The cause of a failed deletion is a *PointError, which names the
+	// point.
 	Failed []Failure
 }
 

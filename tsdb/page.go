@@ -43,7 +43,7 @@ func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size in
 	}()
 	o, err := r.readOptions(ctx, e, orderOption, opts)
 	if err == nil {
-		err = in.Check()
+		err = in.check()
 	}
 	if err != nil {
 		return Page[T]{}, err

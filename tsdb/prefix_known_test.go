@@ -88,7 +88,7 @@ func TestUnderKnownIsOneRequest(t *testing.T) {
 		}
 		read("after a deletion", 3, 2*n+64)
 		read("after that", 1, n+10)
-		if _, err := repo.DeleteEntity(t.Context(), device("berlin", 1)); err != nil {
+		if _, err := repo.DeleteRange(t.Context(), device("berlin", 1), tsdb.AllTime()); err != nil {
 			t.Fatal(err)
 		}
 		want = slices.DeleteFunc(want, func(e tsdb.Entity) bool { return e == device("berlin", 1) })

@@ -104,7 +104,7 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 				got, next = append(got, page.Entities...), page.Next
 				// The entity at the cursor is deleted, and others are added before and after it.
 				at := page.Entities[len(page.Entities)-1]
-				_, err := repo.DeleteEntity(t.Context(), at)
+				_, err := repo.DeleteRange(t.Context(), at, tsdb.AllTime())
 				stays = slices.DeleteFunc(stays, func(e tsdb.Entity) bool { return e == at })
 				for _, site := range []string{"!", "zz"} {
 					err = errors.Join(err, repo.Put(t.Context(), tsdb.NewEntity(site, fmt.Sprint("new", round)), c.Now(), reading{}))

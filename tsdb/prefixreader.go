@@ -122,7 +122,7 @@ func (u PrefixReader[T]) begin(ctx context.Context, name telemetry.Name, in Inte
 	}
 	o, err := readOptionsOf(takes, opts)
 	if err == nil {
-		err = in.Check()
+		err = in.check()
 	}
 	if err == nil && takes&orderOption != 0 {
 		err = r.admitSpan(in)

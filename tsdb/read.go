@@ -147,7 +147,7 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 		}()
 		o, err := r.readOptions(ctx, e, orderOption|limitOption, opts)
 		if err == nil {
-			err = in.Check()
+			err = in.check()
 		}
 		if err != nil {
 			yield(Point[T]{}, err)

@@ -72,26 +72,30 @@ type Head struct {
 // SchemaOptions configure a schema. With the zero value points never expire, times are in nanoseconds, entities are not
 // salted, the last write of a point wins, and any time is accepted.
 type SchemaOptions struct {
-	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by all schemas that name it. The
-	// zero Class is "keep", which never expires. Policies that count versions are refused, because a point has one cell.
+	// Retention is the class that points are written in: a column family with its garbage collection policy, shared by
+	// all schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are
+	// refused, because a point has one cell.
 	Retention gc.Class
 	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are written in
 	// Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads, predicates and deletions cover all
 	// classes: after a change of class, old points remain readable until they expire in their own class. Writing a point again moves it to
 	// the current class; with FirstWins it stays where it is. Reads filter by each class, and go back as far as the longest one.
 	//
-	// A store reads the profiles at its first write to such a schema, and applies changes within ClassesWithin. A Writer uses the class at the time
-	// of sending. A class that a profile names but Classes does not list has no effect: deploy the programs with a new class first. Rollups stay in
-	// their own class, within RollupAges, and are not derived for times at which points have expired in the shortest class.
+	// A store reads the profiles at its first write to such a schema, and applies changes within two minutes. If it
+	// cannot read them, it uses those it has read last, and rejects points if it has never read them. A Writer uses the
+	// class at the time of sending. A class that a profile names but Classes does not list has no effect: deploy the
+	// programs with a new class first. Rollups stay in their own class, within RollupAges, and are not derived for
+	// times at which points have expired in the shortest class.
 	Classes []gc.Class
 	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points: Retention or
 	// one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own class, whichever
 	// is shorter. Rollups of classes that are not in the map keep their own age. An age is in whole seconds, at least the age
 	// of the class's points, and longer than any bucket that is computed from another rollup plus its lateness.
 	//
-	// The tenant's current class applies to all its buckets, old ones too, and is known within ClassesWithin: a tenant that moves to a class with a
-	// shorter age loses older buckets. They disappear from reads immediately, and new events for them are rejected with ErrExpired. A rollup.Worker
-	// deletes them once a day; Bigtable cannot, because tenants share families. Ensure does not change stored ages; a plan of package retention does.
+	// The tenant's current class applies to all its buckets, old ones too, and is known within two minutes: a tenant
+	// that moves to a class with a shorter age loses older buckets. They disappear from reads immediately, and new
+	// events for them are rejected with ErrExpired. A rollup.Worker deletes them once a day; Bigtable cannot, because
+	// tenants share families. Ensure does not change stored ages; a plan of package retention does.
 	RollupAges map[string]time.Duration
 	// FormerClasses lists classes in which points were written earlier. Reads cover them until these points expire.
 	FormerClasses []gc.Class
@@ -270,14 +274,6 @@ func (s *Schema[T]) KeyFields() []string {
 		return nil
 	}
 	return slices.Clone(s.d.Fields)
-}
-
-// Retention returns the class of tenants that have not chosen one of SchemaOptions.Classes.
-func (s *Schema[T]) Retention() gc.Class {
-	if s.shape() == nil {
-		return gc.Class{}
-	}
-	return s.d.Classes[0].Class
 }
 
 // shape returns nil for a schema that Define did not make.

@@ -40,16 +40,6 @@ type Store struct {
 	creating ensure.Turns // for calls that create datasets for tenants
 }
 
-// ErasedWithin is the maximum time until every open store of a table honours a new erasure mark: it then refuses reads and
-// writes of the erased tenant with ErrErased, and its writers drop the tenant's points. A store that cannot read the marks
-// uses those it has read last; a store that has never read them refuses reads and writes.
-const ErasedWithin = tenancy.ErasedWithin
-
-// ClassesWithin is the maximum time until every open store of a table writes a tenant's points in the class of its changed
-// profile (SchemaOptions.Classes). A store that cannot read the profiles uses those it has read last; a store that has never
-// read them rejects points of schemas with Classes. Reads always find points in every class.
-const ClassesWithin = tenancy.ClassesWithin
-
 // Options configure a store of New.
 type Options struct {
 	StoreOptions
@@ -108,14 +98,6 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 		s.closers = closers{opts.OnClose}
 	}
 	return s, nil
-}
-
-// Table returns the name of the store's table.
-func (s *Store) Table() string {
-	if s == nil || s.core == nil {
-		return ""
-	}
-	return s.core.Name
 }
 
 // Ping reports whether the table can be reached and read. Its error says why not: ErrNoTable, a missing permission, or no

@@ -106,10 +106,10 @@ func (t Telemetry) open(s *Store) *telemetry.Probe {
 		},
 		First: firstFailure,
 	}
-	if s.core.Cache != nil {
+	if cache := s.core.Cache; cache != nil {
 		c.Cache = func() telemetry.CacheFigures {
-			f := s.CacheStats()
-			return telemetry.CacheFigures{Hits: int64(f.Hits), Misses: int64(f.Misses), Shared: int64(f.Shared), Entries: int64(f.Entries), Bytes: f.Bytes}
+			f := cache.Stats()
+			return telemetry.CacheFigures{Hits: int64(f.Hits), Misses: int64(f.Misses), Shared: int64(f.Shared), Entries: int64(f.Entries), Bytes: int64(f.Bytes)}
 		}
 	}
 	if hook := t.Hooks.Operation; hook != nil {

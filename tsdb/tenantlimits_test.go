@@ -51,7 +51,7 @@ var limitsOf = map[string][]limit.ID{
 	"Get": readLimits, "Latest": readLimits, "AsOf": readLimits, "LatestN": readLimits, "LatestMany": readLimits, "LatestMany of several": readLimits,
 	"Under.Latest": readLimits, "Under.Entities": readLimits, "Under.PageLatest": readLimits, "Under.PageEntities": readLimits,
 	"Range": rangeLimits, "Page": rangeLimits, "Follow": readLimits,
-	"Delete": noLimits, "DeleteRange": noLimits, "DeleteEntity": noLimits, "DeletePrefix": noLimits,
+	"Delete": noLimits, "DeleteRange": noLimits, "DeleteRange of all": noLimits, "DeletePrefix": noLimits,
 }
 
 // usedUp sets a limit and uses it up, so that each call to which it applies is rejected.

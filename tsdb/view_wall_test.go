@@ -46,7 +46,7 @@ func TestTheServiceKeepsTenantsApart(t *testing.T) {
 	client, _ := tsdbtest.Clients(t, conn)
 	view := client.OpenAuthorizedView(tsdbtest.Table, tsdb.ViewID(acme))
 
-	family := s.Retention().Name
+	family := d90.Name
 	set := func() *bigtable.Mutation {
 		m := bigtable.NewMutation()
 		m.Set(family, "p:json", bigtable.Time(start), []byte(`{"temp_c":9}`))

@@ -170,16 +170,13 @@ var attacks = map[string]func(h *walls, a attack) error{
 		return err
 	},
 	"Repository.DeleteRange": func(h *walls, a attack) error {
-		_, err := a.repo.DeleteRange(a.ctx, a.entity, tsdb.Since(a.at))
-		if err == nil {
-			h.drop(func(p place, at time.Time) bool { return p == a.place && !at.Before(a.at) })
+		in := tsdb.Since(a.at)
+		if a.at.Minute()%2 == 1 {
+			in = tsdb.AllTime()
 		}
-		return err
-	},
-	"Repository.DeleteEntity": func(h *walls, a attack) error {
-		_, err := a.repo.DeleteEntity(a.ctx, a.entity)
+		_, err := a.repo.DeleteRange(a.ctx, a.entity, in)
 		if err == nil {
-			h.drop(func(p place, _ time.Time) bool { return p == a.place })
+			h.drop(func(p place, at time.Time) bool { return p == a.place && in.Contains(at) })
 		}
 		return err
 	},

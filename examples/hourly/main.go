@@ -40,7 +40,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
-	store, err := embedded.OpenMemory(ctx) // in a folder: embedded.Open; on Cloud Bigtable: tsdb.Open
+	store, err := embedded.New(ctx, embedded.Options{}) // in a folder: embedded.Open; on Cloud Bigtable: tsdb.Open
 	if err != nil {
 		return err
 	}

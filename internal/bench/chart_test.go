@@ -16,7 +16,7 @@ import (
 func BenchmarkChart(b *testing.B) {
 	const n, width = 100_000, 1_000
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

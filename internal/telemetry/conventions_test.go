@@ -100,8 +100,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		}
 		return errors.Join(err, f.Close())
 	},
-	telemetry.Delete:       func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
-	telemetry.DeleteEntity: func(ctx context.Context, w *world) error { return second(w.repo.DeleteEntity(ctx, roof)) },
+	telemetry.Delete: func(ctx context.Context, w *world) error { return w.repo.Delete(ctx, roof, w.base) },
 	telemetry.DeleteRange: func(ctx context.Context, w *world) error {
 		return second(w.repo.DeleteRange(ctx, roof, tsdb.Until(w.base.Add(time.Minute))))
 	},

@@ -101,7 +101,6 @@ const (
 	Page
 	LatestMany
 	Delete
-	DeleteEntity
 	DeleteRange
 	DeletePrefix
 
@@ -163,7 +162,7 @@ var operations = [Operations]struct {
 	Put: {"Put", false}, PutIfAbsent: {"PutIfAbsent", false}, Deliver: {"Deliver", false},
 	Get: {"Get", true}, Latest: {"Latest", true}, LatestN: {"LatestN", true}, AsOf: {"AsOf", true},
 	Range: {"Range", true}, Page: {"Page", true}, LatestMany: {"LatestMany", true},
-	Delete: {"Delete", false}, DeleteEntity: {"DeleteEntity", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
+	Delete: {"Delete", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false}, Datasets: {"Datasets", true},
 	Upkeep:    {"Upkeep", false},
 	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},

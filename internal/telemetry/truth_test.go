@@ -17,6 +17,7 @@ import (
 	grpccodes "google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -63,7 +64,7 @@ func TestLogLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := logger(slog.LevelDebug)
 		w := newWorld(t, tsdb.Telemetry{Logger: log}, tsdbtest.Options{})
-		texts := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]string](), tsdb.SchemaOptions{Retention: schema.Retention()})
+		texts := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]string](), tsdb.SchemaOptions{Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}})
 		if _, err := texts.For(w.store, acme).Latest(t.Context(), roof); !errors.Is(err, codec.ErrCorrupt) {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 // A tool lists what is stored in a table.
 func ExampleDescribe() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func stored(ctx context.Context, store *tsdb.Store) {
 // A gateway reads datasets of other programs: all fields of the newest points, and one number by the hour.
 func Example() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

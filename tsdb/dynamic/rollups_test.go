@@ -205,7 +205,7 @@ func TestRollupsOnlyRead(t *testing.T) {
 // A gateway shows the stored aggregates of other programs.
 func ExampleRollups() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -204,10 +204,10 @@ func TestSchemaOnlyReads(t *testing.T) {
 				_, err := repo.Via(writer).EnqueueMany(ctx, []tsdb.Point[codec.Record]{{Entity: roof, Time: start, Value: v}})
 				return err
 			},
-			"Delete":       func() error { return repo.Delete(ctx, roof, start) },
-			"DeleteRange":  func() error { _, err := repo.DeleteRange(ctx, roof, tsdb.AllTime()); return err },
-			"DeleteEntity": func() error { _, err := repo.DeleteEntity(ctx, roof); return err },
-			"DeletePrefix": func() error { _, err := repo.DeletePrefix(ctx, tsdb.AllEntities()); return err },
+			"Delete":             func() error { return repo.Delete(ctx, roof, start) },
+			"DeleteRange":        func() error { _, err := repo.DeleteRange(ctx, roof, tsdb.AllTime()); return err },
+			"DeleteRange of all": func() error { _, err := repo.DeleteRange(ctx, roof, tsdb.AllTime()); return err },
+			"DeletePrefix":       func() error { _, err := repo.DeletePrefix(ctx, tsdb.AllEntities()); return err },
 		} {
 			if err := f(); !errors.Is(err, codecerr.ErrReadOnly) {
 				t.Errorf("%s, %s: %v, want ErrReadOnly", name, call, err)

@@ -48,7 +48,7 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 		_, err := v.Entity(nil)
 		return err
 	}
-	if err := in.Check(); err != nil {
+	if err := inside.Of(in).Check(); err != nil {
 		return err
 	}
 	s := points.Selection{Entity: inside.Of(e).Path(), Newest: v.unit.Max()}

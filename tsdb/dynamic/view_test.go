@@ -187,7 +187,7 @@ func TestViewRefuses(t *testing.T) {
 // The points of a dataset, with only its catalogue entry.
 func ExampleOpen() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -85,15 +85,12 @@ type Options struct {
 // the log is allocated in advance.
 func Open(ctx context.Context, dir string) (*tsdb.Store, error) {
 	if dir == "" {
-		return nil, errors.New("embedded: no folder given; OpenMemory opens a store in memory")
+		return nil, errors.New("embedded: no folder given; New opens a store in memory")
 	}
 	return New(ctx, Options{Dir: dir})
 }
 
-// OpenMemory opens an empty store in memory. It loses everything when it is closed.
-func OpenMemory(ctx context.Context) (*tsdb.Store, error) { return New(ctx, Options{}) }
-
-// New opens a store with the given options.
+// New opens a store with the given options: with the zero Options an empty one in memory.
 func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err

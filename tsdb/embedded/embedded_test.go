@@ -64,8 +64,8 @@ func TestFolderIsOpenedOnce(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	if _, err := embedded.Open(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "OpenMemory") {
-		t.Errorf("Open without a folder: %v, want an error that names OpenMemory", err)
+	if _, err := embedded.Open(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "New opens") {
+		t.Errorf("Open without a folder: %v, want an error that names New", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -17,7 +17,7 @@ import (
 func ExampleCheckPersonal() {
 	ctx := context.Background()
 	logins := tsdb.MustDefine("logins", tsdb.Key("site", "user"), codec.String(), tsdb.SchemaOptions{CheckKeys: keys.CheckPersonal})
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -165,7 +165,7 @@ func ExampleSeverity() {
 func ExampleTakeSample() {
 	numbered := tsdb.MustDefine("numbered", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func readings(days int) *tsdb.Schema[float64] {
 
 // opened returns a store in memory that keeps readings for 90 days.
 func opened(ctx context.Context) *tsdb.Store {
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -173,9 +173,6 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 	return out, apart
 }
 
-// Table returns the full name of the table: projects/p/instances/i/tables/t.
-func (p *Plan) Table() string { return p.document().Table }
-
 // Items returns the lines of the plan in this order: families to create, to change and to restore; entries to
 // record; families to leave alone; impossible changes.
 func (p *Plan) Items() []Item { return cloneItems(p.document().Items) }

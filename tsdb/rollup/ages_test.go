@@ -12,6 +12,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -61,7 +62,7 @@ func (a *aged) assign(t *testing.T, id tenant.ID, class string) {
 	if _, err := tenants.Onboard(t.Context(), a.store, id, tenants.Profile{Retention: class}, tenants.OnboardOptions{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ClassesWithin + time.Second)
+	time.Sleep(tenancy.ClassesWithin + time.Second)
 }
 
 // fill writes a point and an event in the first minutes of consecutive days, and computes the marked buckets.

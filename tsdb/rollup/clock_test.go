@@ -15,7 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/clock"
+	trusted "github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -79,7 +79,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	time.Sleep(3 * time.Minute)
 	for _, by := range []time.Duration{4 * year, 31 * 24 * time.Hour, time.Minute} {
 		w.set(by)
-		if p, err := worker.Pass(t.Context()); !errors.Is(err, clock.ErrAhead) || p.Marks != 0 {
+		if p, err := worker.Pass(t.Context()); !errors.Is(err, trusted.ErrAhead) || p.Marks != 0 {
 			t.Errorf("a pass with a clock %v ahead: %+v, %v; want ErrClock", by, p, err)
 		}
 		w.set(0)
@@ -127,7 +127,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 60 {
-			if _, err := worker.Pass(t.Context()); !errors.Is(err, clock.ErrAhead) {
+			if _, err := worker.Pass(t.Context()); !errors.Is(err, trusted.ErrAhead) {
 				t.Fatalf("a pass a year ahead of the service: %v, want ErrClock", err)
 			}
 			time.Sleep(time.Minute)

@@ -28,7 +28,7 @@ func ExampleWorker_rollupAges() {
 		Rollups:    []tsdb.Rollup{hour},
 	})
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -36,7 +36,7 @@ var (
 // one, which counts from zero.
 func Example_smartMeter() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -84,7 +84,7 @@ func Example_smartMeter() {
 // Quarters of a year come from the rollup by days, and half hours, which no rollup has, from the points.
 func Example_windows() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -115,7 +115,7 @@ func sequence[T, V any](ctx context.Context, r *Reader[T], name telemetry.Name, 
 
 func (r *Reader[T]) buckets(ctx context.Context, l *level[T], e tsdb.Entity, in tsdb.Interval, order tsdb.Order, opts window.Options) iter.Seq2[window.Bucket, error] {
 	stored := l.each(ctx, e, in, order)
-	if opts.Gaps == window.LeaveOut && !l.joins() || in.Check() != nil {
+	if opts.Gaps == window.LeaveOut && !l.joins() || inside.Of(in).Check() != nil {
 		return stored
 	}
 	return l.joined(ctx, e, in, order, stored, opts)
@@ -136,8 +136,8 @@ func (l *level[T]) each(ctx context.Context, e tsdb.Entity, in tsdb.Interval, or
 		switch {
 		case order != tsdb.NewestFirst && order != tsdb.OldestFirst:
 			err = invalid.New(tsdb.ErrInvalid, "order", strconv.Itoa(int(order)), "NewestFirst or OldestFirst")
-		case in.Check() != nil:
-			err = in.Check()
+		case inside.Of(in).Check() != nil:
+			err = inside.Of(in).Check()
 		}
 		if err != nil {
 			return err
@@ -273,7 +273,7 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	if err != nil {
 		return window.Bucket{}, err
 	}
-	if err := in.Check(); err != nil {
+	if err := inside.Of(in).Check(); err != nil {
 		return window.Bucket{}, err
 	}
 	path, err := l.path(e)
@@ -325,7 +325,7 @@ func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.In
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Check(); err != nil {
+	if err := inside.Of(in).Check(); err != nil {
 		return nil, err
 	}
 	order, width, err := inside.Of(in).ReadOptions(opts)

@@ -178,7 +178,7 @@ func TestRebuild(t *testing.T) {
 			}
 		}
 		// A program without the rollup deletes points, and so writes no mark.
-		if _, err := old.DeleteEntity(ctx, entities[3]); err != nil {
+		if _, err := old.DeleteRange(ctx, entities[3], tsdb.AllTime()); err != nil {
 			t.Fatal(err)
 		}
 		reader := rollup.For(def.minute, repo)

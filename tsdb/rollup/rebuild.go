@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -58,7 +59,7 @@ func (r *Reader[T]) Rebuild(ctx context.Context, in tsdb.Interval, opts RebuildO
 		return 0, fmt.Errorf("%w: stop all programs that add to %s, let every writer with a journal of its events deliver and close, "+
 			"then set RebuildOptions.AddersStopped", rollupadd.ErrAdded, l.name)
 	}
-	if err := in.Check(); err != nil {
+	if err := inside.Of(in).Check(); err != nil {
 		return 0, err
 	}
 	s := l.spanOf(in)

@@ -138,7 +138,7 @@ func TestOpenYoungAndDone(t *testing.T) {
 		o.Add(time.Minute)
 		o.pass(t)
 		o.want(t, "stored after a deletion", o.stored(t), 6)
-		if _, err := o.repo.DeleteEntity(t.Context(), roof); err != nil {
+		if _, err := o.repo.DeleteRange(t.Context(), roof, tsdb.AllTime()); err != nil {
 			t.Fatal(err)
 		}
 		o.want(t, "read of nothing", o.sums(t))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -71,7 +72,7 @@ func checkErasures(t *testing.T, f fleet, store *tsdb.Store, by *atomic.Int64) {
 		t.Errorf("onboarding while the clock is ahead: %v, want ErrErased", err)
 	}
 	by.Store(0)
-	time.Sleep(tsdb.ErasedWithin)
+	time.Sleep(tenancy.ErasedWithin)
 	if err := put(); !errors.Is(err, tsdb.ErrErased) {
 		t.Errorf("a write with the right time: %v, want ErrErased", err)
 	}

@@ -26,7 +26,7 @@ type EraseOptions struct {
 	// RowsPerSecond limits how fast rows are deleted. Zero is 20,000; negative is no limit.
 	RowsPerSecond int
 	// Settle is how long to wait between the mark and the deletion, so that all calls in progress have ended. Zero is
-	// tsdb.ErasedWithin plus the longer of the store's write and scan timeouts. For a store of package embedded,
+	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded,
 	// which no other program can have open, zero is one second. Set Settle if programs with longer timeouts write to
 	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
 	// change Settle during the wait. After the wait, a longer Settle fails with tsdb.ErrInvalid.
@@ -35,8 +35,8 @@ type EraseOptions struct {
 	// readmitted. After the mark ends, a journal that still contains erased points writes them back.
 	Keep time.Duration
 	// Writers are writers of this process. Points in their journals are delivered or dropped, dead letters of erased
-	// data are dropped, and the journals are rewritten, as by tsdb.Writer.ScrubJournal. Writers of other processes
-	// drop points of erased tenants themselves.
+	// data are dropped, and the journals are rewritten, so that their files no longer hold what was dropped. Writers of
+	// other processes drop points of erased tenants themselves.
 	Writers []*tsdb.Writer
 	// DropView is called after the rows are deleted, if the tenant's profile has a view. Nil deletes the view that
 	// tsdb.Store.EnsureView makes, whatever the profile says. If the store has no admin client or no permission, or
@@ -61,7 +61,7 @@ type Progress struct {
 // heads, rollups and all other rows with its prefix; its profile; and its dead letters in the given writers. It
 // changes no other tenant's rows.
 //
-// Erase first writes a mark for the tenant. Within tsdb.ErasedWithin, every open store of the table refuses the
+// Erase first writes a mark for the tenant. Within 10 seconds, every open store of the table refuses the
 // tenant's reads and writes with tsdb.ErrErased. Journals drop points of the tenant, whenever they are opened. When
 // all earlier calls have ended, Erase counts the rows, deletes them page by page, and checks that none is left.
 //

@@ -23,7 +23,7 @@ var notes = tsdb.MustDefine("notes", tsdb.Key("site"), codec.String(), tsdb.Sche
 
 // opened returns a store in memory with two notes of acme and one of globex.
 func opened(ctx context.Context) *tsdb.Store {
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

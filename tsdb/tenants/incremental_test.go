@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -64,7 +65,7 @@ func TestAnErasureIsOneMarkToRead(t *testing.T) {
 				t.Fatal(what, err)
 			}
 			conn.Reset()
-			time.Sleep(tsdb.ErasedWithin + time.Second)
+			time.Sleep(tenancy.ErasedWithin + time.Second)
 			_ = put(acme, e1)
 			if n := conn.Counts().UpkeepRows; n == 0 || n > most {
 				t.Errorf("%s: %d rows read, want at most %d", what, n, most)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -165,7 +166,7 @@ func TestAWriterThatHoldsPoints(t *testing.T) {
 			}
 		}()
 		time.Sleep(3 * time.Second)
-		rep, err := tenants.Erase(t.Context(), store, acme, tenants.EraseOptions{Settle: tsdb.ErasedWithin + 10*time.Second})
+		rep, err := tenants.Erase(t.Context(), store, acme, tenants.EraseOptions{Settle: tenancy.ErasedWithin + 10*time.Second})
 		if err != nil || rep.Late != 0 || rep.Rows < tenantRows+50 {
 			t.Errorf("report %+v, error %v", rep, err)
 		}
@@ -198,7 +199,7 @@ func warmCache(t *testing.T, looks bool) {
 	if _, err := tenants.Erase(t.Context(), store, acme, quick); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ErasedWithin + time.Second)
+	time.Sleep(tenancy.ErasedWithin + time.Second)
 	if looks {
 		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrErased) {
 			t.Errorf("Latest of the erased tenant: %v, want ErrErased", err)
@@ -207,7 +208,7 @@ func warmCache(t *testing.T, looks bool) {
 	if err := tenants.Readmit(t.Context(), store, acme); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ErasedWithin + time.Second)
+	time.Sleep(tenancy.ErasedWithin + time.Second)
 	if p, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("Latest after the readmission = %v, %v", p, err)
 	}

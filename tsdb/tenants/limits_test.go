@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -68,7 +69,7 @@ func (l limited) set(t *testing.T, id tenant.ID, doc string) {
 	if _, err := tenants.Onboard(t.Context(), l.other, id, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(tsdb.ClassesWithin + time.Second)
+	time.Sleep(tenancy.ClassesWithin + time.Second)
 }
 
 // write writes points with Put and through a writer, and returns how many were accepted.
@@ -152,7 +153,7 @@ func TestLimitsOfProfiles(t *testing.T) {
 		if err := tenants.Readmit(t.Context(), l.other, acme); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(tsdb.ClassesWithin + time.Second)
+		time.Sleep(tenancy.ClassesWithin + time.Second)
 		want("readmitted", acme, 20)
 	})
 }

@@ -184,7 +184,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 }
 
 // Readmit lifts the mark of a tenant whose erasure has ended; ReadmitEntity lifts that of an entity. Stores accept
-// its points again within tsdb.ErasedWithin.
+// its points again within 10 seconds.
 //
 // Data written before the erasure does not come back: journals drop it whenever they are opened. They also drop
 // points that a program accepted after the erasure began while it could not read the table. One case is not covered:
@@ -241,7 +241,7 @@ func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name s
 }
 
 // ReadmitEntity lifts the marks of an entity whose erasures have ended. An empty dataset selects all datasets that
-// have these key fields. Stores accept the entity's points again within tsdb.ErasedWithin. An entity that was erased
+// have these key fields. Stores accept the entity's points again within 10 seconds. An entity that was erased
 // from all datasets with one call is also readmitted to all with one call. The error matches ErrErasing if an erasure
 // has not ended, and tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {

@@ -27,13 +27,13 @@ type Profile struct {
 	// Retention is the retention class in which the tenant's points are written, in every dataset that offers it
 	// (tsdb.SchemaOptions.Classes). In other datasets, and if it is empty, points are written in the dataset's
 	// default class. Points that are already written stay in their class. The store that writes the profile applies a
-	// change immediately, other open stores within tsdb.ClassesWithin.
+	// change immediately, other open stores within two minutes.
 	Retention string `json:"retention,omitempty"`
 	// Classes are the retention classes for single datasets, by the dataset's name. They override Retention. Nil is
 	// none.
 	Classes map[string]string `json:"classes,omitempty"`
 	// Limits are the tenant's limits, as JSON of limit.Limits: {"points_per_second": 100}. Stores with
-	// tsdb.StoreOptions.ProfileLimits apply them, and a change of them within tsdb.ClassesWithin. A missing limit is
+	// tsdb.StoreOptions.ProfileLimits apply them, and a change of them within two minutes. A missing limit is
 	// the default of the store's table of limits; 0 is no limit. Onboard fails with tsdb.ErrInvalid for other JSON.
 	// Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -78,7 +79,7 @@ func TestReadmissionOfAnEntity(t *testing.T) {
 		if err := tenants.ReadmitEntity(t.Context(), store, acme, "", fields); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		hold(t, conn, newWriter(t, other, dir), func(w *tsdb.Writer) error { return put(w, start.Add(-2*time.Hour)) }, other, f)
 		deliver(t, conn, dir)
 		rows := dump(t, table, func(key string) bool { return strings.HasPrefix(key, "acme#") && strings.Contains(key, "late#x") })

@@ -118,7 +118,7 @@ func (o RemoveOptions) common() EraseOptions {
 // in the catalogue. Or it removes from a dataset a retention class, a codec tag or a rollup that is no longer used, or
 // from the table the column families of a class that no dataset uses. It does not change rows of other datasets.
 //
-// For a dataset, Remove first writes a mark. Within tsdb.ErasedWithin, every open store of the table refuses the
+// For a dataset, Remove first writes a mark. Within 10 seconds, every open store of the table refuses the
 // dataset's reads and writes with tsdb.ErrErased. Ensure and Verify refuse its schemas, and journals drop its
 // points, whenever they are opened. When all earlier calls have ended, Remove counts the rows, deletes them page by
 // page, and checks that none is left. The mark stays until Release, so nothing brings the dataset back.

@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -19,7 +20,7 @@ import (
 )
 
 // TestACacheForgetsAnErasedEntity: points can be read until they are deleted, so a cache may have read them after the mark was
-// written. Once the erasure has ended, no cache shows them for longer than ErasedWithin.
+// written. Once the erasure has ended, no cache shows them for longer than tenancy.ErasedWithin.
 func TestACacheForgetsAnErasedEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cache := tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}
@@ -45,7 +46,7 @@ func TestACacheForgetsAnErasedEntity(t *testing.T) {
 		if p, err := f.readings.For(store, acme).Latest(t.Context(), e, stale); !errors.Is(err, tsdb.ErrNotFound) {
 			t.Errorf("the erasing store returns %+v, %v", p, err)
 		}
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		if p, err := f.readings.For(other, acme).Latest(t.Context(), e, stale); !errors.Is(err, tsdb.ErrNotFound) {
 			t.Errorf("another store returns %+v, %v", p, err)
 		}

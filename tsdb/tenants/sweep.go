@@ -20,6 +20,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -146,7 +147,7 @@ func (s *sweep) begin(ctx context.Context) (err error) {
 
 // start starts a new record.
 func (s *sweep) start() {
-	*s.state, *s.started, s.Settle = Marked, s.now(), tsdb.ErasedWithin+max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
+	*s.state, *s.started, s.Settle = Marked, s.now(), tenancy.ErasedWithin+max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
 	if s.Alone {
 		s.Settle = time.Second
 	}

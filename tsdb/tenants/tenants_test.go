@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -239,7 +240,7 @@ func TestErasedIsRefused(t *testing.T) {
 		}
 		for refused := false; !refused; time.Sleep(time.Second) {
 			_, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour))
-			if refused = errors.Is(err, tsdb.ErrErased); !refused && time.Since(begun) > tsdb.ErasedWithin {
+			if refused = errors.Is(err, tsdb.ErrErased); !refused && time.Since(begun) > tenancy.ErasedWithin {
 				t.Fatalf("error %v after %v", err, time.Since(begun))
 			}
 		}
@@ -249,7 +250,7 @@ func TestErasedIsRefused(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took < tsdb.ErasedWithin+5*time.Minute {
+		if took := time.Since(begun); took < tenancy.ErasedWithin+5*time.Minute {
 			t.Errorf("the erasure took %v, but a PutMany may take 5 minutes", took)
 		}
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{}); !errors.Is(err, tsdb.ErrErased) {
@@ -258,7 +259,7 @@ func TestErasedIsRefused(t *testing.T) {
 		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Readmit: true}); err != nil {
 			t.Errorf("Onboard of the erased tenant: %v", err)
 		}
-		time.Sleep(tsdb.ErasedWithin + time.Second)
+		time.Sleep(tenancy.ErasedWithin + time.Second)
 		if _, err := repo.Latest(t.Context(), e, tsdb.MaxStale(time.Hour)); !errors.Is(err, tsdb.ErrNotFound) {
 			t.Errorf("Latest of the readmitted tenant: %v", err)
 		}

@@ -21,7 +21,7 @@ var temps = tsdb.MustDefine("temps", tsdb.Key("device"), codec.JSON[float64](), 
 
 // exported returns the file of a tenant with three points.
 func exported(ctx context.Context) []byte {
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func ExampleExport() {
 func ExampleImport() {
 	ctx := context.Background()
 	file := exported(ctx)
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func ExampleLineError() {
 // Export only some of a tenant's points, and report progress.
 func ExampleExportOptions() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ExampleExported() {
 func ExampleImportOptions() {
 	ctx := context.Background()
 	file := exported(ctx)
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func ExampleImportOptions() {
 func ExampleImported() {
 	ctx := context.Background()
 	file := exported(ctx)
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func ExampleImported() {
 func ExampleCheckpoint() {
 	ctx := context.Background()
 	file := exported(ctx)
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

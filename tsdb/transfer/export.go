@@ -120,7 +120,7 @@ func (e *exporter) start(ctx context.Context, id tenant.ID, opts ExportOptions) 
 	if id.IsZero() {
 		return invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
-	if err := opts.Interval.Check(); err != nil {
+	if err := inside.Of(opts.Interval).Check(); err != nil {
 		return err
 	}
 	if err := e.in.Admit(ctx, id); err != nil {

@@ -31,7 +31,7 @@ var shiftStart = time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)
 
 // fleetStore has a morning of two vehicles. The tracker of truck-1 is silent from 8:30 to 9:40.
 func fleetStore(ctx context.Context) (store *tsdb.Store, trackers *tsdb.Repository[Position], fuel *tsdb.Repository[float64]) {
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // A tool reads the rollup of another program, which alone can compute what no worker has stored yet.
 func ExampleIncomplete() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ var meters = tsdb.MustDefine("meters", tsdb.Key("street", "meter"), codec.JSON[M
 // A smart meter counts energy. On March 3 it is replaced by a new one, which counts from zero.
 func Example_smartMeter() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,7 +34,7 @@ var weather = tsdb.MustDefine("weather", tsdb.Key("site", "device"), codec.JSON[
 // A month of temperature readings of a device, by day. Daylight saving time ends on the 25th: that day has 25 hours.
 func Example() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -38,7 +39,7 @@ func (f frame) check() error {
 	if f.Order != tsdb.NewestFirst && f.Order != tsdb.OldestFirst {
 		return invalid.New(tsdb.ErrInvalid, "order", strconv.Itoa(int(f.Order)), "NewestFirst or OldestFirst")
 	}
-	if bad, ok := errors.AsType[*tsdb.InvalidError](f.Interval.Check()); ok {
+	if bad, ok := errors.AsType[*tsdb.InvalidError](inside.Of(f.Interval).Check()); ok {
 		return invalid.New(tsdb.ErrInvalid, bad.Field, bad.Value, bad.Limit)
 	}
 	return nil

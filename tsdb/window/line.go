@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -78,7 +79,7 @@ func newLineColumns(in tsdb.Interval, o LineOptions) (lineColumns, error) {
 	case o.MaxGap < 0:
 		return lineColumns{}, invalid.New(tsdb.ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
 	}
-	if err := in.Check(); err != nil {
+	if err := inside.Of(in).Check(); err != nil {
 		return lineColumns{}, err
 	}
 	start, hasStart := in.Start()

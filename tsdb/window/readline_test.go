@@ -386,7 +386,7 @@ func TestReadLineRefuses(t *testing.T) {
 // A year of readings by the minute, as a line of 365 pixels: it comes from a rollup by hours, and the newest hour from points.
 func ExampleReadLine() {
 	ctx := context.Background()
-	store, err := embedded.OpenMemory(ctx)
+	store, err := embedded.New(ctx, embedded.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -73,7 +73,7 @@ func (a *Aggregator[T]) choose(ctx context.Context, from Ranger[T], in tsdb.Inte
 	start, hasStart := in.Start()
 	end, hasEnd := in.End()
 	repo, ok := from.(*tsdb.Repository[T])
-	if !ok || a == nil || a.opts.FromPoints || len(a.rules) == 0 || !hasStart || !hasEnd || in.Check() != nil || !start.Before(end) {
+	if !ok || a == nil || a.opts.FromPoints || len(a.rules) == 0 || !hasStart || !hasEnd || inside.Of(in).Check() != nil || !start.Before(end) {
 		return nil, nil
 	}
 	if slices.ContainsFunc(a.measures, func(m Measure[T]) bool { return m.Text != nil || m.Value != nil && m.Kind == State }) {

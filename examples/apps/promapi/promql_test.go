@@ -33,7 +33,7 @@ func TestPromQL(t *testing.T) {
 
 func openStoreInMemory(t testing.TB) *tsdb.Store {
 	t.Helper()
-	store, err := embedded.OpenMemory(t.Context())
+	store, err := embedded.New(t.Context(), embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func TestForecastOfNothingRead(t *testing.T) {
 		t.Errorf("forecast %v, error %v", f, err)
 	}
 	f := w.forecast(t, forecast.Options{Rows: 3000})
-	d, err := f.Drops(w.schema.Retention().Name, gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
+	d, err := f.Drops("d30", gc.MaxAge(29*aDay+23*time.Hour+59*time.Minute))
 	if err != nil || d.Cells > 0 || !strings.Contains(d.String(), "nothing that the sample met") {
 		t.Errorf("drop %v, error %v", d, err)
 	}

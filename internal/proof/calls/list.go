@@ -27,7 +27,6 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).LatestMany, Tenants: One, Operation: "LatestMany"},
 	{Func: (*tsdb.Repository[int]).Delete, Tenants: One, Operation: "Delete"},
 	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
-	{Func: (*tsdb.Repository[int]).DeleteEntity, Tenants: One, Operation: "DeleteEntity"},
 	{Func: (*tsdb.Repository[int]).DeletePrefix, Tenants: One, Operation: "DeletePrefix"},
 	{Func: (*tsdb.Repository[int]).Schema, Free: "returns a field"},
 	{Func: (*tsdb.Repository[int]).Store, Free: "returns a field"},
@@ -73,14 +72,11 @@ var List = []Call{
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
-	{Func: (*tsdb.Store).CacheStats, Free: "reads counters in memory"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections"},
 	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},
-	{Func: (*tsdb.Store).Table, Free: "returns a field"},
 	{Func: tsdb.Open, Free: "connects; the official client warms its connections and reads no rows"},
 	{Func: embedded.New, Free: "opens a folder or memory; calls no service"},
 	{Func: embedded.Open, Free: "opens a folder or memory; calls no service"},
-	{Func: embedded.OpenMemory, Free: "opens a folder or memory; calls no service"},
 	{Func: (*embedded.Server).Serve, Free: "serves other processes"},
 
 	// Rollups.

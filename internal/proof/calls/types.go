@@ -52,7 +52,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.Attempt](),
 	reflect.TypeFor[tsdb.BatchError](),
 	reflect.TypeFor[tsdb.CacheOptions](),
-	reflect.TypeFor[tsdb.CacheStats](),
 	reflect.TypeFor[keys.Cause](),
 	reflect.TypeFor[tsdb.Config](),
 	reflect.TypeFor[tsdb.ConflictError](),

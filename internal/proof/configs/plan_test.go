@@ -96,7 +96,7 @@ func plan(seed uint64, n int) (ops []op) {
 		case k < 83:
 			want := m[at.tenant][at.entity].count(0, slots-1)
 			o = op{"delete an entity", func(m *model) { m[at.tenant][at.entity] = entity{} }, func(ctx context.Context, w *world) error {
-				got, err := w.repo(at.tenant).DeleteEntity(ctx, w.keys.entity(at.entity))
+				got, err := w.repo(at.tenant).DeleteRange(ctx, w.keys.entity(at.entity), tsdb.AllTime())
 				return counted(got, want, err)
 			}}
 		case k < 86:
@@ -200,7 +200,7 @@ func deletePrefix(at place, before [numEntities]entity) op {
 		for i := first; i < first+numEntities/2; i++ {
 			want += before[i].count(0, slots-1)
 			if !w.keys.shared {
-				n, err := w.repo(at.tenant).DeleteEntity(ctx, w.keys.entity(i))
+				n, err := w.repo(at.tenant).DeleteRange(ctx, w.keys.entity(i), tsdb.AllTime())
 				if err != nil {
 					return err
 				}

@@ -110,7 +110,7 @@ func deleteOne(w *world, n int) func() {
 func deleteEntity(w *world, n int) func() {
 	w.history(2, n)
 	return func() {
-		got, err := w.repo.DeleteEntity(w.ctx, device(0))
+		got, err := w.repo.DeleteRange(w.ctx, device(0), tsdb.AllTime())
 		w.ok(err)
 		w.wantN(got, n)
 	}
@@ -131,11 +131,11 @@ var deletions = group{title: "Deleting", calls: []call{
 		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
 	},
 	{
-		covers: []string{"Repository.DeleteEntity"}, of: "points", sizes: []int{1, 100, 10_000}, requests: map[string]shape{"read": fullGroups(5000, 1), "bulk": groups(5000, 0)},
+		covers: []string{"Repository.DeleteRange"}, name: "`Repository.DeleteRange`, all points", of: "points", sizes: []int{1, 100, 10_000}, requests: map[string]shape{"read": fullGroups(5000, 1), "bulk": groups(5000, 0)},
 		seen: each(1, 0), written: each(1, 0), run: deleteEntity,
 	},
 	{
-		covers: []string{"Repository.DeleteEntity"}, name: "`Repository.DeleteEntity`, with a head", of: "points", schema: headed, sizes: []int{1, 100, 5_000},
+		covers: []string{"Repository.DeleteRange"}, name: "`Repository.DeleteRange`, all points, with a head", of: "points", schema: headed, sizes: []int{1, 100, 5_000},
 		requests: map[string]shape{"read": fullGroups(5000, 3), "bulk": groups(5000, 0), "write": always(1)}, seen: each(1, 0), written: each(1, 1), run: deleteEntity,
 	},
 	{

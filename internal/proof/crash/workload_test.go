@@ -136,7 +136,7 @@ func steps(seed uint64, n int) (list []step) {
 			}}
 		case k < 27:
 			s = step{name: "delete all", run: func(ctx context.Context, w *world) error {
-				_, err := plain.For(w.store, acme).DeleteEntity(ctx, device(d))
+				_, err := plain.For(w.store, acme).DeleteRange(ctx, device(d), tsdb.AllTime())
 				return err
 			}}
 			for p := range 6 {

@@ -77,7 +77,7 @@ func TestTruckQuestions(t *testing.T) {
 func answers(t *testing.T, text []byte) {
 	t.Helper()
 	lines := trucksOf(t, text)
-	store, err := embedded.OpenMemory(t.Context())
+	store, err := embedded.New(t.Context(), embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (w *world) export(ctx context.Context) {
 			w.explain(err)
 			continue
 		}
-		other, err := embedded.OpenMemory(w.t.Context())
+		other, err := embedded.New(w.t.Context(), embedded.Options{})
 		w.must(err)
 		var all []tsdb.Dataset
 		for _, d := range w.sets {

@@ -15,7 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ClassesWithin is the maximum delay until a store applies a changed profile. Package tsdb documents it.
+// ClassesWithin is the maximum time until every open store of a table writes a tenant's points in the class of its
+// changed profile. A store that cannot read the profiles uses those it has read last; a store that has never read them
+// rejects points of schemas with Classes. Reads always find points in every class.
 const ClassesWithin = 2 * time.Minute
 
 const (

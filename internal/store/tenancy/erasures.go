@@ -14,7 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErasedWithin is the maximum delay until a store applies an erasure mark. Package tsdb documents it.
+// ErasedWithin is the maximum time until every open store of a table honours a new erasure mark: it then refuses reads
+// and writes of the erased tenant with ErrErased, and its writers drop the tenant's points. A store that cannot read
+// the marks uses those it has read last; a store that has never read them refuses reads and writes.
 const ErasedWithin = 10 * time.Second
 
 const (

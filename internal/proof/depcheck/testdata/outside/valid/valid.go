@@ -3,7 +3,7 @@ package valid
 
 import "github.com/tidemark-go/tidemark/tsdb"
 
-func use() string {
+func use() error {
 	var s tsdb.Store
-	return s.Table()
+	return s.Close()
 }
