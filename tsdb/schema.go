@@ -62,11 +62,11 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 type Head struct {
 	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision, because cell
 	// timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each may have 2 MiB.
-	Points int
+	Points int `json:"points"`
 	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls of a repository. A
 	// point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may reappear if a newer point is deleted
 	// or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be combined with FirstWins or Merge.
-	Only bool
+	Only bool `json:"only,omitempty"`
 }
 
 // SchemaOptions configure a schema. With the zero value points never expire, times are in nanoseconds, entities are not

@@ -36,7 +36,7 @@ func ExampleEdge() {
 // Anybody may call Health, and rejected calls are logged.
 func ExampleOptions() {
 	edge, err := grpctenant.New(tenant.FromHeader("x-tenant"), grpctenant.Options{
-		Public:  grpctenant.Methods("/grpc.health.v1.Health/Check"),
+		Public:  func(method string) bool { return method == "/grpc.health.v1.Health/Check" },
 		Refused: func(_ context.Context, method string, err error) { fmt.Println(method, err) },
 	})
 	if err != nil {

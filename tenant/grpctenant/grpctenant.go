@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -139,11 +138,4 @@ func RequestOf(ctx context.Context) tenant.Request {
 		}
 	}
 	return req
-}
-
-// Methods returns a function for Options.Public that matches exactly these methods, such as
-// "/grpc.health.v1.Health/Check".
-func Methods(fullMethods ...string) func(string) bool {
-	fullMethods = slices.Clone(fullMethods)
-	return func(method string) bool { return slices.Contains(fullMethods, method) }
 }

@@ -34,7 +34,7 @@ type Description struct {
 	// Classes are the retention classes of points, the default first.
 	Classes []Class `json:"classes"`
 	// Head says which newest points are kept together; nil for none.
-	Head *Head `json:"head,omitempty"`
+	Head *tsdb.Head `json:"head,omitempty"`
 	// Rollups are the aggregates that are stored.
 	Rollups []Rollup `json:"rollups,omitempty"`
 }
@@ -57,12 +57,6 @@ type Class struct {
 	// RollupAge is how long rollups of tenants in the class are kept at most; 0 for as long as their own class says.
 	// JSON has nanoseconds.
 	RollupAge time.Duration `json:"rollup_age_ns,omitempty"`
-}
-
-// Head is the newest points of each entity, which are kept in one row.
-type Head struct {
-	Points int  `json:"points"`
-	Only   bool `json:"only,omitempty"` // there are no other points
 }
 
 // Rollup is a stored aggregate. Its Go value is not known; Rollups reads what is stored of it.
@@ -122,7 +116,7 @@ func describe(of *dataset.Dataset) Description {
 		out.Classes = append(out.Classes, classOf(&of.Classes[i]))
 	}
 	if of.Head.Points > 0 {
-		out.Head = &Head{Points: of.Head.Points, Only: of.Head.Only}
+		out.Head = &tsdb.Head{Points: of.Head.Points, Only: of.Head.Only}
 	}
 	for i := range of.Rollups {
 		out.Rollups = append(out.Rollups, rollupOf(&of.Rollups[i]))

@@ -25,6 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -59,7 +60,6 @@ var sentinels = map[string]want{
 	"codec.ErrUnknownTag":       {codec.ErrUnknownTag, 500, codes.Internal},
 	"tsdb.ErrTooManyFollowers":  {tsdb.ErrTooManyFollowers, 503, codes.Unavailable},
 	"limit.ErrExceeded":         {limit.ErrExceeded, 429, codes.ResourceExhausted},
-	"retention.ErrImpossible":   {retention.ErrImpossible, 409, codes.FailedPrecondition},
 	"retention.ErrNotAllowed":   {retention.ErrNotAllowed, 403, codes.PermissionDenied},
 	"retention.ErrStale":        {retention.ErrStale, 409, codes.Aborted},
 	"rollup.ErrTooManyMessages": {rollup.ErrTooManyMessages, 503, codes.Unavailable},
@@ -68,11 +68,8 @@ var sentinels = map[string]want{
 	"tenant.ErrNoCredentials":   {tenant.ErrNoCredentials, 401, codes.Unauthenticated},
 	"tenant.ErrUnauthenticated": {tenant.ErrUnauthenticated, 401, codes.Unauthenticated},
 	"tenants.ErrConflict":       {tenants.ErrConflict, 409, codes.Aborted},
-	"tenants.ErrErasing":        {tenants.ErrErasing, 409, codes.Aborted},
 	"tenants.ErrImpossible":     {tenants.ErrImpossible, 409, codes.FailedPrecondition},
-	"tenants.ErrRemains":        {tenants.ErrRemains, 500, codes.Internal},
 	"tenants.ErrTakenOver":      {tenants.ErrTakenOver, 409, codes.Aborted},
-	"transfer.ErrContinue":      {transfer.ErrContinue, 400, codes.InvalidArgument},
 	"transfer.ErrDamaged":       {transfer.ErrDamaged, 400, codes.InvalidArgument},
 	"transfer.ErrKey":           {transfer.ErrKey, 400, codes.InvalidArgument},
 	"transfer.ErrTenant":        {transfer.ErrTenant, 400, codes.InvalidArgument},
@@ -102,6 +99,10 @@ var sentinels = map[string]want{
 
 // hidden are sentinels that are not exported and have a response of their own.
 var hidden = map[string]want{
+	"errtype.ErrRemains":                {errtype.ErrRemains, 500, codes.Internal},
+	"errtype.ErrErasing":                {errtype.ErrErasing, 409, codes.Aborted},
+	"errtype.ErrPlan":                   {errtype.ErrPlan, 409, codes.FailedPrecondition},
+	"errtype.ErrCheckpoint":             {errtype.ErrCheckpoint, 400, codes.InvalidArgument},
 	"diskerr.ErrStorage":                {diskerr.ErrStorage, 503, codes.Unavailable},
 	"rollupadd.ErrAdded":                {rollupadd.ErrAdded, 409, codes.FailedPrecondition},
 	"rollupadd.ErrMode":                 {rollupadd.ErrMode, 500, codes.Internal},

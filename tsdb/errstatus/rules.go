@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
@@ -55,7 +56,7 @@ var faults = []rule{
 			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tenancy.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tenancy.ErrNoAdmin,
 			tsdb.ErrUnreadableEntry,
 			ensure.ErrNoConditionalAggregates, tsdb.ErrDamaged,
-			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollupadd.ErrMode, invalid.ErrOrder, tenants.ErrRemains,
+			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollupadd.ErrMode, invalid.ErrOrder, errtype.ErrRemains,
 			clock.ErrAhead, codecerr.ErrInvalid, invalid.ErrPolicy, invalid.ErrVersions,
 		},
 		unknown(),
@@ -105,11 +106,11 @@ var refusals = []rule{
 		answer{http: http.StatusGone, grpc: codes.FailedPrecondition, detail: "The data is deleted."},
 	},
 	{
-		[]error{tenants.ErrConflict, tenants.ErrErasing, tenants.ErrTakenOver, retention.ErrStale},
+		[]error{tenants.ErrConflict, errtype.ErrErasing, tenants.ErrTakenOver, retention.ErrStale},
 		answer{http: http.StatusConflict, grpc: codes.Aborted, detail: "Something else has changed the same thing meanwhile."},
 	},
 	{
-		[]error{points.ErrNoMerge, tenants.ErrImpossible, retention.ErrImpossible, rollupadd.ErrAdded},
+		[]error{points.ErrNoMerge, tenants.ErrImpossible, errtype.ErrPlan, rollupadd.ErrAdded},
 		answer{http: http.StatusConflict, grpc: codes.FailedPrecondition, detail: "The stored data does not allow the change."},
 	},
 	{
@@ -133,7 +134,7 @@ var refusals = []rule{
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The answer would have too many buckets."},
 	},
 	{
-		[]error{transfer.ErrDamaged, transfer.ErrVersion, transfer.ErrTenant, transfer.ErrKey, transfer.ErrContinue},
+		[]error{transfer.ErrDamaged, transfer.ErrVersion, transfer.ErrTenant, transfer.ErrKey, errtype.ErrCheckpoint},
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The file cannot be imported."},
 	},
 	{

@@ -20,16 +20,6 @@ func (r *Recording) data() *heat.Recording {
 	return heat.Of(r)
 }
 
-// Totals are exact counts of rows.
-type Totals struct {
-	Reads, Writes, Failures uint64
-	// Bytes are those of rows that were read or written.
-	Bytes uint64
-}
-
-// Totals returns the counts of the whole recording.
-func (r *Recording) Totals() Totals { return Totals(r.data().Totals()) }
-
 // Write writes the recording for "tidectl heatmap". It contains row keys.
 func (r *Recording) Write(w io.Writer) error {
 	if w == nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -62,11 +63,11 @@ func rawTable(t *testing.T, recorder *heatmap.Recorder) *bigtable.Table {
 }
 
 // counted returns how the totals of a recorder change while do runs.
-func counted(r *heatmap.Recorder, do func()) heatmap.Totals {
+func counted(r *heatmap.Recorder, do func()) heat.Totals {
 	before := r.Recording().Totals()
 	do()
 	t := r.Recording().Totals()
-	return heatmap.Totals{Reads: t.Reads - before.Reads, Writes: t.Writes - before.Writes, Failures: t.Failures - before.Failures, Bytes: t.Bytes - before.Bytes}
+	return heat.Totals{Reads: t.Reads - before.Reads, Writes: t.Writes - before.Writes, Failures: t.Failures - before.Failures, Bytes: t.Bytes - before.Bytes}
 }
 
 // TestStoreRequests: each row that a call of a store reads or writes counts once, as what it was.
@@ -96,36 +97,36 @@ func TestStoreRequests(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func()
-		want heatmap.Totals
+		want heat.Totals
 	}{
-		{"Put", func() { must(repo.Put(ctx, device, noon, "12345678")) }, heatmap.Totals{Writes: 1, Bytes: cell}},
-		{"PutMany", func() { _, err := repo.PutMany(ctx, points); must(err) }, heatmap.Totals{Writes: 100, Bytes: 100 * cell}},
-		{"Latest", func() { _, err := repo.Latest(ctx, device); must(err) }, heatmap.Totals{Reads: 1, Bytes: 8}},
+		{"Put", func() { must(repo.Put(ctx, device, noon, "12345678")) }, heat.Totals{Writes: 1, Bytes: cell}},
+		{"PutMany", func() { _, err := repo.PutMany(ctx, points); must(err) }, heat.Totals{Writes: 100, Bytes: 100 * cell}},
+		{"Latest", func() { _, err := repo.Latest(ctx, device); must(err) }, heat.Totals{Reads: 1, Bytes: 8}},
 		{"Latest of nothing", func() {
 			if _, err := repo.Latest(ctx, tsdb.NewEntity("device-2")); !errors.Is(err, tsdb.ErrNotFound) {
 				t.Fatal(err)
 			}
-		}, heatmap.Totals{Reads: 1}},
+		}, heat.Totals{Reads: 1}},
 		{"Range", func() {
 			for _, err := range repo.Range(ctx, device, tsdb.AllTime()) {
 				must(err)
 			}
-		}, heatmap.Totals{Reads: 100, Bytes: 800}},
-		{"a condition", func() { must(firsts.Put(ctx, device, noon.Add(time.Second), "12345678")) }, heatmap.Totals{Writes: 1, Bytes: cell}},
+		}, heat.Totals{Reads: 100, Bytes: 800}},
+		{"a condition", func() { must(firsts.Put(ctx, device, noon.Add(time.Second), "12345678")) }, heat.Totals{Writes: 1, Bytes: cell}},
 		{"a Put that is refused", func() {
 			conn.Inject(tsdbtest.LoseResponse(codes.PermissionDenied))
 			if err := repo.Put(ctx, device, noon, "12345678"); err == nil {
 				t.Fatal("the fault did not happen")
 			}
 			conn.Clear()
-		}, heatmap.Totals{Failures: 1}},
+		}, heat.Totals{Failures: 1}},
 		{"a Latest that fails", func() {
 			conn.Inject(tsdbtest.LoseResponse(codes.PermissionDenied))
 			if _, err := repo.Latest(ctx, device); err == nil {
 				t.Fatal("the fault did not happen")
 			}
 			conn.Clear()
-		}, heatmap.Totals{Failures: 1}},
+		}, heat.Totals{Failures: 1}},
 	} {
 		if got := counted(recorder, test.do); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
@@ -148,10 +149,10 @@ func TestBulkWriteInParts(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		fault tsdbtest.Fault
-		want  heatmap.Totals
+		want  heat.Totals
 	}{
-		"some entries":     {tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "device-2") || strings.Contains(key, "device-5") }), heatmap.Totals{Writes: 8, Failures: 2}},
-		"the whole stream": {tsdbtest.LoseResponse(codes.PermissionDenied), heatmap.Totals{Failures: 10}},
+		"some entries":     {tsdbtest.FailEntries(codes.InvalidArgument, func(key string) bool { return strings.Contains(key, "device-2") || strings.Contains(key, "device-5") }), heat.Totals{Writes: 8, Failures: 2}},
+		"the whole stream": {tsdbtest.LoseResponse(codes.PermissionDenied), heat.Totals{Failures: 10}},
 	} {
 		got := counted(recorder, func() {
 			conn.Inject(test.fault)
@@ -188,20 +189,20 @@ func TestRawRequests(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func()
-		want heatmap.Totals
+		want heat.Totals
 	}{
-		{"a row of 9 MiB", func() { must(table.Apply(ctx, "large", set("a", "b", "c"))) }, heatmap.Totals{Writes: 1, Bytes: 9<<20 + 3}},
-		{"a read of it", func() { _, err := table.ReadRow(ctx, "large"); must(err) }, heatmap.Totals{Reads: 1, Bytes: 9 << 20}},
+		{"a row of 9 MiB", func() { must(table.Apply(ctx, "large", set("a", "b", "c"))) }, heat.Totals{Writes: 1, Bytes: 9<<20 + 3}},
+		{"a read of it", func() { _, err := table.ReadRow(ctx, "large"); must(err) }, heat.Totals{Reads: 1, Bytes: 9 << 20}},
 		{"an increment", func() {
 			m := bigtable.NewReadModifyWrite()
 			m.Increment("f", "n", 1)
 			_, err := table.ApplyReadModifyWrite(ctx, "count", m)
 			must(err)
-		}, heatmap.Totals{Writes: 1, Bytes: 9}},
-		{"samples of keys", func() { _, err := table.SampleRowKeys(ctx); must(err) }, heatmap.Totals{}},
+		}, heat.Totals{Writes: 1, Bytes: 9}},
+		{"samples of keys", func() { _, err := table.SampleRowKeys(ctx); must(err) }, heat.Totals{}},
 		{"a read that its caller ends", func() {
 			must(table.ReadRows(ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return false }))
-		}, heatmap.Totals{Reads: 2, Bytes: 9<<20 + 8}},
+		}, heat.Totals{Reads: 2, Bytes: 9<<20 + 8}},
 	} {
 		if got := counted(recorder, test.do); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
@@ -263,7 +264,7 @@ func TestServerRecords(t *testing.T) {
 	if err := table.ReadRows(ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { rows++; return true }); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := recorder.Recording().Totals(), (heatmap.Totals{Reads: 50, Writes: 51, Bytes: 51*6 + 50*5}); got != want {
+	if got, want := recorder.Recording().Totals(), (heat.Totals{Reads: 50, Writes: 51, Bytes: 51*6 + 50*5}); got != want {
 		t.Errorf("the server recorded %+v, want %+v", got, want)
 	}
 }

@@ -113,7 +113,7 @@ func TestKeysKnowsTheSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range advice {
-			got = append(got, a.Severity.String()+" "+string(a.Cause))
+			got = append(got, a.Severity.String()+" "+a.Cause)
 		}
 		if text := strings.Join(got, ", "); text != tt.want || advice == nil {
 			t.Errorf("%s: %q, want %q\n%v", tt.name, text, tt.want, advice)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -20,7 +21,7 @@ func TestAClassWithoutACommonFamily(t *testing.T) {
 	} {
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)), other)
 		p := plan(t, store, define(t, "readings", days("d90", 30)))
-		if _, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()}); !errors.Is(err, retention.ErrImpossible) {
+		if _, err := p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()}); !errors.Is(err, errtype.ErrPlan) {
 			t.Errorf("%s: error %v, plan\n%v", name, err, p)
 		}
 		if _, err := retention.NewPlanFor(t.Context(), store, nil); err != nil {

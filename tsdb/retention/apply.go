@@ -38,7 +38,7 @@ type ApplyOptions struct {
 // family.
 //
 // If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing, and the
-// error matches ErrNotAllowed or ErrImpossible.
+// error matches ErrNotAllowed, or the plan has an impossible step.
 //
 // Apply can be repeated, and called by many replicas at once: if the plan is already done, it changes nothing and reports that.
 // After an interruption, applying the same plan continues it. One race remains, because an admin call takes no condition: if
@@ -123,7 +123,7 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 // verify reads the changed families again: another plan that was applied at the same time may have changed them before it
 // failed at the catalogue.
 func (a *applier) verify(ctx context.Context, items []Item) error {
-	if !slices.ContainsFunc(items, func(i Item) bool { return i.Kind.family() }) {
+	if !slices.ContainsFunc(items, func(i Item) bool { return i.acts() }) {
 		return nil
 	}
 	now, err := a.table(ctx)
@@ -136,7 +136,7 @@ func (a *applier) verify(ctx context.Context, items []Item) error {
 // holds fails with ErrStale if a family does not have the policy that an item gave it.
 func (a *applier) holds(now map[string]family, items []Item) error {
 	for _, i := range items {
-		if !i.Kind.family() {
+		if !i.acts() {
 			continue
 		}
 		if have, ok := now[i.Family]; !ok || have.err != nil || !have.policy.Equal(a.want[i.Family].Policy) {
@@ -150,7 +150,7 @@ func (a *applier) holds(now map[string]family, items []Item) error {
 func (a *applier) settle(items []Item) {
 	left := map[[2]string]bool{}
 	for _, i := range items {
-		left[i.is()] = left[i.is()] || i.Kind.steps()
+		left[i.is()] = left[i.is()] || i.steps()
 	}
 	for _, d := range a.doubt {
 		if !left[d.is()] {
@@ -267,7 +267,7 @@ func (a *applier) modify(ctx context.Context, items []Item) (again bool, err err
 	req := &adminpb.ModifyColumnFamiliesRequest{Name: a.path, IgnoreWarnings: a.opts.IgnoreWarnings}
 	var asked []Item
 	for _, i := range items {
-		if !i.Kind.family() {
+		if !i.acts() {
 			continue
 		}
 		w := a.want[i.Family]
@@ -373,5 +373,5 @@ func (a *applier) catalogError(err error) error {
 
 // steps returns the items on which Apply acts.
 func steps(items []Item) []Item {
-	return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !i.Kind.steps() })
+	return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !i.steps() })
 }

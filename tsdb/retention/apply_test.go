@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -359,7 +360,7 @@ func TestRefusals(t *testing.T) {
 		"a dataset twice":   {func() error { return planned(retention.NewPlan(ctx, store, readings, readings)) }, tsdb.ErrInvalid},
 		"a contradiction":   {func() error { return planned(retention.NewPlan(ctx, store, readings, define(t, "b", days("d90", 1)))) }, tsdb.ErrInvalid},
 		"a plain client":    {func() error { return planned(retention.NewPlan(ctx, unguarded, readings)) }, bt.ErrUnguarded},
-		"an impossible one": {func() error { return applied(clash.Apply(ctx, store, retention.ApplyOptions{})) }, retention.ErrImpossible},
+		"an impossible one": {func() error { return applied(clash.Apply(ctx, store, retention.ApplyOptions{})) }, errtype.ErrPlan},
 		"a tenant": {func() error {
 			return planned(retention.NewPlan(tenant.NewContext(ctx, acme), store, readings))
 		}, tsdb.ErrTenantMismatch},
@@ -389,7 +390,7 @@ func TestTheTableHasRoomFor100Families(t *testing.T) {
 	apply(t, store, plan(t, store, define(t, "readings", days("d90", 90), older(days("d1", 1), days("d2", 2)))))
 	full := plan(t, store, define(t, "readings", days("d90", 90), older(days("d1", 1), days("d2", 2), days("d3", 3))))
 	_, err := full.Apply(t.Context(), store, retention.ApplyOptions{})
-	if !errors.Is(err, retention.ErrImpossible) || !strings.Contains(err.Error(), "101 column families") {
+	if !errors.Is(err, errtype.ErrPlan) || !strings.Contains(err.Error(), "101 column families") {
 		t.Errorf("error %v, plan\n%v", err, full)
 	}
 }

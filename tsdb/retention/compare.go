@@ -64,7 +64,7 @@ func compare(declared []catalog.Dataset, want map[string]dataset.Family, have ac
 }
 
 func sortItems(items []Item) {
-	order := []Kind{kindCreate, kindChange, kindDrift, kindChangeAndDrift, kindRecord, kindUnlisted, kindForeign, kindImpossible}
+	order := []string{kindCreate, kindChange, kindDrift, kindChangeAndDrift, kindRecord, kindUnlisted, kindForeign, kindImpossible}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})

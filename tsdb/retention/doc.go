@@ -25,6 +25,4 @@ var (
 	// ErrNotAllowed: the plan has steps that delete data and that ApplyOptions.Allow does not name. The error names all
 	// of them.
 	ErrNotAllowed = errtype.New("retention.ErrNotAllowed", "retention: the plan has destructive steps that are not allowed")
-	// ErrImpossible: the plan has an impossible step. Nothing was changed. The error states the reason.
-	ErrImpossible = errtype.New("retention.ErrImpossible", "retention: the plan cannot be applied")
 )

@@ -140,7 +140,7 @@ func ExampleItem() {
 	// Output: drift d90: never -> maxage=90d (destructive)
 }
 
-func ExampleKind() {
+func ExampleItem_kind() {
 	ctx := context.Background()
 	store := opened(ctx)
 	defer store.Close()

@@ -5,45 +5,42 @@ import (
 	"strings"
 )
 
-// Kind is the kind of an Item of a plan. A plan lists them in this order:
-//
-//   - create: the table lacks the family, and Apply creates it.
-//   - change: the schemas declare another policy than the catalogue and the table have, and Apply changes the table's.
-//   - drift: the table's policy was changed elsewhere, and Apply restores the declared and recorded one.
-//   - change+drift: the table's policy was changed elsewhere, and Apply changes it to a third one that the schemas
-//     declare.
-//   - record: Apply writes a dataset's entry in the catalogue.
-//   - unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy
-//     than recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
-//   - foreign: no dataset declares the family. Apply leaves it alone.
-//   - impossible: the declared change cannot be made. Apply refuses a plan with such an item.
-//
-// The zero Kind is invalid.
-type Kind string
-
+// The kinds of items, as Item.Kind explains.
 const (
-	kindCreate         Kind = "create"
-	kindChange         Kind = "change"
-	kindDrift          Kind = "drift"
-	kindChangeAndDrift Kind = "change+drift"
-	kindRecord         Kind = "record"
-	kindUnlisted       Kind = "unlisted"
-	kindForeign        Kind = "foreign"
-	kindImpossible     Kind = "impossible"
+	kindCreate         = "create"
+	kindChange         = "change"
+	kindDrift          = "drift"
+	kindChangeAndDrift = "change+drift"
+	kindRecord         = "record"
+	kindUnlisted       = "unlisted"
+	kindForeign        = "foreign"
+	kindImpossible     = "impossible"
 )
 
-// steps reports whether Apply acts on items of this kind.
-func (k Kind) steps() bool { return k.family() || k == kindRecord }
+// steps reports whether Apply acts on the item.
+func (i Item) steps() bool { return i.acts() || i.Kind == kindRecord }
 
-// family reports whether Apply acts on the family of items of this kind.
-func (k Kind) family() bool {
-	return k == kindCreate || k == kindChange || k == kindDrift || k == kindChangeAndDrift
+// acts reports whether Apply acts on the item's family.
+func (i Item) acts() bool {
+	return i.Kind == kindCreate || i.Kind == kindChange || i.Kind == kindDrift || i.Kind == kindChangeAndDrift
 }
 
 // Item is one line of a plan: a step that Apply makes, or something that it leaves alone. Policies are in the syntax of
 // gc.Parse, except for policies of a table that package gc cannot express, such as "maxage=500ms". Empty is none.
 type Item struct {
-	Kind Kind `json:"kind"`
+	// Kind is the kind of the item. A plan lists the kinds in this order:
+	//
+	//   - create: the table lacks the family, and Apply creates it.
+	//   - change: the schemas declare another policy than the catalogue and the table have, and Apply changes the table's.
+	//   - drift: the table's policy was changed elsewhere, and Apply restores the declared and recorded one.
+	//   - change+drift: the table's policy was changed elsewhere, and Apply changes it to a third one that the schemas
+	//     declare.
+	//   - record: Apply writes a dataset's entry in the catalogue.
+	//   - unlisted: a family of datasets that are in the catalogue but not in the plan is missing, or has another policy
+	//     than recorded. Apply leaves it alone. To change it, plan with those datasets, or with NewPlanFor.
+	//   - foreign: no dataset declares the family. Apply leaves it alone.
+	//   - impossible: the declared change cannot be made. Apply refuses a plan with such an item.
+	Kind string `json:"kind"`
 	// Family is the column family, or empty if the item concerns a dataset.
 	Family string `json:"family,omitempty"`
 	// Class is the retention class that the family belongs to; empty for the store's own families and for foreign ones.
@@ -66,7 +63,7 @@ type Item struct {
 // String returns the item in one line: "change d90: maxage=90d -> maxage=30d (destructive)".
 func (i Item) String() string {
 	var b strings.Builder
-	b.WriteString(string(i.Kind) + " " + i.subject())
+	b.WriteString(i.Kind + " " + i.subject())
 	if p := i.policies(); p != "" {
 		b.WriteString(": " + p)
 	}
@@ -98,7 +95,7 @@ func (i Item) policies() string {
 	switch {
 	case i.Kind == kindCreate:
 		return i.Declared
-	case i.Kind.family():
+	case i.acts():
 		return i.Actual + " -> " + i.Declared
 	case i.Kind == kindUnlisted && i.Actual == "":
 		return i.Recorded + ", missing"

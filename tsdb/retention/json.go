@@ -55,7 +55,7 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	}
 	for n, i := range p.doc.Items {
 		if _, ok := signs[i.Kind]; !ok {
-			return nil, invalid.New(tsdb.ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(string(i.Kind)), "a kind that this version knows")
+			return nil, invalid.New(tsdb.ErrInvalid, "kind of item "+strconv.Itoa(n), invalid.Quote(i.Kind), "a kind that this version knows")
 		}
 	}
 	return p, nil

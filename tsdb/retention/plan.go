@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -180,7 +181,7 @@ func (p *Plan) Items() []Item { return cloneItems(p.document().Items) }
 // Empty reports whether Apply would change nothing. The items may still contain families to leave alone and
 // impossible changes.
 func (p *Plan) Empty() bool {
-	return !slices.ContainsFunc(p.document().Items, func(i Item) bool { return i.Kind.steps() })
+	return !slices.ContainsFunc(p.document().Items, func(i Item) bool { return i.steps() })
 }
 
 // Drifted reports whether somebody changed a policy or removed a family elsewhere, such as in a console or with
@@ -215,7 +216,7 @@ func impossible(items []Item) error {
 	if len(why) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrImpossible, strings.Join(why, " "))
+	return fmt.Errorf("%w: %s", errtype.ErrPlan, strings.Join(why, " "))
 }
 
 func cloneItems(items []Item) []Item {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -57,7 +58,7 @@ func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
 				}
 				_, err = p.Apply(t.Context(), store, retention.ApplyOptions{Allow: p.Destructive()})
 				if declarable != nil {
-					if !errors.Is(err, retention.ErrImpossible) || !strings.Contains(err.Error(), "longest bucket") {
+					if !errors.Is(err, errtype.ErrPlan) || !strings.Contains(err.Error(), "longest bucket") {
 						t.Fatalf("no schema can declare it (%v); Apply: %v, want ErrImpossible", declarable, err)
 					}
 					if err := store.Verify(t.Context(), s); err != nil {

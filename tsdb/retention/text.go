@@ -6,7 +6,7 @@ import (
 )
 
 // signs are what the lines of a printed plan start with.
-var signs = map[Kind]string{
+var signs = map[string]string{
 	kindCreate: "+", kindChange: "~", kindDrift: "!", kindChangeAndDrift: "!", kindRecord: "=", kindUnlisted: "?", kindForeign: ".", kindImpossible: "x",
 }
 
@@ -31,7 +31,7 @@ func (p *Plan) String() string {
 		writeAges(&b, p.doc.Declared)
 		return b.String()
 	}
-	n := map[Kind]int{}
+	n := map[string]int{}
 	for _, i := range p.doc.Items {
 		n[i.Kind]++
 	}

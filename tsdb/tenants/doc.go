@@ -15,14 +15,10 @@ import (
 
 // Errors for errors.Is. The calls also return errors of package tsdb.
 var (
-	// ErrErasing: the erasure has not ended, so the tenant cannot be readmitted. Erase continues it.
-	ErrErasing = errtype.New("tenants.ErrErasing", "tenants: the erasure has not ended")
 	// ErrConflict: the stored row differs from the one to be written, or another call changed it at the same time.
 	ErrConflict = errtype.New("tenants.ErrConflict", "tenants: the tenant's row was changed by another")
 	// ErrTakenOver: another call continues this erasure; this one has ended.
 	ErrTakenOver = errtype.New("tenants.ErrTakenOver", "tenants: another call has taken the erasure over")
 	// ErrImpossible: the part to be removed is still in use.
 	ErrImpossible = errtype.New("tenants.ErrImpossible", "tenants: impossible to remove")
-	// ErrRemains: new rows keep appearing after the erasure, from a program that does not apply the mark.
-	ErrRemains = errtype.New("tenants.ErrRemains", "tenants: rows remain after the erasure")
 )

@@ -67,8 +67,8 @@ type Progress struct {
 //
 // The mark stores the progress. If Erase ends early, because ctx ended or the program crashed, call it again from any
 // program: it continues with the first call's By, Reason and Keep. Of two calls at once, one ends with ErrTakenOver.
-// For a tenant that is already erased, Erase checks again and deletes rows that were written since. The error matches
-// ErrRemains if new rows keep appearing. The report covers all calls together.
+// For a tenant that is already erased, Erase checks again and deletes rows that were written since. It fails
+// if new rows keep appearing. The report covers all calls together.
 //
 // Erase reads all keys of the tenant twice, and sends one write request for each 5,000 rows. It is bounded by ctx,
 // and each page by the scan timeout.

@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -177,7 +178,7 @@ func TestReadmitEntity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := readmit(""); !errors.Is(err, tenants.ErrErasing) {
+	if err := readmit(""); !errors.Is(err, errtype.ErrErasing) {
 		t.Errorf("readmit during an erasure: %v", err)
 	}
 }

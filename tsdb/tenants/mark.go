@@ -16,6 +16,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/clock"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -190,8 +191,7 @@ func Erasure(ctx context.Context, store *tsdb.Store, id tenant.ID) (_ Report, er
 // points that a program accepted after the erasure began while it could not read the table. One case is not covered:
 // points that a program accepted before it had ever read the table's marks count as new.
 //
-// The error matches ErrErasing if the erasure has not ended, and tsdb.ErrNotFound if there is none. Readmit may be
-// repeated.
+// It fails while the erasure has not ended, and with tsdb.ErrNotFound if there is none. Readmit may be repeated.
 func Readmit(ctx context.Context, store *tsdb.Store, id tenant.ID) (err error) {
 	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantReadmit, id)
 	defer func() { end(err) }()
@@ -235,15 +235,15 @@ func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name s
 			return err
 		}
 	default:
-		return fmt.Errorf("%w: %s", ErrErasing, name)
+		return fmt.Errorf("%w: %s", errtype.ErrErasing, name)
 	}
 	return r.announce(ctx, m.key)
 }
 
 // ReadmitEntity lifts the marks of an entity whose erasures have ended. An empty dataset selects all datasets that
 // have these key fields. Stores accept the entity's points again within 10 seconds. An entity that was erased
-// from all datasets with one call is also readmitted to all with one call. The error matches ErrErasing if an erasure
-// has not ended, and tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
+// from all datasets with one call is also readmitted to all with one call. It fails while an erasure has not ended, and
+// with tsdb.ErrNotFound if there is none. ReadmitEntity may be repeated.
 func ReadmitEntity(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string, fields map[string]string) (err error) {
 	ctx, r, end, err := enterFor(ctx, store, telemetry.TenantReadmit, id)
 	defer func() { end(err) }()

@@ -197,13 +197,12 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 // Release makes the name of a deleted dataset, or of a retired or removed class, tag or rollup, available again:
 // Ensure then creates it. Points written to a dataset before its deletion do not come back: journals drop them.
 //
-// Release stops a removal of a class, a tag or a rollup that has not ended, such as one that always ends with
-// ErrRemains because programs continue to write. Its deleted data stays deleted, and the part stays in use. A running
-// call of Remove ends with ErrTakenOver, but may still delete its current page. So with RemoveOptions.Unexpired, wait
+// Release stops a removal of a class, a tag or a rollup that has not ended, such as one that never finds the part empty
+// because programs continue to write. Its deleted data stays deleted, and the part stays in use. A running call of Remove ends with ErrTakenOver, but may still delete its current page. So with RemoveOptions.Unexpired, wait
 // until Remove has returned before you use the part again.
 //
-// The error matches ErrErasing if the deletion of a dataset has not ended, and tsdb.ErrNotFound if there is nothing
-// to release. Release may be repeated.
+// It fails while the deletion of a dataset has not ended, and with tsdb.ErrNotFound if there is nothing to release.
+// Release may be repeated.
 func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 	ctx, rm, end, err := enterForPart(ctx, store, part)
 	defer func() { end(err) }()

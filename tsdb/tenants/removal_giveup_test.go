@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -32,7 +33,7 @@ func TestReleaseThatEndsHalfWay(t *testing.T) {
 				a.leave(t, "acme", "temps", 20*day+day/1000*time.Duration(n), "old:p:str")
 			}
 		}
-		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrRemains) {
+		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, errtype.ErrRemains) {
 			t.Fatalf("Remove of a class into which a program writes: %v", err)
 		}
 		a.conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.CheckAndMutateRow).Skip(cut))

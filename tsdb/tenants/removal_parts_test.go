@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -271,7 +272,7 @@ func TestAPartComesIntoUse(t *testing.T) {
 			}
 		}
 		_, err := tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}, opts)
-		if want := map[tenants.State]error{tenants.Marked: tenants.ErrImpossible, tenants.Deleting: tenants.ErrRemains}[at]; !errors.Is(err, want) {
+		if want := map[tenants.State]error{tenants.Marked: tenants.ErrImpossible, tenants.Deleting: errtype.ErrRemains}[at]; !errors.Is(err, want) {
 			t.Errorf("point written while %s: %v", at, err)
 		}
 		if left := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "acme#temps#left") }); !strings.Contains(fmt.Sprint(left), "old:p:json") {

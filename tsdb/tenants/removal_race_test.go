@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -119,7 +120,7 @@ func TestGiveUpARemoval(t *testing.T) {
 				a.leave(t, "acme", "temps", 20*day+day/1000*time.Duration(n), "old:p:str")
 			}
 		}
-		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, tenants.ErrRemains) {
+		if _, err := tenants.Remove(t.Context(), a.store, part, opts); !errors.Is(err, errtype.ErrRemains) {
 			t.Fatalf("Remove of %s, into which a program writes: %v", part, err)
 		}
 		if err := tenants.Release(t.Context(), a.store, part); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -64,11 +65,11 @@ func TestRowsThatKeepComing(t *testing.T) {
 		return 0
 	}).On(tsdbtest.ReadRows))
 	rep, err := tenants.Erase(t.Context(), store, acme, quick)
-	if !errors.Is(err, tenants.ErrRemains) || rep.State != tenants.Verifying || !rep.Ended.IsZero() {
+	if !errors.Is(err, errtype.ErrRemains) || rep.State != tenants.Verifying || !rep.Ended.IsZero() {
 		t.Errorf("report %+v, error %v", rep, err)
 	}
 	conn.Clear()
-	if err := tenants.Readmit(t.Context(), store, acme); !errors.Is(err, tenants.ErrErasing) {
+	if err := tenants.Readmit(t.Context(), store, acme); !errors.Is(err, errtype.ErrErasing) {
 		t.Errorf("Readmit: %v", err)
 	}
 	if rep, err = tenants.Erase(t.Context(), store, acme, quick); err != nil || rep.State != tenants.Erased || rep.Late == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/reach"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -313,7 +314,7 @@ func (s *sweep) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s", ErrRemains, s.name)
+	return fmt.Errorf("%w: %s", errtype.ErrRemains, s.name)
 }
 
 // end records that the sweep ended, unless it ended before.

@@ -32,8 +32,6 @@ var (
 	ErrTenant = errtype.New("transfer.ErrTenant", "transfer: the file is of another tenant")
 	// ErrKey: the file was written with another key than the one given, with a key if none was given, or without one.
 	ErrKey = errtype.New("transfer.ErrKey", "transfer: not the key of the file")
-	// ErrContinue: the checkpoint does not belong to this file.
-	ErrContinue = errtype.New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
 )
 
 // LineError is an error in one line of a file.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -160,7 +161,7 @@ func (im *importer) run(ctx context.Context) error {
 		err := im.blocks.next()
 		if errors.Is(err, io.EOF) {
 			if from.Line > 0 && im.at.Checkpoint.Line < from.Line {
-				return fmt.Errorf("%w: it is at line %d, the file ends at line %d", ErrContinue, from.Line, im.blocks.line)
+				return fmt.Errorf("%w: it is at line %d, the file ends at line %d", errtype.ErrCheckpoint, from.Line, im.blocks.line)
 			}
 			im.at.Complete = true
 			return nil
@@ -172,13 +173,13 @@ func (im *importer) run(ctx context.Context) error {
 		switch {
 		case at.Line > from.Line:
 			if im.at.Checkpoint.Line < from.Line {
-				return fmt.Errorf("%w: no block ends at line %d", ErrContinue, from.Line)
+				return fmt.Errorf("%w: no block ends at line %d", errtype.ErrCheckpoint, from.Line)
 			}
 			if err := im.block(ctx); err != nil {
 				return err
 			}
 		case at.Line == from.Line && at.Sum != from.Sum:
-			return fmt.Errorf("%w: the block that ends at line %d has another sum", ErrContinue, from.Line)
+			return fmt.Errorf("%w: the block that ends at line %d has another sum", errtype.ErrCheckpoint, from.Line)
 		default:
 			im.at.Before += int64(len(im.blocks.block))
 			im.at.Points += int64(len(im.blocks.block))

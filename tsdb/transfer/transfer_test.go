@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -362,12 +363,12 @@ func TestImportContinues(t *testing.T) {
 		t.Error(firstDifference(got, want))
 	}
 	opts.Continue.Sum = strings.Repeat("0", 64)
-	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, transfer.ErrContinue) {
+	if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, errtype.ErrCheckpoint) {
 		t.Errorf("a checkpoint with another sum: %v, want ErrContinue", err)
 	}
 	for _, line := range []int64{half.Checkpoint.Line - 1, 1 << 40} {
 		opts.Continue = transfer.Checkpoint{Line: line, Sum: half.Checkpoint.Sum}
-		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, transfer.ErrContinue) {
+		if _, err := transfer.Import(t.Context(), other, acme, bytes.NewReader(file), opts); !errors.Is(err, errtype.ErrCheckpoint) {
 			t.Errorf("a checkpoint at line %d: %v, want ErrContinue", line, err)
 		}
 	}

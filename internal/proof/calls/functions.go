@@ -66,7 +66,6 @@ var Functions = []any{
 	tenant.NewContext,
 	tenant.Parse,
 	tenant.URI,
-	grpctenant.Methods,
 	grpctenant.New,
 	grpctenant.RequestOf,
 	httptenant.New,
