@@ -10,15 +10,15 @@ import (
 // Codec converts values of one Go type to stored bytes and back. Its tag is stored with each payload and selects the
 // decoder of a read. So a tag is a contract: once stored data has it, it must mean the same bytes forever.
 //
-// A Codec must be safe for concurrent use, and must not change after its first use. Append and Decode must not panic
-// on any input. A codec for your own type needs three methods; see the package example. One that reads more tags than it
+// A Codec must be safe for concurrent use, and must not change after its first use. Append and Decode must not panic on
+// any input. A codec for your own type needs three methods; see the package example. One that reads more tags than it
 // writes also has a method Readers() []Reader[T], which lists the formats to read, the written one first.
 //
 // A codec that wraps another one and stores its protobuf messages unchanged passes on the other's method
 // Messages() map[string]protoreflect.MessageDescriptor: the messages by tag, whose fields package tsdb/dynamic reads.
 type Codec[T any] interface {
-	// Tag names the stored format. It is constant: 1 to 24 bytes, words of a-z and 0-9 with a single '.', '+' or '-' between
-	// two words. By convention, '+' joins the tag of a payload and a transformation of it, as in "json+zstd".
+	// Tag names the stored format. It is constant: 1 to 24 bytes, words of a-z and 0-9 with a single '.', '+' or '-'
+	// between two words. By convention, '+' joins the tag of a payload and a transformation of it, as in "json+zstd".
 	Tag() string
 
 	// Append appends the encoding of v to dst and returns the extended slice, as the built-in append does. Equal
@@ -39,10 +39,10 @@ type Reader[T any] struct {
 	Tag string
 	// Decode decodes one payload with that tag, under the rules of [Codec].
 	Decode func(src []byte) (T, error)
-	// Number returns how the field with a name is read as a number from payloads with that tag, without decoding them: with
-	// [Lookup] and [Value.AsNumber]. Rollups read measures with it that are declared by a field. It is nil if no field of the
-	// payloads can be read. [Readers] sets it for the formats of this package, except for protobuf, which needs package
-	// dynamic; a [Codec] of another format may have a method Number.
+	// Number returns how the field with a name is read as a number from payloads with that tag, without decoding them:
+	// with [Lookup] and [Value.AsNumber]. Rollups read measures with it that are declared by a field. It is nil if no
+	// field of the payloads can be read. [Readers] sets it for the formats of this package, except for protobuf, which
+	// needs package dynamic; a [Codec] of another format may have a method Number.
 	Number func(name string) func(payload []byte) (Value, error)
 }
 

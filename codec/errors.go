@@ -7,7 +7,8 @@ import (
 )
 
 var (
-	// ErrCorrupt matches the error for a payload that cannot be decoded. Its text has the tag, the length, up to 32 bytes and the cause.
+	// ErrCorrupt matches the error for a payload that cannot be decoded. Its text has the tag, the length, up to 32
+	// bytes and the cause.
 	ErrCorrupt = codecerr.ErrCorrupt
 
 	// ErrEncode matches the error for a value that cannot be encoded.

@@ -99,8 +99,8 @@ func messageType[T proto.Message]() (typ protoreflect.MessageType, err error) {
 	return typ, nil
 }
 
-// messagesOf returns, by tag, the types of the payloads of c that are plain protobuf messages. Package tsdb/dynamic reads their fields. A
-// codec that wraps another one and stores its payloads unchanged has a method Messages too.
+// messagesOf returns, by tag, the types of the payloads of c that are plain protobuf messages. Package tsdb/dynamic
+// reads their fields. A codec that wraps another one and stores its payloads unchanged has a method Messages too.
 func messagesOf[T any](c Codec[T]) map[string]protoreflect.MessageDescriptor {
 	if own, ok := c.(interface {
 		Messages() map[string]protoreflect.MessageDescriptor

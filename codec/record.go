@@ -65,9 +65,9 @@ func (r Record) Lookup(name string) (Value, bool) {
 	return r.fields[i].Value, true
 }
 
-// Number returns the number of a name as a float64, whatever kind of number it is: see [Value.Number]. ok is false if the record does
-// not have the name, and for all that is no number. Like [Record.Int], [Record.Text] and [Record.Bool], it is Lookup and the method of
-// [Value], and costs what Lookup does.
+// Number returns the number of a name as a float64, whatever kind of number it is: see [Value.Number]. ok is false if
+// the record does not have the name, and for all that is no number. Like [Record.Int], [Record.Text] and [Record.Bool],
+// it is Lookup and the method of [Value], and costs what Lookup does.
 func (r Record) Number(name string) (f float64, ok bool) {
 	v, _ := r.Lookup(name)
 	return v.Number()

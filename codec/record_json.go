@@ -39,9 +39,9 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// MarshalJSON returns the value as JSON, as in [Record.MarshalJSON]: a float has a point or an exponent, an integer has neither, and
-// all digits of a number are exact. Bytes are text in base64, and a time is text as in RFC 3339. The zero Value is null. A NaN and an
-// infinity fail with [ErrEncode].
+// MarshalJSON returns the value as JSON, as in [Record.MarshalJSON]: a float has a point or an exponent, an integer has
+// neither, and all digits of a number are exact. Bytes are text in base64, and a time is text as in RFC 3339. The zero
+// Value is null. A NaN and an infinity fail with [ErrEncode].
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.kind == KindInvalid {
 		return []byte("null"), nil
@@ -82,10 +82,11 @@ func (v Value) appendJSON(out []byte) ([]byte, error) {
 
 var errNotRecord = errors.New("want a JSON object of numbers, strings, true, false and null")
 
-// UnmarshalJSON sets r to a JSON object of numbers, strings, true and false. A field that is null is left out. A number is what
-// [ParseNumber] returns for it: an integer without a point and an exponent is an int, or a uint above the largest int, or the nearest
-// float if it is longer. A list, an object and a number that is too large for a float64 are an error, which names the first such field
-// in the order of the names. As for other types, null changes nothing. r must not be in use by another goroutine.
+// UnmarshalJSON sets r to a JSON object of numbers, strings, true and false. A field that is null is left out. A number
+// is what [ParseNumber] returns for it: an integer without a point and an exponent is an int, or a uint above the
+// largest int, or the nearest float if it is longer. A list, an object and a number that is too large for a float64 are
+// an error, which names the first such field in the order of the names. As for other types, null changes nothing. r
+// must not be in use by another goroutine.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if r == nil {
 		return invalid.New(codecerr.ErrInvalid, "record", "nil", "a pointer to a Record")

@@ -23,9 +23,10 @@ const (
 // Records returns a codec that stores a [Record] in a compact binary format. Each value keeps its type, and each
 // record has exactly one encoding; the package documentation specifies it. Its tag is "rec".
 //
-// A write fails with [ErrEncode] for more than [MaxFields] fields; for a name that is empty, longer than
-// [MaxFieldName] bytes or not valid UTF-8; for a [Value] that is neither a number, text nor a bool; and for text that is not valid UTF-8. A read fails
-// with [ErrCorrupt] for a payload that violates one of these rules, or that is not the one encoding of its record.
+// A write fails with [ErrEncode] for more than [MaxFields] fields; for a name that is empty, longer than [MaxFieldName]
+// bytes or not valid UTF-8; for a [Value] that is neither a number, text nor a bool; and for text that is not valid
+// UTF-8. A read fails with [ErrCorrupt] for a payload that violates one of these rules, or that is not the one encoding
+// of its record.
 //
 // A write allocates the payload. A read makes two allocations, at most twenty times the payload's size: the fields,
 // and one copy of the payload that all names and texts share. The codec is safe for concurrent use.

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 )
 
-// TestValueFromJSON: a struct whose fields are Values keeps what a device sends, and leaves out again what is null or missing.
+// TestValueFromJSON: a struct whose fields are Values keeps what a device sends, and leaves out again what is null or
+// missing.
 func TestValueFromJSON(t *testing.T) {
 	type reading struct {
 		Temp codec.Value `json:"temp,omitzero"`

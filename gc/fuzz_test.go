@@ -124,7 +124,8 @@ func FuzzCutoff(f *testing.F) {
 		if cutoff.Nanosecond()%1e6 != 0 {
 			t.Fatalf("Cutoff(%v, %v) = %v, which is not a cell's time", now, age, cutoff)
 		}
-		// A point's cell has the point's time rounded down to the millisecond, so only a few times near the cutoff matter.
+		// A point's cell has the point's time rounded down to the millisecond, so only a few times near the cutoff
+		// matter.
 		point := now.Add(-age).Add(time.Duration(offset % 3_000_000))
 		cell := point.Truncate(time.Millisecond)
 		if got, want := cell.Before(cutoff), now.Sub(cell) > age; got != want {

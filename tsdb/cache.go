@@ -14,9 +14,11 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/points"
 )
 
-// CacheOptions configure a store's last-value cache, which holds the newest points of entities for calls with MaxStale. The zero value is no cache.
+// CacheOptions configure a store's last-value cache, which holds the newest points of entities for calls with MaxStale.
+// The zero value is no cache.
 type CacheOptions struct {
-	// Entries is the maximum number of entities, including entities without a point: up to 100 million. Zero is no cache.
+	// Entries is the maximum number of entities, including entities without a point: up to 100 million. Zero is no
+	// cache.
 	Entries int
 	// Bytes is the approximate memory limit. Zero is 1 KiB per entry. Points over 64 KiB are not cached.
 	Bytes int64
@@ -51,11 +53,12 @@ func (o CacheOptions) open() *lastvalue.Cache {
 	})
 }
 
-// MaxStale is a ReadOption: the maximum age of a result that Latest, or LatestMany with n = 1, may take from the store's
-// last-value cache (StoreOptions.Cache). The result contains everything that was stored that long before the call, and everything that this
-// store had stored or deleted before the call; of two concurrent writes to one entity it may contain either. Age counts from the start of
-// the read, on the monotonic clock, not on StoreOptions.Clock. Concurrent callers share the read of an entity that is not cached.
-// MaxStale(0), the default, always reads the table. A negative value is refused with ErrInvalid.
+// MaxStale is a ReadOption: the maximum age of a result that Latest, or LatestMany with n = 1, may take from the
+// store's last-value cache (StoreOptions.Cache). The result contains everything that was stored that long before the
+// call, and everything that this store had stored or deleted before the call; of two concurrent writes to one entity it
+// may contain either. Age counts from the start of the read, on the monotonic clock, not on StoreOptions.Clock.
+// Concurrent callers share the read of an entity that is not cached. MaxStale(0), the default, always reads the table.
+// A negative value is refused with ErrInvalid.
 //
 // It has no effect without a cache, on any other call, or in a schema with Identity.
 type MaxStale time.Duration

@@ -81,8 +81,8 @@ func slowStore(t *testing.T) (*tsdb.Repository[reading], *tsdbtest.Conn, *slow) 
 	return s.For(store, acme), conn, late
 }
 
-// TestAReadUnderWayDoesNotUndoAWrite: a read that started before a write does not put the old point back into the cache,
-// whichever way was written.
+// TestAReadUnderWayDoesNotUndoAWrite: a read that started before a write does not put the old point back into the
+// cache, whichever way was written.
 func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 	for name, tt := range map[string]struct {
 		write func(ctx context.Context, repo *tsdb.Repository[reading]) error
@@ -149,8 +149,8 @@ func TestAReadUnderWayDoesNotUndoAWrite(t *testing.T) {
 	}
 }
 
-// TestWritesOfOnePointAtOnce: after two overlapping writes of one point, the cache serves the one that the table holds, whichever
-// response came first.
+// TestWritesOfOnePointAtOnce: after two overlapping writes of one point, the cache serves the one that the table holds,
+// whichever response came first.
 func TestWritesOfOnePointAtOnce(t *testing.T) {
 	for _, first := range []time.Duration{time.Second, 3 * time.Second} {
 		for _, known := range []bool{true, false} {
@@ -181,8 +181,8 @@ func TestWritesOfOnePointAtOnce(t *testing.T) {
 	}
 }
 
-// TestAThousandCallersShareOneRead: a thousand callers share one read. A caller that leaves early, or allows less staleness, does
-// not affect the others.
+// TestAThousandCallersShareOneRead: a thousand callers share one read. A caller that leaves early, or allows less
+// staleness, does not affect the others.
 func TestAThousandCallersShareOneRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, late := slowStore(t)
@@ -228,8 +228,8 @@ func TestAThousandCallersShareOneRead(t *testing.T) {
 	})
 }
 
-// TestAReadThatFails: all callers that wait for a failed read get its error, and later callers do not. The store's timeout bounds
-// the read, not a caller's.
+// TestAReadThatFails: all callers that wait for a failed read get its error, and later callers do not. The store's
+// timeout bounds the read, not a caller's.
 func TestAReadThatFails(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, _ := slowStore(t)
@@ -275,7 +275,8 @@ func TestAReadThatFails(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWhatIsUnderWay: Close ends waiting callers with ErrClosed and leaves no goroutine (the bubble would not end).
+// TestCloseEndsWhatIsUnderWay: Close ends waiting callers with ErrClosed and leaves no goroutine (the bubble would not
+// end).
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		repo, conn, _ := slowStore(t)
@@ -323,8 +324,8 @@ func (h history) add(own bool, write func(map[int]string)) history {
 	return append(h, history{{time.Now(), points, write, own}}...)
 }
 
-// answers returns all values that a read may return now: the newest point as of any time within the staleness, with all writes of
-// this store.
+// answers returns all values that a read may return now: the newest point as of any time within the staleness, with all
+// writes of this store.
 func (h history) answers(stale time.Duration) map[string]bool {
 	out := map[string]bool{}
 	for i := len(h) - 1; i >= 0; i-- {
@@ -346,7 +347,8 @@ func (h history) answers(stale time.Duration) map[string]bool {
 	return out
 }
 
-// TestCacheEqualsAModel: two tenants and two datasets share all names; this store and another program write; the clock moves.
+// TestCacheEqualsAModel: two tenants and two datasets share all names; this store and another program write; the clock
+// moves.
 func TestCacheEqualsAModel(t *testing.T) {
 	for _, seed := range some(0, []uint64{0, 1, 2, 3}) {
 		longBubble(t, func(t *testing.T) {

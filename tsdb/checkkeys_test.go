@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestCheckKeysRefusesWrites: CheckKeys applies to every way of writing. A rejected key appears neither in the table nor in the
-// error.
+// TestCheckKeysRefusesWrites: CheckKeys applies to every way of writing. A rejected key appears neither in the table
+// nor in the error.
 func TestCheckKeysRefusesWrites(t *testing.T) {
 	ctx := context.Background()
 	s := readings(t, tsdb.SchemaOptions{CheckKeys: keys.CheckPersonal})

@@ -14,8 +14,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestAProfileThatChangesIsOneToRead: a store that knows the classes of hundreds of tenants reads only the changed profile, and
-// nothing if none has changed. A change that another program makes without the log of changes takes effect within the hour.
+// TestAProfileThatChangesIsOneToRead: a store that knows the classes of hundreds of tenants reads only the changed
+// profile, and nothing if none has changed. A change that another program makes without the log of changes takes effect
+// within the hour.
 func TestAProfileThatChangesIsOneToRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})

@@ -20,8 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestClassesAreReadAtMostOnceInAWhile: a store reads the classes with one request a minute, however many calls write, with none
-// while no call writes, and never for a schema without Classes.
+// TestClassesAreReadAtMostOnceInAWhile: a store reads the classes with one request a minute, however many calls write,
+// with none while no call writes, and never for a schema without Classes.
 func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, plain := choosing(t, tsdb.SchemaOptions{}), tsdb.MustDefine("p", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{})
@@ -50,8 +50,8 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 	})
 }
 
-// TestClassesThatCannotBeRead: a store that knows no classes yet rejects points, with the reason. A store that knows them uses
-// what it knows, and soon the new state. No write waits long.
+// TestClassesThatCannotBeRead: a store that knows no classes yet rejects points, with the reason. A store that knows
+// them uses what it knows, and soon the new state. No write waits long.
 func TestClassesThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s, plain := choosing(t, tsdb.SchemaOptions{}), tsdb.MustDefine("p", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{})
@@ -110,7 +110,8 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestAWriterWaitsForClasses: points whose class is not known are sent once it is known; with a journal, however long that takes.
+// TestAWriterWaitsForClasses: points whose class is not known are sent once it is known; with a journal, however long
+// that takes.
 func TestAWriterWaitsForClasses(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		longBubble(t, func(t *testing.T) {
@@ -138,8 +139,8 @@ func TestAWriterWaitsForClasses(t *testing.T) {
 	}
 }
 
-// TestAnAssignmentThatCannotBeUnderstood: points of a tenant whose assignment does not decode go to the default class, and no
-// tenant waits.
+// TestAnAssignmentThatCannotBeUnderstood: points of a tenant whose assignment does not decode go to the default class,
+// and no tenant waits.
 func TestAnAssignmentThatCannotBeUnderstood(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -160,8 +161,8 @@ func TestAnAssignmentThatCannotBeUnderstood(t *testing.T) {
 	})
 }
 
-// TestWhatASchemaMayOffer: a schema offers each class once, wherever it is listed, and not more than a table has families for.
-// The catalogue stores the offered classes; offering more is no conflict.
+// TestWhatASchemaMayOffer: a schema offers each class once, wherever it is listed, and not more than a table has
+// families for. The catalogue stores the offered classes; offering more is no conflict.
 func TestWhatASchemaMayOffer(t *testing.T) {
 	define := func(opts tsdb.SchemaOptions) error {
 		_, err := tsdb.Define("r", tsdb.Key("a"), codec.String(), opts)
@@ -203,7 +204,8 @@ func TestWhatASchemaMayOffer(t *testing.T) {
 	}
 }
 
-// TestCachedInTheClassThatIsWritten: a cached point expires with the class that it was written in, not with the default class.
+// TestCachedInTheClassThatIsWritten: a cached point expires with the class that it was written in, not with the default
+// class.
 func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})
@@ -246,8 +248,8 @@ func TestCachedInTheClassThatIsWritten(t *testing.T) {
 	})
 }
 
-// TestTheStoreThatOnboardsGoesByItAtOnce: the store that onboards a tenant applies its class at once. Other stores do within
-// tenancy.ClassesWithin, and not before they read the classes again.
+// TestTheStoreThatOnboardsGoesByItAtOnce: the store that onboards a tenant applies its class at once. Other stores do
+// within tenancy.ClassesWithin, and not before they read the classes again.
 func TestTheStoreThatOnboardsGoesByItAtOnce(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{})

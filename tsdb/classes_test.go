@@ -159,8 +159,8 @@ func shows(t *testing.T, r *tsdb.Repository[string], e tsdb.Entity, want []time.
 	}
 }
 
-// TestATenantMovesBetweenClasses moves a tenant from 7 days to 30 and back. With every way of writing, each point lives as long
-// as the class that it was written in, in every read; other tenants are not affected.
+// TestATenantMovesBetweenClasses moves a tenant from 7 days to 30 and back. With every way of writing, each point lives
+// as long as the class that it was written in, in every read; other tenants are not affected.
 func TestATenantMovesBetweenClasses(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"points": {},
@@ -235,8 +235,9 @@ func collect(seq func(func(tsdb.Point[string], error) bool)) (out []tsdb.Point[s
 	return out, nil
 }
 
-// TestHeadsThatLostWhatOutlives: points of a 30 day class that newer points of a 7 day class pushed out of the head become the
-// newest when those expire. Heads are read in one request; only entities whose heads may lack points are read from their points.
+// TestHeadsThatLostWhatOutlives: points of a 30 day class that newer points of a 7 day class pushed out of the head
+// become the newest when those expire. Heads are read in one request; only entities whose heads may lack points are
+// read from their points.
 func TestHeadsThatLostWhatOutlives(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := choosing(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 1}})

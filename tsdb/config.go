@@ -26,7 +26,8 @@ type Config struct {
 	StoreOptions
 	// Project, Instance and Table identify the table. All are required.
 	Project, Instance, Table string
-	// AppProfile is the app profile for all calls except those of the two below. Empty is the instance's default profile.
+	// AppProfile is the app profile for all calls except those of the two below. Empty is the instance's default
+	// profile.
 	AppProfile string
 	// ConditionalAppProfile is the app profile for conditional writes (PutIfAbsent, schemas with FirstWins or Merge,
 	// rollups, Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a
@@ -41,8 +42,8 @@ type Config struct {
 	// tries by default. If the variable CBT_ENABLE_DIRECTPATH is set, the client follows it instead. See
 	// docs/production.md.
 	DisableDirectAccess bool
-	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed with
-	// option.WithGRPCConn must be dialled with DialOptions.
+	// ClientOptions are passed to the official clients: credentials, endpoint, connection pool. A connection passed
+	// with option.WithGRPCConn must be dialled with DialOptions.
 	ClientOptions []option.ClientOption
 	// DialOptions are added to the connections, behind the store's interceptors: theirs see each request that is sent.
 	// See package heatmap. A connection in ClientOptions ignores them.

@@ -11,12 +11,13 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// DeadLetter is a point or a rollup event that the service rejected because of its content. It stays in the writer's journal,
-// and counts towards JournalOptions.MaxBytes, until it is retried or dropped.
+// DeadLetter is a point or a rollup event that the service rejected because of its content. It stays in the writer's
+// journal, and counts towards JournalOptions.MaxBytes, until it is retried or dropped.
 type DeadLetter struct {
 	// ID identifies the dead letter in its journal. An ID is never reused.
 	ID uint64
-	// Tenant, Dataset, Entity, Time and, in a schema with Identity, PointID are those of the point. They are zero if the record could not be read.
+	// Tenant, Dataset, Entity, Time and, in a schema with Identity, PointID are those of the point. They are zero if
+	// the record could not be read.
 	Tenant  tenant.ID
 	Dataset string
 	Entity  Entity
@@ -32,8 +33,9 @@ type DeadLetter struct {
 	Attempts int
 }
 
-// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page. Dead letters that are retried or
-// dropped during the sequence may or may not appear. An error is the last pair; without a journal it matches ErrInvalid.
+// DeadLetters returns the dead letters of the writer's journal, oldest first. It reads them page by page. Dead letters
+// that are retried or dropped during the sequence may or may not appear. An error is the last pair; without a journal
+// it matches ErrInvalid.
 func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	ctx = ctxerr.Given(ctx)
 	return func(yield func(DeadLetter, error) bool) {
@@ -60,8 +62,8 @@ func (w *Writer) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	}
 }
 
-// RetryDeadLetters puts dead letters back into the journal for delivery, like new points, and returns how many of the IDs it
-// found. It does not wait for free space. Without a journal the error matches ErrInvalid.
+// RetryDeadLetters puts dead letters back into the journal for delivery, like new points, and returns how many of the
+// IDs it found. It does not wait for free space. Without a journal the error matches ErrInvalid.
 func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if err := w.admitJournal(ctx); err != nil {
 		return 0, err
@@ -69,16 +71,18 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	return w.journal.Retry(ctx, ids...)
 }
 
-// ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and replaces
-// the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the remaining journal,
-// up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
+// ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and
+// replaces the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the
+// remaining journal, up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points.
+// Without a journal the error matches ErrInvalid.
 //
-// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new file took the old
-// one's place, or the new file cannot be opened, the journal stops: the writer takes no more points, and the next writer delivers the rest.
+// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new
+// file took the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points,
+// and the next writer delivers the rest.
 //
-// A journal also does this by itself: about 10 seconds after the last point arrived, if what was delivered or dropped is at
-// least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at most 8 MiB
-// remain. It does nothing if nothing was delivered or dropped since the last time.
+// A journal also does this by itself: about 10 seconds after the last point arrived, if what was delivered or dropped
+// is at least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at
+// most 8 MiB remain. It does nothing if nothing was delivered or dropped since the last time.
 func (w *Writer) ScrubJournal(ctx context.Context) error {
 	if err := w.admitJournal(ctx); err != nil {
 		return err
@@ -86,7 +90,8 @@ func (w *Writer) ScrubJournal(ctx context.Context) error {
 	return w.journal.Scrub(ctx)
 }
 
-// DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches ErrInvalid.
+// DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches
+// ErrInvalid.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {
 	if err := w.admitJournal(ctx); err != nil {
 		return 0, err

@@ -9,9 +9,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Delete deletes the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one with the ID of WithID.
-// Deleting a point that does not exist is not an error, so Delete is safe to repeat. Errors are a *WriteError, as for Put. It costs one request. In a
-// schema with heads it costs three; four if the point was among the newest; six if the head is refilled from older points.
+// Delete deletes the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity,
+// the one with the ID of WithID. Deleting a point that does not exist is not an error, so Delete is safe to repeat.
+// Errors are a *WriteError, as for Put. It costs one request. In a schema with heads it costs three; four if the point
+// was among the newest; six if the head is refilled from older points.
 func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Delete)
 	defer func() { op.End(err) }()
@@ -31,9 +32,9 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 // DeleteRange deletes the points of an entity in an interval (AllTime for all of them), including expired ones, and
 // returns the number of deleted points. Points that are written meanwhile may remain. It is safe to repeat.
 //
-// It reads keys and deletes them page by page: two requests per 5,000 points. The scan timeout bounds the whole call. A point
-// that cannot be deleted does not affect the others; a *BatchError lists such points. It stops early if a whole page fails,
-// if 10,000 points in total fail, or on any other error. The count is valid in each case.
+// It reads keys and deletes them page by page: two requests per 5,000 points. The scan timeout bounds the whole call. A
+// point that cannot be deleted does not affect the others; a *BatchError lists such points. It stops early if a whole
+// page fails, if 10,000 points in total fail, or on any other error. The count is valid in each case.
 func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
 	ctx, op := r.begin(ctx, telemetry.DeleteRange)
 	defer func() { op.End(err) }()
@@ -50,8 +51,8 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
 }
 
-// DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities. Costs and
-// errors are those of DeleteRange.
+// DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities.
+// Costs and errors are those of DeleteRange.
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
 	ctx, op := r.begin(ctx, telemetry.DeletePrefix)
 	defer func() { op.End(err) }()

@@ -28,8 +28,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// openOn returns a store on a simulated disk, and a function that crashes it: only synced data remains. With network, calls use
-// gRPC, so that they end with their contexts even while the engine waits for the disk.
+// openOn returns a store on a simulated disk, and a function that crashes it: only synced data remains. With network,
+// calls use gRPC, so that they end with their contexts even while the engine waits for the disk.
 func openOn(t *testing.T, disk vfs.FS, network bool, datasets ...tsdb.Dataset) *tsdb.Store {
 	t.Helper()
 	server := must[*local.Server](t)(local.Open(engine.Options{FS: disk, GCInterval: -1}))
@@ -75,7 +75,8 @@ func onDisk(t *testing.T, test func(t *testing.T, disk *faultdisk.Disk)) {
 	})
 }
 
-// TestRepeatedPutWaitsForTheDisk: a Put that finds its point already stored must not return nil before that point is synced.
+// TestRepeatedPutWaitsForTheDisk: a Put that finds its point already stored must not return nil before that point is
+// synced.
 func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 	first, merges := readings(t, tsdb.SchemaOptions{FirstWins: true}), merging(t, tsdb.SchemaOptions{})
 	heads := merging(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 3}})
@@ -153,8 +154,8 @@ func TestRepeatedPutWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestFailedDiskIsReported: once the disk has failed, no Put returns nil, whatever is in memory. Each fails at once with the
-// disk's own error.
+// TestFailedDiskIsReported: once the disk has failed, no Put returns nil, whatever is in memory. Each fails at once
+// with the disk's own error.
 func TestFailedDiskIsReported(t *testing.T) {
 	merges, first := merging(t, tsdb.SchemaOptions{}), must[*tsdb.Schema[reading]](t)(
 		tsdb.Define("firsts", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{FirstWins: true}))
@@ -209,8 +210,8 @@ func TestFailedDiskIsReported(t *testing.T) {
 	}
 }
 
-// TestStreamWaitsForTheDisk: a retry of an event that finds the unsynced mark of the first attempt must not treat the event as
-// counted: the journal would drop it, and a crash would lose it.
+// TestStreamWaitsForTheDisk: a retry of an event that finds the unsynced mark of the first attempt must not treat the
+// event as counted: the journal would drop it, and a crash would lose it.
 func TestStreamWaitsForTheDisk(t *testing.T) {
 	counts := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[reading]{
 		{Name: "temp", Of: func(r reading) (float64, bool) { return r.TempC, true }, Max: 100},

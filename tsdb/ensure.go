@@ -13,12 +13,14 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Ensure creates what the table lacks for the datasets: the table, the column families of their retention classes, and their
-// entries in the catalogue, including new codec tags, classes, rollups, and measures that were added to rollups. It compares the rest. Call it at every start; many
-// processes may call it at once. If nothing is missing, it writes nothing.
+// Ensure creates what the table lacks for the datasets: the table, the column families of their retention classes, and
+// their entries in the catalogue, including new codec tags, classes, rollups, and measures that were added to rollups.
+// It compares the rest. Call it at every start; many processes may call it at once. If nothing is missing, it writes
+// nothing.
 //
-// It never removes anything, and never changes a family's policy, because that may delete data: package retention plans and makes such changes. If
-// anything stored differs from the schemas, it changes nothing and returns a *ConflictError that lists all differences. Other errors:
+// It never removes anything, and never changes a family's policy, because that may delete data: package retention plans
+// and makes such changes. If anything stored differs from the schemas, it changes nothing and returns a *ConflictError
+// that lists all differences. Other errors:
 //
 //   - An error if the store has no admin client.
 //   - ErrErased for a deleted dataset, until its name is released.
@@ -30,9 +32,10 @@ import (
 //     the catalogue count towards that tenant; without a tenant there is no limit. So pass the tenant's context if tenants choose
 //     datasets' names. Datasets that the call has already created remain. Concurrent processes may each exceed the limit by one.
 //
-// If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it reads all entity names
-// of the dataset, of all tenants and without their views, 100 rows per request, without payloads. First stop all programs that declare
-// text: if they write keys that do not fit, Verify and Ensure fail afterwards. No other change of a kind is possible.
+// If the catalogue has only text fields, Ensure can add kinds of key fields, provided that every stored key fits: it
+// reads all entity names of the dataset, of all tenants and without their views, 100 rows per request, without
+// payloads. First stop all programs that declare text: if they write keys that do not fit, Verify and Ensure fail
+// afterwards. No other change of a kind is possible.
 //
 // Ensure needs admin rights to read the table, and to change it only if something is missing, and an app profile for
 // conditional writes. It retries temporary failures within the scan timeout.

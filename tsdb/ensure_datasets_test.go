@@ -24,8 +24,8 @@ func namedSchema(t testing.TB, name string) *tsdb.Schema[string] {
 	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{}))
 }
 
-// TestOneTenantDoesNotFillTheCatalogue: a tenant that creates datasets without end gets no more than its limit, with any number
-// of parallel calls and processes. Other tenants continue to create theirs.
+// TestOneTenantDoesNotFillTheCatalogue: a tenant that creates datasets without end gets no more than its limit, with
+// any number of parallel calls and processes. Other tenants continue to create theirs.
 func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	const most, attempts = 7, 1000
 	noisy, quiet := tenant.MustParse("noisy"), tenant.MustParse("quiet")
@@ -86,8 +86,8 @@ func TestOneTenantDoesNotFillTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestTenantsDoNotWaitForEachOther: while the catalogue write of one tenant hangs, other tenants create their datasets. A tenant
-// without a limit does so in several calls at once.
+// TestTenantsDoNotWaitForEachOther: while the catalogue write of one tenant hangs, other tenants create their datasets.
+// A tenant without a limit does so in several calls at once.
 func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 	slow, quiet, free := tenant.MustParse("slow"), tenant.MustParse("quiet"), tenant.MustParse("free")
 	limits := must[*limit.Limiter](t)(limit.New(limit.Table{
@@ -125,7 +125,8 @@ func TestTenantsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile applies too, and to each of several datasets of one call.
+// TestDatasetsOfProfilesAreLimited: a limit in a tenant's profile applies too, and to each of several datasets of one
+// call.
 func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{ProfileLimits: true}}, namedSchema(t, "first"))
 	must[tenants.Profile](t)(tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: []byte(`{"datasets":2}`)}, tenants.OnboardOptions{}))
@@ -152,8 +153,8 @@ func TestDatasetsOfProfilesAreLimited(t *testing.T) {
 	}
 }
 
-// TestAConflictTellsATenantNothing: fields of a dataset that another tenant created are in the error's data, for logs, and not in
-// its text, which a program may pass on.
+// TestAConflictTellsATenantNothing: fields of a dataset that another tenant created are in the error's data, for logs,
+// and not in its text, which a program may pass on.
 func TestAConflictTellsATenantNothing(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, must[*tsdb.Schema[string]](t)(tsdb.Define("m", tsdb.Key("secret_field"), codec.String(), tsdb.SchemaOptions{})))
 	for _, call := range []func(context.Context, ...tsdb.Dataset) error{store.Ensure, store.Verify} {

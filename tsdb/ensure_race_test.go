@@ -166,7 +166,9 @@ func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 	}
 }
 
-// TestBulkReadsTakeTheirOwnClient: exports and samples of keys read the points with the client of Config.BulkAppProfile, and nothing else does. That client's cluster lags behind: it has an old point of the tenant, and neither a later point nor the tenant's erasure.
+// TestBulkReadsTakeTheirOwnClient: exports and samples of keys read the points with the client of
+// Config.BulkAppProfile, and nothing else does. That client's cluster lags behind: it has an old point of the tenant,
+// and neither a later point nor the tenant's erasure.
 func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds})
@@ -253,7 +255,8 @@ func TestLargePointsAreSplit(t *testing.T) {
 	}
 }
 
-// TestCatalogueKeepsTheLastOrder: the catalogue stores the last declared order of tags and classes, for tools without a schema.
+// TestCatalogueKeepsTheLastOrder: the catalogue stores the last declared order of tags and classes, for tools without a
+// schema.
 func TestCatalogueKeepsTheLastOrder(t *testing.T) {
 	d30 := gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}
 	v2 := codec.Tagged("json.v2", codec.JSON[reading]())

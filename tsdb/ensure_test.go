@@ -40,8 +40,8 @@ func tableContents(t *testing.T, table *bigtable.Table, admin *bigtable.AdminCli
 	return []any{all, policies}
 }
 
-// TestAnotherSchemaIsRefused: each difference between the declared and the stored dataset is listed, and the table stays
-// unchanged.
+// TestAnotherSchemaIsRefused: each difference between the declared and the stored dataset is listed, and the table
+// stays unchanged.
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	k := tsdb.Key("site", "device")
 	stored, err := tsdb.Define("readings", k, codec.Fallback(codec.JSON[reading](), codec.Tagged("json2", codec.JSON[reading]())),

@@ -13,19 +13,22 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// EnsureView creates a tenant's authorized view, or adds the families that it lacks for the datasets. The view covers the tenant's rows and
-// all columns of the families, and nothing else. If nothing is missing, it writes nothing. A store with StoreOptions.Views needs it, after
-// Ensure: for each new tenant, and for all tenants when a schema gains a class. The service refuses what a view does not cover, or returns
-// nothing for it. A store without Views can call it too, to create all views before programs use them.
+// EnsureView creates a tenant's authorized view, or adds the families that it lacks for the datasets. The view covers
+// the tenant's rows and all columns of the families, and nothing else. If nothing is missing, it writes nothing. A
+// store with StoreOptions.Views needs it, after Ensure: for each new tenant, and for all tenants when a schema gains a
+// class. The service refuses what a view does not cover, or returns nothing for it. A store without Views can call it
+// too, to create all views before programs use them.
 //
-// It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a *ConflictError. It does not
-// change the view's deletion protection, which is off for a new view, because it would also protect the table from deletion.
+// It never removes anything. If the existing view covers other rows, or only some columns of a family, the error is a
+// *ConflictError. It does not change the view's deletion protection, which is off for a new view, because it would also
+// protect the table from deletion.
 //
-// It needs admin rights to read views, and to change them only if something is missing. It costs one request if nothing is.
-// It retries temporary failures within the scan timeout. If two processes add families to one view at once, one may undo the
-// other's change, because the service does not detect this. So each call checks the view again after its change; a view that is complete at the last check of the last call stays complete.
-// It fails if the store has no admin client. Errors match ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for an erased tenant, or ErrTenantMismatch if
-// ctx carries another tenant.
+// It needs admin rights to read views, and to change them only if something is missing. It costs one request if nothing
+// is. It retries temporary failures within the scan timeout. If two processes add families to one view at once, one may
+// undo the other's change, because the service does not detect this. So each call checks the view again after its
+// change; a view that is complete at the last check of the last call stays complete. It fails if the store has no admin
+// client. Errors match ErrNoTable, ErrInvalid, tenant.ErrInvalid, ErrErased for an erased tenant, or ErrTenantMismatch
+// if ctx carries another tenant.
 func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Dataset) (err error) {
 	ctx, op := s.begin(ctx, telemetry.EnsureView)
 	defer func() { op.End(err) }()
@@ -62,6 +65,7 @@ func (s *Store) EnsureView(ctx context.Context, id tenant.ID, datasets ...Datase
 	return err
 }
 
-// ViewID returns the ID of a tenant's authorized view, for granting rights on it: "t-", up to 21 bytes of the tenant's name,
-// "-", and 26 characters of a hash of the whole name. A tenant's ID never changes; that of the zero ID is "". It does no I/O.
+// ViewID returns the ID of a tenant's authorized view, for granting rights on it: "t-", up to 21 bytes of the tenant's
+// name, "-", and 26 characters of a hash of the whole name. A tenant's ID never changes; that of the zero ID is "". It
+// does no I/O.
 func ViewID(id tenant.ID) string { return tenancy.ViewID(id) }

@@ -24,8 +24,8 @@ import (
 
 var erasing = tenants.EraseOptions{Settle: 1, RowsPerSecond: -1}
 
-// TestEachCallRefusesAnErasedTenant checks every call of a repository and of a sink, so that a new one cannot be forgotten. A
-// tenant whose name only looks similar is not refused.
+// TestEachCallRefusesAnErasedTenant checks every call of a repository and of a sink, so that a new one cannot be
+// forgotten. A tenant whose name only looks similar is not refused.
 func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	s, err := tsdb.Define("r", tsdb.Key("a", "b"), codec.String(), tsdb.SchemaOptions{Retention: gc.Class{Name: "keep", Policy: gc.Never()}})
 	if err != nil {
@@ -66,8 +66,8 @@ func TestEachCallRefusesAnErasedTenant(t *testing.T) {
 	}
 }
 
-// TestMarksThatCannotBeRead: a new store rejects all calls until it has read the marks. A store that has read them uses what it
-// knows during an outage, and reads them again afterwards.
+// TestMarksThatCannotBeRead: a new store rejects all calls until it has read the marks. A store that has read them uses
+// what it knows during an outage, and reads them again afterwards.
 func TestMarksThatCannotBeRead(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -117,8 +117,8 @@ func TestMarksThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestMarksAreReadAtMostOnceInAWhile: a store reads the marks with one request per interval, however many calls there are, and
-// with none without calls.
+// TestMarksAreReadAtMostOnceInAWhile: a store reads the marks with one request per interval, however many calls there
+// are, and with none without calls.
 func TestMarksAreReadAtMostOnceInAWhile(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

@@ -18,12 +18,13 @@ import (
 // Sentinels to compare with errors.Is. Errors of other packages pass through unchanged: tenant.ErrInvalid,
 // tenant/limit.ErrExceeded, codec.ErrCorrupt, codec.ErrEncode, and the context's errors.
 var (
-	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing was sent.
+	// ErrInvalid means that an argument is not valid. An InvalidError names the argument and what is allowed. Nothing
+	// was sent.
 	ErrInvalid = rowkey.ErrInvalid
 	// ErrNotFound means that the point does not exist or has expired.
 	ErrNotFound = errors.New("tsdb: not found")
-	// ErrExists means that a schema with FirstWins already has another value at this entity and time, or that a Put would
-	// change an Immutable field of a schema with Merge.
+	// ErrExists means that a schema with FirstWins already has another value at this entity and time, or that a Put
+	// would change an Immutable field of a schema with Merge.
 	ErrExists = dataset.ErrExists
 	// ErrExpired means that the point is older than its retention, so no read would return it.
 	ErrExpired = dataset.ErrExpired
@@ -36,8 +37,8 @@ var (
 	// ErrUnknown matches the error of every write that may or may not be stored. Writing a point again is safe.
 	// An event of a rollup of mode Once is not: repeated, it may count twice.
 	ErrUnknown = errors.New("tsdb: write outcome unknown")
-	// ErrCursor means that a page's cursor is malformed, or belongs to another tenant, dataset, query or key. An InvalidError
-	// says which, if that can be determined. Nothing was sent. Start again at the first page.
+	// ErrCursor means that a page's cursor is malformed, or belongs to another tenant, dataset, query or key. An
+	// InvalidError says which, if that can be determined. Nothing was sent. Start again at the first page.
 	ErrCursor = cursor.ErrCursor
 	// ErrTenantMismatch means that the context carries a different tenant than the repository.
 	ErrTenantMismatch = tenancy.ErrTenantMismatch
@@ -45,38 +46,44 @@ var (
 	ErrNoTenant = tenancy.ErrNoTenant
 	// ErrForeignRow means that the service returned a row outside the requested range. The row was not decoded.
 	ErrForeignRow = bt.ErrForeignRow
-	// ErrNoTable means that the table, or the column family of the schema's class, does not exist. Store.Ensure creates them.
+	// ErrNoTable means that the table, or the column family of the schema's class, does not exist. Store.Ensure creates
+	// them.
 	ErrNoTable = tenancy.ErrNoTable
 	// ErrNoView means that the store uses authorized views and the tenant has none. Store.EnsureView creates it.
 	ErrNoView = tenancy.ErrNoView
-	// ErrUnreadableEntry means that an entry of the catalogue is damaged, or was written by a newer program. Store.Datasets yields it.
+	// ErrUnreadableEntry means that an entry of the catalogue is damaged, or was written by a newer program.
+	// Store.Datasets yields it.
 	ErrUnreadableEntry = errors.New("tsdb: unreadable entry of the catalogue")
-	// ErrErased means that the tenant, the dataset, or the entity to be written, is erased or being erased (package tenants).
+	// ErrErased means that the tenant, the dataset, or the entity to be written, is erased or being erased (package
+	// tenants).
 	ErrErased = tenancy.ErrErased
-	// ErrRemoving means that column families of a retention class of the dataset are being removed (package tenants). Ensure
-	// and Verify succeed after the removal has ended or tenants.Release has cancelled it.
+	// ErrRemoving means that column families of a retention class of the dataset are being removed (package tenants).
+	// Ensure and Verify succeed after the removal has ended or tenants.Release has cancelled it.
 	ErrRemoving = tenancy.ErrRemoving
-	// ErrTooManyFollowers means that the store has 1,000 followers. Try again when one has been closed. A tenant that has 100 of them
-	// gets a *limit.Error with limit.Followers instead.
+	// ErrTooManyFollowers means that the store has 1,000 followers. Try again when one has been closed. A tenant that
+	// has 100 of them gets a *limit.Error with limit.Followers instead.
 	ErrTooManyFollowers = points.ErrTooManyFollowers
-	// ErrClosed means that the store, or the writer, is closed, or that the writer was closed before it could deliver the point.
+	// ErrClosed means that the store, or the writer, is closed, or that the writer was closed before it could deliver
+	// the point.
 	ErrClosed = bt.ErrClosed
-	// ErrLocked means that another store, writer or process uses the folder of the store (package embedded) or of the journal.
+	// ErrLocked means that another store, writer or process uses the folder of the store (package embedded) or of the
+	// journal.
 	ErrLocked = diskerr.ErrLocked
-	// ErrDamaged means that the disk does not hold what was written. Nothing of the folder is served or delivered, and nothing is
-	// lost silently. The error names the file and the place.
+	// ErrDamaged means that the disk does not hold what was written. Nothing of the folder is served or delivered, and
+	// nothing is lost silently. The error names the file and the place.
 	ErrDamaged = diskerr.ErrDamaged
 )
 
-// InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused value, up to 64 bytes of it; and
-// Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid, ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
+// InvalidError describes a refused argument. Its string fields are Field, the argument's name; Value, the refused
+// value, up to 64 bytes of it; and Limit, what is allowed. It unwraps to its field Err, a sentinel: ErrInvalid,
+// ErrLate, ErrTooFarAhead, ErrExpired, ErrCursor or tenant.ErrInvalid.
 type InvalidError = invalid.Error
 
 // ConflictError lists how the table differs from the schemas. The call changed nothing. If
 // retention policies differ, package retention shows the effect of changing them, and changes them.
 type ConflictError struct {
-	// Differences are sentences that name the dataset or family and both sides. They are for operators: they may describe
-	// what another tenant has declared.
+	// Differences are sentences that name the dataset or family and both sides. They are for operators: they may
+	// describe what another tenant has declared.
 	Differences []string
 
 	outside bool // the call was made for a tenant
@@ -94,8 +101,8 @@ func (e *ConflictError) Error() string {
 // Unwrap returns an error by which metrics count all conflicts as one kind.
 func (e *ConflictError) Unwrap() error { return tenancy.ErrSchemaConflict }
 
-// ReadError is the error of a call that reads many entities and failed for some of them, or found points that do not decode.
-// The results of the other entities are valid.
+// ReadError is the error of a call that reads many entities and failed for some of them, or found points that do not
+// decode. The results of the other entities are valid.
 type ReadError struct {
 	// Total is the number of entities in the call.
 	Total int
@@ -103,8 +110,9 @@ type ReadError struct {
 	Failed []ReadFailure
 }
 
-// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: PointErrors if a payload does
-// not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time ran out first, or the error of the read.
+// ReadFailure is one failed entity of a ReadError. Err is the same error as in the entity's result: PointErrors if a
+// payload does not decode, ErrInvalid if the entity does not fit the schema, the context's error if the time ran out
+// first, or the error of the read.
 type ReadFailure struct {
 	Index  int
 	Entity Entity

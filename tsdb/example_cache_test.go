@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// A dashboard asks every second where its buses are, and accepts positions that are ten seconds old. It sees its own writes at
-// once.
+// A dashboard asks every second where its buses are, and accepts positions that are ten seconds old. It sees its own
+// writes at once.
 func ExampleMaxStale() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{StoreOptions: tsdb.StoreOptions{Cache: tsdb.CacheOptions{Entries: 10_000}}})

@@ -178,7 +178,8 @@ func ExampleEntityPage() {
 	// Output: [berlin/roof-7] true <nil>
 }
 
-// All events of a user on a day: two events at one instant have their own IDs, and an event that is stored twice appears once.
+// All events of a user on a day: two events at one instant have their own IDs, and an event that is stored twice
+// appears once.
 func ExampleRepository_WithID() {
 	events := tsdb.MustDefine("events", tsdb.Key("user"), codec.String(), tsdb.SchemaOptions{Identity: true})
 	store := open(events)

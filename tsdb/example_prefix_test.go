@@ -21,8 +21,8 @@ type TruckPosition struct {
 
 var truckPositions = tsdb.MustDefine("positions", tsdb.Key("depot", "vehicle"), codec.JSON[TruckPosition](), tsdb.SchemaOptions{})
 
-// A fleet of two depots: which vehicles have sent nothing for an hour, what happened at the depot in the last quarter of an
-// hour, and the last two positions of each vehicle.
+// A fleet of two depots: which vehicles have sent nothing for an hour, what happened at the depot in the last quarter
+// of an hour, and the last two positions of each vehicle.
 func ExamplePrefixReader() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{})

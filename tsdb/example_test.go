@@ -148,7 +148,8 @@ func ExampleRepository_DeletePrefix() {
 }
 
 func ExampleSchema() {
-	// Moving from JSON to another format without a rewrite: new points are written in the new one, old ones are still read.
+	// Moving from JSON to another format without a rewrite: new points are written in the new one, old ones are still
+	// read.
 	type V2 struct{ Temp float64 }
 	v2, err := tsdb.Define("weather", tsdb.Key("site", "device"),
 		codec.Fallback(codec.Tagged("v2", codec.JSON[V2]()), codec.Convert(codec.JSON[Reading](),

@@ -152,8 +152,8 @@ func ExampleUndeliveredError() {
 	// Output: 1 true true
 }
 
-// With a journal, a point is acknowledged once it is on the local disk. This program, or the next one that opens the journal,
-// delivers it as soon as the service is available.
+// With a journal, a point is acknowledged once it is on the local disk. This program, or the next one that opens the
+// journal, delivers it as soon as the service is available.
 func ExampleJournalOptions() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "journal")

@@ -58,7 +58,8 @@ func TestFlowControl(t *testing.T) {
 					if limited := st.RateLimit > 0; limited != follows {
 						t.Errorf("got a limit of %d bytes a second", st.RateLimit)
 					}
-					// Without a limit only the last batch is on its way. With it, 0.3 of 10 s and 0.51 of 15 s of the points wait.
+					// Without a limit only the last batch is on its way. With it, 0.3 of 10 s and 0.51 of 15 s of the
+					// points wait.
 					if want := 0.3*10*500 + 0.51*15*500; follows && (float64(late) < want*0.8 || float64(late) > want*1.2) || !follows && late > 50 {
 						t.Errorf("got %d of %d points late, with a limit about %.0f", late, n, want)
 					}

@@ -102,8 +102,8 @@ func outcomeFaults(methods ...tsdbtest.Method) map[string]func(*tsdbtest.Conn) {
 	return out
 }
 
-// TestAcknowledgedIsInBothRows: whatever fault occurs, a write reported as stored is in its point's row and in the head. A write
-// reported as rejected is in neither. Repeating the write makes both rows equal.
+// TestAcknowledgedIsInBothRows: whatever fault occurs, a write reported as stored is in its point's row and in the
+// head. A write reported as rejected is in neither. Repeating the write makes both rows equal.
 func TestAcknowledgedIsInBothRows(t *testing.T) {
 	stores := map[*tsdb.Repository[reading]]*tsdb.Store{}
 	type putMany func(context.Context, []tsdb.Point[reading]) ([]tsdb.Outcome, error)
@@ -210,8 +210,8 @@ func TestAcknowledgedIsInBothRows(t *testing.T) {
 	}
 }
 
-// TestDeletedIsInNeitherRow: whatever fault occurs, a deletion reported as done leaves the point in neither row and the head
-// complete. Repeating a failed deletion has the same result.
+// TestDeletedIsInNeitherRow: whatever fault occurs, a deletion reported as done leaves the point in neither row and the
+// head complete. Repeating a failed deletion has the same result.
 func TestDeletedIsInNeitherRow(t *testing.T) {
 	offset := 0
 	for name, del := range map[string]func(ctx context.Context, r *tsdb.Repository[reading], at time.Time) error{

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestMendingUndoesNothing: a deletion reads points to fill up the head. Between that read and its write to the head, other calls
-// delete, change or rewrite these points; and again while the deletion re-reads them.
+// TestMendingUndoesNothing: a deletion reads points to fill up the head. Between that read and its write to the head,
+// other calls delete, change or rewrite these points; and again while the deletion re-reads them.
 func TestMendingUndoesNothing(t *testing.T) {
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
 	type step func(ctx context.Context, r *tsdb.Repository[reading]) error
@@ -116,8 +116,8 @@ func fills(req any) bool {
 	return false
 }
 
-// TestHeadsConverge: writers and deleters work on the same entities in parallel. Each point is deleted after its write was
-// acknowledged. In the end the heads hold the points that the rows hold.
+// TestHeadsConverge: writers and deleters work on the same entities in parallel. Each point is deleted after its write
+// was acknowledged. In the end the heads hold the points that the rows hold.
 func TestHeadsConverge(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 3}} {
 		s := headSchema(t, false, opts)

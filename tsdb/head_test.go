@@ -80,8 +80,8 @@ func TestPayloadsShareTheHead(t *testing.T) {
 	}
 }
 
-// TestEnsureKeepsHeads: Ensure creates the families of heads with both limits of their retention, and refuses a schema with other
-// heads.
+// TestEnsureKeepsHeads: Ensure creates the families of heads with both limits of their retention, and refuses a schema
+// with other heads.
 func TestEnsureKeepsHeads(t *testing.T) {
 	ms := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Retention: d90}
 	with := func(n int, only bool) *tsdb.Schema[reading] {
@@ -147,8 +147,8 @@ func TestLatePointDoesNotWin(t *testing.T) {
 	}
 }
 
-// TestPointWithoutItsHead: a write that is Unknown may have written its point and no head. Then reads of the entity find the
-// point, and reads under a prefix need not, until the write is repeated.
+// TestPointWithoutItsHead: a write that is Unknown may have written its point and no head. Then reads of the entity
+// find the point, and reads under a prefix need not, until the write is repeated.
 func TestPointWithoutItsHead(t *testing.T) {
 	s := headSchema(t, false, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -253,8 +253,8 @@ func TestHeadsAreCollected(t *testing.T) {
 	}
 }
 
-// TestClassesThatExpireOutOfOrder: if the newest points expire first, older points that the head may have lost become visible, so
-// the head is not used. A point that was replaced by one in a longer class does not reappear.
+// TestClassesThatExpireOutOfOrder: if the newest points expire first, older points that the head may have lost become
+// visible, so the head is not used. A point that was replaced by one in a longer class does not reappear.
 func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		long, short := headSchema(t, only, tsdb.SchemaOptions{Retention: minutes20}), headSchema(t, only, tsdb.SchemaOptions{Retention: minutes10, FormerClasses: []gc.Class{minutes20}})
@@ -290,8 +290,8 @@ func TestClassesThatExpireOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestBadCellsInHeads: as in rows of points, a payload that does not decode is one bad point, and cells of other programs are
-// ignored.
+// TestBadCellsInHeads: as in rows of points, a payload that does not decode is one bad point, and cells of other
+// programs are ignored.
 func TestBadCellsInHeads(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		s := headSchema(t, only, tsdb.SchemaOptions{})
@@ -320,7 +320,8 @@ func TestBadCellsInHeads(t *testing.T) {
 	}
 }
 
-// TestConditionalWritesRepairTheHead: writing a point again adds it to the head if the first write did not reach the head.
+// TestConditionalWritesRepairTheHead: writing a point again adds it to the head if the first write did not reach the
+// head.
 func TestConditionalWritesRepairTheHead(t *testing.T) {
 	put := func(ctx context.Context, r *tsdb.Repository[reading]) error {
 		return r.Put(ctx, roof, start, reading{1})

@@ -157,8 +157,8 @@ func TestReadsOfOneEntityAreHedged(t *testing.T) {
 	}
 }
 
-// TestReadsRefuseOptionsThatTheyCannotFollow: a read rejects an Order or a Limit that it cannot apply, and accepts all other
-// options.
+// TestReadsRefuseOptionsThatTheyCannotFollow: a read rejects an Order or a Limit that it cannot apply, and accepts all
+// other options.
 func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 	repo, conn, devices := fleet(t, 1, tsdb.Timeouts{})
 	e, all := devices[0], tsdb.AllEntities()
@@ -216,7 +216,8 @@ func TestReadsRefuseOptionsThatTheyCannotFollow(t *testing.T) {
 	}
 }
 
-// TestHedgesTakeAMissingPointForAnAnswer: a response without a point is a result; the call does not wait for the other request.
+// TestHedgesTakeAMissingPointForAnAnswer: a response without a point is a result; the call does not wait for the other
+// request.
 func TestHedgesTakeAMissingPointForAnAnswer(t *testing.T) {
 	hedge := tsdb.Hedge{After: 10 * time.Millisecond, MaxRatio: 1}
 	for name, read := range map[string]func(*testing.T, *tsdb.Repository[reading], tsdb.Entity) error{

@@ -53,8 +53,8 @@ func (h *hooked) RecvMsg(m any) error {
 	return h.recv(m)
 }
 
-// TestRowsOfAnotherRangeAreRefused: if a service or proxy returns other rows than requested, the store does not decode, compare
-// or delete anything.
+// TestRowsOfAnotherRangeAreRefused: if a service or proxy returns other rows than requested, the store does not decode,
+// compare or delete anything.
 func TestRowsOfAnotherRangeAreRefused(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	first := tsdb.MustDefine("first", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{FirstWins: true})
@@ -188,8 +188,8 @@ func TestEntryWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// TestStreamThatBreaksWithARefusal: if a bulk stream breaks, entries without a response are unknown, whatever code ended the
-// stream.
+// TestStreamThatBreaksWithARefusal: if a bulk stream breaks, entries without a response are unknown, whatever code
+// ended the stream.
 func TestStreamThatBreaksWithARefusal(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.NotFound, codes.FailedPrecondition} {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -207,7 +207,8 @@ func TestStreamThatBreaksWithARefusal(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTimeInTheMiddle: points whose request was sent before the time ended are unknown, the others are rejected.
+// TestTheEndOfTimeInTheMiddle: points whose request was sent before the time ended are unknown, the others are
+// rejected.
 func TestTheEndOfTimeInTheMiddle(t *testing.T) {
 	testkit.Plain(t)
 	longBubble(t, func(t *testing.T) {

@@ -49,8 +49,8 @@ func wantEvents(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestEventsOfOneInstant: every way of writing keeps events of one entity at one instant apart, every read shows all of them, and
-// every deletion takes exactly the named ones.
+// TestEventsOfOneInstant: every way of writing keeps events of one entity at one instant apart, every read shows all of
+// them, and every deletion takes exactly the named ones.
 func TestEventsOfOneInstant(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{{}, {FirstWins: true}, {Salts: 4, Precision: tsdb.Milliseconds}} {
 		s := eventsOf(t, opts)

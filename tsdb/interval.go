@@ -8,9 +8,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// Interval is a span of time. Each end is included, excluded or unbounded. The zero Interval is all of time. Ends may be
-// outside the range of a schema's precision. If both ends are equal, the interval is empty, or that instant if both are
-// included. Calls refuse an interval that ends before it starts, with ErrInvalid, before anything is sent.
+// Interval is a span of time. Each end is included, excluded or unbounded. The zero Interval is all of time. Ends may
+// be outside the range of a schema's precision. If both ends are equal, the interval is empty, or that instant if both
+// are included. Calls refuse an interval that ends before it starts, with ErrInvalid, before anything is sent.
 type Interval struct {
 	intervalGate
 	from, to         time.Time
@@ -60,7 +60,8 @@ func (in Interval) Contains(t time.Time) bool {
 	return !in.hasTo || t.Before(in.to) || in.closed && t.Equal(in.to)
 }
 
-// Start returns the first instant in the interval, and false if it has no start. An excluded start begins one nanosecond later.
+// Start returns the first instant in the interval, and false if it has no start. An excluded start begins one
+// nanosecond later.
 func (in Interval) Start() (t time.Time, ok bool) {
 	if in.hasFrom && in.openFrom {
 		return in.from.Add(1), true
@@ -68,7 +69,8 @@ func (in Interval) Start() (t time.Time, ok bool) {
 	return in.from, in.hasFrom
 }
 
-// End returns the first instant after the interval, and false if it has no end. An included end ends one nanosecond later.
+// End returns the first instant after the interval, and false if it has no end. An included end ends one nanosecond
+// later.
 func (in Interval) End() (t time.Time, ok bool) {
 	if in.hasTo && in.closed {
 		return in.to.Add(1), true

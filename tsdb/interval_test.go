@@ -33,7 +33,8 @@ func TestIntervalEnds(t *testing.T) {
 	}
 }
 
-// TestIntervalThatEndsBeforeItStarts: swapped times are an error of each call, before anything is sent, and not an empty result.
+// TestIntervalThatEndsBeforeItStarts: swapped times are an error of each call, before anything is sent, and not an
+// empty result.
 func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)

@@ -40,8 +40,9 @@ var (
 	}
 )
 
-// operations are the calls of a repository on one entity, by method; those of a PrefixReader begin with "Under.". TestEachCallStaysInItsTenant
-// fails if a method of one of the two is missing here: each new call must be shown to respect the tenant's boundary.
+// operations are the calls of a repository on one entity, by method; those of a PrefixReader begin with "Under.".
+// TestEachCallStaysInItsTenant fails if a method of one of the two is missing here: each new call must be shown to
+// respect the tenant's boundary.
 var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error){
 	"Put": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) ([]string, error) {
 		return nil, r.Put(ctx, e, at, "new")
@@ -276,8 +277,8 @@ func values(points []tsdb.Point[string]) (out []string) {
 	return out
 }
 
-// TestEachCallStaysInItsTenant runs each call for one tenant, dataset and entity in a table full of others whose names are
-// prefixes of theirs. It compares every other row of the table byte for byte.
+// TestEachCallStaysInItsTenant runs each call for one tenant, dataset and entity in a table full of others whose names
+// are prefixes of theirs. It compares every other row of the table byte for byte.
 func TestEachCallStaysInItsTenant(t *testing.T) {
 	for _, c := range calls.Of("Repository.", "PrefixReader.", "Sink.") {
 		typ, name, _ := strings.Cut(c.Name(), ".")

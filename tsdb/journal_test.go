@@ -37,8 +37,8 @@ func letters(t *testing.T, w *tsdb.Writer) (out []tsdb.DeadLetter) {
 	return out
 }
 
-// TestJournalUnderEveryFault: after temporary faults, each acknowledged point is either stored or, if the service rejected it, a
-// dead letter; never both, never neither.
+// TestJournalUnderEveryFault: after temporary faults, each acknowledged point is either stored or, if the service
+// rejected it, a dead letter; never both, never neither.
 func TestJournalUnderEveryFault(t *testing.T) {
 	parallelIfSlow(t)
 	for _, first := range []bool{false, true} {
@@ -74,8 +74,8 @@ func TestJournalUnderEveryFault(t *testing.T) {
 						buried := slices.ContainsFunc(letters(t, w), func(l tsdb.DeadLetter) bool {
 							return l.Entity == pts[n].Entity && l.Time.Equal(at) && l.Tenant == acme && l.Dataset == "readings"
 						})
-						// If the service refuses a whole call for lack of rights, the writer waits as in an outage. Only the
-						// rejection of a row makes a dead letter.
+						// If the service refuses a whole call for lack of rights, the writer waits as in an outage.
+						// Only the rejection of a row makes a dead letter.
 						if buried || there[key] == nil {
 							t.Errorf("%s, point %d: stored %v, dead letter %v; want stored and no dead letter", f.name, n, there[key] != nil, buried)
 						}
@@ -89,8 +89,8 @@ func TestJournalUnderEveryFault(t *testing.T) {
 	}
 }
 
-// TestJournalThroughAnOutage: the service is away for an hour, the producer continues, and the buffer is far smaller than the
-// input. Memory stays bounded, no acknowledged point is missing, and points are sent in order.
+// TestJournalThroughAnOutage: the service is away for an hour, the producer continues, and the buffer is far smaller
+// than the input. Memory stays bounded, no acknowledged point is missing, and points are sent in order.
 func TestJournalThroughAnOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -225,8 +225,8 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// TestJournalPushesBack: a full journal accepts nothing more. TryEnqueue fails at once, Enqueue waits, and both work again when
-// the service is back.
+// TestJournalPushesBack: a full journal accepts nothing more. TryEnqueue fails at once, Enqueue waits, and both work
+// again when the service is back.
 func TestJournalPushesBack(t *testing.T) {
 	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
@@ -273,7 +273,8 @@ func TestJournalPushesBack(t *testing.T) {
 	})
 }
 
-// TestJournalIsFair: a tenant that floods, and whose points fill the disk, does not delay the delivery of another tenant.
+// TestJournalIsFair: a tenant that floods, and whose points fill the disk, does not delay the delivery of another
+// tenant.
 func TestJournalIsFair(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -312,8 +313,8 @@ func TestJournalIsFair(t *testing.T) {
 	})
 }
 
-// TestJournalDeliversWhatPilesUp: points of several tenants arrive faster than they are delivered, so most are read back from
-// disk. Each is delivered; of several writes of one point, the last one.
+// TestJournalDeliversWhatPilesUp: points of several tenants arrive faster than they are delivered, so most are read
+// back from disk. Each is delivered; of several writes of one point, the last one.
 func TestJournalDeliversWhatPilesUp(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

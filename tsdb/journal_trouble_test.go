@@ -27,8 +27,8 @@ func blobs(t *testing.T) *tsdb.Schema[[]byte] {
 	return must[*tsdb.Schema[[]byte]](t)(tsdb.Define("blobs", tsdb.Key("id"), codec.Bytes(), tsdb.SchemaOptions{}))
 }
 
-// TestFlushWaitsForWhatWasOffered: Flush also waits for points that are not synced yet, and returns after every callback has been
-// called.
+// TestFlushWaitsForWhatWasOffered: Flush also waits for points that are not synced yet, and returns after every
+// callback has been called.
 func TestFlushWaitsForWhatWasOffered(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -82,7 +82,8 @@ func TestManyFlushAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestJournalNearlyFull: of several points at once, those that fit are accepted. TryEnqueue fails at once for the others.
+// TestJournalNearlyFull: of several points at once, those that fit are accepted. TryEnqueue fails at once for the
+// others.
 func TestJournalNearlyFull(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := blobs(t)
@@ -123,7 +124,8 @@ func TestJournalNearlyFull(t *testing.T) {
 	})
 }
 
-// TestJournalHasRoomForSmallOnes: a point that does not fit into the journal does not block others once its caller has given up.
+// TestJournalHasRoomForSmallOnes: a point that does not fit into the journal does not block others once its caller has
+// given up.
 func TestJournalHasRoomForSmallOnes(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := blobs(t)
@@ -156,8 +158,8 @@ func TestJournalHasRoomForSmallOnes(t *testing.T) {
 	})
 }
 
-// TestJournalThatFails: if the disk fails, every call returns an error and none waits for ever. Points in memory are still
-// delivered.
+// TestJournalThatFails: if the disk fails, every call returns an error and none waits for ever. Points in memory are
+// still delivered.
 func TestJournalThatFails(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -294,8 +296,8 @@ func TestStoreClosedBeforeItsWriter(t *testing.T) {
 	}
 }
 
-// TestWriterOverAnUnguardedClient: without the interceptors the writer still waits during an outage. A refused point is unknown,
-// because the client may have sent it before; it is not sent for ever.
+// TestWriterOverAnUnguardedClient: without the interceptors the writer still waits during an outage. A refused point is
+// unknown, because the client may have sent it before; it is not sent for ever.
 func TestWriterOverAnUnguardedClient(t *testing.T) {
 	for _, journal := range []bool{true, false} {
 		t.Run(fmt.Sprintf("journal=%v", journal), func(t *testing.T) {
@@ -391,8 +393,8 @@ func TestManySchemasInOneJournal(t *testing.T) {
 	}
 }
 
-// TestCloseThatHasNothingToKeep: if everything is delivered, Close returns nil, even if its context has ended. A program that
-// treats any other error than ErrUndelivered as a loss would raise a false alarm.
+// TestCloseThatHasNothingToKeep: if everything is delivered, Close returns nil, even if its context has ended. A
+// program that treats any other error than ErrUndelivered as a loss would raise a false alarm.
 func TestCloseThatHasNothingToKeep(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)

@@ -37,8 +37,8 @@ func defined(t testing.TB, name string, key tsdb.KeyFields, opts tsdb.SchemaOpti
 	return must[*tsdb.Schema[string]](t)(tsdb.Define(name, key, codec.String(), opts))
 }
 
-// TestKeyFieldsOfKinds: entities are made of Go values, are stored in the order of these values, and every read returns the
-// values.
+// TestKeyFieldsOfKinds: entities are made of Go values, are stored in the order of these values, and every read returns
+// the values.
 func TestKeyFieldsOfKinds(t *testing.T) {
 	for _, opts := range []tsdb.SchemaOptions{
 		{},
@@ -109,8 +109,8 @@ func levelOf(t *testing.T, s *tsdb.Schema[string], e tsdb.Entity, err error) int
 	return level
 }
 
-// TestPartOfAnotherKindIsNotSent: every call rejects an entity or prefix with a part that its field does not accept, before
-// anything is sent. The error names field, value and limit.
+// TestPartOfAnotherKindIsNotSent: every call rejects an entity or prefix with a part that its field does not accept,
+// before anything is sent. The error names field, value and limit.
 func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 	s := defined(t, "arrivals", tsdb.Key("line").Uint("stop", 5).Text("door"), tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -267,8 +267,9 @@ func TestKindsAreAddedWhereKeysFit(t *testing.T) {
 	}
 }
 
-// TestKindsOfTools: tools that know a dataset only from its catalogue entry accept and print values by their kinds. Erasures do
-// so by the text of values. Export files hold the stored parts, and an import rejects parts that do not fit.
+// TestKindsOfTools: tools that know a dataset only from its catalogue entry accept and print values by their kinds.
+// Erasures do so by the text of values. Export files hold the stored parts, and an import rejects parts that do not
+// fit.
 func TestKindsOfTools(t *testing.T) {
 	kinds := defined(t, "visits", tsdb.Key().ReversedID("user").Int("level", 2), tsdb.SchemaOptions{})
 	text := defined(t, "visits", tsdb.Key("user", "level"), tsdb.SchemaOptions{})

@@ -46,8 +46,8 @@ func TestLargeDeletions(t *testing.T) {
 	}
 }
 
-// TestForeignRowsCostFewRequests: if other programs' rows use up a limit, the read continues with few further requests and
-// returns exactly the limit.
+// TestForeignRowsCostFewRequests: if other programs' rows use up a limit, the read continues with few further requests
+// and returns exactly the limit.
 func TestForeignRowsCostFewRequests(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
@@ -102,8 +102,8 @@ func TestForeignRowsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestDeletionOverPages: foreign rows in a page do not end a deletion, the timeout of scans bounds it, and failures of all pages
-// are counted.
+// TestDeletionOverPages: foreign rows in a page do not end a deletion, the timeout of scans bounds it, and failures of
+// all pages are counted.
 func TestDeletionOverPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestLimitsAreCheckedBeforeAnythingIsSent: every call rejects invalid input before it sends anything, and names the input, its
-// value and the limit.
+// TestLimitsAreCheckedBeforeAnythingIsSent: every call rejects invalid input before it sends anything, and names the
+// input, its value and the limit.
 func TestLimitsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	ns := readings(t, tsdb.SchemaOptions{})
 	ms := readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds})

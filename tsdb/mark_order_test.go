@@ -48,8 +48,8 @@ func beforeCondition(f func(key string)) grpc.DialOption {
 	})
 }
 
-// TestConditionalWritesMarkFirst: the mark is stored before the conditional write is sent. If a program ended between the two in
-// the other order, the rollup would never include the point.
+// TestConditionalWritesMarkFirst: the mark is stored before the conditional write is sent. If a program ended between
+// the two in the other order, the rollup would never include the point.
 func TestConditionalWritesMarkFirst(t *testing.T) {
 	add := start.Add(5*time.Hour + 17*time.Second)
 	for name, opts := range conditionalSchemas {
@@ -103,8 +103,8 @@ func reversed(at time.Time, opts tsdb.SchemaOptions) string {
 	return fmt.Sprintf("#%019d", math.MaxInt64-n)
 }
 
-// TestSlowConditionalWritesMarkAgain: a worker processes a mark, because of its age, before the write that made it takes effect.
-// The write then marks again.
+// TestSlowConditionalWritesMarkAgain: a worker processes a mark, because of its age, before the write that made it
+// takes effect. The write then marks again.
 func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 	add := start.Add(5*time.Hour + 17*time.Second)
 	for name, opts := range conditionalSchemas {
@@ -176,7 +176,8 @@ func TestNothingIsWrittenWithoutItsMark(t *testing.T) {
 	}
 }
 
-// TestSlowDeletionsMarkAgain: a worker processes the mark of a deleted point, because of its age, before the point is gone.
+// TestSlowDeletionsMarkAgain: a worker processes the mark of a deleted point, because of its age, before the point is
+// gone.
 func TestSlowDeletionsMarkAgain(t *testing.T) {
 	now := start
 	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
@@ -206,8 +207,8 @@ func TestSlowDeletionsMarkAgain(t *testing.T) {
 	}
 }
 
-// TestAStoredPointWithoutItsMarkIsInDoubt: if a writer's point is stored and its mark is refused, the outcome must not be
-// rejected.
+// TestAStoredPointWithoutItsMarkIsInDoubt: if a writer's point is stored and its mark is refused, the outcome must not
+// be rejected.
 func TestAStoredPointWithoutItsMarkIsInDoubt(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Rollups: three[reading]()})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)

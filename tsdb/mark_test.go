@@ -168,8 +168,8 @@ func markCalls(times []time.Time, add time.Time) []markCall {
 	}
 }
 
-// TestMarks: each way to write or delete a point marks its slot in the rollups that are derived from points, and nothing else.
-// Without a mark, a slot would keep its wrong sum for ever.
+// TestMarks: each way to write or delete a point marks its slot in the rollups that are derived from points, and
+// nothing else. Without a mark, a slot would keep its wrong sum for ever.
 func TestMarks(t *testing.T) {
 	times := []time.Time{start.Add(-30 * time.Hour), start, start.Add(61 * time.Minute)}
 	add := start.Add(5*time.Hour + 17*time.Second)

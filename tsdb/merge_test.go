@@ -124,8 +124,8 @@ func TestMergesReportWhatTheTableConfirms(t *testing.T) {
 }
 
 func mergesUnderFaults(t *testing.T) {
-	// A merge whose response was lost reads the row. The first attempt at an existing row changes nothing, so if it is also the
-	// last attempt, the row does not show it.
+	// A merge whose response was lost reads the row. The first attempt at an existing row changes nothing, so if it is
+	// also the last attempt, the row does not show it.
 	fresh := map[string]tsdb.State{
 		"response lost, always": tsdb.Stored, "response lost with a code that is not retried": tsdb.Stored,
 		"response lost with a cancelled call": tsdb.Stored, "response lost with a conflict, always": tsdb.Stored,
@@ -198,8 +198,8 @@ func mergesUnderFaults(t *testing.T) {
 	}
 }
 
-// TestMergeThatCannotRead: a write that finds a point and cannot read it may have written that point itself, if a proxy sent the
-// write twice.
+// TestMergeThatCannotRead: a write that finds a point and cannot read it may have written that point itself, if a proxy
+// sent the write twice.
 func TestMergeThatCannotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := merging(t, tsdb.SchemaOptions{})
@@ -343,7 +343,8 @@ func TestMergedPayloadsAreLimited(t *testing.T) {
 	}
 }
 
-// TestMergeMovesToTheWrittenClass: a merge moves the point to the class of the write, and takes over nothing that has expired.
+// TestMergeMovesToTheWrittenClass: a merge moves the point to the class of the write, and takes over nothing that has
+// expired.
 func TestMergeMovesToTheWrittenClass(t *testing.T) {
 	h1, keep := gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}, gc.Class{Name: "keep", Policy: gc.Never()}
 	old := merging(t, tsdb.SchemaOptions{Retention: h1, FormerClasses: []gc.Class{keep}})
@@ -436,8 +437,8 @@ func TestMergingIsPartOfTheFormat(t *testing.T) {
 	}
 }
 
-// TestMergeAfterALostAnswer: the row that is found later differs from the one that the lost attempt wrote, so it proves nothing
-// about that attempt.
+// TestMergeAfterALostAnswer: the row that is found later differs from the one that the lost attempt wrote, so it proves
+// nothing about that attempt.
 func TestMergeAfterALostAnswer(t *testing.T) {
 	s := merging(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

@@ -46,8 +46,8 @@ func listen(t *testing.T, opts ...grpc.ServerOption) (addr string) {
 	return srv.Addr
 }
 
-// use writes and reads, and provokes a refusal with a store whose table does not exist. Only with the guard on the connection is
-// it known to be a refusal.
+// use writes and reads, and provokes a refusal with a store whose table does not exist. Only with the guard on the
+// connection is it known to be a refusal.
 func use(t *testing.T, store, missing *tsdb.Store, guarded bool) {
 	t.Helper()
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
@@ -194,8 +194,8 @@ func TestConfigFromEnv(t *testing.T) {
 // emulatorChild is set in the child process, a program that uses an emulator.
 const emulatorChild = "TIDEMARK_TEST_EMULATOR_CHILD"
 
-// TestEmulator: with BIGTABLE_EMULATOR_HOST set, the connection is still guarded and has the program's interceptors, and
-// Close returns nil.
+// TestEmulator: with BIGTABLE_EMULATOR_HOST set, the connection is still guarded and has the program's interceptors,
+// and Close returns nil.
 func TestEmulator(t *testing.T) {
 	if os.Getenv(emulatorChild) == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEmulator$", "-test.v")
@@ -228,8 +228,8 @@ func TestEmulator(t *testing.T) {
 	}
 }
 
-// TestDirectAccessAndProfiles: Open passes DisableDirectAccess on, uses each app profile for its own calls, and sends the version of
-// this module.
+// TestDirectAccessAndProfiles: Open passes DisableDirectAccess on, uses each app profile for its own calls, and sends
+// the version of this module.
 func TestDirectAccessAndProfiles(t *testing.T) {
 	t.Setenv("CBT_ENABLE_DIRECTPATH", "") // as if unset
 	var agents sync.Map

@@ -16,7 +16,8 @@ const (
 	Stored State = State(bt.Stored)
 	// Rejected means that the write is not applied, and no request under way can still apply it.
 	Rejected State = State(bt.Rejected)
-	// Unknown means that the write may or may not be applied, because a response was lost. Writing a point again is safe.
+	// Unknown means that the write may or may not be applied, because a response was lost. Writing a point again is
+	// safe.
 	Unknown State = State(bt.Unknown)
 	// Journaled means that the write is in a writer's journal, synced to disk. The writer will deliver it.
 	Journaled State = State(bt.Journaled)
@@ -51,7 +52,8 @@ func (o Outcome) err() error {
 	return &WriteError{Outcome: o}
 }
 
-// refusal returns nil if a writer has taken the point, and the point's error otherwise, after it has passed the outcome to done, unless done is nil.
+// refusal returns nil if a writer has taken the point, and the point's error otherwise, after it has passed the outcome
+// to done, unless done is nil.
 func (o Outcome) refusal(done func(Outcome)) error {
 	if o.Err == nil {
 		return nil
@@ -62,7 +64,8 @@ func (o Outcome) refusal(done func(Outcome)) error {
 	return o.err()
 }
 
-// WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that its cause matches.
+// WriteError is the error of one write that is rejected or unknown. It matches ErrRejected or ErrUnknown, and all that
+// its cause matches.
 type WriteError struct{ Outcome Outcome }
 
 // Error returns the state, the number of attempts and the cause.
@@ -88,7 +91,8 @@ func (e *WriteError) Unwrap() error {
 	return invalid.OrZero(e).Outcome.Err
 }
 
-// BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect the other rows.
+// BatchError is the error of a call that writes or deletes many rows and failed for some of them. It does not affect
+// the other rows.
 type BatchError struct {
 	// Total is the number of rows in the call.
 	Total int

@@ -30,8 +30,9 @@ func minutely(e tsdb.Entity, newest time.Time, n int) (points []tsdb.Point[readi
 	return points
 }
 
-// TestUnderKnownIsOneRequest: once a store has met entities with long histories, Under.Latest reads their newest points in one
-// request, and shows new entities between them. Few entities whose newest point is gone cost two requests more each.
+// TestUnderKnownIsOneRequest: once a store has met entities with long histories, Under.Latest reads their newest points
+// in one request, and shows new entities between them. Few entities whose newest point is gone cost two requests more
+// each.
 func TestUnderKnownIsOneRequest(t *testing.T) {
 	for _, salts := range []int{0, 2} {
 		c := testkit.NewClock(start)
@@ -99,8 +100,8 @@ func TestUnderKnownIsOneRequest(t *testing.T) {
 	}
 }
 
-// TestUnderKnownEqualsLatest compares Under.Latest, Entities and Under.PageLatest with Latest over random histories with deletions and
-// expiring points, of two tenants whose devices have the same names.
+// TestUnderKnownEqualsLatest compares Under.Latest, Entities and Under.PageLatest with Latest over random histories
+// with deletions and expiring points, of two tenants whose devices have the same names.
 func TestUnderKnownEqualsLatest(t *testing.T) {
 	short := gc.Class{Name: "short", Policy: gc.MaxAge(time.Hour)}
 	for i, opts := range []tsdb.SchemaOptions{
@@ -234,8 +235,8 @@ func TestUnderKnownRefusesForeignRows(t *testing.T) {
 	}
 }
 
-// TestUnderKnownThroughFaults: a request for known entities is resumed if its stream is cut, and hedged. If it fails for a time,
-// the entities are read without it.
+// TestUnderKnownThroughFaults: a request for known entities is resumed if its stream is cut, and hedged. If it fails
+// for a time, the entities are read without it.
 func TestUnderKnownThroughFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {

@@ -36,8 +36,8 @@ func (d directory) under(p tsdb.Prefix) (out []tsdb.Entity) {
 	return out
 }
 
-// TestPagesOfEntitiesEqualAModel: joined pages of entities equal a scan over a map, in order, for all kinds of schemas, prefixes
-// and sizes. While entities come and go between pages, those that stay appear exactly once.
+// TestPagesOfEntitiesEqualAModel: joined pages of entities equal a scan over a map, in order, for all kinds of schemas,
+// prefixes and sizes. While entities come and go between pages, those that stay appear exactly once.
 func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 4}, "heads": {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},
@@ -125,8 +125,8 @@ func TestPagesOfEntitiesEqualAModel(t *testing.T) {
 	}
 }
 
-// TestCursorsOfEntitiesAreBound: a cursor of a page of entities works only for its tenant, dataset, prefix and method. A forged
-// one leads to no other data.
+// TestCursorsOfEntitiesAreBound: a cursor of a page of entities works only for its tenant, dataset, prefix and method.
+// A forged one leads to no other data.
 func TestCursorsOfEntitiesAreBound(t *testing.T) {
 	for mode, keys := range map[string][][]byte{"sealed": secrets(1), "unsealed": nil} {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -219,8 +219,8 @@ func TestCursorsOfEntitiesAreBound(t *testing.T) {
 	}
 }
 
-// TestPagesOfEntitiesUnderFaults: a call returns a whole page or an error, and its cursor can be used again. It sends no more
-// requests than it needs, and a point that does not decode keeps its place.
+// TestPagesOfEntitiesUnderFaults: a call returns a whole page or an error, and its cursor can be used again. It sends
+// no more requests than it needs, and a point that does not decode keeps its place.
 func TestPagesOfEntitiesUnderFaults(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)

@@ -79,7 +79,8 @@ func (u PrefixReader[T]) PageLatest(ctx context.Context, size int, cursorText st
 type EntityPage struct {
 	// Entities are the entities of the page: size of them, or fewer at the end.
 	Entities []Entity `json:"entities"`
-	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last page.
+	// Next is the cursor of the next page: printable text that needs no escaping in a URL. It is empty on the last
+	// page.
 	Next string `json:"next,omitempty"`
 }
 

@@ -11,19 +11,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Put stores one point, and replaces the value if the point exists, so it is safe to repeat. In a schema with Identity the ID
-// of WithID is part of the point. It costs one request; in a schema with heads the request writes two rows.
+// Put stores one point, and replaces the value if the point exists, so it is safe to repeat. In a schema with Identity
+// the ID of WithID is part of the point. It costs one request; in a schema with heads the request writes two rows.
 //
-// In a schema with FirstWins, Put stores the point only if no visible point exists. If one exists with the same payload, byte for byte, Put
-// returns nil; with another payload it fails with ErrExists. It costs one conditional request, and a read if the point exists.
+// In a schema with FirstWins, Put stores the point only if no visible point exists. If one exists with the same
+// payload, byte for byte, Put returns nil; with another payload it fails with ErrExists. It costs one conditional
+// request, and a read if the point exists.
 //
-// In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the call the stored point
-// had all of them. If two writers write the same field at the same time, either value may remain, even after the other writer's Put has
-// returned. Fields of other writers are never lost. If Put cannot merge into the stored payload, it fails. If a response is
-// lost, Put reads the point, and fails with ErrUnknown only if it has not found its fields before the timeout.
+// In a schema with Merge, Put adds the point's fields to the stored point. Nil means that at some moment during the
+// call the stored point had all of them. If two writers write the same field at the same time, either value may remain,
+// even after the other writer's Put has returned. Fields of other writers are never lost. If Put cannot merge into the
+// stored payload, it fails. If a response is lost, Put reads the point, and fails with ErrUnknown only if it has not
+// found its fields before the timeout.
 //
-// Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate, ErrTooFarAhead,
-// ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
+// Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate,
+// ErrTooFarAhead, ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
 	ctx, op := r.begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()
@@ -34,11 +36,12 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 	return outcomeOf(r.rows.Send(ctx, r.rows.View, &w)).err()
 }
 
-// PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired points count as absent.
+// PutIfAbsent stores one point if no visible point exists for this entity and time, and reports whether it did. Expired
+// points count as absent.
 //
-// It first reads the point, then sends a conditional request. If the read found nothing, but the request finds a point with
-// the same payload, PutIfAbsent returns true: a proxy may have sent the request twice and returned the second response. If a
-// response is lost, it repeats the request in the same way. The consequences:
+// It first reads the point, then sends a conditional request. If the read found nothing, but the request finds a point
+// with the same payload, PutIfAbsent returns true: a proxy may have sent the request twice and returned the second
+// response. If a response is lost, it repeats the request in the same way. The consequences:
 //
 //   - Two concurrent callers with equal payloads may both get true. For a single winner, make the payloads differ by caller.
 //   - If a repeated request finds another payload, that payload may have replaced the one of the first attempt: the error
@@ -62,13 +65,15 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 	return found == bt.Fresh, nil
 }
 
-// PutMany stores the points and returns one outcome per point, in order. A point that cannot be stored does not affect the
-// others. The error is nil if all points are stored, a *WriteError if the whole call was refused, and a *BatchError
-// otherwise. Points may be in any order. If two have the same entity, time and ID, the later one in the slice is stored.
+// PutMany stores the points and returns one outcome per point, in order. A point that cannot be stored does not affect
+// the others. The error is nil if all points are stored, a *WriteError if the whole call was refused, and a *BatchError
+// otherwise. Points may be in any order. If two have the same entity, time and ID, the later one in the slice is
+// stored.
 //
-// It costs one request per 8 MiB or 10,000 points, and memory for all points at once. In schemas with FirstWins or Merge it
-// costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID, FirstWins keeps the
-// earlier one, and Merge merges them in order. The write timeout bounds each request, the scan timeout the whole call.
+// It costs one request per 8 MiB or 10,000 points, and memory for all points at once. In schemas with FirstWins or
+// Merge it costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID,
+// FirstWins keeps the earlier one, and Merge merges them in order. The write timeout bounds each request, the scan
+// timeout the whole call.
 func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
 	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
 	defer func() { endWrites(op, err) }()
@@ -114,7 +119,8 @@ func (r *Repository[T]) prepare(ctx context.Context, e Entity, t time.Time, v T)
 	return r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
 }
 
-// ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent count.
+// ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent
+// count.
 func (r *Repository[T]) ready(d *dataset.Dataset, p Point[T], now time.Time) (points.Write, error) {
 	w, err := r.encode(d, p, now)
 	if err != nil {

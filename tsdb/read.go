@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// Get returns the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the one
-// with the ID of WithID. The error is ErrNotFound if the point does not exist or has expired, and a *PointError if its
-// payload does not decode. It costs one request for one row, or two with a Hedge.
+// Get returns the point of an entity at exactly t, truncated to the schema's precision; in a schema with Identity, the
+// one with the ID of WithID. The error is ErrNotFound if the point does not exist or has expired, and a *PointError if
+// its payload does not decode. It costs one request for one row, or two with a Hedge.
 func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
 	return r.one(ctx, telemetry.Get, e, opts, func() (points.Span, error) {
 		if err := r.rows.Space.CheckID(r.id); err != nil {
@@ -26,9 +26,10 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...
 	})
 }
 
-// Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if there is none, and a
-// *PointError if its payload does not decode. It costs one request that stops at the first row, however long the history is, and never
-// reads expired rows. With MaxStale the store's last-value cache may answer; with a Hedge there may be a second request.
+// Latest returns the newest visible point of an entity, including points in the future. The error is ErrNotFound if
+// there is none, and a *PointError if its payload does not decode. It costs one request that stops at the first row,
+// however long the history is, and never reads expired rows. With MaxStale the store's last-value cache may answer;
+// with a Hedge there may be a second request.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
 	return r.one(ctx, telemetry.Latest, e, opts, func() (points.Span, error) {
 		return points.Span{Newest: r.schema.d.Precision.Max()}, nil
@@ -46,7 +47,8 @@ func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Opt
 	return r.load(ctx, c, e)
 }
 
-// AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores MaxStale.
+// AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores
+// MaxStale.
 func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
 	return r.one(ctx, telemetry.AsOf, e, opts, func() (points.Span, error) {
 		newest, ok := r.schema.d.Precision.AtOrBefore(t)
@@ -86,9 +88,10 @@ func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, 
 	return r.newestIn(ctx, s, o.Hedge)
 }
 
-// LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points is not
-// an error. A point whose payload does not decode keeps its place, with a zero value, and the error is PointErrors. It costs
-// one request for n rows, or two with a Hedge, and memory for n points. For many points use Range.
+// LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points
+// is not an error. A point whose payload does not decode keeps its place, with a zero value, and the error is
+// PointErrors. It costs one request for n rows, or two with a Hedge, and memory for n points. For many points use
+// Range.
 func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (newest []Point[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestN)
 	defer func() {
@@ -127,12 +130,13 @@ func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...Re
 	return h.Points, h.Err
 }
 
-// Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an Order and a Limit. Each iteration
-// over the sequence sends a new request. It streams: memory does not grow with the number of points, and leaving the loop ends the request.
+// Range returns the visible points of an entity in an interval as a sequence, newest first by default. It takes an
+// Order and a Limit. Each iteration over the sequence sends a new request. It streams: memory does not grow with the
+// number of points, and leaving the loop ends the request.
 //
-// The start of the iteration decides which points have expired; a point that expires later is still yielded. A point whose
-// payload does not decode is yielded with its entity, its time and a *PointError, and the sequence continues. Any other error
-// is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
+// The start of the iteration decides which points have expired; a point that expires later is still yielded. A point
+// whose payload does not decode is yielded with its entity, its time and a *PointError, and the sequence continues. Any
+// other error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
 func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts ...ReadOption) iter.Seq2[Point[T], error] {
 	return func(yield func(Point[T], error) bool) {
 		var err error
@@ -197,8 +201,8 @@ func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.He
 	return n.point, n.err
 }
 
-// newest is the result of a read of one point. That there is none, or that it does not decode, is a result too: a hedge waits
-// for the other request only if the read failed.
+// newest is the result of a read of one point. That there is none, or that it does not decode, is a result too: a hedge
+// waits for the other request only if the read failed.
 type newest[T any] struct {
 	point Point[T]
 	err   error

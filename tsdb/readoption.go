@@ -51,8 +51,9 @@ type Hedge struct {
 	// After is how long to wait before the second request; the 95th to 99th percentile of the latency is a good value.
 	// It must be above 0.
 	After time.Duration
-	// MaxRatio is the maximum share of reads that are sent twice, above 0 and up to 1. It keeps a service in trouble from
-	// getting twice the load. It is counted over all calls of the store; unused shares accumulate up to 100 requests.
+	// MaxRatio is the maximum share of reads that are sent twice, above 0 and up to 1. It keeps a service in trouble
+	// from getting twice the load. It is counted over all calls of the store; unused shares accumulate up to 100
+	// requests.
 	MaxRatio float64
 }
 

@@ -205,8 +205,8 @@ func TestEnsureAddsRollups(t *testing.T) {
 	}
 }
 
-// TestFamiliesThatNoRollupFits: the type of a family cannot change, so Ensure refuses a family of another type before it writes
-// anything.
+// TestFamiliesThatNoRollupFits: the type of a family cannot change, so Ensure refuses a family of another type before
+// it writes anything.
 func TestFamiliesThatNoRollupFits(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{})
 	_, admin := tsdbtest.Clients(t, conn)
@@ -236,8 +236,8 @@ func TestFamiliesThatNoRollupFits(t *testing.T) {
 	}
 }
 
-// TestServiceThatDoesNotAdd: Ensure refuses rollups for which the service lacks support, except those of mode Once, which need
-// none.
+// TestServiceThatDoesNotAdd: Ensure refuses rollups for which the service lacks support, except those of mode Once,
+// which need none.
 func TestServiceThatDoesNotAdd(t *testing.T) {
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, must[*tsdb.Schema[float64]](t)(tsdb.Define("first", tsdb.Key("x"), codec.Float64(), tsdb.SchemaOptions{})))
 	once := readings(t, tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hourly(t, nil, rollup.Options{Mode: rollup.Once})}})

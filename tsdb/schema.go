@@ -19,8 +19,9 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Precision is the unit of time in row keys: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format and cannot change.
-// Times are truncated to the unit. Without SchemaOptions.Identity, two points of an entity in the same unit are the same point.
+// Precision is the unit of time in row keys: Nanoseconds, Microseconds or Milliseconds. It is part of the stored format
+// and cannot change. Times are truncated to the unit. Without SchemaOptions.Identity, two points of an entity in the
+// same unit are the same point.
 type Precision uint8
 
 // The precisions. None can hold times before 1970.
@@ -29,7 +30,8 @@ const (
 	Nanoseconds Precision = Precision(rowkey.Nanoseconds)
 	// Microseconds hold times up to the end of the year 9999.
 	Microseconds Precision = Precision(rowkey.Microseconds)
-	// Milliseconds hold times up to the end of the year 9999. Schemas with heads, and tables shared with other programs, use them.
+	// Milliseconds hold times up to the end of the year 9999. Schemas with heads, and tables shared with other
+	// programs, use them.
 	Milliseconds Precision = Precision(rowkey.Milliseconds)
 )
 
@@ -40,8 +42,8 @@ func (p Precision) String() string { return rowkey.Precision(p).String() }
 var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 
 // Head configures head rows: one extra row per entity, which holds its newest points. With heads, LatestMany costs one
-// request for many entities, and PrefixReader.Latest and Entities read one row per entity. Reads of one entity use its points and
-// cost the same. Head is part of the stored format and cannot change. The zero Head means no heads.
+// request for many entities, and PrefixReader.Latest and Entities read one row per entity. Reads of one entity use its
+// points and cost the same. Head is part of the stored format and cannot change. The zero Head means no heads.
 //
 // Writes pay for it:
 //
@@ -51,21 +53,25 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 //     collection. Do not use heads for more than some tens of writes per second to one entity.
 //   - Deletions repair the head, at the cost of a few requests per entity.
 //
-// If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head. LatestMany then also reads the points
-// of entities whose head holds too few points that are too young to have expired in any class, and PrefixReader.Latest and Entities use only the points.
+// If retention classes of one schema differ in age, older points can outlive newer ones that replaced them in the head.
+// LatestMany then also reads the points of entities whose head holds too few points that are too young to have expired
+// in any class, and PrefixReader.Latest and Entities use only the points.
 //
-// A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed deletion, repairs
-// the difference. Reads under a prefix find entities, and the
-// newest time, by heads. So they may miss a point without its head: one whose write is under way, or was Unknown. The two rows are not written atomically: if two writers write different values of one point at the same time, or one
-// writes and another deletes, each row may keep another result. The points are then correct; the head follows when the point is written or
-// deleted again. With FirstWins, or if a point has only one possible value, concurrent writers cannot cause this.
+// A write is Stored if both rows are written, and Unknown if only one is known to be. Repeating the write, or a failed
+// deletion, repairs the difference. Reads under a prefix find entities, and the newest time, by heads. So they may miss
+// a point without its head: one whose write is under way, or was Unknown. The two rows are not written atomically: if
+// two writers write different values of one point at the same time, or one writes and another deletes, each row may
+// keep another result. The points are then correct; the head follows when the point is written or deleted again. With
+// FirstWins, or if a point has only one possible value, concurrent writers cannot cause this.
 type Head struct {
-	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision, because cell
-	// timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each may have 2 MiB.
+	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision,
+	// because cell timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each
+	// may have 2 MiB.
 	Points int `json:"points"`
-	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls of a repository. A
-	// point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may reappear if a newer point is deleted
-	// or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be combined with FirstWins or Merge.
+	// Only stores heads and no other rows: a short history of the newest points, in one row per entity, with all calls
+	// of a repository. A point is gone as soon as Points newer ones are stored. Until Bigtable has collected it, it may
+	// reappear if a newer point is deleted or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be
+	// combined with FirstWins or Merge.
 	Only bool `json:"only,omitempty"`
 }
 
@@ -76,10 +82,11 @@ type SchemaOptions struct {
 	// all schemas that name it. The zero Class is "keep", which never expires. Policies that count versions are
 	// refused, because a point has one cell.
 	Retention gc.Class
-	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are written in
-	// Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads, predicates and deletions cover all
-	// classes: after a change of class, old points remain readable until they expire in their own class. Writing a point again moves it to
-	// the current class; with FirstWins it stays where it is. Reads filter by each class, and go back as far as the longest one.
+	// Classes lists further classes, which a tenant's profile can choose (tenants.Profile). Points of other tenants are
+	// written in Retention. The class decides how long a point lives, and whether it has expired on arrival. Reads,
+	// predicates and deletions cover all classes: after a change of class, old points remain readable until they expire
+	// in their own class. Writing a point again moves it to the current class; with FirstWins it stays where it is.
+	// Reads filter by each class, and go back as far as the longest one.
 	//
 	// A store reads the profiles at its first write to such a schema, and applies changes within two minutes. If it
 	// cannot read them, it uses those it has read last, and rejects points if it has never read them. A Writer uses the
@@ -87,10 +94,11 @@ type SchemaOptions struct {
 	// programs with a new class first. Rollups stay in their own class, within RollupAges, and are not derived for
 	// times at which points have expired in the shortest class.
 	Classes []gc.Class
-	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points: Retention or
-	// one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own class, whichever
-	// is shorter. Rollups of classes that are not in the map keep their own age. An age is in whole seconds, at least the age
-	// of the class's points, and longer than any bucket that is computed from another rollup plus its lateness.
+	// RollupAges limits the age of a tenant's rollups. The key is the name of the class of the tenant's points:
+	// Retention or one of Classes. Each bucket is kept, from its start, for this age or for the age of the rollup's own
+	// class, whichever is shorter. Rollups of classes that are not in the map keep their own age. An age is in whole
+	// seconds, at least the age of the class's points, and longer than any bucket that is computed from another rollup
+	// plus its lateness.
 	//
 	// The tenant's current class applies to all its buckets, old ones too, and is known within two minutes: a tenant
 	// that moves to a class with a shorter age loses older buckets. They disappear from reads immediately, and new
@@ -101,37 +109,45 @@ type SchemaOptions struct {
 	FormerClasses []gc.Class
 	// Precision is the unit of time in row keys. Zero is Nanoseconds.
 	Precision Precision
-	// Identity makes an ID part of each point, for events: an entity can then have several points at one time. Set the ID in Point.ID or
-	// with Repository.WithID. Writing a point with the same time and ID replaces it. Points of one time are ordered by ID, byte by byte,
-	// ascending when the read is newest first and descending when it is oldest first, so Latest returns the smallest ID. An ID has 1 to 64
-	// bytes of A-Z a-z 0-9 . _ - and :. It is part of the row key, so it should not hold personal data. Identity cannot be combined with
-	// Head, and the last-value cache does not hold such points. It is part of the stored format.
+	// Identity makes an ID part of each point, for events: an entity can then have several points at one time. Set the
+	// ID in Point.ID or with Repository.WithID. Writing a point with the same time and ID replaces it. Points of one
+	// time are ordered by ID, byte by byte, ascending when the read is newest first and descending when it is oldest
+	// first, so Latest returns the smallest ID. An ID has 1 to 64 bytes of A-Z a-z 0-9 . _ - and :. It is part of the
+	// row key, so it should not hold personal data. Identity cannot be combined with Head, and the last-value cache
+	// does not hold such points. It is part of the stored format.
 	Identity bool
 	// Salts spreads a tenant's entities over 2 to 100 parts of the tenant's key range. Use it only if one tenant writes
-	// faster than one server accepts; Bigtable splits ranges by load, so most datasets do not need it. Reads of one entity
-	// cost the same; deletions below a prefix use one range per salt. Zero means no salts. It is part of the stored format.
+	// faster than one server accepts; Bigtable splits ranges by load, so most datasets do not need it. Reads of one
+	// entity cost the same; deletions below a prefix use one range per salt. Zero means no salts. It is part of the
+	// stored format.
 	Salts int
-	// FirstWins makes the first write of a point final: Put of another value is rejected with ErrExists. It costs one conditional write per
-	// point, which Bigtable accepts only through single-cluster routing and not in bulk. By default the last write wins.
+	// FirstWins makes the first write of a point final: Put of another value is rejected with ErrExists. It costs one
+	// conditional write per point, which Bigtable accepts only through single-cluster routing and not in bulk. By
+	// default the last write wins.
 	FirstWins bool
-	// Merge makes Put add fields to an existing point; if both have a field, the written value replaces the stored one. The
-	// codec must write codec.Records. Payloads, including merged ones, are limited to 8 KiB. It costs one conditional write
-	// per point, and a read and a second write if the point exists. Bigtable accepts conditional writes only through
-	// single-cluster routing and not in bulk. Merge cannot be combined with FirstWins. It is part of the stored format.
+	// Merge makes Put add fields to an existing point; if both have a field, the written value replaces the stored one.
+	// The codec must write codec.Records. Payloads, including merged ones, are limited to 8 KiB. It costs one
+	// conditional write per point, and a read and a second write if the point exists. Bigtable accepts conditional
+	// writes only through single-cluster routing and not in bulk. Merge cannot be combined with FirstWins. It is part
+	// of the stored format.
 	Merge bool
-	// Immutable, with Merge, is a prefix of field names. Fields with this prefix can be added to a point but never changed: a Put that would change
-	// one is rejected as a whole with ErrExists. Empty means no such fields; otherwise 1 to 32 bytes of UTF-8. It is part of the stored format.
+	// Immutable, with Merge, is a prefix of field names. Fields with this prefix can be added to a point but never
+	// changed: a Put that would change one is rejected as a whole with ErrExists. Empty means no such fields; otherwise
+	// 1 to 32 bytes of UTF-8. It is part of the stored format.
 	Immutable string
-	// Head keeps the newest points of each entity together in one row. Zero means no heads. It is part of the stored format.
+	// Head keeps the newest points of each entity together in one row. Zero means no heads. It is part of the stored
+	// format.
 	Head Head
-	// Rollups are the aggregates of the points, or of events: see package rollup. Each write of a point marks the buckets of
-	// the rollups that are derived from points. Zero is none. They are part of the stored format. Ensure adds a new rollup to
-	// the catalogue; it is complete after it is rebuilt.
+	// Rollups are the aggregates of the points, or of events: see package rollup. Each write of a point marks the
+	// buckets of the rollups that are derived from points. Zero is none. They are part of the stored format. Ensure
+	// adds a new rollup to the catalogue; it is complete after it is rebuilt.
 	Rollups []Rollup
-	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no limit except the retention.
+	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no
+	// limit except the retention.
 	MaxLate time.Duration
-	// MaxFuture is how far in the future a point may be when it is written; later points are rejected with ErrTooFarAhead.
-	// Without a limit, one point from a wrong clock can remain the newest for years. Zero means no limit.
+	// MaxFuture is how far in the future a point may be when it is written; later points are rejected with
+	// ErrTooFarAhead. Without a limit, one point from a wrong clock can remain the newest for years. Zero means no
+	// limit.
 	MaxFuture time.Duration
 	// CheckKeys checks each part of an entity before a point is written. It gets the name of the key field and the
 	// part as in Entity.Parts. If it returns an error, the point is rejected with ErrInvalid; the error should name
@@ -142,8 +158,9 @@ type SchemaOptions struct {
 	CheckKeys func(field, part string) error
 }
 
-// Schema describes one kind of measurement: the dataset's name and format, and how values of type T are encoded. It belongs
-// to no store and no tenant; For binds it to both. Define makes one. It is immutable and safe for concurrent use.
+// Schema describes one kind of measurement: the dataset's name and format, and how values of type T are encoded. It
+// belongs to no store and no tenant; For binds it to both. Define makes one. It is immutable and safe for concurrent
+// use.
 type Schema[T any] struct {
 	datasetGate
 
@@ -169,9 +186,9 @@ type Dataset interface {
 	shape() *dataset.Dataset
 }
 
-// Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec of its
-// values. It does no I/O, so programs can define datasets at run time. Errors match ErrInvalid
-// and name the field, the value and the limit.
+// Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec
+// of its values. It does no I/O, so programs can define datasets at run time. Errors match ErrInvalid and name the
+// field, the value and the limit.
 func Define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOptions) (*Schema[T], error) {
 	s, err := define(name, key, c, opts)
 	if err != nil {
@@ -284,8 +301,8 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 	return &s.d
 }
 
-// For returns the repository of this schema for one tenant in one store. It does no I/O and cannot fail: each call on the
-// repository reports a nil store or a zero tenant.
+// For returns the repository of this schema for one tenant in one store. It does no I/O and cannot fail: each call on
+// the repository reports a nil store or a zero tenant.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	r := &Repository[T]{schema: s, store: store}
 	r.rows.Tenant = id
@@ -303,8 +320,8 @@ func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
 	return r
 }
 
-// FromContext returns the repository of this schema for the context's tenant (tenant.NewContext). The error is ErrNoTenant if
-// the context carries none, and matches tenant.ErrInvalid if it carries the zero ID.
+// FromContext returns the repository of this schema for the context's tenant (tenant.NewContext). The error is
+// ErrNoTenant if the context carries none, and matches tenant.ErrInvalid if it carries the zero ID.
 func (s *Schema[T]) FromContext(ctx context.Context, store *Store) (*Repository[T], error) {
 	id, ok := tenant.FromContext(ctx)
 	if !ok {

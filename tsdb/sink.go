@@ -14,23 +14,25 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Sink writes a repository's points through a Writer, in batches. It has the same types and the same tenant isolation as the
-// repository. Repository.Via makes one. It holds no resources, so make one per request. It is safe for concurrent use.
+// Sink writes a repository's points through a Writer, in batches. It has the same types and the same tenant isolation
+// as the repository. Repository.Via makes one. It holds no resources, so make one per request. It is safe for
+// concurrent use.
 type Sink[T any] struct {
 	repo   *Repository[T]
 	writer *Writer
 }
 
-// Via returns a sink that writes through a writer of the same store. It does no I/O and cannot fail: each call on the sink
-// reports an invalid repository or writer.
+// Via returns a sink that writes through a writer of the same store. It does no I/O and cannot fail: each call on the
+// sink reports an invalid repository or writer.
 func (r *Repository[T]) Via(w *Writer) *Sink[T] { return &Sink[T]{repo: r, writer: w} }
 
-// Enqueue gives a point to the writer, and waits while the buffer is full, until ctx ends. Nil means that the writer has
-// taken the point, not that it is stored. Failures after that are reported by the writer's OnFailure, Stats and Close.
+// Enqueue gives a point to the writer, and waits while the buffer is full, until ctx ends. Nil means that the writer
+// has taken the point, not that it is stored. Failures after that are reported by the writer's OnFailure, Stats and
+// Close.
 //
-// With a journal, Enqueue waits until the point is synced to disk, some hundred microseconds; nil then means that the writer
-// will deliver the point. In a loop use EnqueueFunc or EnqueueMany: their points share syncs, which is many times faster. A
-// read may not find the point yet; Writer.Flush waits until all points are delivered.
+// With a journal, Enqueue waits until the point is synced to disk, some hundred microseconds; nil then means that the
+// writer will deliver the point. In a loop use EnqueueFunc or EnqueueMany: their points share syncs, which is many
+// times faster. A read may not find the point yet; Writer.Flush waits until all points are delivered.
 //
 // Errors are a *WriteError. It matches ErrRejected, and the reason: those of Repository.Put, ErrClosed, the error of
 // Admit, or ctx's error. With a journal it matches ErrUnknown if ctx ends during the sync.
@@ -43,8 +45,8 @@ func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) er
 	return s.enqueue(ctx, s.point(e, t, v), true, nil)
 }
 
-// enqueue gives a point to the writer. With try it does not wait for space. If done is nil, it waits until the point is in
-// the journal; otherwise done gets the outcome.
+// enqueue gives a point to the writer. With try it does not wait for space. If done is nil, it waits until the point is
+// in the journal; otherwise done gets the outcome.
 func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done func(Outcome)) error {
 	p, err := s.prepare(ctx, point, callerOf(done))
 	out := rejected(err)
@@ -54,12 +56,13 @@ func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done fu
 	return out.refusal(done)
 }
 
-// EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or, with a journal, Journaled as
-// soon as the point is on disk. To decide whether to acknowledge a message, check the outcome's Err: it is nil for Stored and for Journaled.
+// EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or,
+// with a journal, Journaled as soon as the point is on disk. To decide whether to acknowledge a message, check the
+// outcome's Err: it is nil for Stored and for Journaled.
 //
-// If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine. Otherwise done is called
-// later, on a goroutine of the writer that handles one point after the other. A slow callback delays other points and, once the
-// buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
+// If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine. Otherwise done is
+// called later, on a goroutine of the writer that handles one point after the other. A slow callback delays other
+// points and, once the buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
 func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, done func(Outcome)) error {
 	if done == nil {
 		return rejected(invalid.New(ErrInvalid, "done", "nil", "a function")).err()
@@ -67,9 +70,10 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 	return s.enqueue(ctx, s.point(e, t, v), false, done)
 }
 
-// EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order. The error is nil if
-// all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not affect the others. If ctx ends first,
-// points without an outcome are Unknown with ctx's error; the writer still sends those that it has taken.
+// EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order.
+// The error is nil if all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not
+// affect the others. If ctx ends first, points without an outcome are Unknown with ctx's error; the writer still sends
+// those that it has taken.
 //
 // It takes up to Linger longer than Repository.PutMany, and shares its requests with all other points of the writer.
 func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {

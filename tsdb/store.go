@@ -43,7 +43,8 @@ type Store struct {
 // Options configure a store of New.
 type Options struct {
 	StoreOptions
-	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the store's client.
+	// Conditional is the client for conditional writes, with an app profile with single-cluster routing. Nil is the
+	// store's client.
 	Conditional *bigtable.Client
 	// Bulk is the client for bulk reads: see Config.BulkAppProfile. Nil is the store's client.
 	Bulk *bigtable.Client
@@ -55,8 +56,8 @@ type Options struct {
 
 // New returns a store that uses the program's client. The program closes the client, after the store.
 //
-// Make the client with ClientConfig and DialOptions. Without them the store works, but a write that fails after it was sent
-// is always unknown.
+// Make the client with ClientConfig and DialOptions. Without them the store works, but a write that fails after it was
+// sent is always unknown.
 func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	if client == nil {
 		return nil, invalid.New(ErrInvalid, "client", "nil", "a *bigtable.Client")
@@ -100,8 +101,8 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Ping reports whether the table can be reached and read. Its error says why not: ErrNoTable, a missing permission, or no
-// connection within the read timeout. It costs one request for one row, which need not exist.
+// Ping reports whether the table can be reached and read. Its error says why not: ErrNoTable, a missing permission, or
+// no connection within the read timeout. It costs one request for one row, which need not exist.
 func (s *Store) Ping(ctx context.Context) (err error) {
 	ctx, op := s.begin(ctx, telemetry.Ping)
 	defer func() { op.End(err) }()
@@ -112,10 +113,10 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 	return s.core.Explain(err)
 }
 
-// Datasets returns the datasets in the table's catalogue, of all programs, as a sequence in the order of their names. Package
-// dynamic describes them, and makes schemas that read their points. Each iteration costs a request per 1,000 datasets.
-// An entry that is damaged, or that a newer program wrote, is yielded as a nil Dataset with an error that names it and matches
-// ErrUnreadableEntry, and the sequence continues. Any other error is the last pair.
+// Datasets returns the datasets in the table's catalogue, of all programs, as a sequence in the order of their names.
+// Package dynamic describes them, and makes schemas that read their points. Each iteration costs a request per 1,000
+// datasets. An entry that is damaged, or that a newer program wrote, is yielded as a nil Dataset with an error that
+// names it and matches ErrUnreadableEntry, and the sequence continues. Any other error is the last pair.
 func (s *Store) Datasets(ctx context.Context) iter.Seq2[Dataset, error] {
 	return func(yield func(Dataset, error) bool) {
 		ctx, op := s.begin(ctx, telemetry.Datasets)
@@ -150,8 +151,9 @@ func (s *Store) admit() error {
 	return s.core.Tenancy.AdmitOpen()
 }
 
-// Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail with the connection's
-// error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred before the error of Open is checked.
+// Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail
+// with the connection's error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred
+// before the error of Open is checked.
 func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil

@@ -23,24 +23,26 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// Telemetry configures what a store reports: traces and metrics by OpenTelemetry's database conventions, logs, and calls of
-// hooks. The zero value uses OpenTelemetry's global providers, which may be set before or after the store is opened, and logs
-// nothing. Disabled parts cost some nanoseconds per call and no memory.
+// Telemetry configures what a store reports: traces and metrics by OpenTelemetry's database conventions, logs, and
+// calls of hooks. The zero value uses OpenTelemetry's global providers, which may be set before or after the store is
+// opened, and logs nothing. Disabled parts cost some nanoseconds per call and no memory.
 //
-// docs/telemetry.md lists names, units and attributes. Row keys, entities and payloads are never attributes. However, the
-// official client, which uses only the global provider, puts row keys into events of its own spans.
+// docs/telemetry.md lists names, units and attributes. Row keys, entities and payloads are never attributes. However,
+// the official client, which uses only the global provider, puts row keys into events of its own spans.
 type Telemetry struct {
 	// TracerProvider receives one span per call, including its retries. Nil is otel.GetTracerProvider.
 	TracerProvider trace.TracerProvider
 	// MeterProvider receives the metrics. Nil is otel.GetMeterProvider.
 	MeterProvider metric.MeterProvider
-	// Logger receives failures of the service: the first of each kind at once, further ones summarized at most every half
-	// minute. Calls that the SDK refuses are logged at debug level. Nil logs nothing.
+	// Logger receives failures of the service: the first of each kind at once, further ones summarized at most every
+	// half minute. Calls that the SDK refuses are logged at debug level. Nil logs nothing.
 	Logger *slog.Logger
-	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may contain row keys and values.
+	// IncludeErrorText adds tenants and error texts to logs, and error texts to the status of spans. The texts may
+	// contain row keys and values.
 	IncludeErrorText bool
-	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones that the store sees,
-	// up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend. Zero omits the attribute.
+	// Tenants is the number of tenants with their own attribute, tidemark.tenant, in spans and metrics: the first ones
+	// that the store sees, up to 1,000. All others share "_OTHER". Each tenant adds time series to the metrics backend.
+	// Zero omits the attribute.
 	Tenants int
 	// Namespace is the attribute db.namespace. Empty means "project|instance" for Open, and no attribute for New.
 	Namespace string
@@ -48,8 +50,8 @@ type Telemetry struct {
 	Hooks Hooks
 }
 
-// Hooks receive each call and each request, for programs that do not use OpenTelemetry. They run on the goroutine of the call
-// and delay it; many goroutines call them at once. They must not call the store. A nil hook is not called.
+// Hooks receive each call and each request, for programs that do not use OpenTelemetry. They run on the goroutine of
+// the call and delay it; many goroutines call them at once. They must not call the store. A nil hook is not called.
 type Hooks struct {
 	// Operation receives each finished call, and each batch that a writer has sent.
 	Operation func(context.Context, Operation)
@@ -59,8 +61,8 @@ type Hooks struct {
 
 // Operation is a finished call, for Hooks.
 type Operation struct {
-	// Name is the method's name, such as "Latest", for other packages with the package, such as "rollup.Buckets". The batches
-	// of a writer are "Deliver".
+	// Name is the method's name, such as "Latest", for other packages with the package, such as "rollup.Buckets". The
+	// batches of a writer are "Deliver".
 	Name string
 	// Tenant and Dataset are those of the call; empty if it has none or several.
 	Tenant, Dataset string
@@ -74,8 +76,9 @@ type Operation struct {
 	Attempts int
 	// Err is the error that the caller got, except ErrNotFound, which counts as success.
 	Err error
-	// ErrorType is Err as in metrics: a gRPC code such as "UNAVAILABLE", a sentinel such as "tsdb.ErrInvalid" or "tenants.ErrConflict", the
-	// result of the error's own method ErrorType() string, or else "_OTHER". It is empty if Err is nil.
+	// ErrorType is Err as in metrics: a gRPC code such as "UNAVAILABLE", a sentinel such as "tsdb.ErrInvalid" or
+	// "tenants.ErrConflict", the result of the error's own method ErrorType() string, or else "_OTHER". It is empty if
+	// Err is nil.
 	ErrorType string
 }
 

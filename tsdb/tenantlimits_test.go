@@ -90,7 +90,8 @@ func spend(t *testing.T, l *limit.Limiter, bytes int) func() {
 	return func() {}
 }
 
-// TestEachCallIsHeldToItsLimits: each limit that applies to a call rejects it before anything is sent, and no other limit does.
+// TestEachCallIsHeldToItsLimits: each limit that applies to a call rejects it before anything is sent, and no other
+// limit does.
 func TestEachCallIsHeldToItsLimits(t *testing.T) {
 	for name := range operations {
 		if limitsOf[name] == nil {
@@ -192,8 +193,8 @@ func TestManyPointsAreLimitedOneByOne(t *testing.T) {
 	})
 }
 
-// TestNoisyNeighbour: one tenant offers a hundred times its limit for an hour, with every way of writing. Exactly its burst and
-// its rate are stored; the other tenant loses no point and does not wait.
+// TestNoisyNeighbour: one tenant offers a hundred times its limit for an hour, with every way of writing. Exactly its
+// burst and its rate are stored; the other tenant loses no point and does not wait.
 func TestNoisyNeighbour(t *testing.T) {
 	const rate, burst = 2, 50
 	const offered = 100 * rate
@@ -367,8 +368,8 @@ func TestRangeLength(t *testing.T) {
 	}
 }
 
-// TestFanOutIsCut: a call runs at most as many parallel requests as its tenant's limit, whatever Concurrency it asks for, and
-// returns all results.
+// TestFanOutIsCut: a call runs at most as many parallel requests as its tenant's limit, whatever Concurrency it asks
+// for, and returns all results.
 func TestFanOutIsCut(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -448,7 +449,8 @@ func TestFanOutIsCut(t *testing.T) {
 	})
 }
 
-// TestJournalCountsOnce: a point counts towards the limits when it is enqueued, and not again when a later process delivers it.
+// TestJournalCountsOnce: a point counts towards the limits when it is enqueued, and not again when a later process
+// delivers it.
 func TestJournalCountsOnce(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	bubble(t, func(t *testing.T) {

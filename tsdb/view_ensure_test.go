@@ -41,8 +41,8 @@ func shown(t *testing.T, admin *bigtable.AdminClient, id tenant.ID) (prefixes []
 	return prefixes, families
 }
 
-// TestEnsureViewMakesAndWidensAView: a view covers its tenant's rows and the families of the datasets. It gains the families of
-// later datasets, loses none, and stays protected.
+// TestEnsureViewMakesAndWidensAView: a view covers its tenant's rows and the families of the datasets. It gains the
+// families of later datasets, loses none, and stays protected.
 func TestEnsureViewMakesAndWidensAView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
@@ -165,8 +165,8 @@ func TestManyEnsureOneView(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutAView: each call for a tenant without a view fails with ErrNoView, names EnsureView, and reads and writes
-// nothing.
+// TestCallsWithoutAView: each call for a tenant without a view fails with ErrNoView, names EnsureView, and reads and
+// writes nothing.
 func TestCallsWithoutAView(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	other := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.String(), tsdb.SchemaOptions{})
@@ -190,7 +190,8 @@ func TestCallsWithoutAView(t *testing.T) {
 	}
 }
 
-// TestAViewBehindItsSchema: a write to a family that the view does not cover yet is rejected, and the error names EnsureView.
+// TestAViewBehindItsSchema: a write to a family that the view does not cover yet is rejected, and the error names
+// EnsureView.
 func TestAViewBehindItsSchema(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{})
 	later := tsdb.MustDefine("later", tsdb.Key("id"), codec.String(), tsdb.SchemaOptions{Retention: d90})
@@ -212,8 +213,8 @@ func TestAViewBehindItsSchema(t *testing.T) {
 	}
 }
 
-// TestJournalWithoutAView: points of a tenant without a view wait in the journal, those of others do not, and all are delivered
-// once the view exists.
+// TestJournalWithoutAView: points of a tenant without a view wait in the journal, those of others do not, and all are
+// delivered once the view exists.
 func TestJournalWithoutAView(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

@@ -18,8 +18,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestTheServiceKeepsTenantsApart simulates a bug in this package: it requests rows of other tenants and of the store itself
-// through one tenant's view, with every kind of call. Bigtable itself refuses the writes and shows none of the rows.
+// TestTheServiceKeepsTenantsApart simulates a bug in this package: it requests rows of other tenants and of the store
+// itself through one tenant's view, with every kind of call. Bigtable itself refuses the writes and shows none of the
+// rows.
 func TestTheServiceKeepsTenantsApart(t *testing.T) {
 	s := readings(t, tsdb.SchemaOptions{Retention: d90})
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start).Now}, ViewsFor: []tenant.ID{acme, acme2}}, s)

@@ -21,8 +21,8 @@ import (
 // far is later than all points.
 var far = start.AddDate(1, 0, 0)
 
-// attacks are the calls of TestHostileTenants, by type or package and name. Each compares its result with what its tenant has
-// stored.
+// attacks are the calls of TestHostileTenants, by type or package and name. Each compares its result with what its
+// tenant has stored.
 var attacks = map[string]func(h *walls, a attack) error{
 	"Repository.Put": func(h *walls, a attack) error {
 		v := h.value(a)

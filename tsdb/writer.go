@@ -19,17 +19,18 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// Writer takes single points and sends them in batches. A program needs one per store; all schemas and tenants share it, through
-// Repository.Via. It is safe for concurrent use.
+// Writer takes single points and sends them in batches. A program needs one per store; all schemas and tenants share
+// it, through Repository.Via. It is safe for concurrent use.
 //
-// A batch is sent when it reaches its number of points or bytes, or when its first point has waited for Linger. Several batches are under
-// way at once, each for its own part of the table. Two writes of one point are sent in order, never at the same time. If several writes of
-// one point arrive while an earlier one is under way, only the last is sent, and its outcome applies to all of them, unless the schema
-// makes writes depend on the stored value.
+// A batch is sent when it reaches its number of points or bytes, or when its first point has waited for Linger. Several
+// batches are under way at once, each for its own part of the table. Two writes of one point are sent in order, never
+// at the same time. If several writes of one point arrive while an earlier one is under way, only the last is sent, and
+// its outcome applies to all of them, unless the schema makes writes depend on the stored value.
 //
-// If the service refuses a point, that point is rejected and the others continue. If the service is temporarily unavailable, points are
-// sent again, with growing waits, until DeliveryTimeout. Each tenant has its own share of the buffer, the requests and the journal, and its
-// own retry budget, so a tenant that floods or fails does not block the others.
+// If the service refuses a point, that point is rejected and the others continue. If the service is temporarily
+// unavailable, points are sent again, with growing waits, until DeliveryTimeout. Each tenant has its own share of the
+// buffer, the requests and the journal, and its own retry budget, so a tenant that floods or fails does not block the
+// others.
 //
 // Memory is bounded: while the buffer is full, Enqueue waits and TryEnqueue returns ErrBufferFull.
 type Writer struct {
@@ -50,8 +51,9 @@ type Writer struct {
 // ErrBufferFull means that the writer's buffer, or the tenant's share of it, is full.
 var ErrBufferFull = buffer.ErrFull
 
-// NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close. Close the writer before the
-// store. The error matches ErrInvalid or ErrClosed; with a journal also ErrLocked, ErrDamaged or the file system's error.
+// NewWriter returns a writer for the store. It runs two goroutines, plus one per request under way, until Writer.Close.
+// Close the writer before the store. The error matches ErrInvalid or ErrClosed; with a journal also ErrLocked,
+// ErrDamaged or the file system's error.
 func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	if err := s.admit(); err != nil {
 		return nil, err
@@ -93,8 +95,9 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 // maxRead is the maximum number of journal records that are read at once.
 const maxRead = 1000
 
-// Flush sends all points that were enqueued before it, without Linger, and returns when all have an outcome and their callers have it. Its error is
-// that of ctx. Outcomes are reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. Do not call it from a function that the writer calls.
+// Flush sends all points that were enqueued before it, without Linger, and returns when all have an outcome and their
+// callers have it. Its error is that of ctx. Outcomes are reported by EnqueueFunc, EnqueueMany, OnFailure and Stats. Do
+// not call it from a function that the writer calls.
 func (w *Writer) Flush(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if err := w.admit(); err != nil {
@@ -116,8 +119,8 @@ func (w *Writer) Flush(ctx context.Context) error {
 // The error is an *UndeliveredError if any point of Enqueue or TryEnqueue, at any time, was not stored. A second Close
 // returns the same. Do not call it from a function that the writer calls.
 //
-// With a journal nothing is lost: if ctx ends first, the error matches ErrUndelivered and says how many points remain for the
-// next writer. Dead letters do not cause an error; Stats counts them.
+// With a journal nothing is lost: if ctx ends first, the error matches ErrUndelivered and says how many points remain
+// for the next writer. Dead letters do not cause an error; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.buffer == nil {
@@ -143,12 +146,13 @@ type WriterStats struct {
 	// BufferedPoints and BufferedBytes are the points in the buffer now and their size in memory.
 	BufferedPoints int
 	BufferedBytes  int64
-	// OldestAge is the time since the oldest point without an outcome was enqueued, in memory or in the journal. For the
-	// journal it is accurate to about a second; points of an earlier writer count from the opening of the journal.
+	// OldestAge is the time since the oldest point without an outcome was enqueued, in memory or in the journal. For
+	// the journal it is accurate to about a second; points of an earlier writer count from the opening of the journal.
 	OldestAge time.Duration
 	// InFlight is the number of requests under way, Slots the current limit.
 	InFlight, Slots int
-	// RateLimit is how many bytes of points in memory the writer may send each second while Bigtable asks for less; 0 means no limit.
+	// RateLimit is how many bytes of points in memory the writer may send each second while Bigtable asks for less; 0
+	// means no limit.
 	RateLimit int64
 	// Stored, Rejected and Unknown count points by outcome.
 	Stored, Rejected, Unknown uint64
@@ -156,7 +160,8 @@ type WriterStats struct {
 	Requests, Retries uint64
 	// Blocked is the total time that callers have waited for space in the buffer.
 	Blocked time.Duration
-	// Down is why the service is considered unreachable, or nil. While it is set, the writer sends one probing request at a time.
+	// Down is why the service is considered unreachable, or nil. While it is set, the writer sends one probing request
+	// at a time.
 	Down error
 	// Journal is the state of the writer's journal; zero without one.
 	Journal JournalStats
@@ -166,9 +171,11 @@ type WriterStats struct {
 type JournalStats struct {
 	// Stream identifies the journal: 32 hexadecimal digits, chosen at random when its folder was created.
 	Stream string
-	// Points is the number of undelivered points, DeadLetters the number of points that were rejected because of their content.
+	// Points is the number of undelivered points, DeadLetters the number of points that were rejected because of their
+	// content.
 	Points, DeadLetters int
-	// Erased counts points and dead letters that were dropped, since the writer was made, because their tenant or entity was erased.
+	// Erased counts points and dead letters that were dropped, since the writer was made, because their tenant or
+	// entity was erased.
 	Erased uint64
 	// Bytes is the size of points and dead letters, of at most Limit.
 	Bytes, Limit int64
@@ -283,8 +290,8 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	}
 }
 
-// take enqueues a point. With try it does not wait for space. A point without a caller waits until it is in the journal, if
-// there is one. The outcome has no error if the writer has taken the point.
+// take enqueues a point. With try it does not wait for space. A point without a caller waits until it is in the
+// journal, if there is one. The outcome has no error if the writer has taken the point.
 func (w *Writer) take(ctx context.Context, p *delivery.Pending, try bool) (out Outcome) {
 	if ctx == nil {
 		return rejected(ctxerr.Of(ctx))

@@ -31,8 +31,8 @@ func writer(t *testing.T, store *tsdb.Store, opts tsdb.WriterOptions) *tsdb.Writ
 	return w
 }
 
-// together is a Linger that does not end between the points of one call, on any clock and machine, so that they are sent in one
-// request.
+// together is a Linger that does not end between the points of one call, on any clock and machine, so that they are
+// sent in one request.
 const together = 3 * time.Second
 
 // waysIn are the ways to write a point through a writer and to get its outcome.
@@ -147,8 +147,8 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 	}
 }
 
-// TestWriterOneBadPoint: a point that the store rejects, that the service rejects, or because of which the service rejects the
-// whole request, does not affect other points.
+// TestWriterOneBadPoint: a point that the store rejects, that the service rejects, or because of which the service
+// rejects the whole request, does not affect other points.
 func TestWriterOneBadPoint(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxFuture: time.Hour, Retention: d90})
@@ -204,8 +204,8 @@ func TestWriterRefusedAsAWhole(t *testing.T) {
 	})
 }
 
-// TestWriterOutage: an hour without the service, while the producer writes without a pause. Memory stays bounded, requests stay
-// few, and when the service is back no accepted point is missing.
+// TestWriterOutage: an hour without the service, while the producer writes without a pause. Memory stays bounded,
+// requests stay few, and when the service is back no accepted point is missing.
 func TestWriterOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

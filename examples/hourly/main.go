@@ -1,5 +1,5 @@
-// Hourly stores a day of temperatures and reads their hourly means from a rollup, which follows late points. Copy it, and replace Reading
-// and its measure by yours:
+// Hourly stores a day of temperatures and reads their hourly means from a rollup, which follows late points. Copy it,
+// and replace Reading and its measure by yours:
 //
 //	go run ./examples/hourly
 package main
@@ -60,7 +60,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 
-	// A worker computes the buckets in the background: go worker.Run(ctx). Reads are also right without one: they compute what is missing.
+	// A worker computes the buckets in the background: go worker.Run(ctx). Reads are also right without one: they
+	// compute what is missing.
 	if err := show(ctx, out, repo, roof, midnight); err != nil {
 		return err
 	}

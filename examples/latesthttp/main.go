@@ -1,9 +1,11 @@
-// Latesthttp is a service that returns the newest reading of each device of a site. Copy it, and replace Reading by your payload:
+// Latesthttp is a service that returns the newest reading of each device of a site. Copy it, and replace Reading by
+// your payload:
 //
 //	go run ./examples/latesthttp
 //	curl -H 'X-Tenant: acme' http://127.0.0.1:8096/sites/berlin/latest
 //
-// It begins with three made-up readings of the tenant acme. The header stands for your authentication: see package tenant/httptenant.
+// It begins with three made-up readings of the tenant acme. The header stands for your authentication: see package
+// tenant/httptenant.
 package main
 
 import (

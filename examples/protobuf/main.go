@@ -21,7 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// positions are stored in the wire format: other programs and languages read them, and fields that this program does not know survive.
+// positions are stored in the wire format: other programs and languages read them, and fields that this program does
+// not know survive.
 var positions = tsdb.MustDefine("positions", tsdb.Key("fleet", "van"), codec.Proto[*latlng.LatLng](), tsdb.SchemaOptions{})
 
 func main() {

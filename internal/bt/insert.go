@@ -16,8 +16,8 @@ type Insertion struct {
 	Mutation *bigtable.Mutation
 	// IsOwn reports whether an existing row, as Exists passes it, is what Mutation writes.
 	IsOwn func(*Row) bool
-	// Look reads the row before the first attempt. If the row did not exist then and IsOwn accepts it later, the result is
-	// Fresh. Without Look, or if that read fails, the result is Same, unless a response was lost.
+	// Look reads the row before the first attempt. If the row did not exist then and IsOwn accepts it later, the result
+	// is Fresh. Without Look, or if that read fails, the result is Same, unless a response was lost.
 	Look bool
 	// Final means that all writers of the row insert, so an existing row never changes. If Final is not set, a response
 	// was lost and the row then holds something else, that may have replaced this insertion: the outcome is Unknown.

@@ -1,4 +1,5 @@
-// Package codecerr has the errors of payloads and of tags. Package codec has the sentinels that programs compare them with.
+// Package codecerr has the errors of payloads and of tags. Package codec has the sentinels that programs compare them
+// with.
 package codecerr
 
 import (

@@ -63,7 +63,8 @@ type Error struct {
 	Err error
 }
 
-// New returns an Error that unwraps to sentinel. The sentinel's text leads the message, so it carries its package's name.
+// New returns an Error that unwraps to sentinel. The sentinel's text leads the message, so it carries its package's
+// name.
 func New(sentinel error, field, value, limit string) *Error {
 	return &Error{Field: field, Value: value, Limit: limit, Err: sentinel}
 }
@@ -76,7 +77,8 @@ func Range[N ~int | ~int64](sentinel error, field string, v, least, most N, limi
 	return nil
 }
 
-// OrZero returns e, or a zero error for nil: a method of an error type that begins with it does not panic on a nil pointer.
+// OrZero returns e, or a zero error for nil: a method of an error type that begins with it does not panic on a nil
+// pointer.
 func OrZero[E any](e *E) *E {
 	if e == nil {
 		return new(E)

@@ -1,5 +1,5 @@
-// Package reach counts how often rare branches are reached, for the tests that have to reach them. In a program that does not call
-// Count, a branch costs the check of a variable that is never written.
+// Package reach counts how often rare branches are reached, for the tests that have to reach them. In a program that
+// does not call Count, a branch costs the check of a variable that is never written.
 package reach
 
 import "sync/atomic"

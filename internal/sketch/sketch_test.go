@@ -213,7 +213,8 @@ func TestSketchEncoding(t *testing.T) {
 	for _, x := range []float64{-1, 0, 0, 1, 1.02, 20, 20, 20} {
 		s.Add(x)
 	}
-	// Key -65472 as a zigzag varint, once; then each time how many keys there are in between, and one less than the count.
+	// Key -65472 as a zigzag varint, once; then each time how many keys there are in between, and one less than the
+	// count.
 	want := []byte{1, 0xff, 0xfe, 0x07, 0, 0xbf, 0xff, 0x03, 1, 0xbf, 0xff, 0x03, 0, 0, 0, 0x8e, 0x02, 2}
 	if got := encoded(t, &s); !bytes.Equal(got, want) {
 		t.Errorf("encoded as %#v, want %#v", got, want)

@@ -123,7 +123,8 @@ func TestHedgeThatIsNotNeeded(t *testing.T) {
 	})
 }
 
-// TestPollsReturnWhatTheyRead checks that the rows of a follower's polls are all that it read, and not only the new points.
+// TestPollsReturnWhatTheyRead checks that the rows of a follower's polls are all that it read, and not only the new
+// points.
 func TestPollsReturnWhatTheyRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, tsdb.Telemetry{}, tsdbtest.Options{})

@@ -62,7 +62,8 @@ func wantSent(t *testing.T, name string, sent []string, err, want error) {
 
 func ExampleClient() {
 	client := grpctenant.Client{Key: "x-tenant"}
-	// grpc.NewClient(address, grpc.WithChainUnaryInterceptor(client.Unary), grpc.WithChainStreamInterceptor(client.Stream))
+	// grpc.NewClient(address, grpc.WithChainUnaryInterceptor(client.Unary),
+	// grpc.WithChainStreamInterceptor(client.Stream))
 
 	ctx := tenant.NewContext(context.Background(), tenant.MustParse("acme"))
 	send := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {

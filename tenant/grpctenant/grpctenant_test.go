@@ -30,8 +30,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/grpctenant"
 )
 
-// whoami returns the context's tenant in the trailer, or "none". It is the health service, which has unary and streaming calls,
-// so the tests need no protos.
+// whoami returns the context's tenant in the trailer, or "none". It is the health service, which has unary and
+// streaming calls, so the tests need no protos.
 type whoami struct{ *health.Server }
 
 func tell(ctx context.Context, set func(metadata.MD)) {

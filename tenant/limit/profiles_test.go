@@ -12,8 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
 
-// TestProfiles: an override in the table has precedence over the tenant's own document, and that over the defaults, for each
-// limit, whichever was set last.
+// TestProfiles: an override in the table has precedence over the tenant's own document, and that over the defaults, for
+// each limit, whichever was set last.
 func TestProfiles(t *testing.T) {
 	table, err := limit.Parse([]byte(`{
 		"share": 0.5,
@@ -69,7 +69,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestProfilesHold: a tenant's usage is kept when its own limits change, and the new limits apply from the next call on.
+// TestProfilesHold: a tenant's usage is kept when its own limits change, and the new limits apply from the next call
+// on.
 func TestProfilesHold(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 100}})
 	if n, _ := put(l, acme, 200); n != 100 {

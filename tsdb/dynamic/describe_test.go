@@ -66,8 +66,8 @@ func everyShape(t *testing.T) []tsdb.Dataset {
 	}
 }
 
-// TestDatasets: the catalogue lists every dataset with all that its schema declares, in the order of their names, and a program
-// that reads the JSON keeps working.
+// TestDatasets: the catalogue lists every dataset with all that its schema declares, in the order of their names, and a
+// program that reads the JSON keeps working.
 func TestDatasets(t *testing.T) {
 	shapes := everyShape(t)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, shapes...)

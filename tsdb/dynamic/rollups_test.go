@@ -20,7 +20,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// metered is a dataset with hours of a gauge and a counter, days that are computed from them, and hours that only count.
+// metered is a dataset with hours of a gauge and a counter, days that are computed from them, and hours that only
+// count.
 type metered struct {
 	schema *tsdb.Schema[float64]
 	byName map[string]*rollup.Rollup[float64]
@@ -43,8 +44,8 @@ func newMetered(t *testing.T) (m metered) {
 	return m
 }
 
-// TestRollupsAreReadAsStored: stored buckets are those that the program with the functions reads. A bucket that changed since is
-// unknown, and so is the step into the next one, until a worker has stored it again.
+// TestRollupsAreReadAsStored: stored buckets are those that the program with the functions reads. A bucket that changed
+// since is unknown, and so is the step into the next one, until a worker has stored it again.
 func TestRollupsAreReadAsStored(t *testing.T) {
 	m := newMetered(t)
 	now := start.Add(time.Hour)

@@ -36,7 +36,8 @@ func reading(t testing.TB, store *tsdb.Store) (found tsdb.Dataset) {
 	return found
 }
 
-// read stores values with a codec, and reads them by the catalogue. It returns the fields, and the numbers of one, oldest first.
+// read stores values with a codec, and reads them by the catalogue. It returns the fields, and the numbers of one,
+// oldest first.
 func read[T any](t *testing.T, c codec.Codec[T], opts dynamic.Options, name string, values ...T) (all []codec.Record, numbers []codec.Value) {
 	t.Helper()
 	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{})
@@ -120,7 +121,8 @@ func TestSchemaReadsEachFormat(t *testing.T) {
 	same("json.v2", all, numbers, []codec.Record{fields}, codec.Int(1))
 }
 
-// TestUnknownTags: a dataset that cannot be read says which tags are the reason, and a point of a tag that came later says so, too.
+// TestUnknownTags: a dataset that cannot be read says which tags are the reason, and a point of a tag that came later
+// says so, too.
 func TestUnknownTags(t *testing.T) {
 	old := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Tagged("json.v2", codec.JSON[any]()), tsdb.SchemaOptions{})
 	pb := codec.Convert(codec.Tagged("pb+zstd", codec.Bytes()), func(b []byte) (any, error) { return b, nil }, nil)
@@ -352,8 +354,8 @@ func decode(tag string, payload []byte, opts dynamic.Options) (codec.Record, err
 	return d.Decode(tag, payload)
 }
 
-// sameAsDecoded compares a field that is read alone with that of the decoded payload, if that decodes, and the fields of the
-// decoded payload with each read alone.
+// sameAsDecoded compares a field that is read alone with that of the decoded payload, if that decodes, and the fields
+// of the decoded payload with each read alone.
 func sameAsDecoded(t *testing.T, field dynamic.Field, tag string, payload []byte, opts dynamic.Options) {
 	t.Helper()
 	all, err := decode(tag, payload, opts)

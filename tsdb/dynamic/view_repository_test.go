@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestRepository: the repository of a view reads what that of the schema reads, stays within its tenant, and writes no values.
+// TestRepository: the repository of a view reads what that of the schema reads, stays within its tenant, and writes no
+// values.
 func TestRepository(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 3, Precision: tsdb.Microseconds}, "only heads": {Head: tsdb.Head{Points: 50, Only: true}, Precision: tsdb.Milliseconds},

@@ -39,8 +39,8 @@ func define(t *testing.T, opts tsdb.SchemaOptions) *tsdb.Schema[sample] {
 	return s
 }
 
-// A view returns the same points as the repository of the dataset, in the same order, for each kind of schema and interval. The
-// repository reads the points that the view puts, in its rollups and heads too.
+// A view returns the same points as the repository of the dataset, in the same order, for each kind of schema and
+// interval. The repository reads the points that the view puts, in its rollups and heads too.
 func TestViewEqualsRepository(t *testing.T) {
 	for name, opts := range map[string]tsdb.SchemaOptions{
 		"plain": {}, "salted": {Salts: 3, Precision: tsdb.Microseconds}, "heads": {Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds},

@@ -66,8 +66,8 @@ type Options struct {
 	GCInterval time.Duration
 	// Logger receives the engine's log. Nil drops it.
 	Logger *slog.Logger
-	// DialOptions are added to the store's connection, behind the store's interceptors: theirs see each request. See package
-	// heatmap. A Server ignores them.
+	// DialOptions are added to the store's connection, behind the store's interceptors: theirs see each request. See
+	// package heatmap. A Server ignores them.
 	DialOptions []grpc.DialOption
 	// ServerOptions are added to those of a Server: its interceptors see the requests of all clients. New ignores them.
 	ServerOptions []grpc.ServerOption

@@ -54,8 +54,8 @@ func blob(n int) []byte {
 	return value
 }
 
-// A full disk fails writes and Open at once, with the reason. Acknowledged points are there when the disk has space again, and
-// attempts to open the folder do not use up the space that becomes free.
+// A full disk fails writes and Open at once, with the reason. Acknowledged points are there when the disk has space
+// again, and attempts to open the folder do not use up the space that becomes free.
 func TestFullDisk(t *testing.T) {
 	root := disk(t, "size=48m", 0)
 	dir, filler := filepath.Join(root, "store"), filepath.Join(root, "filler")

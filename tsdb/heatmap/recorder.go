@@ -34,8 +34,9 @@ func (o Options) check() error {
 
 // Recorder records the keys of requests. It is safe for concurrent use, and one recorder can serve several connections.
 //
-// Its memory is bounded, whatever the load: by about 130 KiB a column for keys of 40 bytes, which is 8 MiB an hour, and by
-// 800 KiB a column if every key has 256 bytes, of which longer keys are cut. The zero Recorder and nil record nothing.
+// Its memory is bounded, whatever the load: by about 130 KiB a column for keys of 40 bytes, which is 8 MiB an hour, and
+// by 800 KiB a column if every key has 256 bytes, of which longer keys are cut. The zero Recorder and nil record
+// nothing.
 type Recorder struct {
 	began time.Time
 	keep  time.Duration
@@ -68,8 +69,8 @@ func (r *Recorder) off() bool { return r == nil || r.keep == 0 }
 // now returns the time since the recorder began, which a changed wall clock does not affect.
 func (r *Recorder) now() time.Duration { return time.Since(r.began) }
 
-// column returns where to count rows of requests that began at a time. A column takes late rows as long as it is kept; rows
-// that come later still count in the oldest one. The caller holds the lock.
+// column returns where to count rows of requests that began at a time. A column takes late rows as long as it is kept;
+// rows that come later still count in the oldest one. The caller holds the lock.
 func (r *Recorder) column(began time.Duration) *heat.Column {
 	c := &r.columns
 	at := r.began.Add(began)

@@ -50,8 +50,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSamples: a cell keeps a bounded number of samples, and each row has the same chance, from any writer at any time. Rows that come in turns
-// are no exception: with equal gaps, every sample could be of one of the 64.
+// TestSamples: a cell keeps a bounded number of samples, and each row has the same chance, from any writer at any time.
+// Rows that come in turns are no exception: with equal gaps, every sample could be of one of the 64.
 func TestSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRecorder(t, Options{})
@@ -86,8 +86,8 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-// TestColumns: columns become wider until they reach back as far as asked, and then the oldest are dropped. Rows of slow
-// requests count when these began.
+// TestColumns: columns become wider until they reach back as far as asked, and then the oldest are dropped. Rows of
+// slow requests count when these began.
 func TestColumns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRecorder(t, Options{Keep: 10 * time.Minute})

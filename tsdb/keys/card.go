@@ -2,8 +2,8 @@ package keys
 
 import "strconv"
 
-// hasCard reports whether s contains a payment card number: the digits of a scheme with a correct check digit, in one piece
-// or in a card's groups with equal separators. Letters next to digits make them part of a code.
+// hasCard reports whether s contains a payment card number: the digits of a scheme with a correct check digit, in one
+// piece or in a card's groups with equal separators. Letters next to digits make them part of a code.
 func hasCard(s string) bool {
 	for i := range len(s) {
 		if isDigit(s[i]) && (i == 0 || !isWord(s[i-1])) && isCard(s[i:]) {
@@ -70,7 +70,8 @@ func isScheme(digits []byte) bool {
 	return len(digits) >= 16 && (long || visa)
 }
 
-// luhn reports whether the last of some decimal digits is the check digit of the others. One random number in ten has one.
+// luhn reports whether the last of some decimal digits is the check digit of the others. One random number in ten has
+// one.
 func luhn(digits []byte) bool {
 	sum := 0
 	for i := range len(digits) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
-// Three keys for the same readings. With the first, all new points are written in one place. With the second, ids are consecutive
-// and the newest are the busiest. The third is good.
+// Three keys for the same readings. With the first, all new points are written in one place. With the second, ids are
+// consecutive and the newest are the busiest. The third is good.
 func ExampleAdvise() {
 	byDay := tsdb.MustDefine("by_day", tsdb.Key("day", "device"), codec.Float64(), tsdb.SchemaOptions{})
 	byNumber := tsdb.MustDefine("by_number", tsdb.Key("number"), codec.Float64(), tsdb.SchemaOptions{})

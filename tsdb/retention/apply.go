@@ -27,28 +27,29 @@ type ApplyOptions struct {
 	// Plan.Destructive returns. tsdb.ErrInvalid refuses a name of which the plan deletes nothing, unless that class
 	// or family already is as declared: so the same call can be repeated, and made by each replica. Nil allows none.
 	Allow []string
-	// IgnoreWarnings tells the service to skip its own safety checks. Without it, the service refuses a policy that keeps more
-	// on a replicated table, because one cluster may already have deleted what others still have.
+	// IgnoreWarnings tells the service to skip its own safety checks. Without it, the service refuses a policy that
+	// keeps more on a replicated table, because one cluster may already have deleted what others still have.
 	IgnoreWarnings bool
 }
 
-// Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and fails with ErrStale if a
-// family or an entry is neither what the plan saw nor what the plan wants. One admin call creates and changes all families,
-// together or not at all; then Apply records the datasets in the catalogue. It creates a missing table, and never deletes a
-// family.
+// Apply makes the changes of the plan, and no others. It reads the table and the catalogue again, and fails with
+// ErrStale if a family or an entry is neither what the plan saw nor what the plan wants. One admin call creates and
+// changes all families, together or not at all; then Apply records the datasets in the catalogue. It creates a missing
+// table, and never deletes a family.
 //
-// If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing, and the
-// error matches ErrNotAllowed, or the plan has an impossible step.
+// If the plan has a step that deletes data and is not allowed by name, or an impossible step, Apply changes nothing,
+// and the error matches ErrNotAllowed, or the plan has an impossible step.
 //
-// Apply can be repeated, and called by many replicas at once: if the plan is already done, it changes nothing and reports that.
-// After an interruption, applying the same plan continues it. One race remains, because an admin call takes no condition: if
-// somebody else changes a policy in the few milliseconds between the check and the call, Apply overwrites that change. If two
-// different plans are applied at once, at most one succeeds. The other fails with ErrStale, but may have been the last to change the
-// table: the next plan then shows drift.
+// Apply can be repeated, and called by many replicas at once: if the plan is already done, it changes nothing and
+// reports that. After an interruption, applying the same plan continues it. One race remains, because an admin call
+// takes no condition: if somebody else changes a policy in the few milliseconds between the check and the call, Apply
+// overwrites that change. If two different plans are applied at once, at most one succeeds. The other fails with
+// ErrStale, but may have been the last to change the table: the next plan then shows drift.
 //
-// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin call and two
-// reads more if it lengthens a policy. It retries calls within the timeout of scans, and checks the result of a call whose response
-// was lost. The service may take up to a week to delete what has expired; readers that declare the policy stop seeing it at once.
+// It costs two admin calls that read, one that writes, two reads, and conditional writes for the catalogue; one admin
+// call and two reads more if it lengthens a policy. It retries calls within the timeout of scans, and checks the result
+// of a call whose response was lost. The service may take up to a week to delete what has expired; readers that declare
+// the policy stop seeing it at once.
 func (p *Plan) Apply(ctx context.Context, store *tsdb.Store, opts ApplyOptions) (_ Report, err error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.RetentionApply, telemetry.Subject{})
 	defer func() { op.End(err) }()
@@ -120,8 +121,8 @@ func (a *applier) once(ctx context.Context) (done bool, err error) {
 	return true, a.verify(ctx, items)
 }
 
-// verify reads the changed families again: another plan that was applied at the same time may have changed them before it
-// failed at the catalogue.
+// verify reads the changed families again: another plan that was applied at the same time may have changed them before
+// it failed at the catalogue.
 func (a *applier) verify(ctx context.Context, items []Item) error {
 	if !slices.ContainsFunc(items, func(i Item) bool { return i.acts() }) {
 		return nil
@@ -318,7 +319,8 @@ func (a *applier) checkConditional(ctx context.Context, have actual, items []Ite
 	return nil
 }
 
-// record writes the entries of the datasets: those that differ by policies alone by their generation, the others by Ensure.
+// record writes the entries of the datasets: those that differ by policies alone by their generation, the others by
+// Ensure.
 func (a *applier) record(ctx context.Context, have actual, items []Item) (all bool, err error) {
 	declared := make(map[string]catalog.Dataset, len(a.plan.Declared))
 	for _, d := range a.plan.Declared {

@@ -118,8 +118,8 @@ func TestAPlanOfAnOlderTableIsRefused(t *testing.T) {
 	}
 }
 
-// TestAPlanGoesOnWhereItEnded: if a part of a plan is already applied, by itself or by another program with the same plan, Apply
-// does the rest.
+// TestAPlanGoesOnWhereItEnded: if a part of a plan is already applied, by itself or by another program with the same
+// plan, Apply does the rest.
 func TestAPlanGoesOnWhereItEnded(t *testing.T) {
 	want := []tsdb.Dataset{define(t, "readings", days("d90", 30)), define(t, "events", days("d7", 7))}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, define(t, "readings", days("d90", 90)))
@@ -155,7 +155,8 @@ func TestAPlanGoesOnBetweenTwoSteps(t *testing.T) {
 	}
 }
 
-// TestManyReplicasApplyAtOnce: all replicas succeed, each step is reported by at least one of them, and the table is as planned.
+// TestManyReplicasApplyAtOnce: all replicas succeed, each step is reported by at least one of them, and the table is as
+// planned.
 func TestManyReplicasApplyAtOnce(t *testing.T) {
 	t.Run("a table", func(t *testing.T) { replicas(t, define(t, "readings", days("d90", 90), heads(2))) })
 	t.Run("no table", func(t *testing.T) { replicas(t) })
@@ -198,7 +199,8 @@ func replicas(t *testing.T, stored ...tsdb.Dataset) {
 	}
 }
 
-// TestAnotherChangesInTheMiddle: a faster replica with another plan either makes this plan stale, or its change is noticed.
+// TestAnotherChangesInTheMiddle: a faster replica with another plan either makes this plan stale, or its change is
+// noticed.
 func TestAnotherChangesInTheMiddle(t *testing.T) {
 	c := &console{}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -216,8 +218,8 @@ func TestAnotherChangesInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTheAnswerIsLookedAt: if another program changes the table after the call, Apply checks what the table has, not what it
-// asked for.
+// TestTheAnswerIsLookedAt: if another program changes the table after the call, Apply checks what the table has, not
+// what it asked for.
 func TestTheAnswerIsLookedAt(t *testing.T) {
 	c := &console{}
 	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{DialOptions: []grpc.DialOption{c.option()}}, define(t, "readings", days("d90", 90)))
@@ -233,8 +235,8 @@ func TestTheAnswerIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: one admin call makes all changes. If its response is lost, or it fails in between, the report is still
-// correct.
+// TestLostAnswers: one admin call makes all changes. If its response is lost, or it fails in between, the report is
+// still correct.
 func TestLostAnswers(t *testing.T) {
 	for name, fault := range map[string]func(c *console, lost error){
 		"lost":   func(c *console, lost error) { c.after = once(lost) },
@@ -438,8 +440,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestNothingButPoliciesChanges: Apply changes no byte of the tenants' data. Points that a shorter policy expires are invisible
-// to programs that declare it, even before the service deletes them, and visible to others.
+// TestNothingButPoliciesChanges: Apply changes no byte of the tenants' data. Points that a shorter policy expires are
+// invisible to programs that declare it, even before the service deletes them, and visible to others.
 func TestNothingButPoliciesChanges(t *testing.T) {
 	c := &console{}
 	old, next := define(t, "readings", days("d90", 90), heads(2)), define(t, "readings", days("d90", 30), heads(2))

@@ -14,7 +14,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestPlanByTheCatalogue: a tool without schemas changes a class in every dataset and rollup that has it, and nothing else.
+// TestPlanByTheCatalogue: a tool without schemas changes a class in every dataset and rollup that has it, and nothing
+// else.
 func TestPlanByTheCatalogue(t *testing.T) {
 	stored := []tsdb.Dataset{define(t, "readings", days("d90", 90), heads(2)), define(t, "events", days("d7", 7), hourly(days("d90", 90)))}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, stored...)

@@ -111,7 +111,8 @@ type seen struct {
 	Datasets map[string]string `json:"datasets"`
 	// Halfway are the datasets that are recorded in two steps, as they are after the first step.
 	Halfway map[string]string `json:"halfway,omitempty"`
-	// Settings are what plans of earlier versions saw of the table. Nothing uses them; they are read so that such plans are accepted.
+	// Settings are what plans of earlier versions saw of the table. Nothing uses them; they are read so that such plans
+	// are accepted.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 

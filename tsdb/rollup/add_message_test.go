@@ -57,8 +57,8 @@ func TestMessagesCountOnceUnderEveryFault(t *testing.T) {
 	})
 }
 
-// TestMessagesAreForgotten: after Remember, a row forgets a message and would count it again. A full row refuses new messages
-// until it has forgotten old ones.
+// TestMessagesAreForgotten: after Remember, a row forgets a message and would count it again. A full row refuses new
+// messages until it has forgotten old ones.
 func TestMessagesAreForgotten(t *testing.T) {
 	clock := testkit.NewClock(start)
 	r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Minute, MaxMessages: 32})
@@ -208,8 +208,8 @@ func TestUnguardedClientIsRefused(t *testing.T) {
 	a.check("unguarded")
 }
 
-// TestAMessageKnowsItsOwnMarker: the first attempt adds the event and its response is lost. The second attempt finds the marker,
-// and the call returns true. Another delivery of the message also finds the marker, and returns false.
+// TestAMessageKnowsItsOwnMarker: the first attempt adds the event and its response is lost. The second attempt finds
+// the marker, and the call returns true. Another delivery of the message also finds the marker, and returns false.
 func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		a := newAds(t, rollup.Options{Mode: rollup.ByMessage}, tsdb.SchemaOptions{})
@@ -228,8 +228,8 @@ func TestAMessageKnowsItsOwnMarker(t *testing.T) {
 	})
 }
 
-// TestMessagesCountOnceAfterAKill: a process that was killed within its first minute has left a folder that knows the time, by which
-// the next process remembers messages.
+// TestMessagesCountOnceAfterAKill: a process that was killed within its first minute has left a folder that knows the
+// time, by which the next process remembers messages.
 func TestMessagesCountOnceAfterAKill(t *testing.T) {
 	views := rollup.MustDefine("views", window.Days(1), []rollup.Measure[reading]{}, rollup.Options{Mode: rollup.ByMessage})
 	s := tsdb.MustDefine("readings", tsdb.Key("site"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{views}})

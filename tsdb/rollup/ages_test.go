@@ -128,8 +128,8 @@ func (a *aged) rows(t *testing.T, id tenant.ID) (rows, cells int) {
 	return rows, cells
 }
 
-// TestRollupAges: if a tenant's class sets an age, expired buckets of all kinds of rollups disappear from reads at the exact
-// time, and from the table when a worker has made a pass. A tenant in another class loses nothing.
+// TestRollupAges: if a tenant's class sets an age, expired buckets of all kinds of rollups disappear from reads at the
+// exact time, and from the table when a worker has made a pass. A tenant in another class loses nothing.
 func TestRollupAges(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)
@@ -184,8 +184,8 @@ func TestRollupAges(t *testing.T) {
 	})
 }
 
-// TestRollupAgesOfAMovedTenant: the current class decides. Deleted buckets do not reappear under a longer class, neither through
-// late points nor as parts of days.
+// TestRollupAgesOfAMovedTenant: the current class decides. Deleted buckets do not reappear under a longer class,
+// neither through late points nor as parts of days.
 func TestRollupAgesOfAMovedTenant(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		a := newAged(t)

@@ -37,8 +37,8 @@ func alone(x, at int64) sums {
 }
 
 // merge adds the sums of later numbers. It is the only way by which numbers come together, so a bucket that is computed
-// from finer ones has the same sums as one that is computed from points. Only the area, a float64, may differ in its last
-// bits, because its parts are added in another order.
+// from finer ones has the same sums as one that is computed from points. Only the area, a float64, may differ in its
+// last bits, because its parts are added in another order.
 func (m *Measure[T]) merge(s *sums, o sums) {
 	missing := s.missing | o.missing
 	switch {
@@ -98,8 +98,8 @@ type bucket struct {
 	points int64
 	bad    int64 // points that could not be decoded
 	values []sums
-	// changed is when the bucket changed, in milliseconds, if it changed since it was stored and cannot be computed here. Its measures
-	// then miss everything, and stored is what is stored of it. It is 0 for a bucket that is known.
+	// changed is when the bucket changed, in milliseconds, if it changed since it was stored and cannot be computed
+	// here. Its measures then miss everything, and stored is what is stored of it. It is 0 for a bucket that is known.
 	changed int64
 	stored  *bucket
 	blind   bool // how many points it has is not known either

@@ -81,7 +81,8 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
 		}
 		if measures[i].Added {
-			// A count of 0 is stored, so that a bucket without any cell of the measure is known to be older than the measure.
+			// A count of 0 is stored, so that a bucket without any cell of the measure is known to be older than the
+			// measure.
 			some := counted
 			counted = func(b *bucket) bool {
 				s := &b.values[i]

@@ -28,9 +28,9 @@ type sketchPlace struct {
 // none of more than 256 MiB.
 const maxSketches = 100 << 20
 
-// sketchBytes returns how many bytes a sketch of the measure has at most. The numbers are multiples of 10^-Decimals, up to
-// Max. Each power of two up to there has at most 64 bins, and at most one for each multiple. A bin takes a byte, and up
-// to three more for its count of up to two million numbers.
+// sketchBytes returns how many bytes a sketch of the measure has at most. The numbers are multiples of 10^-Decimals, up
+// to Max. Each power of two up to there has at most 64 bins, and at most one for each multiple. A bin takes a byte, and
+// up to three more for its count of up to two million numbers.
 func (m *Measure[T]) sketchBytes() int64 {
 	const of, bin = 64, 4
 	bins := int64(1) // of zero

@@ -45,8 +45,8 @@ func month() tsdb.SchemaOptions {
 	return tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}}
 }
 
-// TestWorkerWithAClockAhead: a pass with a clock years ahead clears no mark, and the next pass with the right time computes the
-// usual results.
+// TestWorkerWithAClockAhead: a pass with a clock years ahead clears no mark, and the next pass with the right time
+// computes the usual results.
 func TestWorkerWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
@@ -89,8 +89,8 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 	}
 }
 
-// TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock ahead of the service's clock does nothing until that is
-// over. With a right clock it works at once.
+// TestWorkerAsksTheServiceForTheTime: a worker that starts with a clock ahead of the service's clock does nothing until
+// that is over. With a right clock it works at once.
 func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -108,7 +108,8 @@ func TestWorkerAsksTheServiceForTheTime(t *testing.T) {
 	})
 }
 
-// TestAheadOfTheServiceForLong: a clock that stays ahead at constant distance is still not trusted against the service's clock.
+// TestAheadOfTheServiceForLong: a clock that stays ahead at constant distance is still not trusted against the
+// service's clock.
 func TestAheadOfTheServiceForLong(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures(), rollup.Options{})
@@ -139,8 +140,8 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 	})
 }
 
-// TestClockStepsDuringAPass: the clock steps after a pass has computed a row and before it clears the marks, and another point is
-// written. The mark of that point stays, whichever way the clock stepped.
+// TestClockStepsDuringAPass: the clock steps after a pass has computed a row and before it clears the marks, and
+// another point is written. The mark of that point stays, whichever way the clock stepped.
 func TestClockStepsDuringAPass(t *testing.T) {
 	for _, step := range []time.Duration{-2 * time.Hour, -5 * time.Minute, -40 * time.Second, 40 * time.Second} {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
@@ -176,8 +177,8 @@ func TestClockStepsDuringAPass(t *testing.T) {
 	}
 }
 
-// TestMarksFromTheFuture: a point that was written with a clock years ahead is in the stored buckets soon after the clock is
-// right.
+// TestMarksFromTheFuture: a point that was written with a clock years ahead is in the stored buckets soon after the
+// clock is right.
 func TestMarksFromTheFuture(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
@@ -201,7 +202,8 @@ func TestMarksFromTheFuture(t *testing.T) {
 	})
 }
 
-// TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of the row's memory counts once.
+// TestMessagesWithAClockAhead: a message that is delivered again while the clock is ahead of the row's memory counts
+// once.
 func TestMessagesWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
@@ -232,8 +234,8 @@ func TestMessagesWithAClockAhead(t *testing.T) {
 	})
 }
 
-// TestMessagesAfterALongAbsence: a program that was away for days does not trust its clock at first. A message that it counts then is remembered from the
-// real time on: delivered again once the clock is trusted, it still counts once.
+// TestMessagesAfterALongAbsence: a program that was away for days does not trust its clock at first. A message that it
+// counts then is remembered from the real time on: delivered again once the clock is trusted, it still counts once.
 func TestMessagesAfterALongAbsence(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Points of most tenants are kept for 90 days and their hourly means for ever. A tenant in class d30 keeps points for 30 days and
-// means for 60.
+// Points of most tenants are kept for 90 days and their hourly means for ever. A tenant in class d30 keeps points for
+// 30 days and means for 60.
 func ExampleWorker_rollupAges() {
 	const day = 24 * time.Hour
 	hour := rollup.MustDefine[float64]("hour", window.Every(time.Hour), nil, rollup.Options{})

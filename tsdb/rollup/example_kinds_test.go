@@ -32,8 +32,8 @@ var (
 	})
 )
 
-// A smart meter of 400 days: what it counted in March by days, and in the whole time. On March 3 it was replaced by a new
-// one, which counts from zero.
+// A smart meter of 400 days: what it counted in March by days, and in the whole time. On March 3 it was replaced by a
+// new one, which counts from zero.
 func Example_smartMeter() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{})

@@ -24,8 +24,9 @@ var (
 	loadByField   = rollup.Measure[metered]{Name: "load", Field: "load", Decimals: 2, Max: 1e6, Aggregates: window.Mean}
 )
 
-// TestAFunctionBecomesAField: Ensure accepts a field in place of a function, and no other change of where a number comes from. A program
-// that still declares the function is refused then, as is one that does not know fields: it sees an unknown kind.
+// TestAFunctionBecomesAField: Ensure accepts a field in place of a function, and no other change of where a number
+// comes from. A program that still declares the function is refused then, as is one that does not know fields: it sees
+// an unknown kind.
 func TestAFunctionBecomesAField(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		_, functions := grown(kwhByFunction, loadBefore)
@@ -99,7 +100,8 @@ func TestAFieldAndMoreAggregates(t *testing.T) {
 	})
 }
 
-// TestFieldsCountAsFunctionsDo: a field has the numbers that a function of the same field returns, with the limits of the measure.
+// TestFieldsCountAsFunctionsDo: a field has the numbers that a function of the same field returns, with the limits of
+// the measure.
 func TestFieldsCountAsFunctionsDo(t *testing.T) {
 	number := func(v float64) (float64, bool) { return v, true }
 	measure := func(name string) rollup.Measure[float64] {

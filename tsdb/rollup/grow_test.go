@@ -97,9 +97,9 @@ func TestWhatMayBeAddedToARollup(t *testing.T) {
 	})
 }
 
-// A bucket of before says which aggregates it lacks, in its rollup and in the coarser one, in JSON and in totals; nothing is
-// filled or joined across it. A changed bucket has them, and Rebuild computes the others. A worker of before leaves the rows
-// that have new buckets as they are.
+// A bucket of before says which aggregates it lacks, in its rollup and in the coarser one, in JSON and in totals;
+// nothing is filled or joined across it. A changed bucket has them, and Rebuild computes the others. A worker of before
+// leaves the rows that have new buckets as they are.
 func TestAddedMeasures(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		_, before := grown(loadBefore)
@@ -202,8 +202,8 @@ func windowsOf(measures ...rollup.Measure[metered]) (out []window.Measure[metere
 	return out
 }
 
-// Workers of before and of now run at once, points come late and are deleted, and entities are rebuilt now and then: what a
-// bucket does not call missing always equals what the points say, and in the end Rebuild leaves nothing missing.
+// Workers of before and of now run at once, points come late and are deleted, and entities are rebuilt now and then:
+// what a bucket does not call missing always equals what the points say, and in the end Rebuild leaves nothing missing.
 func TestGrowthIsTheModel(t *testing.T) {
 	for seed := range uint64(*seeds) * 2 {
 		addBubble(t, func(t *testing.T) { lifeOfGrowth(t, rand.New(rand.NewPCG(seed, 20))) })

@@ -21,19 +21,20 @@ import (
 type Measure[T any] struct {
 	// Name is the measure's name, 1 to 16 bytes of a-z 0-9 _. It is part of each cell.
 	Name string
-	// Field is the field of the payload that has the number, with the names of nested objects joined by dots: kwh, motor.temp_c.
-	// Payload is the payload itself. Fields are read as dynamic.Field.Number reads them: true is 1, and decimal text is its number.
-	// The catalogue stores the field, so tools compute the same numbers without the Go type (dynamic.Rollups). It is read from
-	// the stored bytes, and not from the value: in payloads of an older codec, it is the field of that name. [tsdb.Define] refuses
-	// a codec of which no field can be read: for protobuf, dynamic.Fields makes one. Only a derived rollup can have it.
+	// Field is the field of the payload that has the number, with the names of nested objects joined by dots: kwh,
+	// motor.temp_c. Payload is the payload itself. Fields are read as dynamic.Field.Number reads them: true is 1, and
+	// decimal text is its number. The catalogue stores the field, so tools compute the same numbers without the Go type
+	// (dynamic.Rollups). It is read from the stored bytes, and not from the value: in payloads of an older codec, it is
+	// the field of that name. [tsdb.Define] refuses a codec of which no field can be read: for protobuf, dynamic.Fields
+	// makes one. Only a derived rollup can have it.
 	//
-	// In a rollup with a Field, Bucket.Bad counts the payloads whose fields cannot be read. A payload that is readable and not a T
-	// has no number for measures that are functions.
+	// In a rollup with a Field, Bucket.Bad counts the payloads whose fields cannot be read. A payload that is readable
+	// and not a T has no number for measures that are functions.
 	Field string
-	// Of returns the number, and false if the value has none, for what is no field. Only this program can compute it, so
-	// tools show buckets that changed as incomplete. A number that is not finite, or greater than Max in magnitude, counts as
-	// none, and so does a negative one of a counter. The bucket's Points minus the measure's Count is the number of values
-	// without one.
+	// Of returns the number, and false if the value has none, for what is no field. Only this program can compute it,
+	// so tools show buckets that changed as incomplete. A number that is not finite, or greater than Max in magnitude,
+	// counts as none, and so does a negative one of a counter. The bucket's Points minus the measure's Count is the
+	// number of values without one.
 	Of func(T) (float64, bool)
 	// Decimals is the number of decimal places kept, 0 to 9. Numbers are rounded to them, half away from zero.
 	Decimals int
@@ -44,14 +45,14 @@ type Measure[T any] struct {
 	Int func(T) (int64, bool)
 	// Kind says what the numbers mean, and so which aggregates are allowed. Zero is window.Gauge.
 	Kind window.Kind
-	// Aggregates are those kept. Zero is window.Basic for a gauge, and the default of the kind for others. Only a derived
-	// rollup keeps more than window.Basic.
+	// Aggregates are those kept. Zero is window.Basic for a gauge, and the default of the kind for others. Only a
+	// derived rollup keeps more than window.Basic.
 	Aggregates window.Aggregates
-	// Added says that the rollup was stored before it had this measure, or before the measure had all of its Aggregates.
-	// [tsdb.Store.Ensure] then adds them to the stored rollup, which it otherwise refuses. Buckets that are stored already
-	// lack them, which Summary.Missing says, until Reader.Rebuild computes them. Only a derived rollup can have it; it stays
-	// set forever, and the rollup that this one comes From declares the same. A measure that has only window.Count cannot
-	// gain other aggregates, and none can gain Increase or Integral: define another measure.
+	// Added says that the rollup was stored before it had this measure, or before the measure had all of its
+	// Aggregates. [tsdb.Store.Ensure] then adds them to the stored rollup, which it otherwise refuses. Buckets that are
+	// stored already lack them, which Summary.Missing says, until Reader.Rebuild computes them. Only a derived rollup
+	// can have it; it stays set forever, and the rollup that this one comes From declares the same. A measure that has
+	// only window.Count cannot gain other aggregates, and none can gain Increase or Integral: define another measure.
 	Added bool
 	// Linear and MaxGap are options of window.Integral, as in window.Measure. MaxGap is in whole milliseconds.
 	Linear bool
@@ -151,14 +152,15 @@ func (m *Measure[T]) scaledField(v codec.Value) (n int64, ok bool) {
 	return n, ok && (n >= 0 || m.Kind != window.Counter)
 }
 
-// scaled returns the number of a value as a multiple of the measure's unit, and false if it has none or if it does not fit.
+// scaled returns the number of a value as a multiple of the measure's unit, and false if it has none or if it does not
+// fit.
 func (m *Measure[T]) scaled(v T) (int64, bool) {
 	n, _, has, fits := m.number(v)
 	return n, has && fits
 }
 
-// number returns the number of a value, as a multiple of the measure's unit and as it is, and whether the value has one. A number that
-// does not fit cannot be stored: it is beyond Max, not finite, or a negative one of a counter.
+// number returns the number of a value, as a multiple of the measure's unit and as it is, and whether the value has
+// one. A number that does not fit cannot be stored: it is beyond Max, not finite, or a negative one of a counter.
 func (m *Measure[T]) number(v T) (n int64, x float64, has, fits bool) {
 	unit := math.Pow10(m.Decimals)
 	if m.Int != nil {

@@ -21,11 +21,11 @@ import (
 // Reader reads the buckets of a rollup for one tenant. It holds no resources and is safe for concurrent use. You may
 // make a new one for each request.
 //
-// An interval selects the buckets that start in it, each of them whole. Expired buckets are never visible. A read of
-// a derived rollup computes marked buckets from the points or from the finer rollup. So the result always equals that
-// of the points, but for writes of unknown outcome, as the package's comment says; only the cost depends on how far workers have come. If some or all points of a bucket have expired,
-// the bucket stays as it was stored. To know that, the store reads the catalogue's entry of the dataset at most once
-// a minute while its rollups are used.
+// An interval selects the buckets that start in it, each of them whole. Expired buckets are never visible. A read of a
+// derived rollup computes marked buckets from the points or from the finer rollup. So the result always equals that of
+// the points, but for writes of unknown outcome, as the package's comment says; only the cost depends on how far
+// workers have come. If some or all points of a bucket have expired, the bucket stays as it was stored. To know that,
+// the store reads the catalogue's entry of the dataset at most once a minute while its rollups are used.
 type Reader[T any] struct {
 	readerGate[T]
 	rollup *Rollup[T]
@@ -216,8 +216,8 @@ func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 
 // Latest returns the n newest buckets of an entity that are not empty, newest first. It returns fewer if there are
 // fewer, and none without an error. It costs as much as Buckets for the time span that it reads. For measures with
-// Delta, Increase or Integral that is up to the numbers before the n buckets, at most 1,000 buckets more; a number that is
-// even further away counts as missing.
+// Delta, Increase or Integral that is up to the numbers before the n buckets, at most 1,000 buckets more; a number that
+// is even further away counts as missing.
 func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []window.Bucket, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupLatest)
 	defer func() {

@@ -17,7 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestReads reads the latest bucket, totals, many entities, gaps and partial intervals, from stored and computed buckets.
+// TestReads reads the latest bucket, totals, many entities, gaps and partial intervals, from stored and computed
+// buckets.
 func TestReads(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{}, gc.Class{})
@@ -112,8 +113,8 @@ func TestRefusedReads(t *testing.T) {
 	}
 }
 
-// TestRebuild: a rollup that is added to a schema with existing points is complete after a rebuild, also after an interruption.
-// Stored buckets of entities without points are removed.
+// TestRebuild: a rollup that is added to a schema with existing points is complete after a rebuild, also after an
+// interruption. Stored buckets of entities without points are removed.
 func TestRebuild(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -31,8 +31,8 @@ const (
 	// ByMessage adds events that have an identity, such as the ID of a message. A row remembers the messages of the
 	// last Options.Remember and counts each of them once. Exact within that time.
 	ByMessage
-	// Once adds each event in a request with an idempotency token. If no response comes, it is unknown whether the event
-	// counts. Once is the cheapest mode, and never counts an event twice.
+	// Once adds each event in a request with an idempotency token. If no response comes, it is unknown whether the
+	// event counts. Once is the cheapest mode, and never counts an event twice.
 	Once
 )
 
@@ -93,8 +93,8 @@ type Rollup[T any] struct {
 	added    *rollupadd.Shape // nil for a rollup that is derived
 	widest   func() time.Duration
 	bare     func() *Rollup[T] // without sketches
-	// readOnly says that it is that of the catalogue. It lacks something if a measure is unknown, and is blind if all are, or if it
-	// only counts points.
+	// readOnly says that it is that of the catalogue. It lacks something if a measure is unknown, and is blind if all
+	// are, or if it only counts points.
 	readOnly, lacks, blind bool
 }
 

@@ -105,7 +105,8 @@ func (o *one) want(t *testing.T, what string, got []float64, want ...float64) {
 	}
 }
 
-// TestOpenYoungAndDone: a bucket is stored once it is closed and its marks are old enough. Reads are correct before and after.
+// TestOpenYoungAndDone: a bucket is stored once it is closed and its marks are old enough. Reads are correct before and
+// after.
 func TestOpenYoungAndDone(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		o := newOne(t, rollup.Options{Lateness: 10 * time.Minute}, gc.Class{})
@@ -148,8 +149,8 @@ func TestOpenYoungAndDone(t *testing.T) {
 	})
 }
 
-// TestWorkersThatCross: a worker reads the points of a bucket and is delayed. A late point arrives, another worker stores the
-// bucket with it, and then the first one writes. In any order, the late point is in the bucket.
+// TestWorkersThatCross: a worker reads the points of a bucket and is delayed. A late point arrives, another worker
+// stores the bucket with it, and then the first one writes. In any order, the late point is in the bucket.
 func TestWorkersThatCross(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		var before func()
@@ -194,8 +195,8 @@ func TestWorkersThatCross(t *testing.T) {
 	})
 }
 
-// TestSlowerWorkerFirst: one worker has read; then a late point arrives and another worker reads it. The first one stores its
-// bucket before the second one can, which then starts over.
+// TestSlowerWorkerFirst: one worker has read; then a late point arrives and another worker reads it. The first one
+// stores its bucket before the second one can, which then starts over.
 func TestSlowerWorkerFirst(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		before := make(chan func(), 2)
@@ -234,7 +235,8 @@ func TestSlowerWorkerFirst(t *testing.T) {
 	})
 }
 
-// TestLatePointBehindTheWorker: a point that arrives after its bucket was read and before it is stored leaves a mark that stays.
+// TestLatePointBehindTheWorker: a point that arrives after its bucket was read and before it is stored leaves a mark
+// that stays.
 func TestLatePointBehindTheWorker(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		var before func()
@@ -291,8 +293,8 @@ func TestWorkerFaults(t *testing.T) {
 	}
 }
 
-// TestWhatHasExpiredStays: once points of a bucket expire, it is not computed again. Its stored form is read until the rollup's
-// own class hides it.
+// TestWhatHasExpiredStays: once points of a bucket expire, it is not computed again. Its stored form is read until the
+// rollup's own class hides it.
 func TestWhatHasExpiredStays(t *testing.T) {
 	addBubble(t, func(t *testing.T) {
 		day := 24 * time.Hour

@@ -17,8 +17,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// TestErasuresWithAClockAhead: while the clock is ahead, no mark ends, neither the tenant's own nor through the erasure of
-// another tenant.
+// TestErasuresWithAClockAhead: while the clock is ahead, no mark ends, neither the tenant's own nor through the erasure
+// of another tenant.
 func TestErasuresWithAClockAhead(t *testing.T) {
 	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {

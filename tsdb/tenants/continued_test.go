@@ -25,8 +25,8 @@ const (
 		`"tenants":[{"tenant":"acme","rows":50}],"unexpired":false,"unused":[],"visible":0}`
 )
 
-// TestContinuesWhatOtherVersionsBegan: a call continues from the record of a killed call of an earlier version. It keeps what was
-// counted, deletes the rest, also rows before the stored key, and stores the same members.
+// TestContinuesWhatOtherVersionsBegan: a call continues from the record of a killed call of an earlier version. It
+// keeps what was counted, deletes the rest, also rows before the stored key, and stores the same members.
 func TestContinuesWhatOtherVersionsBegan(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)

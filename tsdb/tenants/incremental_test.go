@@ -39,8 +39,8 @@ func manyMarks(t testing.TB, table *bigtable.Table, name string, first, n int) {
 
 var site0 = map[string]string{"site": "site#0", "device": "dev 0"}
 
-// TestAnErasureIsOneMarkToRead: a store that knows thousands of marks reads only the changed one, also when a mark ends, and
-// drops only that tenant's points from its cache.
+// TestAnErasureIsOneMarkToRead: a store that knows thousands of marks reads only the changed one, also when a mark
+// ends, and drops only that tenant's points from its cache.
 func TestAnErasureIsOneMarkToRead(t *testing.T) {
 	testkit.Plain(t)
 	bubble(t, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestReadmitEntity(t *testing.T) {
 	}
 }
 
-// TestMarksAreBounded: the number of marks is bounded for all tenants and for each tenant, so that no tenant uses up the space of
-// others. An expired mark makes room.
+// TestMarksAreBounded: the number of marks is bounded for all tenants and for each tenant, so that no tenant uses up
+// the space of others. An expired mark makes room.
 func TestMarksAreBounded(t *testing.T) {
 	tenants.LowerMarks(t, 5, 3)
 	f, store, conn, table := open(t, tsdbtest.Options{})

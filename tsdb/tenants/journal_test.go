@@ -64,8 +64,8 @@ func fullJournal(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) 
 	return dir
 }
 
-// TestAJournalBringsNothingBack: a process with a full journal of the tenant, started after the erasure, delivers the points of
-// other tenants. Neither rows nor dead letters of the erased tenant are left.
+// TestAJournalBringsNothingBack: a process with a full journal of the tenant, started after the erasure, delivers the
+// points of other tenants. Neither rows nor dead letters of the erased tenant are left.
 func TestAJournalBringsNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -135,8 +135,8 @@ func TestAJournalOfAnErasedEntity(t *testing.T) {
 	})
 }
 
-// TestAWriterThatHoldsPoints: points in a running writer's buffer, and its dead letters, are dropped with the tenant. Points that
-// it accepts before it reads the mark are not stored after the deletion.
+// TestAWriterThatHoldsPoints: points in a running writer's buffer, and its dead letters, are dropped with the tenant.
+// Points that it accepts before it reads the mark are not stored after the deletion.
 func TestAWriterThatHoldsPoints(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})

@@ -18,8 +18,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestReadmissionBringsNothingBack: a journal that outlives an erasure and a readmission delivers points of other tenants and, of
-// the tenant, only those written after its readmission. The same holds for a journal that is older than generations in records.
+// TestReadmissionBringsNothingBack: a journal that outlives an erasure and a readmission delivers points of other
+// tenants and, of the tenant, only those written after its readmission. The same holds for a journal that is older than
+// generations in records.
 func TestReadmissionBringsNothingBack(t *testing.T) {
 	for name, age := range map[string]func(testing.TB, string) string{
 		"a journal of now":    func(_ testing.TB, dir string) string { return dir },
@@ -63,7 +64,8 @@ func TestReadmissionBringsNothingBack(t *testing.T) {
 	}
 }
 
-// TestReadmissionOfAnEntity: of an entity that was erased and readmitted, a journal delivers only points written afterwards.
+// TestReadmissionOfAnEntity: of an entity that was erased and readmitted, a journal delivers only points written
+// afterwards.
 func TestReadmissionOfAnEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -118,8 +120,8 @@ func TestWithoutKnowledgeOfMarks(t *testing.T) {
 	})
 }
 
-// hold enqueues a point while nothing can be delivered, and closes the writer, so that the journal holds the point. The store has
-// read the marks before.
+// hold enqueues a point while nothing can be delivered, and closes the writer, so that the journal holds the point. The
+// store has read the marks before.
 func hold(t *testing.T, conn *tsdbtest.Conn, w *tsdb.Writer, put func(*tsdb.Writer) error, store *tsdb.Store, f fleet) {
 	t.Helper()
 	if _, err := f.readings.For(store, tenant.MustParse("other")).Latest(t.Context(), tsdb.NewEntity("a", "b")); !errors.Is(err, tsdb.ErrNotFound) {
@@ -220,8 +222,8 @@ func openSpool(t testing.TB, dir string) *spool.Spool {
 	return s
 }
 
-// TestIdleStoreLearnsOfReadmission: a store that was idle while a tenant was erased and readmitted stores a new point of it as
-// written after the readmission.
+// TestIdleStoreLearnsOfReadmission: a store that was idle while a tenant was erased and readmitted stores a new point
+// of it as written after the readmission.
 func TestIdleStoreLearnsOfReadmission(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, table := open(t, tsdbtest.Options{})

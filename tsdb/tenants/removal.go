@@ -137,10 +137,10 @@ func (o RemoveOptions) common() EraseOptions {
 // the removal and Ensure has created the family again. So release the removal of a class only if no call of Remove is
 // running, and do not use the class for some minutes.
 //
-// Remove saves its progress in one of the store's own rows. If Remove ends early, because ctx ended or the program crashed, call it
-// again from any program: it continues. Of two calls at once, one ends with ErrTakenOver. For a dataset that is
-// already deleted, Remove checks again and deletes rows that were written since. The error matches tsdb.ErrNotFound
-// if neither the catalogue nor the table has the part.
+// Remove saves its progress in one of the store's own rows. If Remove ends early, because ctx ended or the program
+// crashed, call it again from any program: it continues. Of two calls at once, one ends with ErrTakenOver. For a
+// dataset that is already deleted, Remove checks again and deletes rows that were written since. The error matches
+// tsdb.ErrNotFound if neither the catalogue nor the table has the part.
 //
 // Remove sends one or two small requests for each tenant of the table, reads the rows that it removes twice, and
 // holds one page in memory. To count a class or a tag, it reads the keys of the whole dataset. It needs conditional
@@ -198,8 +198,9 @@ func Retire(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 // Ensure then creates it. Points written to a dataset before its deletion do not come back: journals drop them.
 //
 // Release stops a removal of a class, a tag or a rollup that has not ended, such as one that never finds the part empty
-// because programs continue to write. Its deleted data stays deleted, and the part stays in use. A running call of Remove ends with ErrTakenOver, but may still delete its current page. So with RemoveOptions.Unexpired, wait
-// until Remove has returned before you use the part again.
+// because programs continue to write. Its deleted data stays deleted, and the part stays in use. A running call of
+// Remove ends with ErrTakenOver, but may still delete its current page. So with RemoveOptions.Unexpired, wait until
+// Remove has returned before you use the part again.
 //
 // It fails while the deletion of a dataset has not ended, and with tsdb.ErrNotFound if there is nothing to release.
 // Release may be repeated.
@@ -260,8 +261,8 @@ func (rm *removal) setRetired(ctx context.Context, retired bool) error {
 	})
 }
 
-// enterForPart is enter for Remove, Retire and Release. It returns the operation's context and the function that ends the
-// operation.
+// enterForPart is enter for Remove, Retire and Release. It returns the operation's context and the function that ends
+// the operation.
 func enterForPart(ctx context.Context, store *tsdb.Store, part Part) (context.Context, *removal, func(error), error) {
 	ctx, r, op, err := enterForAll(ctx, store, telemetry.DatasetRemove, tenant.ID{})
 	if err == nil {

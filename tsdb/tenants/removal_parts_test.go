@@ -27,8 +27,8 @@ import (
 
 const day = 24 * time.Hour
 
-// unusedParts is a dataset with unused parts: the classes old and spare, the tag str, and the rollup hour with a coarser rollup day.
-// Another dataset also uses class old and tag str.
+// unusedParts is a dataset with unused parts: the classes old and spare, the tag str, and the rollup hour with a
+// coarser rollup day. Another dataset also uses class old and tag str.
 type unusedParts struct {
 	store      *tsdb.Store
 	conn       *tsdbtest.Conn
@@ -104,8 +104,8 @@ func (a *unusedParts) cells(t testing.TB, keep func(key, cell string) bool) map[
 	return out
 }
 
-// TestRemoveParts: a class, a tag, a rollup and the families of a class are removed with their data, and nothing else changes.
-// During the removal, programs with and without the part can start.
+// TestRemoveParts: a class, a tag, a rollup and the families of a class are removed with their data, and nothing else
+// changes. During the removal, programs with and without the part can start.
 func TestRemoveParts(t *testing.T) {
 	for _, c := range []struct {
 		part tenants.Part
@@ -178,8 +178,8 @@ func TestRemoveParts(t *testing.T) {
 	}
 }
 
-// TestWithoutRetiredParts: programs without the parts start once these are retired, and their Ensure keeps the parts for other
-// programs.
+// TestWithoutRetiredParts: programs without the parts start once these are retired, and their Ensure keeps the parts
+// for other programs.
 func TestWithoutRetiredParts(t *testing.T) {
 	a := newUnusedParts(t)
 	if err := a.store.Verify(t.Context(), a.lean); !errors.Is(err, tenancy.ErrSchemaConflict) {
@@ -260,7 +260,8 @@ func TestPartsInUse(t *testing.T) {
 	}
 }
 
-// TestAPartComesIntoUse: a point that is written in a class after Remove has checked the class keeps the class and itself.
+// TestAPartComesIntoUse: a point that is written in a class after Remove has checked the class keeps the class and
+// itself.
 func TestAPartComesIntoUse(t *testing.T) {
 	for _, at := range []tenants.State{tenants.Marked, tenants.Deleting} {
 		a := newUnusedParts(t)
@@ -289,7 +290,8 @@ func TestAPartComesIntoUse(t *testing.T) {
 	}
 }
 
-// TestRemoveFamilies: the families of a class are dropped once no dataset uses it. Families with cells of unknown datasets stay.
+// TestRemoveFamilies: the families of a class are dropped once no dataset uses it. Families with cells of unknown
+// datasets stay.
 func TestRemoveFamilies(t *testing.T) {
 	a := newUnusedParts(t)
 	part := tenants.Part{Class: "spare"}

@@ -32,8 +32,8 @@ func onCall(method string, hook func()) grpc.DialOption {
 	})
 }
 
-// TestEnsureWhileFamiliesAreDropped: a dataset begins to use a class while its families are dropped. Either Ensure reports that,
-// or the families exist afterwards, in any order of the two.
+// TestEnsureWhileFamiliesAreDropped: a dataset begins to use a class while its families are dropped. Either Ensure
+// reports that, or the families exist afterwards, in any order of the two.
 func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 	part := tenants.Part{Class: "spare"}
 	late := tsdb.MustDefine("late", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{Retention: spare})
@@ -107,8 +107,8 @@ func TestEnsureWhileFamiliesAreDropped(t *testing.T) {
 	}
 }
 
-// TestGiveUpARemoval: programs that cannot be stopped still write in a class that is being removed, so the removal does not end.
-// Release cancels it; the class and its data are as before. A running Remove ends.
+// TestGiveUpARemoval: programs that cannot be stopped still write in a class that is being removed, so the removal does
+// not end. Release cancels it; the class and its data are as before. A running Remove ends.
 func TestGiveUpARemoval(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "temps", Class: "old"}, {Dataset: "temps", Tag: "str"}} {
 		a := newUnusedParts(t)
@@ -154,9 +154,9 @@ func TestGiveUpARemoval(t *testing.T) {
 	equal(t, "after a removal was given up", a.cells(t, func(string, string) bool { return true }), before)
 }
 
-// TestAStaleRemovalTakesNothingOfTheNextLife: a call of Remove stops before one of its requests. Another call finishes the
-// removal, the name is released, and the dataset or part is created again. When the first call continues, it deletes nothing of
-// the new one.
+// TestAStaleRemovalTakesNothingOfTheNextLife: a call of Remove stops before one of its requests. Another call finishes
+// the removal, the name is released, and the dataset or part is created again. When the first call continues, it
+// deletes nothing of the new one.
 func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 	for _, part := range []tenants.Part{{Dataset: "beside"}, {Dataset: "temps", Class: "old"}} {
 		for cut, total := 0, 0; cut <= total; cut++ {
@@ -201,8 +201,8 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 	}
 }
 
-// TestLiftsOfReleasedDatasetsAreForgotten: a table in which datasets are deleted and released without end keeps a bounded number
-// of lifts.
+// TestLiftsOfReleasedDatasetsAreForgotten: a table in which datasets are deleted and released without end keeps a
+// bounded number of lifts.
 func TestLiftsOfReleasedDatasetsAreForgotten(t *testing.T) {
 	const most = 6
 	tenants.LowerMarks(t, most, most)

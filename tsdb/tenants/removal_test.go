@@ -41,8 +41,8 @@ func plainRemoval(r tenants.Removal) string {
 	return string(text)
 }
 
-// threeTenants fills all datasets for tenants whose names are prefixes of one another, with rows of rollups and of other
-// programs.
+// threeTenants fills all datasets for tenants whose names are prefixes of one another, with rows of rollups and of
+// other programs.
 func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn) {
 	t.Helper()
 	client, _ := tsdbtest.Clients(t, conn)
@@ -60,7 +60,8 @@ func threeTenants(t testing.TB, f fleet, store *tsdb.Store, conn *tsdbtest.Conn)
 	}
 }
 
-// TestDeleteDataset: one of four datasets is deleted for all tenants, with its rollups and marks. No byte of the others changes.
+// TestDeleteDataset: one of four datasets is deleted for all tenants, with its rollups and marks. No byte of the others
+// changes.
 func TestDeleteDataset(t *testing.T) {
 	for _, views := range [][]tenant.ID{nil, {acme, tenant.MustParse("acm"), tenant.MustParse("acme-")}} {
 		f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: views})
@@ -112,8 +113,8 @@ func TestDeleteDataset(t *testing.T) {
 	}
 }
 
-// TestTwoRemovers: of two parallel calls at least one finishes the removal, the other gets an error, and nothing is counted
-// twice.
+// TestTwoRemovers: of two parallel calls at least one finishes the removal, the other gets an error, and nothing is
+// counted twice.
 func TestTwoRemovers(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	other := second(t, conn, tsdb.Options{})
@@ -143,7 +144,8 @@ func TestTwoRemovers(t *testing.T) {
 	}
 }
 
-// TestRemovalTakenOver: a call whose deletion another call has finished changes nothing of a new dataset with the same name.
+// TestRemovalTakenOver: a call whose deletion another call has finished changes nothing of a new dataset with the same
+// name.
 func TestRemovalTakenOver(t *testing.T) {
 	for _, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
 		f, store, conn, table := open(t, tsdbtest.Options{})
@@ -177,8 +179,8 @@ func TestRemovalTakenOver(t *testing.T) {
 	}
 }
 
-// TestEnsureDuringADeletion: a program that declares the dataset gets an error at any step of the deletion, and brings back
-// neither its entry nor its rows. Its Ensure may have begun before the mark.
+// TestEnsureDuringADeletion: a program that declares the dataset gets an error at any step of the deletion, and brings
+// back neither its entry nor its rows. Its Ensure may have begun before the mark.
 func TestEnsureDuringADeletion(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{})
 	client, admin := tsdbtest.Clients(t, conn)
@@ -226,8 +228,8 @@ func TestEnsureDuringADeletion(t *testing.T) {
 	}
 }
 
-// TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops the points and dead letters
-// of the dataset, and delivers the rest. It does so too after the dataset was created again.
+// TestAJournalBringsNoDatasetBack: a process with a full journal, started after the deletion, drops the points and dead
+// letters of the dataset, and delivers the rest. It does so too after the dataset was created again.
 func TestAJournalBringsNoDatasetBack(t *testing.T) {
 	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, false) })
 	bubble(t, func(t *testing.T) { journalOfADeletedDataset(t, true) })

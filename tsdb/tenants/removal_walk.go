@@ -128,8 +128,8 @@ func (rm *removal) found(row *removable, family, column string, at bigtable.Time
 	row.visible = row.visible || data && at >= rm.cutoffs[class]
 }
 
-// remove deletes rows, or their cells. Unless all cells must go, it keeps cells that have not expired, even if they were
-// written after the count.
+// remove deletes rows, or their cells. Unless all cells must go, it keeps cells that have not expired, even if they
+// were written after the count.
 func (rm *removal) remove(ctx context.Context, page []removable) (int, error) {
 	if !rm.cells() {
 		return rm.deleteRows(ctx, page)

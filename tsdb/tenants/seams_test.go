@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestACacheForgetsAnErasedEntity: points can be read until they are deleted, so a cache may have read them after the mark was
-// written. Once the erasure has ended, no cache shows them for longer than tenancy.ErasedWithin.
+// TestACacheForgetsAnErasedEntity: points can be read until they are deleted, so a cache may have read them after the
+// mark was written. Once the erasure has ended, no cache shows them for longer than tenancy.ErasedWithin.
 func TestACacheForgetsAnErasedEntity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cache := tsdb.CacheOptions{Entries: 100, MaxAge: 24 * time.Hour}
@@ -110,8 +110,8 @@ func TestReservedKindsAreErased(t *testing.T) {
 	equal(t, "after the tenant", dump(t, table, all), want)
 }
 
-// TestAnErasureTakesTheViewAway: the view's name contains the tenant's name. With views, an erasure that is cut off at each of
-// its requests and continued leaves neither rows nor the view, and keeps those of others.
+// TestAnErasureTakesTheViewAway: the view's name contains the tenant's name. With views, an erasure that is cut off at
+// each of its requests and continued leaves neither rows nor the view, and keeps those of others.
 func TestAnErasureTakesTheViewAway(t *testing.T) {
 	acme2 := tenant.MustParse("acme2")
 	for cut, total := 0, 0; cut <= total; cut++ {
@@ -174,7 +174,8 @@ func TestAnErasureTakesTheViewAway(t *testing.T) {
 	}
 }
 
-// TestAViewThatStays: without the right to delete views, the rows are still deleted, and the report names the view that is left.
+// TestAViewThatStays: without the right to delete views, the rows are still deleted, and the report names the view that
+// is left.
 func TestAViewThatStays(t *testing.T) {
 	f, store, conn, table := open(t, tsdbtest.Options{ViewsFor: []tenant.ID{acme}})
 	f.fill(t, store, acme)
@@ -188,8 +189,8 @@ func TestAViewThatStays(t *testing.T) {
 	}
 }
 
-// TestACatalogueThatLies: calls that read the catalogue refuse an entry whose row belongs to another dataset: otherwise they
-// would skip data without notice.
+// TestACatalogueThatLies: calls that read the catalogue refuse an entry whose row belongs to another dataset: otherwise
+// they would skip data without notice.
 func TestACatalogueThatLies(t *testing.T) {
 	f, store, _, table := open(t, tsdbtest.Options{})
 	f.fill(t, store, acme)
@@ -221,7 +222,8 @@ func TestACatalogueThatLies(t *testing.T) {
 	refused("an entry of another dataset")
 }
 
-// TestAMarkThatBeginsAnewIsNotLifted: writing a mark removes expired ones. A mark that starts again at the same moment stays.
+// TestAMarkThatBeginsAnewIsNotLifted: writing a mark removes expired ones. A mark that starts again at the same moment
+// stays.
 func TestAMarkThatBeginsAnewIsNotLifted(t *testing.T) {
 	now := start
 	anew := func() {}

@@ -26,8 +26,8 @@ import (
 )
 
 // sweep is one call that removes a target in steps: mark, wait, count, delete, verify, finish. Each step is stored, so
-// that a later call can continue. A call that was replaced by another finds the other's record and deletes nothing more:
-// the target may be in use again.
+// that a later call can continue. A call that was replaced by another finds the other's record and deletes nothing
+// more: the target may be in use again.
 type sweep struct {
 	room
 	stored
@@ -45,8 +45,8 @@ type sweep struct {
 	joins  bool                                                               // a page may have rows of several ranges
 }
 
-// target is what a sweep removes: a tenant or an entity (erasure), or a part of the table (removal). Its methods are the
-// steps that differ.
+// target is what a sweep removes: a tenant or an entity (erasure), or a part of the table (removal). Its methods are
+// the steps that differ.
 type target interface {
 	// begin checks that the sweep can begin or continue, and starts a new record if none is in progress.
 	begin(ctx context.Context) error
@@ -404,8 +404,8 @@ func (s *sweep) save(ctx context.Context, also func(*bigtable.Mutation)) error {
 	return s.replace(ctx, &s.stored, s.record, also)
 }
 
-// kindIn returns the figures of a kind of rows in a sorted list. It inserts zero figures if the list has none. In a list
-// of mostKinds, all further kinds count as those of no dataset: they are of another program.
+// kindIn returns the figures of a kind of rows in a sorted list. It inserts zero figures if the list has none. In a
+// list of mostKinds, all further kinds count as those of no dataset: they are of another program.
 func kindIn[T any](list *[]T, of kindOf, kind func(T) kindOf, zero func(kindOf) T) *T {
 	find := func() (int, bool) {
 		return slices.BinarySearchFunc(*list, of, func(v T, of kindOf) int {

@@ -62,8 +62,8 @@ type Exported struct {
 //
 // It costs one request for every 1,000 points. It reads the rows one after the other, and with an Interval skips the
 // others entity by entity. It holds one block in memory, about 4 MiB. It is bounded by ctx, and each request by the
-// scan timeout, which includes the time that w takes. It reads the rows with the app profile tsdb.Config.BulkAppProfile.
-// The error matches tsdb.ErrInvalid for a dataset that the catalogue does not have.
+// scan timeout, which includes the time that w takes. It reads the rows with the app profile
+// tsdb.Config.BulkAppProfile. The error matches tsdb.ErrInvalid for a dataset that the catalogue does not have.
 func Export(ctx context.Context, store *tsdb.Store, id tenant.ID, w io.Writer, opts ExportOptions) (done Exported, err error) {
 	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.TransferExport, telemetry.Subject{Tenant: id.String()})
 	defer func() {

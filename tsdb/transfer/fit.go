@@ -12,7 +12,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// fit compares the file's datasets with the catalogue, adds what Create and Extend allow, and opens each dataset's points.
+// fit compares the file's datasets with the catalogue, adds what Create and Extend allow, and opens each dataset's
+// points.
 func (im *importer) fit(ctx context.Context) error {
 	h := im.blocks.header
 	for _, name := range im.opts.Datasets {

@@ -26,9 +26,9 @@ type ImportOptions struct {
 	// Create adds the datasets that the catalogue lacks. It works like Ensure and needs the same rights. Without it,
 	// Import fails with a *tsdb.ConflictError if it lacks one.
 	Create bool
-	// Extend adds the codec tags and retention classes of the file that a dataset of the catalogue lacks, as Create adds
-	// datasets. Ensure and Verify then refuse every program that declares the dataset without them. Without Extend,
-	// Import fails with a *tsdb.ConflictError, and the error names each of them.
+	// Extend adds the codec tags and retention classes of the file that a dataset of the catalogue lacks, as Create
+	// adds datasets. Ensure and Verify then refuse every program that declares the dataset without them. Without
+	// Extend, Import fails with a *tsdb.ConflictError, and the error names each of them.
 	Extend bool
 	// Datasets are the names of the only datasets to import. Nil is all in the file.
 	Datasets []string

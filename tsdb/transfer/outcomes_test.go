@@ -21,8 +21,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// An import reports the true outcome of each point: a first-wins point is not overwritten, records are merged, and expired points
-// are skipped.
+// An import reports the true outcome of each point: a first-wins point is not overwritten, records are merged, and
+// expired points are skipped.
 func TestOutcomes(t *testing.T) {
 	ctx := t.Context()
 	store, _ := tsdbtest.Open(t, clock, texts, firsts, records)
@@ -151,8 +151,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestImportStopsNoOtherProgram: a tenant's file has a retention class that the dataset lacks. Without Extend the import is refused, with the
-// class and its policy, and programs that declare the dataset still start.
+// TestImportStopsNoOtherProgram: a tenant's file has a retention class that the dataset lacks. Without Extend the
+// import is refused, with the class and its policy, and programs that declare the dataset still start.
 func TestImportStopsNoOtherProgram(t *testing.T) {
 	define := func(classes ...gc.Class) *tsdb.Schema[string] {
 		return tsdb.MustDefine("notes", tsdb.Key("k"), codec.String(), tsdb.SchemaOptions{Retention: d30, Classes: classes})
@@ -256,7 +256,8 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// TestPointsAfterTheYear9999: an export has points that writes refuse now. An import counts them as refused and stores the others.
+// TestPointsAfterTheYear9999: an export has points that writes refuse now. An import counts them as refused and stores
+// the others.
 func TestPointsAfterTheYear9999(t *testing.T) {
 	store, _, table := tsdbtest.OpenTable(t, clock, floats)
 	must(t, floats.For(store, acme).Put(t.Context(), tsdb.NewEntity("a"), noon, 1))

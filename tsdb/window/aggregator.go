@@ -27,13 +27,13 @@ type Measure[T any] struct {
 	// Int returns the number as a whole multiple of 10^-Decimals, and false if the value has none: with Decimals 2, it
 	// returns 1999 for 19.99. Such numbers are added without rounding, and [Summary.Exact] has the results.
 	Int func(T) (int64, bool)
-	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First and Last
-	// then, but States has. For a boolean, use strconv.FormatBool.
+	// Text returns the name of a state, and false if the value has none. Its Kind is State. The Summary has no First
+	// and Last then, but States has. For a boolean, use strconv.FormatBool.
 	Text func(T) (string, bool)
-	// Value returns a number or a state of any type, as package dynamic reads it, and the zero value if there is none. Numbers are
-	// those of codec.Value.AsNumber. If all numbers of a bucket are integers, and the one before the bucket that Delta and
-	// Increase count from, they are exact: [Summary.Exact] has the results. If the Kind is State, the state is
-	// codec.Value.Text.
+	// Value returns a number or a state of any type, as package dynamic reads it, and the zero value if there is none.
+	// Numbers are those of codec.Value.AsNumber. If all numbers of a bucket are integers, and the one before the bucket
+	// that Delta and Increase count from, they are exact: [Summary.Exact] has the results. If the Kind is State, the
+	// state is codec.Value.Text.
 	Value func(T) codec.Value
 	// Decimals is the number of decimal places of Int, 0 to 18. Of does not use it.
 	Decimals int
@@ -209,9 +209,9 @@ type Ranger[T any] interface {
 //
 // # From a rollup
 //
-// Read compares measures by their names, and does not see what Of computes. So give a number in another unit another name than the
-// rollup's, or set Options.FromPoints. A measure's default aggregates include [Ends], which a rollup keeps only if its own measure
-// says so.
+// Read compares measures by their names, and does not see what Of computes. So give a number in another unit another
+// name than the rollup's, or set Options.FromPoints. A measure's default aggregates include [Ends], which a rollup
+// keeps only if its own measure says so.
 //
 // A derived rollup answers if
 //

@@ -16,16 +16,17 @@ import (
 // maxSeries is how many series can be aligned at once. Each has a request under way.
 const maxSeries = 100
 
-// Series is one column of aligned rows: a value of each point of an entity. [NewSeries] makes one. The entities of several series
-// may be of different datasets and types; only V is the same, such as float64. A Series is a value and safe for concurrent use.
+// Series is one column of aligned rows: a value of each point of an entity. [NewSeries] makes one. The entities of
+// several series may be of different datasets and types; only V is the same, such as float64. A Series is a value and
+// safe for concurrent use.
 type Series[V any] struct {
 	read func(ctx context.Context, in tsdb.Interval, order tsdb.Order) iter.Seq2[Sample[V], error]
 	// before returns the last value before an interval.
 	before func(ctx context.Context, in tsdb.Interval) (Sample[V], error)
 }
 
-// NewSeries returns the series of an entity. of returns the value of a point, and false if the point has none; such a point
-// changes nothing. It should return false for a NaN, too.
+// NewSeries returns the series of an entity. of returns the value of a point, and false if the point has none; such a
+// point changes nothing. It should return false for a NaN, too.
 func NewSeries[T, V any](from Ranger[T], e tsdb.Entity, of func(T) (V, bool)) Series[V] {
 	if from == nil || of == nil {
 		return Series[V]{}
@@ -61,7 +62,8 @@ type Sample[V any] struct {
 	Value V
 	// Time is when it was measured.
 	Time time.Time
-	// OK is false if the value is missing: there is none, or it is older than AlignOptions.MaxAge. Then the others are zero.
+	// OK is false if the value is missing: there is none, or it is older than AlignOptions.MaxAge. Then the others are
+	// zero.
 	OK bool
 }
 
@@ -107,11 +109,11 @@ type AlignOptions struct {
 // values as of the points of one series are the rows with such a sample. Of several points of a series at one time,
 // the last one counts.
 //
-// It reads all series at the same time, each once and as a stream, and holds two values of each in memory. So the loop must not
-// take longer than the scan timeout. Each series costs as much as Range of its repository and counts as a read of its own. With the
-// oldest first, it also costs a read of one point before the interval, and a second one of up to 1,000 points if that point has no
-// value; with the newest first, only if the rows get there. A value that is even further away counts as missing. These reads do not
-// count towards the tenant's limits.
+// It reads all series at the same time, each once and as a stream, and holds two values of each in memory. So the loop
+// must not take longer than the scan timeout. Each series costs as much as Range of its repository and counts as a read
+// of its own. With the oldest first, it also costs a read of one point before the interval, and a second one of up to
+// 1,000 points if that point has no value; with the newest first, only if the rows get there. A value that is even
+// further away counts as missing. These reads do not count towards the tenant's limits.
 //
 // A *tsdb.PointError is yielded with an empty row when its point is read, and the sequence continues. Any other error
 // is the last pair: an error of a series, one for a series that is out of order, or tsdb.ErrInvalid for arguments,

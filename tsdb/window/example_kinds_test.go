@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// MeterReading is what a smart meter sends: the energy since it was installed, the voltage, the load, and whether it is connected
-// to the grid.
+// MeterReading is what a smart meter sends: the energy since it was installed, the voltage, the load, and whether it is
+// connected to the grid.
 type MeterReading struct {
 	WattHours int64   `json:"wh"`
 	Volts     float64 `json:"v"`
@@ -106,8 +106,8 @@ func ExampleAggregates() {
 	// Output: count+sum count+sum+stddev count+sum+min+max
 }
 
-// A bucket of storage holds 1 GB from the 1st of June, and 3 GB from the 6th. It reports changes only, so its size holds until the next
-// report, and the last one to the end of the month.
+// A bucket of storage holds 1 GB from the 1st of June, and 3 GB from the 6th. It reports changes only, so its size
+// holds until the next report, and the last one to the end of the month.
 func ExampleMeasure_hold() {
 	june := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	month := tsdb.Between(june, june.AddDate(0, 1, 0))

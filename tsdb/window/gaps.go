@@ -28,9 +28,9 @@ const (
 	// bucket stay empty if there is no number before the interval either. The last such bucket fills gaps up to the end
 	// of the interval.
 	Previous
-	// Linear interpolates each aggregate between the nearest older and the nearest newer bucket that have the
-	// measure, by the buckets' start times; for a number outside of the interval, by its own time. Gaps before the first
-	// and after the last of these stay empty: Linear does not extrapolate.
+	// Linear interpolates each aggregate between the nearest older and the nearest newer bucket that have the measure,
+	// by the buckets' start times; for a number outside of the interval, by its own time. Gaps before the first and
+	// after the last of these stay empty: Linear does not extrapolate.
 	Linear
 )
 

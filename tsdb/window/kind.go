@@ -17,11 +17,11 @@ const (
 	// Gauge is the default: a number that rises and falls, such as a temperature, a voltage or a load in kW.
 	Gauge Kind = iota
 	// Counter is a number that only grows, such as the kWh of a meter. A number that is less than the one before it
-	// means that the counter was reset: it has counted from zero since. Measure.MaxDip is how much less it may be without
-	// a reset. A negative number counts as none.
+	// means that the counter was reset: it has counted from zero since. Measure.MaxDip is how much less it may be
+	// without a reset. A negative number counts as none.
 	Counter
-	// State is a text or a number that names a state, such as "charging", or 0 for off and 1 for on. It cannot be added or
-	// averaged. It lasts until the next one.
+	// State is a text or a number that names a state, such as "charging", or 0 for off and 1 for on. It cannot be added
+	// or averaged. It lasts until the next one.
 	State
 )
 

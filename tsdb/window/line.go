@@ -23,7 +23,8 @@ type Line struct {
 	// interval is read from the points. It is empty, and From and To are zero, if the points are all that is read.
 	Rollup   string
 	From, To time.Time
-	// Exact is true if the samples are those of the points, or draw the same pixels. It is false for LTTB from a rollup.
+	// Exact is true if the samples are those of the points, or draw the same pixels. It is false for LTTB from a
+	// rollup.
 	Exact bool
 	// Samples reads the samples, oldest first. Each loop over it reads from the table, and leaving the loop ends the
 	// read.

@@ -45,8 +45,8 @@ func samplesIn(t *testing.T, seq iter.Seq2[window.LineSample, error]) (out []win
 	return out
 }
 
-// series returns n random points of an interval, oldest first: dense and sparse parts, silences, equal times, values without a
-// number.
+// series returns n random points of an interval, oldest first: dense and sparse parts, silences, equal times, values
+// without a number.
 func series(rnd *rand.Rand, n int, in time.Duration) []plainPoint {
 	points := make([]plainPoint, 0, n)
 	step := float64(in) / float64(n+1)
@@ -144,7 +144,8 @@ func eachRandom(t *testing.T, m method, draw func(rnd *rand.Rand, in time.Durati
 	}
 }
 
-// TestM4DrawsTheSameLine: the line through the samples covers the same part of each column as the line through all points.
+// TestM4DrawsTheSameLine: the line through the samples covers the same part of each column as the line through all
+// points.
 func TestM4DrawsTheSameLine(t *testing.T) {
 	visible := func(rnd *rand.Rand, in time.Duration, columns int) time.Duration { // wider than a column
 		return in/time.Duration(columns) + time.Duration(rnd.Int64N(int64(in)))

@@ -191,8 +191,8 @@ func shift(line []window.LineSample, from time.Time) []window.LineSample {
 	return out
 }
 
-// near checks that each sample is a point, or has the value of a point of its bucket, and that no point is outside of what the
-// samples of its column and of the ones next to it cover.
+// near checks that each sample is a point, or has the value of a point of its bucket, and that no point is outside of
+// what the samples of its column and of the ones next to it cover.
 func nearPoints(t *testing.T, what string, samples, all []window.LineSample, from time.Time, column, width time.Duration) {
 	t.Helper()
 	for _, s := range samples {
@@ -383,7 +383,8 @@ func TestReadLineRefuses(t *testing.T) {
 	}
 }
 
-// A year of readings by the minute, as a line of 365 pixels: it comes from a rollup by hours, and the newest hour from points.
+// A year of readings by the minute, as a line of 365 pixels: it comes from a rollup by hours, and the newest hour from
+// points.
 func ExampleReadLine() {
 	ctx := context.Background()
 	store, err := embedded.New(ctx, embedded.Options{})

@@ -36,8 +36,8 @@ type Summary struct {
 	// StdDev is the sample standard deviation: it divides by Count-1. It is NaN for fewer than two numbers.
 	StdDev float64
 	// Since is the time from which Delta and Increase count: that of the last number before the bucket. So the step
-	// from that number belongs to the bucket, and the buckets of a day add up to the day. If there is no earlier number,
-	// Since is FirstTime.
+	// from that number belongs to the bucket, and the buckets of a day add up to the day. If there is no earlier
+	// number, Since is FirstTime.
 	Since time.Time
 	// Delta is how much a gauge changed from Since to LastTime.
 	Delta float64
@@ -58,16 +58,16 @@ type Summary struct {
 	Covered Span
 	// TimeMean is the time-weighted mean: Integral divided by the seconds of Covered.
 	TimeMean float64
-	// Missing are aggregates that the rollup keeps and this bucket does not have, because it was stored before they were
-	// added to the rollup. They are NaN or 0, and not among Aggregates. If Count is one of them, nothing is known of the
-	// measure in this bucket. Rebuild of the rollup's reader computes them. Only package rollup sets it.
+	// Missing are aggregates that the rollup keeps and this bucket does not have, because it was stored before they
+	// were added to the rollup. They are NaN or 0, and not among Aggregates. If Count is one of them, nothing is known
+	// of the measure in this bucket. Rebuild of the rollup's reader computes them. Only package rollup sets it.
 	Missing Aggregates
 	// States says how long each state lasted, if the Aggregates have Durations. Else it is nil.
 	States *States
 	// Filled says that Mean, Min, Max, First and Last fill a gap: nothing was measured.
 	Filled bool
-	// Overflow says that the sum or the increase may exceed 64 bits. Then Sum, Mean, Increase and Rate may be wrong, and
-	// StdDev is NaN. Only package rollup sets it.
+	// Overflow says that the sum or the increase may exceed 64 bits. Then Sum, Mean, Increase and Rate may be wrong,
+	// and StdDev is NaN. Only package rollup sets it.
 	Overflow bool
 
 	sketch *sketch.Sketch // of the numbers, if Quantiles are among the Aggregates

@@ -1,10 +1,11 @@
-// Console shows a store in a browser: the fleet with its silent entities first, charts of any numbers live and over years, several
-// entities side by side. It only reads. The bearer token that a user gives selects the tenant.
+// Console shows a store in a browser: the fleet with its silent entities first, charts of any numbers live and over
+// years, several entities side by side. It only reads. The bearer token that a user gives selects the tenant.
 //
 //	go run ./examples/apps/console -demo       # made-up trucks of the tenant demo, for the token "demo"; then open the printed address
 //
-// README.md has the pages, the flags and what the server bounds. In this folder main.go opens and closes everything, flags.go is the
-// command line, demo.go makes data up. Package web has the pages; a program that ingests can serve them itself.
+// README.md has the pages, the flags and what the server bounds. In this folder main.go opens and closes everything,
+// flags.go is the command line, demo.go makes data up. Package web has the pages; a program that ingests can serve them
+// itself.
 package main
 
 import (

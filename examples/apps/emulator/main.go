@@ -9,15 +9,17 @@
 //	cbt -project local -instance local ls
 //	cbt -project local -instance local read tidemark count=3
 //
-// Stores of package embedded have their table, "tidemark", in the project and instance "local". -project and -instance offer it
-// under other names, for programs that are configured with those, such as the quickstart with -cloud. The names are printed at
-// the start. Any other names work too; each instance has its own tables. Ctrl-C waits for the calls in progress and closes the
-// folder. Answered writes are on disk in any case. One process at a time may have a folder open.
+// Stores of package embedded have their table, "tidemark", in the project and instance "local". -project and -instance
+// offer it under other names, for programs that are configured with those, such as the quickstart with -cloud. The
+// names are printed at the start. Any other names work too; each instance has its own tables. Ctrl-C waits for the
+// calls in progress and closes the folder. Answered writes are on disk in any case. One process at a time may have a
+// folder open.
 //
-// -heatmap FILE records which row keys clients use, in any language; "tidectl heatmap find FILE" says what a table cannot spread.
+// -heatmap FILE records which row keys clients use, in any language; "tidectl heatmap find FILE" says what a table
+// cannot spread.
 //
-// There is no authentication: every program that reaches the port can read and delete everything. So it listens only on this
-// machine, unless -allow-remote is set.
+// There is no authentication: every program that reaches the port can read and delete everything. So it listens only on
+// this machine, unless -allow-remote is set.
 //
 // This file runs the server, flags.go is the command line.
 package main

@@ -39,8 +39,8 @@ func busy(message string) *failure {
 	return &failure{http.StatusServiceUnavailable, message, time.Second}
 }
 
-// export stores the data points of a request, in protobuf or in JSON. It returns once the outcome of each is known. The caller has
-// found the tenant and bounded the body.
+// export stores the data points of a request, in protobuf or in JSON. It returns once the outcome of each is known. The
+// caller has found the tenant and bounded the body.
 func (s *server) export(ctx context.Context, id tenant.ID, body []byte, isJSON bool) (*collectorpb.ExportMetricsServiceResponse, *failure) {
 	// Decoded messages are larger than their bytes: they count towards the same memory.
 	most := s.maxMessages()
@@ -81,8 +81,8 @@ func (s *server) export(ctx context.Context, id tenant.ID, body []byte, isJSON b
 	return s.outcome(id, rep, err)
 }
 
-// outcome turns a report into the response of the protocol: a client sends everything again after a failure with retry, and
-// nothing after any other response.
+// outcome turns a report into the response of the protocol: a client sends everything again after a failure with retry,
+// and nothing after any other response.
 func (s *server) outcome(id tenant.ID, rep report, err error) (*collectorpb.ExportMetricsServiceResponse, *failure) {
 	over, isOver := errors.AsType[*limit.Error](err)
 	switch {
@@ -103,8 +103,8 @@ func (s *server) outcome(id tenant.ID, rep report, err error) (*collectorpb.Expo
 	return response, nil
 }
 
-// export stores the data points of a request for a tenant, and reports on each. A data point that cannot be stored does not
-// affect the others. The error is errUndelivered.
+// export stores the data points of a request for a tenant, and reports on each. A data point that cannot be stored does
+// not affect the others. The error is errUndelivered.
 func (in *ingester) export(ctx context.Context, m *mapping, id tenant.ID, request *collectorpb.ExportMetricsServiceRequest) (rep report, err error) {
 	x := &exporter{in: in, mapping: m, id: id, rep: &rep, batch: &inbound.Batch[origin]{}}
 	for _, r := range request.GetResourceMetrics() {

@@ -19,7 +19,8 @@ const (
 	scopePrefix    = "scope."
 )
 
-// Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB, and a key 4 KiB.
+// Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB, and a key
+// 4 KiB.
 const (
 	maxAttributes      = 128
 	maxAttributesBytes = 12 << 10
@@ -84,7 +85,8 @@ func badAttribute(err error) error {
 
 var errAttributeDepth = fmt.Errorf("nested more than %d deep", maxAttributeDepth)
 
-// attributeText returns a value as text: a string as it is, a list or a map as JSON. Numbers that are equal have the same text.
+// attributeText returns a value as text: a string as it is, a list or a map as JSON. Numbers that are equal have the
+// same text.
 func attributeText(v *commonpb.AnyValue) (string, error) {
 	text := ""
 	switch v := v.GetValue().(type) {

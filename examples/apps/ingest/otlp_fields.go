@@ -143,7 +143,8 @@ func (b fieldBuilder) count(suffix string, n uint64) error {
 	return b.to.Field(b.name+suffix, codec.Uint(n))
 }
 
-// since adds the start of the interval that the values cover. A cumulative value was reset if it differs from the last one's.
+// since adds the start of the interval that the values cover. A cumulative value was reset if it differs from the last
+// one's.
 func (b fieldBuilder) since() error {
 	if b.start == 0 {
 		return nil
@@ -184,7 +185,8 @@ func (b fieldBuilder) totals(count uint64, sum, least, most *float64) error {
 	return nil
 }
 
-// histogram adds a field for each bucket: how many values are at most its bound. The last bucket's would equal the count.
+// histogram adds a field for each bucket: how many values are at most its bound. The last bucket's would equal the
+// count.
 func (b fieldBuilder) histogram(p *metricspb.HistogramDataPoint) error {
 	counts, bounds := p.GetBucketCounts(), p.GetExplicitBounds()
 	if len(counts) != len(bounds)+1 && len(counts)+len(bounds) > 0 {

@@ -180,7 +180,8 @@ func TestTelegraf(t *testing.T) {
 			flush("over the rate", kept)
 			stored("over the rate", 20, "fast1")
 
-			// 40 points are more than the burst: 413. One plugin sends halves; the other must be configured for smaller batches.
+			// 40 points are more than the burst: 413. One plugin sends halves; the other must be configured for smaller
+			// batches.
 			kept, dropped = a.write(t, r, cpuLines(40, "large"))
 			if a.isV2 {
 				check("a batch larger than the burst", nil, dropped, 0, 0)

@@ -300,7 +300,8 @@ func TestErasedTenant(t *testing.T) {
 	}
 }
 
-// TestNames checks that the README explains each problem under its URI, and that no key field has the name of a parameter.
+// TestNames checks that the README explains each problem under its URI, and that no key field has the name of a
+// parameter.
 func TestNames(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

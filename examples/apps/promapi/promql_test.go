@@ -41,7 +41,8 @@ func openStoreInMemory(t testing.TB) *tsdb.Store {
 	return store
 }
 
-// suiteStorage is what the suite writes to and reads from: the series of one tenant, by the way of remote write's batches.
+// suiteStorage is what the suite writes to and reads from: the series of one tenant, by the way of remote write's
+// batches.
 type suiteStorage struct {
 	storage.Storage // the methods that the suite does not call
 	*queryable

@@ -67,7 +67,8 @@ func nameOf(ls []prompb.Label) (text string) {
 	return text
 }
 
-// TestRemoteRead: the response has all samples, through changes of the kind and of the buckets, also for a client that would rather have chunks.
+// TestRemoteRead: the response has all samples, through changes of the kind and of the buckets, also for a client that
+// would rather have chunks.
 func TestRemoteRead(t *testing.T) {
 	s := filled(t, someLimits)
 	mixed := line("mixed", nil)

@@ -87,7 +87,8 @@ func strict(c *cli.Command) {
 // storeMarker is in every folder that holds a store.
 const storeMarker = "TIDEMARK"
 
-// open opens the store that the flags name. An embedded store must exist, unless create is set, which creates it and its folder.
+// open opens the store that the flags name. An embedded store must exist, unless create is set, which creates it and
+// its folder.
 func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	if a.dir == "" {
 		if a.project == "" || a.instance == "" || a.table == "" {
@@ -121,8 +122,8 @@ type folderError struct {
 func (e folderError) Error() string { return e.text }
 func (e folderError) Unwrap() error { return e.err }
 
-// folder returns the folder of --dir that holds a store: itself, or the only one below it, as the folder of a tour has. With create it may
-// also be one that has no store.
+// folder returns the folder of --dir that holds a store: itself, or the only one below it, as the folder of a tour has.
+// With create it may also be one that has no store.
 func (a *app) folder(create bool) (string, error) {
 	_, err := os.Stat(filepath.Join(a.dir, storeMarker))
 	if err == nil {

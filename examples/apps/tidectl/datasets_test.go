@@ -105,8 +105,8 @@ func rest(t *testing.T, dir, dataset, family string) map[string]string {
 	return out
 }
 
-// TestDatasets deletes a dataset and retires a class, in a table with three tenants. With -v it prints the transcript. All other
-// data stays the same, byte for byte.
+// TestDatasets deletes a dataset and retires a class, in a table with three tenants. With -v it prints the transcript.
+// All other data stays the same, byte for byte.
 func TestDatasets(t *testing.T) {
 	dir, all := stations(t)
 	table(t, dir, func(table *bigtable.Table) { // an expired point that was written in d7

@@ -133,8 +133,8 @@ func TestUnknownEntity(t *testing.T) {
 	}
 }
 
-// TestWatchOfAFolder: watch prints points from a time on, oldest first. It then ends and says why, because no program can write to the folder
-// that watch has open.
+// TestWatchOfAFolder: watch prints points from a time on, oldest first. It then ends and says why, because no program
+// can write to the folder that watch has open.
 func TestWatchOfAFolder(t *testing.T) {
 	dir := storeWithNotes(t)
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "watch", "--from", "2026-05-28T20:26:41Z", "notes", "acme", "site=berlin, ost", "device=7")

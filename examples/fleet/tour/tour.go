@@ -1,8 +1,9 @@
-// Package tour runs the tour of Tidemark: simulated vehicles publish by MQTT, a bridge stores what they send, rollups follow, and a
-// console shows it live.
+// Package tour runs the tour of Tidemark: simulated vehicles publish by MQTT, a bridge stores what they send, rollups
+// follow, and a console shows it live.
 //
-// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, mosquitto.go starts
-// the broker, direct.go stores without one, dataset.go says what is stored, backfill.go stores the hours before the first start.
+// This file opens, starts and stops everything. vehicle.go and schedule.go simulate, publish.go sends, mosquitto.go
+// starts the broker, direct.go stores without one, dataset.go says what is stored, backfill.go stores the hours before
+// the first start.
 package tour
 
 import (
@@ -55,8 +56,8 @@ type tour struct {
 // storeFolder is where the store is below the folder of a tour.
 const storeFolder = "store"
 
-// Run runs the tour until ctx ends, and prints where to look. With -help it prints the help and returns flag.ErrHelp. A *UsageError is a
-// mistake on the command line.
+// Run runs the tour until ctx ends, and prints where to look. With -help it prints the help and returns flag.ErrHelp. A
+// *UsageError is a mistake on the command line.
 func Run(ctx context.Context, args []string, std Streams) (err error) {
 	o, err := parse(args, std.Out)
 	if err != nil {
@@ -121,8 +122,8 @@ func (t *tour) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// serve runs everything until ctx ends, and stops it in the order of the data: the vehicles, the bridge, the rollups, the console, the
-// broker.
+// serve runs everything until ctx ends, and stops it in the order of the data: the vehicles, the bridge, the rollups,
+// the console, the broker.
 func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	broker, err := t.startBroker(ctx)
 	if err != nil {

@@ -226,8 +226,9 @@ func number(text string) (codec.Value, error) {
 	return codec.Float(f), nil
 }
 
-// jsonFields appends the fields of the next JSON value. Names of members are joined by dots; null is no field. Names and fields are bounded
-// while they are read, as a record bounds them: those of nested objects could be many times as large as the text.
+// jsonFields appends the fields of the next JSON value. Names of members are joined by dots; null is no field. Names
+// and fields are bounded while they are read, as a record bounds them: those of nested objects could be many times as
+// large as the text.
 func jsonFields(to []codec.Field, name string, d *json.Decoder) (_ []codec.Field, err error) {
 	token, err := d.Token()
 	if err != nil {

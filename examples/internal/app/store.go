@@ -99,8 +99,8 @@ type Opened struct {
 	place  *Place
 }
 
-// Open opens the telemetry, the limits and the store of an app. Each call of the store needs a tenant in its context. Readers are the app's
-// own readers of metrics. The file of limits is watched until ctx ends.
+// Open opens the telemetry, the limits and the store of an app. Each call of the store needs a tenant in its context.
+// Readers are the app's own readers of metrics. The file of limits is watched until ctx ends.
 func (p *Place) Open(ctx context.Context, name string, log *slog.Logger, opts tsdb.StoreOptions, readers ...metric.Reader) (*Opened, error) {
 	seen, err := observe.Open(ctx, name, p.Observe, log, readers...)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Forecast estimates what the retention classes of a table hold now and will hold, from a sample of its rows: the sizes that the
-// service reports, times the shares that cells have in the sample. A Forecast marshals to JSON; String is a shorter form as text. It is
-// immutable and safe for concurrent use.
+// Forecast estimates what the retention classes of a table hold now and will hold, from a sample of its rows: the sizes
+// that the service reports, times the shares that cells have in the sample. A Forecast marshals to JSON; String is a
+// shorter form as text. It is immutable and safe for concurrent use.
 type Forecast struct {
 	Version int       `json:"version"` // of this shape in JSON: 2
 	Table   string    `json:"table"`
@@ -27,11 +27,11 @@ type Forecast struct {
 	Basis   Basis     `json:"basis"`
 	Cost    Cost      `json:"cost"`
 	Whole   Figures   `json:"whole"`
-	// Classes are sorted by name. They include column families that belong to no dataset in the catalogue, under their own
-	// names and without a policy.
+	// Classes are sorted by name. They include column families that belong to no dataset in the catalogue, under their
+	// own names and without a policy.
 	Classes []ClassFigures `json:"classes"`
-	// Holdings has an element for each tenant in the sample and each of its datasets, kinds of row and classes, in that order. In
-	// a large table small tenants may be missing.
+	// Holdings has an element for each tenant in the sample and each of its datasets, kinds of row and classes, in that
+	// order. In a large table small tenants may be missing.
 	Holdings []Holding `json:"holdings"`
 	// Kept says how long points and rollups are kept: one line for each dataset with rollups and each class of its
 	// points. The figures use only the families' policies. They count data as kept that workers delete earlier by
@@ -49,8 +49,9 @@ const (
 	Counted Basis = "counted"
 	// Sampled: some rows were read, and the service's sizes of the table's parts gave them their weight.
 	Sampled Basis = "sampled"
-	// Assumed: as Sampled, but no part was small enough to be read to its end. The forecast then assumes that the service's sizes
-	// are the bytes of keys, columns and values. If the service compresses, there is more: increase Options.Rows.
+	// Assumed: as Sampled, but no part was small enough to be read to its end. The forecast then assumes that the
+	// service's sizes are the bytes of keys, columns and values. If the service compresses, there is more: increase
+	// Options.Rows.
 	Assumed Basis = "assumed"
 )
 
@@ -59,8 +60,8 @@ type Cost struct {
 	Requests int   `json:"requests"`
 	Rows     int   `json:"rows"`  // rows read
 	Bytes    int64 `json:"bytes"` // of their keys, columns and values
-	// Parts is how many parts the service's samples divide the table into, Read how many of them were read at least in part, and
-	// Finished how many were read to their end.
+	// Parts is how many parts the service's samples divide the table into, Read how many of them were read at least in
+	// part, and Finished how many were read to their end.
 	Parts    int `json:"parts"`
 	Read     int `json:"read"`
 	Finished int `json:"finished"`
@@ -74,12 +75,12 @@ type Figures struct {
 	// ExpiredBytes and ExpiredCells are the part that has expired by the catalogue's policy but is not yet collected.
 	ExpiredBytes float64 `json:"expired_bytes"`
 	ExpiredCells float64 `json:"expired_cells"`
-	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within the last week, and not in the
-	// future. They are 0 for heads and marks, whose cells are replaced.
+	// DayBytes and DayCells are what a day adds, computed from the cells with timestamps within the last week, and not
+	// in the future. They are 0 for heads and marks, whose cells are replaced.
 	DayBytes float64 `json:"day_bytes"`
 	DayCells float64 `json:"day_cells"`
-	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the catalogue's
-	// policy, and if everything expired is collected.
+	// Weeks are the bytes after one week, two weeks, and so on, if writes continue at the same rate, under the
+	// catalogue's policy, and if everything expired is collected.
 	Weeks []float64 `json:"weeks"`
 	// Steady is the size at which the bytes stop growing, or nil if they never do.
 	Steady *float64 `json:"steady,omitempty"`
@@ -134,17 +135,19 @@ func (o Options) resolve() (_ Options, err error) {
 const day = 24 * time.Hour
 
 // New reads a sample of a table's rows and estimates what its retention classes hold, how much of that has expired, and
-// how it grows. It uses the catalogue, so it needs no admin rights, and works on datasets that the program was not compiled with.
+// how it grows. It uses the catalogue, so it needs no admin rights, and works on datasets that the program was not
+// compiled with.
 //
-// The service divides the table into parts and reports the size of each, to within 5%. New reads random parts to their ends, up to
-// Options.Rows rows; it reads a smaller table whole, and the figures are then exact. If parts are too large for that, it looks at random
-// entities and times of each tenant in them. The size of a class or of a large tenant is then a good estimate; that of a small tenant may be far off. What
-// was written within the last minutes may be missing in the sizes, while the service has it in memory only.
+// The service divides the table into parts and reports the size of each, to within 5%. New reads random parts to their
+// ends, up to Options.Rows rows; it reads a smaller table whole, and the figures are then exact. If parts are too large
+// for that, it looks at random entities and times of each tenant in them. The size of a class or of a large tenant is
+// then a good estimate; that of a small tenant may be far off. What was written within the last minutes may be missing
+// in the sizes, while the service has it in memory only.
 //
-// The call is an operator's. It reads the rows of all tenants, erased ones too, and ignores their authorized views and limits. It
-// fails with tsdb.ErrTenantMismatch if ctx carries a tenant. It decodes no payload, and stores no key of an entity. Its error
-// wraps tsdb.ErrInvalid if Rows, Bytes or Requests do not suffice to read anything, or to read the whole of a table for which
-// the service reports no sizes, such as a small one.
+// The call is an operator's. It reads the rows of all tenants, erased ones too, and ignores their authorized views and
+// limits. It fails with tsdb.ErrTenantMismatch if ctx carries a tenant. It decodes no payload, and stores no key of an
+// entity. Its error wraps tsdb.ErrInvalid if Rows, Bytes or Requests do not suffice to read anything, or to read the
+// whole of a table for which the service reports no sizes, such as a small one.
 //
 // It is bounded by ctx, and each of its requests by the timeout of scans. It takes samples with the app profile
 // tsdb.Config.BulkAppProfile. On a store over a client without the store's
@@ -202,11 +205,11 @@ type DropFrom struct {
 	Cells   float64   `json:"cells"`
 }
 
-// Drops returns what another policy of a class would remove at the time of the forecast, without what has already expired: of
-// the class's points, heads and rollups. A policy that keeps longer removes nothing. Drops does no I/O.
+// Drops returns what another policy of a class would remove at the time of the forecast, without what has already
+// expired: of the class's points, heads and rollups. A policy that keeps longer removes nothing. Drops does no I/O.
 //
-// Its error wraps tsdb.ErrInvalid for a class that the catalogue does not have, and on a forecast that was read from JSON;
-// and it fails for an invalid policy, or one that counts versions.
+// Its error wraps tsdb.ErrInvalid for a class that the catalogue does not have, and on a forecast that was read from
+// JSON; and it fails for an invalid policy, or one that counts versions.
 func (f *Forecast) Drops(class string, policy gc.Policy) (Drop, error) {
 	if _, _, err := policy.PointAge(); err != nil {
 		return Drop{}, err

@@ -18,8 +18,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestForecastOfAllKindsOfRows: heads keep their number of points, rollups use their own class, marks exist until they are
-// processed, points of a former class use its policy, and rows of other programs belong to no class.
+// TestForecastOfAllKindsOfRows: heads keep their number of points, rollups use their own class, marks exist until they
+// are processed, points of a former class use its policy, and rows of other programs belong to no class.
 func TestForecastOfAllKindsOfRows(t *testing.T) {
 	now := noon.Add(-40 * aDay)
 	d7, d30 := gc.Class{Name: "d7", Policy: gc.MaxAge(7 * aDay)}, gc.Class{Name: "d30", Policy: gc.MaxAge(30 * aDay)}
@@ -123,8 +123,8 @@ How long tenants' points and rollups are kept:
 	}
 }
 
-// TestForecastOfWhatLiesInTheFuture: for predictions that are written a week ahead, the rate comes from those whose time has
-// passed.
+// TestForecastOfWhatLiesInTheFuture: for predictions that are written a week ahead, the rate comes from those whose
+// time has passed.
 func TestForecastOfWhatLiesInTheFuture(t *testing.T) {
 	w := newWorld(t, 30*aDay)
 	w.fill(t, "acme", 4, uniform(3700, -7*aDay, 30*aDay))

@@ -21,8 +21,8 @@ type Dataset struct {
 	rest bool     // whether one more key field holds all other tags
 	// unnamed is set if no rule names the dataset. It then counts towards its tenants' datasets.
 	unnamed bool
-	// schema merges: records of one series and time become one point, in one request or several. A tag outside the key is a
-	// field that cannot change. So two series that differ only in such a tag are an error, and not one point.
+	// schema merges: records of one series and time become one point, in one request or several. A tag outside the key
+	// is a field that cannot change. So two series that differ only in such a tag are an error, and not one point.
 	schema *tsdb.Schema[codec.Record]
 	bounds *Bounds
 }
@@ -84,7 +84,8 @@ func (d *Dataset) NewPoint() *PointBuilder {
 	return &PointBuilder{dataset: d, key: make([]string, len(d.tags), len(d.tags)+1), given: make([]bool, len(d.tags))}
 }
 
-// The most bytes of a tag's name, and of the values of all tags that are the key. A row key has at most 4 KiB, so a longer key is not even made.
+// The most bytes of a tag's name, and of the values of all tags that are the key. A row key has at most 4 KiB, so a
+// longer key is not even made.
 const (
 	maxTagName = codec.MaxFieldName - len(TagPrefix)
 	maxKey     = 4 << 10

@@ -17,15 +17,15 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// MaxDatasets bounds the datasets that one Datasets creates. TenantDatasets bounds those without a rule that one tenant may use,
-// so that others can create theirs. The store's catalogue holds twice as many.
+// MaxDatasets bounds the datasets that one Datasets creates. TenantDatasets bounds those without a rule that one tenant
+// may use, so that others can create theirs. The store's catalogue holds twice as many.
 const (
 	MaxDatasets    = 5000
 	TenantDatasets = 100
 )
 
-// A tenant's datasets that the store refused are remembered for refusedFor, so that each of their records does not ask the store again.
-// While tenantRefused of them are remembered, the tenant's new datasets are refused without asking.
+// A tenant's datasets that the store refused are remembered for refusedFor, so that each of their records does not ask
+// the store again. While tenantRefused of them are remembered, the tenant's new datasets are refused without asking.
 const (
 	refusedFor    = time.Minute
 	tenantRefused = 100
@@ -35,7 +35,8 @@ const (
 type Options struct {
 	// Schema is what all datasets share, such as their retention. NewDatasets sets Merge and Immutable.
 	Schema tsdb.SchemaOptions
-	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its key fields.
+	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its
+	// key fields.
 	Schemas []*tsdb.Schema[codec.Record]
 	// Times are the times of points that are accepted.
 	Times Bounds
@@ -108,8 +109,8 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 	return ds, nil
 }
 
-// Find returns the dataset of a name for a tenant, and creates it if the rules allow that. The error is an *Error if no record of
-// the dataset can be stored, and another error if the store could not be reached.
+// Find returns the dataset of a name for a tenant, and creates it if the rules allow that. The error is an *Error if no
+// record of the dataset can be stored, and another error if the store could not be reached.
 func (ds *Datasets) Find(ctx context.Context, id tenant.ID, name string) (*Dataset, error) {
 	d := ds.lookup(name)
 	switch {

@@ -41,15 +41,16 @@ type Event struct {
 	ID string
 }
 
-// A payload has at most maxEvents points. A JSON object in it has at most maxValues values, fields and others, and is at most maxDepth deep.
+// A payload has at most maxEvents points. A JSON object in it has at most maxValues values, fields and others, and is
+// at most maxDepth deep.
 const (
 	maxEvents = 1000
 	maxValues = codec.MaxFields + 100
 	maxDepth  = 8
 )
 
-// Events reads the payload of a message of a tenant. The error is an *Error if the message can never be stored as it is: then none
-// of its points is. Another error means that the store could not be reached.
+// Events reads the payload of a message of a tenant. The error is an *Error if the message can never be stored as it
+// is: then none of its points is. Another error means that the store could not be reached.
 func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Message) ([]Event, error) {
 	switch {
 	case len(m.Payload) == 0:
@@ -86,7 +87,8 @@ func (r *Route) datasetOf(m Message) string {
 	return m.Names[datasetName]
 }
 
-// object holds the values of an object by name, as encoding/json decodes them. Names of nested objects are joined with a dot. Null is left out.
+// object holds the values of an object by name, as encoding/json decodes them. Names of nested objects are joined with
+// a dot. Null is left out.
 type object map[string]any
 
 // readJSON returns an object, or the objects of an array.
@@ -121,7 +123,8 @@ func readJSON(payload []byte) ([]object, error) {
 	return objects, nil
 }
 
-// add adds the values of an object in the order of their names. So if several are refused, the error always names the same one.
+// add adds the values of an object in the order of their names. So if several are refused, the error always names the
+// same one.
 func (o object) add(prefix string, from map[string]any, depth int) error {
 	if depth == 0 {
 		return badSyntax("objects are nested more than %d deep", maxDepth)
@@ -157,7 +160,8 @@ func (o object) add(prefix string, from map[string]any, depth int) error {
 	return nil
 }
 
-// take removes a value that is a part of a key or an identity, and returns its text. Numbers that are equal have the same text.
+// take removes a value that is a part of a key or an identity, and returns its text. Numbers that are equal have the
+// same text.
 func (o object) take(name string) (text string, ok bool) {
 	v, ok := o[name]
 	if ok {
@@ -242,8 +246,8 @@ func (b *PointBuilder) addNames(names map[string]string) error {
 	return nil
 }
 
-// identity returns the identity of a message that is counted. The message needs the numbers that are summed: once its identity is
-// remembered, one that corrects it would be taken for a repetition.
+// identity returns the identity of a message that is counted. The message needs the numbers that are summed: once its
+// identity is remembered, one that corrects it would be taken for a repetition.
 func (r *Route) identity(o object, m Message) (id string, err error) {
 	var ok bool
 	if r.idProp == "" {

@@ -96,12 +96,14 @@ func (f *fronts) addDatasets(pop *population) error {
 	return nil
 }
 
-// together reports whether nothing before the time tells the datasets apart, so that their rows arrive at the same places.
+// together reports whether nothing before the time tells the datasets apart, so that their rows arrive at the same
+// places.
 func (f *fronts) together() bool {
 	return len(f.l.datasets) > 1 && !f.c.native() && !slices.Contains(f.c.keys[0].beforeTime(), element{kind: datasetElement})
 }
 
-// addTogether adds fronts that all datasets share. Their rows have the mean size, and their rate follows the sum of the datasets' curves.
+// addTogether adds fronts that all datasets share. Their rows have the mean size, and their rate follows the sum of the
+// datasets' curves.
 func (f *fronts) addTogether(pop *population) error {
 	keys := tablets.Keys{Moves: f.moves(0), Curve: len(f.load.Curves) + 1}
 	of := make([]int, len(f.l.datasets))
@@ -288,7 +290,8 @@ func (f *fronts) whole(of int) bool {
 	return n == len(f.l.datasets[of].fields)
 }
 
-// readFronts adds reads of fronts whose requests look at different numbers of rows. A front is asked as often as it is written.
+// readFronts adds reads of fronts whose requests look at different numbers of rows. A front is asked as often as it is
+// written.
 func (f *fronts) readFronts(r *frontRange, d *sized, rate float64, rows func(front int) float64) {
 	total, mean := 0.0, 0.0
 	for i := range r.list {

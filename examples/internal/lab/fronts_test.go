@@ -116,7 +116,8 @@ func TestFrontsAreRanked(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreSimulated: keys that begin with the entity serve each workload that ships, and those that begin with the time do not.
+// TestWorkloadsAreSimulated: keys that begin with the entity serve each workload that ships, and those that begin with
+// the time do not.
 func TestWorkloadsAreSimulated(t *testing.T) {
 	if !*everyWorkload {
 		t.Skip("takes 10 seconds; run with -workloads")

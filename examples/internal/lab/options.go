@@ -23,7 +23,8 @@ type RunOptions struct {
 	// Speed is how many seconds of the load are executed in a second, from 1 to 3600. Zero is 60. A run that cannot
 	// keep up takes longer, and reports by how much.
 	Speed float64
-	// Concurrency is how many requests of the load are under way, up to 256. Zero is 16. A query may send more than one.
+	// Concurrency is how many requests of the load are under way, up to 256. Zero is 16. A query may send more than
+	// one.
 	Concurrency int
 	// MaxTime ends each candidate's run, up to a day. Zero is 10 minutes. What was done until then is reported.
 	MaxTime time.Duration

@@ -18,11 +18,12 @@ const (
 	lateFirst  = 10 * time.Minute // of balancing, from which pre-splitting is advised
 )
 
-// Simulate computes the plan's whole load with a model of tablets and nodes, for each candidate, and ranks them. It sends no
-// request. It simulates again with 40 draws of the constants that are assumed, and reports in how many the order held. docs/lab.md says what the
-// model assumes.
+// Simulate computes the plan's whole load with a model of tablets and nodes, for each candidate, and ranks them. It
+// sends no request. It simulates again with 40 draws of the constants that are assumed, and reports in how many the
+// order held. docs/lab.md says what the model assumes.
 //
-// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan, or one with more than 20 million entities.
+// It takes seconds for each candidate. The error matches that of ctx, or ErrInvalid for an empty plan, or one with more
+// than 20 million entities.
 func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
@@ -38,8 +39,9 @@ func (p *Plan) Simulate(ctx context.Context) (*Report, error) {
 	return r, r.simulate(ctx, p.candidates, loads)
 }
 
-// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. What either of them refuses is refused
-// before anything is executed. If ctx ends, Compare returns a report of what was done, and an error that matches ctx's. Other errors are those of Run.
+// Compare executes the plan's load as Run does, simulates it as Simulate does, and ranks the candidates. What either of
+// them refuses is refused before anything is executed. If ctx ends, Compare returns a report of what was done, and an
+// error that matches ctx's. Other errors are those of Run.
 func (p *Plan) Compare(ctx context.Context, o RunOptions) (*Report, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
@@ -61,14 +63,16 @@ func (p *Plan) Compare(ctx context.Context, o RunOptions) (*Report, error) {
 
 // Simulated is what the model computed of a candidate.
 type Simulated struct {
-	// Served is the share of requests that the cluster served, from 0 to 1, while the table was new and while it was balanced.
+	// Served is the share of requests that the cluster served, from 0 to 1, while the table was new and while it was
+	// balanced.
 	Served float64 `json:"served"`
 	// HottestNode and HottestTablet are the most that was asked of one, in shares of a node: more than 1 is refused.
 	HottestNode   float64 `json:"hottest_node"`
 	HottestTablet float64 `json:"hottest_tablet"`
 	// Balanced is how long a new table takes to serve all. It is negative if it never does.
 	Balanced time.Duration `json:"balanced_ns"`
-	// Nodes is how many the hottest period needs, with the storage of all that is kept. It is 0 if no number helps: Why says why.
+	// Nodes is how many the hottest period needs, with the storage of all that is kept. It is 0 if no number helps: Why
+	// says why.
 	Nodes int    `json:"nodes"`
 	Why   string `json:"why,omitempty"`
 	// StoredBytes is what is stored once the oldest points expire, without compression.

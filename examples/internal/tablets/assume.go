@@ -13,15 +13,16 @@ import (
 type Assumptions struct {
 	// SplitBytes is the size from which a tablet is split.
 	SplitBytes float64
-	// SplitLoad is the share of a node that a tablet may use before it is split, and SplitAfter for how long it must exceed it.
+	// SplitLoad is the share of a node that a tablet may use before it is split, and SplitAfter for how long it must
+	// exceed it.
 	SplitLoad  float64
 	SplitAfter time.Duration
 	// MergeBelow is the part of SplitLoad and of SplitBytes that two neighbours must not reach together for MergeAfter
 	// before they are merged.
 	MergeBelow float64
 	MergeAfter time.Duration
-	// BalanceEvery is how often tablets are moved, Moves how many a node gives away each time, and Tolerance the difference between
-	// the loads of two nodes, in shares of a node, up to which nothing moves.
+	// BalanceEvery is how often tablets are moved, Moves how many a node gives away each time, and Tolerance the
+	// difference between the loads of two nodes, in shares of a node, up to which nothing moves.
 	BalanceEvery time.Duration
 	Moves        float64
 	Tolerance    float64
@@ -29,8 +30,8 @@ type Assumptions struct {
 	MoveTime time.Duration
 	// Capacity is the share of the documented rates that a node reaches.
 	Capacity float64
-	// WriteByBytes is the part of the cost of writing a row of 1 KB that grows with the size of the row. ScanByBytes is the same of
-	// a row that is scanned.
+	// WriteByBytes is the part of the cost of writing a row of 1 KB that grows with the size of the row. ScanByBytes is
+	// the same of a row that is scanned.
 	WriteByBytes float64
 	ScanByBytes  float64
 }
@@ -55,7 +56,8 @@ const (
 	pageOfHotTablets  = "https://cloud.google.com/bigtable/docs/hot-tablets"
 )
 
-// assumed is an assumed constant: what it means, where it is, its default and its range. It is drawn evenly on a logarithmic scale.
+// assumed is an assumed constant: what it means, where it is, its default and its range. It is drawn evenly on a
+// logarithmic scale.
 type assumed struct {
 	name, meaning    string
 	number           func(a *Assumptions) *float64
@@ -143,7 +145,8 @@ func (c *assumed) set(a *Assumptions, v float64) {
 	*c.number(a) = v
 }
 
-// Each assumption may be set to less and more than the range that it is drawn from, by this factor, but a share to no more than 1.
+// Each assumption may be set to less and more than the range that it is drawn from, by this factor, but a share to no
+// more than 1.
 const beyond = 10
 
 func (c *assumed) limits() (low, high float64) {
@@ -209,8 +212,8 @@ type costs struct {
 	row, rowByte     float64 // of a row that is read
 }
 
-// costs returns what follows from the documented rates. A read of one row of 1 KB, a write of one, and the scan of one cost what the documented
-// rates say. In between, a read of n rows costs a request, and n times the row of a scan.
+// costs returns what follows from the documented rates. A read of one row of 1 KB, a write of one, and the scan of one
+// cost what the documented rates say. In between, a read of n rows costs a request, and n times the row of a scan.
 func (a *Assumptions) costs(n node) costs {
 	scan := kilobyte / n.scan / a.Capacity
 	write := 1 / n.writes / a.Capacity

@@ -117,8 +117,8 @@ func (s *simulation) mergeable(a, b *tablet, after float64) bool {
 		a.bytes+b.bytes < s.assume.SplitBytes*s.assume.MergeBelow
 }
 
-// balance moves tablets from the servers with the most load to those with the least. Of a server it moves the tablet that evens
-// out the two best, and none that would make the other as hot.
+// balance moves tablets from the servers with the most load to those with the least. Of a server it moves the tablet
+// that evens out the two best, and none that would make the other as hot.
 func (s *simulation) balance() {
 	if len(s.servers) == 1 {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/tablets"
 )
 
-// TestMillionDevices: a million devices that write once a second, on 130 nodes, for 100 tenants of which one has two thirds of the devices.
+// TestMillionDevices: a million devices that write once a second, on 130 nodes, for 100 tenants of which one has two
+// thirds of the devices.
 func TestMillionDevices(t *testing.T) {
 	load := tablets.Load{Fronts: make([]tablets.Front, 1_000_000)}
 	for i := range load.Fronts {

@@ -49,8 +49,8 @@ type Cluster struct {
 	// Double says that the cluster has the node scaling factor 2: two nodes work as one of twice the size. Nodes
 	// is then even.
 	Double bool
-	// TargetCPU is the share of a node's CPU up to which the hottest node is used, from 0.01 to 1. Zero is 0.6, as Google advises
-	// where latency matters.
+	// TargetCPU is the share of a node's CPU up to which the hottest node is used, from 0.01 to 1. Zero is 0.6, as
+	// Google advises where latency matters.
 	TargetCPU float64
 }
 
@@ -97,11 +97,11 @@ func (c Cluster) size() int {
 type Options struct {
 	// Duration is what is simulated, from a minute to 31 days. Zero is an hour.
 	Duration time.Duration
-	// Warm is how long the load runs before that, with each curve at its greatest value, at most a day. Only Result.Balanced
-	// includes it.
+	// Warm is how long the load runs before that, with each curve at its greatest value, at most a day. Only
+	// Result.Balanced includes it.
 	Warm time.Duration
-	// Step is how long a step is, from a second to 10 minutes. What happens within a step is averaged. Zero is 10 seconds up to
-	// a day, and more for longer durations. There are at most 20,000 steps.
+	// Step is how long a step is, from a second to 10 minutes. What happens within a step is averaged. Zero is 10
+	// seconds up to a day, and more for longer durations. There are at most 20,000 steps.
 	Step time.Duration
 	// Columns is into how many parts of equal length Result divides the time, up to 256. Zero is 60.
 	Columns int

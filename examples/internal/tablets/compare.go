@@ -38,8 +38,8 @@ type Comparison struct {
 	Results []*Result
 	// Order has the indexes of the candidates, the best first. Those that are equal stay in their order.
 	Order []int
-	// Draws is how often the assumptions were drawn, and Held in how many of them no candidate was better than one that Order
-	// has before it and that is better there.
+	// Draws is how often the assumptions were drawn, and Held in how many of them no candidate was better than one that
+	// Order has before it and that is better there.
 	Draws, Held int
 	// Before says, for each pair of candidates, in how many draws the first was better than the second.
 	Before [][]int
@@ -47,8 +47,9 @@ type Comparison struct {
 	Broken []Assumptions
 }
 
-// Better orders results by the share that is served, in whole percents (or below one percent in steps of a factor 1.8), then by the nodes that are
-// needed, where "no number helps" is last, and then by what is asked of the hottest node, in steps of 10%.
+// Better orders results by the share that is served, in whole percents (or below one percent in steps of a factor 1.8),
+// then by the nodes that are needed, where "no number helps" is last, and then by what is asked of the hottest node, in
+// steps of 10%.
 func Better(a, b *Result) int {
 	served := func(r *Result) float64 {
 		if r.ServedShare >= 0.01 {
@@ -70,9 +71,9 @@ func Better(a, b *Result) int {
 	)
 }
 
-// Compare simulates candidates with the assumptions of the options and then with others, which are drawn from the ranges that
-// Constants names, the same for all candidates. It takes as long as candidates times draws simulations. The same seed gives the same
-// answer. Errors are those of Simulate, with the name of the candidate.
+// Compare simulates candidates with the assumptions of the options and then with others, which are drawn from the
+// ranges that Constants names, the same for all candidates. It takes as long as candidates times draws simulations. The
+// same seed gives the same answer. Errors are those of Simulate, with the name of the candidate.
 func Compare(ctx context.Context, candidates []Candidate, cluster Cluster, options CompareOptions) (*Comparison, error) {
 	if err := invalid.Range(ErrInvalid, "candidates", len(candidates), 1, maxCandidates, "1 to 100"); err != nil {
 		return nil, err

@@ -113,8 +113,8 @@ func (h *Heat) Total(column int, k Kind) (sum float64) {
 	return sum
 }
 
-// Samples returns n requests of a column, or all if they are fewer: the front of each, in order, and when it was made. Each stands
-// for the same number of requests. The same seed gives the same samples.
+// Samples returns n requests of a column, or all if they are fewer: the front of each, in order, and when it was made.
+// Each stands for the same number of requests. The same seed gives the same samples.
 func (h *Heat) Samples(column int, k Kind, n int, seed uint64) iter.Seq2[int, time.Duration] {
 	return func(yield func(int, time.Duration) bool) {
 		total := h.Total(column, k)

@@ -13,12 +13,12 @@ import (
 // MaxEntities bounds the entities of an Order.
 const MaxEntities = 20_000_000
 
-// mostFronts is how many fronts an Order has at most. More are joined with their neighbours: some of many more fronts than there are
-// tablets have too little load to change where tablets are split.
+// mostFronts is how many fronts an Order has at most. More are joined with their neighbours: some of many more fronts
+// than there are tablets have too little load to change where tablets are split.
 const mostFronts = 1 << 17
 
-// Order says which entities share a beginning of their row keys, and in which order the beginnings are. It never changes, so all
-// Keys whose beginnings are the same can share it.
+// Order says which entities share a beginning of their row keys, and in which order the beginnings are. It never
+// changes, so all Keys whose beginnings are the same can share it.
 type Order struct {
 	// Joined is how many neighbouring beginnings share a front, because there are very many. It is usually 1.
 	Joined int
@@ -28,12 +28,12 @@ type Order struct {
 	start []int32 // by front: where its entities begin in order; one more than fronts
 }
 
-// NewOrder returns the order of keys that have these parts before their time, in the order of the key: each returns, for an entity,
-// a number from 0 to below 2^31 that rises as the part does in the order of keys. Entities with the same parts have one front. Without
-// parts, all have: keys begin with the time.
+// NewOrder returns the order of keys that have these parts before their time, in the order of the key: each returns,
+// for an entity, a number from 0 to below 2^31 that rises as the part does in the order of keys. Entities with the same
+// parts have one front. Without parts, all have: keys begin with the time.
 //
-// Time is proportional to the number of entities, from 1 to 20 million. The Order keeps up to 4 bytes for each, and none if the keys have the order of the entities;
-// while it is made, it takes twice as many. It fails with ErrInvalid.
+// Time is proportional to the number of entities, from 1 to 20 million. The Order keeps up to 4 bytes for each, and
+// none if the keys have the order of the entities; while it is made, it takes twice as many. It fails with ErrInvalid.
 func NewOrder(entities int, parts []func(entity int) int) (*Order, error) {
 	if err := invalid.Range(ErrInvalid, "Entities", entities, 1, MaxEntities, "1 to 20000000"); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func (o *Order) Each(front int) iter.Seq[int] {
 	}
 }
 
-// Any returns an entity of a front, each with the same chance: of those from first to below last, if the front has some of them.
-// Those with the same key parts have to be in their own order, as they are where no fronts are joined.
+// Any returns an entity of a front, each with the same chance: of those from first to below last, if the front has some
+// of them. Those with the same key parts have to be in their own order, as they are where no fronts are joined.
 func (o *Order) Any(front, first, last int, rnd *rand.Rand) int {
 	from, n := int(o.start[front]), o.Entities(front)
 	if o.Joined == 1 {

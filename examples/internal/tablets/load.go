@@ -26,8 +26,8 @@ const (
 	kilobyte  = 1000 // the size of a row in Google's figures
 )
 
-// Front is a place in the key space where writes arrive, such as an entity whose keys begin with it and end with the time. No
-// split divides its writes, because they are always at one end of its rows. The zero Front has no load.
+// Front is a place in the key space where writes arrive, such as an entity whose keys begin with it and end with the
+// time. No split divides its writes, because they are always at one end of its rows. The zero Front has no load.
 type Front struct {
 	// Writes is how many rows a second arrive, where the curve is 1. At most a billion.
 	Writes float64
@@ -37,13 +37,14 @@ type Front struct {
 	Stored float64
 	// Curve is how the rate changes with time: 0 is constant, and n is Curves[n-1] of the load.
 	Curve int
-	// Moves says that each write has a greater key than those before it, because the key begins with the time, or with a salt and
-	// the time. A tablet cannot hold such a front still: each split leaves it a tablet of which the older part is cold.
+	// Moves says that each write has a greater key than those before it, because the key begins with the time, or with
+	// a salt and the time. A tablet cannot hold such a front still: each split leaves it a tablet of which the older
+	// part is cold.
 	Moves bool
 }
 
-// Jump says that a range of fronts moves together to a new place in the key space at equal intervals, behind all that they wrote
-// before: the keys begin with the day or the minute, and then with the entity. The tablets that were split
+// Jump says that a range of fronts moves together to a new place in the key space at equal intervals, behind all that
+// they wrote before: the keys begin with the day or the minute, and then with the entity. The tablets that were split
 // for the old place do not help at the new one: after each jump, one tablet has all the fronts of the range.
 type Jump struct {
 	First, Last int // fronts, without Last
@@ -65,10 +66,11 @@ type Read struct {
 	// Across says that each request reads from all fronts of the range, as under a prefix. Without it, a request reads
 	// from one front.
 	Across bool
-	// ByWrites says that a front is read in proportion to its writes. Without it, all fronts of the range are read alike.
+	// ByWrites says that a front is read in proportion to its writes. Without it, all fronts of the range are read
+	// alike.
 	ByWrites bool
-	// Old says that requests read any stored rows with equal chance. Without it, they read the newest rows, which are where
-	// the writes are.
+	// Old says that requests read any stored rows with equal chance. Without it, they read the newest rows, which are
+	// where the writes are.
 	Old bool
 }
 
@@ -83,8 +85,8 @@ type Load struct {
 	// Jumps are in order, and do not overlap.
 	Jumps  []Jump
 	Curves []Curve
-	// Splits are the fronts at which the tablets of the new table begin, rising, without 0. Without them the table begins with
-	// one tablet, or with as many as its stored bytes need.
+	// Splits are the fronts at which the tablets of the new table begin, rising, without 0. Without them the table
+	// begins with one tablet, or with as many as its stored bytes need.
 	Splits []int
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Need says how many nodes the hottest period needs, if all tablets are where they do best.
 type Need struct {
-	// Nodes is the least number with which no node exceeds the target of its CPU, and of its storage. It is 0 if no number does; then
-	// Why says why.
+	// Nodes is the least number with which no node exceeds the target of its CPU, and of its storage. It is 0 if no
+	// number does; then Why says why.
 	Nodes int
 	// ForLoad and ForStorage are what each of them needs. ForLoad is 0 if no number helps.
 	ForLoad, ForStorage int
@@ -19,8 +19,8 @@ type Need struct {
 	At time.Duration
 	// CPU is how many nodes the load would keep fully busy then.
 	CPU float64
-	// First is the hottest front then, and Last the front behind it: of a range that jumps too often to be split, the whole range. FrontCPU is how much of
-	// a node it needs.
+	// First is the hottest front then, and Last the front behind it: of a range that jumps too often to be split, the
+	// whole range. FrontCPU is how much of a node it needs.
 	First, Last int
 	FrontCPU    float64
 	// Why is empty if Nodes is not 0.

@@ -36,7 +36,8 @@ func designs(devices, fronts int) []tablets.Candidate {
 	}
 }
 
-// TestDocumentedOrder: entity first is better than salted time, and that better than time first; a whale breaks tenant#time.
+// TestDocumentedOrder: entity first is better than salted time, and that better than time first; a whale breaks
+// tenant#time.
 func TestDocumentedOrder(t *testing.T) {
 	c, err := tablets.Compare(t.Context(), designs(400_000, 40_000), tablets.Cluster{Nodes: 60}, tablets.CompareOptions{
 		Options: tablets.Options{Warm: 20 * time.Minute, Step: 20 * time.Second},
@@ -54,7 +55,8 @@ func TestDocumentedOrder(t *testing.T) {
 	}
 }
 
-// TestOrderThatDependsOnAssumptions: which of two designs is better depends on what a large row costs, so the order holds in some draws only.
+// TestOrderThatDependsOnAssumptions: which of two designs is better depends on what a large row costs, so the order
+// holds in some draws only.
 func TestOrderThatDependsOnAssumptions(t *testing.T) {
 	candidates := []tablets.Candidate{
 		{Name: "many small rows", Load: tablets.Load{Fronts: []tablets.Front{{Writes: 13_000}}}},

@@ -19,8 +19,8 @@ type Result struct {
 	Offered, Served, Refused Requests
 	// ServedShare is the share of requests that were served: 1 if none was offered.
 	ServedShare float64
-	// Balanced is when, after the start of the warm part, the nodes first served all that was asked of them, for 10 minutes (or a
-	// sixth of the simulated time, if that is less). It is negative if that did not happen.
+	// Balanced is when, after the start of the warm part, the nodes first served all that was asked of them, for 10
+	// minutes (or a sixth of the simulated time, if that is less). It is negative if that did not happen.
 	Balanced time.Duration
 	// HottestNode is the node with the most work in any minute.
 	HottestNode HotNode
@@ -44,7 +44,8 @@ type HotNode struct {
 	// Node counts from 0. At is when the minute began.
 	Node int
 	At   time.Duration
-	// CPU is the share of the node's time that was used, at most 1, and Asked what would have been used if nothing were refused.
+	// CPU is the share of the node's time that was used, at most 1, and Asked what would have been used if nothing were
+	// refused.
 	CPU, Asked float64
 }
 

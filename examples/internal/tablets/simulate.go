@@ -45,8 +45,9 @@ type server struct {
 	load   float64 // of the last round
 }
 
-// Simulate runs the model. The work is proportional to the number of fronts plus steps times tablets: a million fronts take a few
-// tenths of a second for an hour. It fails with ErrInvalid, which names the field, and with the error of ctx.
+// Simulate runs the model. The work is proportional to the number of fronts plus steps times tablets: a million fronts
+// take a few tenths of a second for an hour. It fails with ErrInvalid, which names the field, and with the error of
+// ctx.
 func Simulate(ctx context.Context, load Load, cluster Cluster, options Options) (*Result, error) {
 	s, err := newSimulation(load, cluster, options)
 	if err != nil {
@@ -166,7 +167,8 @@ func (s *simulation) addUp() {
 	}
 }
 
-// spread divides a number of each query over the fronts that it reads. The function that it returns is called for each front in order.
+// spread divides a number of each query over the fronts that it reads. The function that it returns is called for each
+// front in order.
 func (s *simulation) spread(of func(q *Read) float64) func(front int) float64 {
 	n := len(s.load.Fronts)
 	alike, byWrites := make([]float64, n+1), make([]float64, n+1)
@@ -269,8 +271,8 @@ func (s *simulation) serve(n int) {
 	s.record.end(n)
 }
 
-// jump moves the ranges of fronts whose time has come. The tablet at the end of a range takes all its fronts, and the tablets
-// that hold nothing but older rows of the range become old.
+// jump moves the ranges of fronts whose time has come. The tablet at the end of a range takes all its fronts, and the
+// tablets that hold nothing but older rows of the range become old.
 func (s *simulation) jump(n int) {
 	if n <= s.warmSteps { // the time before the start has no multiples of intervals
 		return

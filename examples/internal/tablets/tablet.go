@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// maxTablets bounds the tablets of a table. Where more bytes are stored than usualTablets have at SplitBytes, tablets are split at a
-// greater size, because many tablets without load add nothing to the answer.
+// maxTablets bounds the tablets of a table. Where more bytes are stored than usualTablets have at SplitBytes, tablets
+// are split at a greater size, because many tablets without load add nothing to the answer.
 const (
 	maxTablets   = 20_000
 	usualTablets = 2_000
@@ -110,7 +110,8 @@ func (s *simulation) partOf(q *Read, first, last int) float64 {
 	return float64(last-first) / float64(q.Last-q.First)
 }
 
-// readRate returns the load of a part of a query. A request that reads across a range costs each of its tablets a request.
+// readRate returns the load of a part of a query. A request that reads across a range costs each of its tablets a
+// request.
 func (s *simulation) readRate(q *Read, part float64) rate {
 	rows, bytes := orOne(q.Rows), orKilobyte(q.RowBytes)
 	requests := q.Rate * part
@@ -138,7 +139,8 @@ func (s *simulation) runsOf(first, last int) iter.Seq2[int, int] {
 	}
 }
 
-// weight is a number of each front: a times the factor of its curve, plus b times scale. Both are given as sums of all fronts before.
+// weight is a number of each front: a times the factor of its curve, plus b times scale. Both are given as sums of all
+// fronts before.
 type weight struct {
 	fronts        []Front
 	a, factors, b []float64
@@ -167,8 +169,8 @@ func (s *simulation) sum(w weight, first, last int) (sum float64) {
 	return sum
 }
 
-// cut returns the front at which a range is split, so that the weights of both halves differ least, or false if all weigh nothing or there
-// is one front.
+// cut returns the front at which a range is split, so that the weights of both halves differ least, or false if all
+// weigh nothing or there is one front.
 func (s *simulation) cut(w weight, first, last int) (at int, ok bool) {
 	half := s.sum(w, first, last) / 2
 	if last-first < 2 || half <= 0 {
@@ -190,8 +192,8 @@ func (s *simulation) cut(w weight, first, last int) (at int, ok bool) {
 	return min(max(at, first+1), last-1), true
 }
 
-// split divides a live tablet at a front, and returns the right half. Bytes and reads of old rows go with the part of the bytes that the halves
-// are expected to have. What the fronts left behind stays in the left half.
+// split divides a live tablet at a front, and returns the right half. Bytes and reads of old rows go with the part of
+// the bytes that the halves are expected to have. What the fronts left behind stays in the left half.
 func (s *simulation) split(t *tablet, at int) *tablet {
 	part := float64(t.last-at) / float64(t.last-t.first)
 	if all := s.sum(s.storing(), t.first, t.last); all > 0 {

@@ -120,8 +120,8 @@ func (q *Buffer) Enqueue(ctx context.Context, it *Item) error {
 // floodsFrom is how many batches of a tenant make a flood.
 const floodsFrom = 2
 
-// YieldEvery is after how many items a caller of a tenant that floods yields the processor, if other tenants write too. Callers that do
-// not yield run for 10 ms at a time, and each step of a quiet tenant's item waits for several of them.
+// YieldEvery is after how many items a caller of a tenant that floods yields the processor, if other tenants write too.
+// Callers that do not yield run for 10 ms at a time, and each step of a quiet tenant's item waits for several of them.
 const YieldEvery = 16
 
 // Sharing counts items, and knows when the tenant changed last. The zero value has seen no item.
@@ -403,8 +403,8 @@ func (q *Buffer) finish(it *Item) {
 // reportChunk is how many ended items are reported before their room is freed.
 const reportChunk = 64
 
-// reportLoop calls Failed and Done, outside the sending path. Items keep their room until these return, so slow callers slow
-// down new items and the queue stays bounded.
+// reportLoop calls Failed and Done, outside the sending path. Items keep their room until these return, so slow callers
+// slow down new items and the queue stays bounded.
 func (q *Buffer) reportLoop() {
 	var items []ending
 	for {

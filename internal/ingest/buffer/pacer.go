@@ -17,7 +17,8 @@ const (
 	leastRate   = 16 << 10
 	longestPace = 10 * time.Second
 	mostRate    = 1 << 40
-	// paceCredit is how far behind its rate the buffer may fall and catch up, so that late timers do not lower the rate.
+	// paceCredit is how far behind its rate the buffer may fall and catch up, so that late timers do not lower the
+	// rate.
 	paceCredit = 100 * time.Millisecond
 )
 

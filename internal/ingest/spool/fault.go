@@ -36,8 +36,8 @@ func (c *bboltPanic) Error() string { return fmt.Sprintf("%v: %v", ErrDamaged, c
 
 func (c *bboltPanic) Unwrap() error { return ErrDamaged }
 
-// guard calls f and turns its panics and memory faults into errors of type *bboltPanic. bbolt panics on damaged pages, and
-// a page beyond the end of a truncated file causes a memory fault.
+// guard calls f and turns its panics and memory faults into errors of type *bboltPanic. bbolt panics on damaged pages,
+// and a page beyond the end of a truncated file causes a memory fault.
 func guard(f func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)

@@ -47,8 +47,9 @@ func openJournal(path string, o Options) (*journal, error) {
 	options := &bolt.Options{
 		// bbolt need not wait for its lock: the folder's lock is held, so nobody else should have the file open.
 		Timeout: time.Nanosecond,
-		// bbolt would sync before and after it writes a commit's meta page. update syncs once, after it: Open recognises a
-		// commit that is torn, and then takes the one before. No commit overwrites pages of the one before.
+		// bbolt would sync before and after it writes a commit's meta page. update syncs once, after it: Open
+		// recognises a commit that is torn, and then takes the one before. No commit overwrites pages of the one
+		// before.
 		NoSync: true, NoGrowSync: o.NoSync,
 		NoStatistics: true,
 		// Each commit writes the list of free pages. Without the list, bbolt would search for free pages in its own
@@ -184,8 +185,8 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	if err == nil || result != unsure || errors.Is(err, ErrFailed) {
 		return result, err
 	}
-	// bbolt failed to write the commit. The last write is the meta page that makes the commit visible. If the page is not
-	// visible, nothing refers to the written pages. If it is, it may or may not have reached the disk.
+	// bbolt failed to write the commit. The last write is the meta page that makes the commit visible. If the page is
+	// not visible, nothing refers to the written pages. If it is, it may or may not have reached the disk.
 	seen := 0
 	looked := j.view(func(tx *bolt.Tx) error {
 		seen = tx.ID()

@@ -90,8 +90,8 @@ func TestPowerLoss(t *testing.T) {
 			if !bytes.Equal(before, after) && first == second {
 				t.Fatalf("step %d of -spool.seed=%d: a commit did not change exactly one of the two meta pages", step, *seed)
 			}
-			// If a page of the last commit is missing in a journal that was closed, Open reports it, unless the page changes no
-			// contents.
+			// If a page of the last commit is missing in a journal that was closed, Open reports it, unless the page
+			// changes no contents.
 			for at := 2 * page; at < len(before); at += page {
 				if r.IntN(2) > 0 || bytes.Equal(before[at:at+page], after[at:at+page]) {
 					continue

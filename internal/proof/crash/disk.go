@@ -181,10 +181,10 @@ func (c change) set(names map[string]*node) {
 	}
 }
 
-// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's size, stays with
-// that probability, in any order, except that a sector loses all writes to it after the first that is lost: what goes to the disk is the
-// whole sector. Names of a folder change in their order: each change stays with that probability, and then those after it are lost, as in
-// file systems with a journal.
+// Loss decides what a loss of power leaves of what was not synced. Each sector of a write, and each change of a file's
+// size, stays with that probability, in any order, except that a sector loses all writes to it after the first that is
+// lost: what goes to the disk is the whole sector. Names of a folder change in their order: each change stays with that
+// probability, and then those after it are lost, as in file systems with a journal.
 type Loss struct {
 	Percent int
 	Rand    *rand.Rand

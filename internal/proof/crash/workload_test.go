@@ -96,7 +96,8 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(w.w.Close(ctx), w.store.Close())
 }
 
-// step is an operation of the workload. Its effects become true if it is acknowledged, and may become true if its outcome is unknown.
+// step is an operation of the workload. Its effects become true if it is acknowledged, and may become true if its
+// outcome is unknown.
 type step struct {
 	name    string
 	effects []effect

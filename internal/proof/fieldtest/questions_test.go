@@ -45,9 +45,9 @@ func (b byTruck) newest(e tsdb.Entity) (s sighting, ok bool) {
 	return s, ok
 }
 
-// TestTruckQuestions answers the questions of the benchmark that the data comes from through the public API, and compares each
-// answer with a plain pass over the lines. Other senders write a number without a fraction as an integer, and some write numbers
-// as text: the answers stay the same.
+// TestTruckQuestions answers the questions of the benchmark that the data comes from through the public API, and
+// compares each answer with a plain pass over the lines. Other senders write a number without a fraction as an integer,
+// and some write numbers as text: the answers stay the same.
 func TestTruckQuestions(t *testing.T) {
 	text := []byte(sample())
 	if *trucks != "" {

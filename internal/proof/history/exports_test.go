@@ -10,7 +10,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
-// export exports the tenant during the load, until that succeeds, and takes what a store holds that imports it as what the call saw.
+// export exports the tenant during the load, until that succeeds, and takes what a store holds that imports it as what
+// the call saw.
 func (w *world) export(ctx context.Context) {
 	if !pause(ctx, w.load/2) {
 		return

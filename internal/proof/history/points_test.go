@@ -429,8 +429,9 @@ func (d *points[T]) cached(ctx context.Context, c *client, e tsdb.Entity) {
 	}
 }
 
-// under reads the n newest points of each entity below a prefix. With heads it finds entities, and the newest time, by heads. A
-// write under way may have written only its point. So a point that is not found is as after its last acknowledged write, or later.
+// under reads the n newest points of each entity below a prefix. With heads it finds entities, and the newest time, by
+// heads. A write under way may have written only its point. So a point that is not found is as after its last
+// acknowledged write, or later.
 func (d *points[T]) under(ctx context.Context, c *client, what string, from, n int, read func(context.Context, tsdb.Prefix) ([]tsdb.Point[T], error)) {
 	site := c.rnd.IntN(sites)
 	acked := map[tsdb.Entity][slots]int64{}

@@ -15,8 +15,8 @@ import (
 const page = 1000
 
 // Each returns every entry of the catalogue, ordered by name. It reads page by page, so it works for any number of
-// entries. An error is the last pair. It also fails if an entry is damaged, or names another dataset than its row, because
-// callers that need all entries must not continue with some.
+// entries. An error is the last pair. It also fails if an entry is damaged, or names another dataset than its row,
+// because callers that need all entries must not continue with some.
 func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		stopped := false
@@ -30,8 +30,8 @@ func Each(ctx context.Context, t *bt.Table) iter.Seq2[Entry, error] {
 	}
 }
 
-// Walk is Each for callers that can do without the entries that are damaged: it calls visit with the name and the error of
-// such an entry, and continues until visit returns false.
+// Walk is Each for callers that can do without the entries that are damaged: it calls visit with the name and the error
+// of such an entry, and continues until visit returns false.
 func Walk(ctx context.Context, t *bt.Table, visit func(e Entry, damage error) bool) error {
 	rng := rowkey.OwnAfter(rowkey.DatasetRows, "")
 	for !rng.Empty() {

@@ -335,7 +335,8 @@ func (d *Dataset) FieldKinds() ([]rowkey.FieldKind, error) {
 	return kinds, rowkey.CheckKinds(d.Key, kinds)
 }
 
-// Space returns a tenant's space of the dataset, the kinds of its key fields, and its precision. It checks what they need.
+// Space returns a tenant's space of the dataset, the kinds of its key fields, and its precision. It checks what they
+// need.
 func (d *Dataset) Space(id tenant.ID) (space rowkey.Space, kinds []rowkey.FieldKind, precision rowkey.Precision, err error) {
 	kinds, err = d.FieldKinds()
 	precision, identity, unknown := rowkey.ParseTimeName(d.Precision)

@@ -94,8 +94,8 @@ func SaveDocument(ctx context.Context, t *bt.Table, key string, v any, old Docum
 	return next, true, nil
 }
 
-// writeRow writes a document with its next generation, if the row still has the generation was, or does not exist if that
-// is 0. It adds also to the mutation; nil adds nothing.
+// writeRow writes a document with its next generation, if the row still has the generation was, or does not exist if
+// that is 0. It adds also to the mutation; nil adds nothing.
 func writeRow(ctx context.Context, t *bt.Table, key string, was, next uint64, doc []byte, also func(*bigtable.Mutation)) (bool, bt.Outcome) {
 	mut := bigtable.NewMutation()
 	mut.Set(Family, columnDocument, 0, doc)

@@ -105,8 +105,8 @@ func ForgetLift(mut *bigtable.Mutation) {
 
 var errManyMarks = errors.New("tsdb: the table has more erasure marks than a store can hold")
 
-// Marks returns the marks with some names, or all if names is nil, including those that are over and those that are gone.
-// An error is the last pair.
+// Marks returns the marks with some names, or all if names is nil, including those that are over and those that are
+// gone. An error is the last pair.
 func Marks(ctx context.Context, t *bt.Table, names []string) iter.Seq2[Mark, error] {
 	rows := ownRows(ctx, t, rowkey.MarkRows, names, "["+columnMark+columnEntities+columnLifted+columnLiftedEntities+"]")
 	// Writers of marks stop at MostMarks, but concurrent ones may exceed it.

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ownRows returns the columns, a pattern, of the store's own rows with a prefix and some names, or all names if names is
-// nil. An error is the last pair.
+// ownRows returns the columns, a pattern, of the store's own rows with a prefix and some names, or all names if names
+// is nil. An error is the last pair.
 func ownRows(ctx context.Context, t *bt.Table, prefix string, names []string, columns string) iter.Seq2[*bt.Row, error] {
 	filter := bigtable.ChainFilters(bigtable.FamilyFilter(Family), bigtable.ColumnFilter(columns), bigtable.LatestNFilter(1))
 	if names == nil {

@@ -16,8 +16,8 @@ type TenantLimits struct {
 	Limits json.RawMessage
 }
 
-// ProfileLimits returns the limits of some tenants, or all if names is nil, whose profiles have some. For a profile that
-// does not decode, it returns the profile's text as the limits, which are then invalid. An error is the last pair.
+// ProfileLimits returns the limits of some tenants, or all if names is nil, whose profiles have some. For a profile
+// that does not decode, it returns the profile's text as the limits, which are then invalid. An error is the last pair.
 func ProfileLimits(ctx context.Context, t *bt.Table, names []string) iter.Seq2[TenantLimits, error] {
 	return eachOf(ownRows(ctx, t, rowkey.ProfileRows, names, columnDocument), MostAssignments, errManyAssignments, func(row *bt.Row) (TenantLimits, bool) {
 		var doc struct {

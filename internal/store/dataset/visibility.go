@@ -20,9 +20,9 @@ func (d *Dataset) Visibility(now time.Time) Visibility {
 	return Visibility{D: d, now: now, first: d.Classes[0].cutoff(now)}
 }
 
-// Between narrows the filters to cells of points between two times in units, both included. Tiered storage keeps cells by
-// their timestamps, and a read stays on the fast tier only if its filter has a range of timestamps. Use it only for reads of
-// these times by key: behind a filter, the service looks through all rows of a wider range.
+// Between narrows the filters to cells of points between two times in units, both included. Tiered storage keeps cells
+// by their timestamps, and a read stays on the fast tier only if its filter has a range of timestamps. Use it only for
+// reads of these times by key: behind a filter, the service looks through all rows of a wider range.
 func (h Visibility) Between(oldest, newest int64) Visibility {
 	h.from = bigtable.Timestamp(h.D.Precision.CellMicros(oldest))
 	if newest < h.D.Precision.Max() {

@@ -19,7 +19,8 @@ type Read struct {
 	Most           int    // how many points the caller takes at most; 0 is all
 	After          *Place // ByEntity starts behind it; nil is the first point
 	Options        points.Options
-	// Slots holds an element for each request of NewestOfEach under way, if visit sends requests of its own; nil for none.
+	// Slots holds an element for each request of NewestOfEach under way, if visit sends requests of its own; nil for
+	// none.
 	Slots chan struct{}
 
 	Slice int64 // how many points ByTime holds at most; 0 is sliceRows

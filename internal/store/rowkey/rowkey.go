@@ -50,8 +50,9 @@ type Space struct {
 	identity bool // keys of points end with an id
 }
 
-// NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its error
-// wraps tenant.ErrInvalid for the zero tenant. Dataset, fields and salts must have passed CheckDataset and CheckFields.
+// NewSpace returns the space of a tenant's dataset whose keys have the given key fields and salts (0 for none). Its
+// error wraps tenant.ErrInvalid for the zero tenant. Dataset, fields and salts must have passed CheckDataset and
+// CheckFields.
 func NewSpace(id tenant.ID, dataset string, fields []string, salts int) (Space, error) {
 	if id.IsZero() {
 		return Space{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")

@@ -16,8 +16,8 @@ func TenantRange(id tenant.ID) (Range, error) {
 	return Range{Start: id.String() + string(rune(delim)), Limit: id.String() + string(rune(afterDel))}, nil
 }
 
-// Marks returns the range of the marks of all rollups of a tenant's dataset. Its error wraps tenant.ErrInvalid for the zero
-// tenant.
+// Marks returns the range of the marks of all rollups of a tenant's dataset. Its error wraps tenant.ErrInvalid for the
+// zero tenant.
 func Marks(id tenant.ID, dataset string) (Range, error) {
 	of, err := TenantRange(id)
 	if err != nil {

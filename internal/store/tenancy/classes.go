@@ -42,8 +42,8 @@ func newAssigned(s *Tenancy) *refresh.Value[Classes] {
 	return k
 }
 
-// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. If the log does not
-// reach back far enough, and once an hour, it scans all profiles.
+// readAssigned reads the classes that profiles name: the log of changes, and the profiles that it lists. If the log
+// does not reach back far enough, and once an hour, it scans all profiles.
 func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, error) {
 	if known == nil {
 		known = new(Classes)
@@ -74,8 +74,9 @@ func (s *Tenancy) readAssigned(ctx context.Context, known *Classes) (*Classes, e
 	return next, nil
 }
 
-// changedProfiles reads which profiles have changed since known. all says that the log cannot tell, or that all profiles were
-// read too long ago, or never. Call it before the profiles are read, so that the log is never newer than they are.
+// changedProfiles reads which profiles have changed since known. all says that the log cannot tell, or that all
+// profiles were read too long ago, or never. Call it before the profiles are read, so that the log is never newer than
+// they are.
 func (s *Tenancy) changedProfiles(ctx context.Context, known catalog.Changes, readAll time.Time) (c catalog.Changes, all bool, err error) {
 	epoch, recent := "", !readAll.IsZero() && time.Since(readAll) < allAgain
 	if recent {

@@ -70,9 +70,9 @@ func (e *Erasures) admit(m *Marks, id tenant.ID) error {
 	return nil
 }
 
-// AdmitCached is Admit for a point that is checked again when it is sent. It uses the marks in memory, if there are any, and reads
-// none. If they are too old it waits, as Admit does: the tenant may have been erased and readmitted since, and the point would
-// count as written before the erasure.
+// AdmitCached is Admit for a point that is checked again when it is sent. It uses the marks in memory, if there are
+// any, and reads none. If they are too old it waits, as Admit does: the tenant may have been erased and readmitted
+// since, and the point would count as written before the erasure.
 func (e *Erasures) AdmitCached(ctx context.Context, id tenant.ID) error {
 	m := e.Peek()
 	if m != nil && e.Stale() {
@@ -112,8 +112,8 @@ func (m *Marks) coversDataset(dataset string, now time.Time) bool {
 // Marks returns the marks. They are at most ErasedWithin old, if they can be read.
 func (e *Erasures) Marks(ctx context.Context) (*Marks, error) { return e.Get(ctx) }
 
-// LoadSoon reads the marks if none are known, so that the first call does not wait for them. If that fails, the first call
-// reports it.
+// LoadSoon reads the marks if none are known, so that the first call does not wait for them. If that fails, the first
+// call reports it.
 func (e *Erasures) LoadSoon(ctx context.Context) { _, _ = e.Marks(ctx) }
 
 // marksChanged is called, with the lock held, when marks have changed. The cache then drops what it holds of those

@@ -1,5 +1,5 @@
-// Command reflection tries to reach the core of public values by reflection, with nil, zero values and types of its own. It prints what
-// it reaches.
+// Command reflection tries to reach the core of public values by reflection, with nil, zero values and types of its
+// own. It prints what it reaches.
 package main
 
 import (
@@ -131,7 +131,8 @@ func fields(v reflect.Value) {
 	}
 }
 
-// walk collects all types that reflection gets from one, also from unexported fields and from unexported methods of interfaces.
+// walk collects all types that reflection gets from one, also from unexported fields and from unexported methods of
+// interfaces.
 func walk(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return

@@ -92,8 +92,8 @@ func (m mine) reach() {
 
 func (a around) reach() { a.Dataset.core() } // refused
 
-// The thief implements all methods that it can name, generic over what it would steal, and is handed to each public function that takes
-// an interface.
+// The thief implements all methods that it can name, generic over what it would steal, and is handed to each public
+// function that takes an interface.
 
 type thief[C any] struct{ loot C }
 
