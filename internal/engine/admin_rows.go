@@ -37,7 +37,7 @@ func (e *Engine) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequ
 		}
 		t.gate.Lock()
 		defer t.gate.Unlock()
-		if err := e.commit(b, span{lower, upper}); err != nil {
+		if err := e.commit(b); err != nil {
 			return err
 		}
 		e.cleanups.addDeleted(deletionsPerFlush)

@@ -44,7 +44,7 @@ func (e *Engine) CreateTable(ctx context.Context, req *adminpb.CreateTableReques
 		if err := saveNextTable(b, t.id+1); err != nil {
 			return err
 		}
-		if err := e.commit(b, span{}); err != nil {
+		if err := e.commit(b); err != nil {
 			return err
 		}
 		e.nextTable = t.id + 1
@@ -226,7 +226,7 @@ func (e *Engine) storeSchema(t *table, s *schema) error {
 	// A write that was checked against the old schema must not be applied after the change.
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if err := e.commit(b, span{}); err != nil {
+	if err := e.commit(b); err != nil {
 		return err
 	}
 	t.schema.Store(s)
@@ -280,7 +280,7 @@ func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableReques
 		}
 		t.gate.Lock()
 		defer t.gate.Unlock()
-		if err := e.commit(b, span{lower, upper}); err != nil {
+		if err := e.commit(b); err != nil {
 			return err
 		}
 		t.dropped = true

@@ -92,7 +92,7 @@ func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*vie
 	if err := b.Set(keyView(t.id, id), value, nil); err != nil {
 		return nil, err
 	}
-	return v, e.publishViews(t, func(views map[string]*view) { views[id] = v }, func() error { return e.commit(b, span{}) })
+	return v, e.publishViews(t, func(views map[string]*view) { views[id] = v }, func() error { return e.commit(b) })
 }
 
 // publishViews makes a change durable and then visible. Before that, it waits for writes through the old views to end.
@@ -242,7 +242,7 @@ func (e *Engine) DeleteAuthorizedView(ctx context.Context, req *adminpb.DeleteAu
 		if err := b.Delete(keyView(t.id, v.id()), nil); err != nil {
 			return err
 		}
-		return e.publishViews(t, func(views map[string]*view) { delete(views, v.id()) }, func() error { return e.commit(b, span{}) })
+		return e.publishViews(t, func(views map[string]*view) { delete(views, v.id()) }, func() error { return e.commit(b) })
 	})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -192,28 +191,7 @@ func (k *bulk) batch(from int) (a applied, to int, err error) {
 			return a, to, err
 		}
 	}
-	a, err = k.e.apply(b, k.removed(from, to), hashes...)
+	a, err = k.e.apply(b, hashes...)
 	k.e.cleanups.addDeleted(w.deleted)
 	return a, to, err
-}
-
-// removed returns a span of the rows that the entries may delete: from the first of them to the last.
-func (k *bulk) removed(from, to int) span {
-	var first, last []byte
-	for i := from; i < to; i++ {
-		key := k.entries[i].GetRowKey()
-		if !k.plans[i].reads || !removes(k.entries[i].GetMutations()) {
-			continue
-		}
-		if first == nil || bytes.Compare(key, first) < 0 {
-			first = key
-		}
-		if bytes.Compare(key, last) > 0 {
-			last = key
-		}
-	}
-	if first == nil {
-		return span{}
-	}
-	return span{rowSpan(k.at.table.id, first).lower, rowSpan(k.at.table.id, last).upper}
 }

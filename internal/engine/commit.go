@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -18,19 +17,19 @@ type applied struct {
 	batch *pebble.Batch
 	// flight is the batch itself while it is not on disk. It is nil if the batch changes nothing, and with NoSync.
 	flight *flight
-	// read is set for a batch that changes nothing: the writes on which that result depends.
-	read dependency
+	// read is set for a batch that changes nothing, if that result depends on writes in flight.
+	read *state
 }
 
 // apply makes a batch visible and writes it to the log, but does not wait until it is on disk; waitDurable does. The locks
 // that ordered the write can be released between the two, so that the writes behind it share its sync. The batch
-// changes only the rows with the given hashes, and deletes only rows in removed. The caller holds the rows' locks.
-func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, error) {
+// changes only the rows with the given hashes. The caller holds the rows' locks.
+func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 	if b.Empty() {
-		return applied{batch: b, read: e.dependencyOn(rows...)}, nil
+		return applied{batch: b, read: e.inFlight.observe(e.db, rows...)}, nil
 	}
 	if e.noSync {
-		err := e.applyWith(b, func() error {
+		err := e.applyWith(func() error {
 			err := e.db.Apply(b, pebble.NoSync)
 			e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
 			return err
@@ -40,7 +39,7 @@ func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, 
 		}
 		return applied{batch: b}, nil
 	}
-	w, err := e.applyInFlight(b, removed, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
+	w, err := e.applyInFlight(b, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
 	if err != nil {
 		return applied{}, err
 	}
@@ -48,36 +47,26 @@ func (e *Engine) apply(b *pebble.Batch, removed span, rows ...uint64) (applied, 
 }
 
 // applyInFlight applies a batch and records it as in flight. After an error it is not in flight, or has failed.
-func (e *Engine) applyInFlight(b *pebble.Batch, removed span, rows []uint64, apply func() error) (*flight, error) {
-	w := e.inFlight.add(removed, rows)
-	err := e.applyWith(b, apply)
-	if err != nil {
+func (e *Engine) applyInFlight(b *pebble.Batch, rows []uint64, apply func() error) (*flight, error) {
+	w := e.inFlight.add(e.db, rows)
+	if err := e.applyWith(apply); err != nil {
 		e.finishFlight(w, err)
 		return nil, err
 	}
+	e.inFlight.applied(e.db, w)
 	return w, nil
 }
 
-// finishFlight ends a flight: the write is on disk, or err says why not. If the engine has failed, the write may be visible.
-func (e *Engine) finishFlight(w *flight, err error) {
-	switch {
-	case w == nil:
-	case err != nil && e.fault.err() != nil:
-		e.inFlight.fail(w, err)
-	default:
-		e.inFlight.remove(w)
+// finishFlight ends a flight: the write is on disk, or err says why not. It returns the state that shows the write to readers. If
+// the engine has failed, the newest state may show the write, so it stays in flight.
+func (e *Engine) finishFlight(w *flight, err error) *state {
+	if err != nil && e.fault.err() != nil {
+		return nil
 	}
+	return e.inFlight.remove(w)
 }
 
-// dependencyOn returns the writes in flight if one of them changed one of the rows. The caller holds the rows' locks.
-func (e *Engine) dependencyOn(rows ...uint64) dependency {
-	if d := e.inFlight.dependency(); slices.ContainsFunc(rows, d.onRow) {
-		return d
-	}
-	return dependency{}
-}
-
-func (e *Engine) applyWith(b *pebble.Batch, apply func() error) error {
+func (e *Engine) applyWith(apply func() error) error {
 	if err := e.fault.err(); err != nil {
 		return err
 	}
@@ -108,10 +97,9 @@ func (e *Engine) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// waitDurable waits until a crash can no longer undo the result of an applied batch, and releases the batch. It waits until
-// the batch is on disk or, if the batch changes nothing, until all writes that it read are.
-func (e *Engine) waitDurable(ctx context.Context, a applied) error {
-	err := a.read.wait(ctx)
+// waitDurable waits until a crash can no longer undo the result of an applied batch and readers see it, and releases the
+// batch. If the batch changes nothing, it waits for the writes that the result depends on.
+func (e *Engine) waitDurable(ctx context.Context, a applied) (err error) {
 	if a.flight != nil {
 		if err = a.batch.SyncWait(); err != nil {
 			err = storageError(err)
@@ -121,7 +109,12 @@ func (e *Engine) waitDurable(ctx context.Context, a applied) error {
 	if err == nil {
 		err = e.fault.err()
 	}
-	e.finishFlight(a.flight, err)
+	if a.flight != nil {
+		a.read = e.finishFlight(a.flight, err)
+	}
+	if err == nil {
+		err = e.awaitShown(ctx, a.read)
+	}
 	if err != nil || a.batch == nil {
 		return err
 	}
@@ -138,14 +131,15 @@ func (e *Engine) release(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// commit applies a batch and waits until it is on disk, even with NoSync: changes of tables are rare. The batch deletes
-// only rows in removed, and changes no others.
-func (e *Engine) commit(b *pebble.Batch, removed span) error {
-	w, err := e.applyInFlight(b, removed, nil, func() error { return e.db.Apply(b, pebble.Sync) })
+// commit applies a batch, and waits until it is on disk and readers see it, even with NoSync: changes of tables are rare.
+func (e *Engine) commit(b *pebble.Batch) error {
+	w, err := e.applyInFlight(b, nil, func() error { return e.db.Apply(b, pebble.Sync) })
 	if err != nil {
 		return err
 	}
-	e.finishFlight(w, nil)
+	if err := e.awaitShown(context.Background(), e.finishFlight(w, nil)); err != nil {
+		return err
+	}
 	return e.release(b)
 }
 
@@ -168,7 +162,7 @@ func (e *Engine) syncForever(ctx context.Context) {
 		b := e.db.NewBatch()
 		err := b.LogData(nil, nil)
 		if err == nil {
-			err = e.commit(b, span{})
+			err = e.commit(b)
 		}
 		if err != nil {
 			e.log.Error("sync", "error", err)
@@ -189,13 +183,15 @@ func (e *Engine) readError(err error) error {
 	return err
 }
 
-// applyLazily applies a batch that need not survive a crash, and releases it.
+// applyLazily applies a batch that need not survive a crash, and releases it. Readers see it at the latest when no write is in
+// flight.
 func (e *Engine) applyLazily(b *pebble.Batch) error {
-	if b.Empty() {
-		return e.release(b)
-	}
-	if err := e.applyWith(b, func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
-		return err
+	if !b.Empty() {
+		w, err := e.applyInFlight(b, nil, func() error { return e.db.Apply(b, pebble.NoSync) })
+		if err != nil {
+			return err
+		}
+		e.finishFlight(w, nil)
 	}
 	return e.release(b)
 }

@@ -71,7 +71,7 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 	defer lock.Unlock()
 	matched, err = e.matches(ctx, at, s, key, filter)
 	if err != nil {
-		return applied{read: e.dependencyOn(hash)}, false, err
+		return applied{read: e.inFlight.observe(e.db, hash)}, false, err
 	}
 	muts := req.GetFalseMutations()
 	if matched {
@@ -82,7 +82,7 @@ func (e *Engine) checkAndApply(ctx context.Context, at target, s *schema, req *b
 	if err := w.mutateRow(key, muts); err != nil {
 		return a, false, err
 	}
-	a, err = e.apply(b, removedBy(at.table.id, key, muts), hash)
+	a, err = e.apply(b, hash)
 	e.cleanups.addDeleted(w.deleted)
 	return a, matched, err
 }
@@ -163,7 +163,7 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 	var result rowBuilder
 	for _, rule := range req.GetRules() {
 		if err := w.follow(rule, &result); err != nil {
-			return applied{read: e.dependencyOn(hash)}, nil, err // the refusal may depend on what was read
+			return applied{read: e.inFlight.observe(e.db, hash)}, nil, err // the refusal may depend on what was read
 		}
 	}
 	for _, c := range result.cells {
@@ -171,7 +171,7 @@ func (e *Engine) modify(at target, s *schema, req *bigtablepb.ReadModifyWriteRow
 			return a, nil, err
 		}
 	}
-	a, err = e.apply(b, span{}, hash)
+	a, err = e.apply(b, hash)
 	return a, result.row(key), err
 }
 

@@ -131,6 +131,7 @@ func (e *Engine) closeDB() (err error) {
 			e.log.Warn("flush at close", "error", err)
 		}
 	}
+	e.inFlight.close()
 	return e.db.Close()
 }
 

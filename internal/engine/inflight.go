@@ -1,51 +1,104 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
-const (
-	flightSlots  = 1 << 14 // a multiple of 64; each is 8 bytes
-	reusedHashes = 1 << 10 // a flight whose slice has room for more row hashes is not reused
-)
+// reusedHashes bounds the slices that flights keep: one with room for more row hashes is not reused.
+const reusedHashes = 1 << 10
 
-// inFlight tracks the writes that are visible to readers but not on disk yet. Pebble makes a batch visible before its
-// sync, so a response that depends on such a write waits for it: see dependency.
+// inFlight tracks the writes that are not on disk yet. Pebble makes a batch visible before its sync, but a reader must see
+// nothing that a crash can undo. So readers use the newest state that is wholly on disk:
 //
-// A write is added before it becomes visible and removed once it is on disk. A failed write stays: its changes remain
-// visible, and a crash undoes them.
+//   - While no write is in flight, that is the newest state of all.
+//   - The first write in flight keeps a snapshot of the state before it, as the current one.
+//   - Each write that becomes visible while others are in flight takes a snapshot. Once all writes that this snapshot shows
+//     are on disk, it replaces the current one.
+//
+// A write is acknowledged when readers see it. A failed write stays in flight, and the state before it stays current.
 type inFlight struct {
 	// count is the number of writes. While it is 0, a read pays only for loading it.
 	count atomic.Int64
-	// slots hold the number of the newest write to any row of the slot. So a long read knows without the mutex that
-	// most of its rows are on disk.
-	slots [flightSlots]atomic.Uint64
+
+	current current
 
 	mu          sync.Mutex
-	last        uint64  // number of the newest flight
-	first, tail *flight // by number
-	free        *flight // for reuse, linked by next
+	last        uint64   // number of the newest flight
+	first, tail *flight  // by number
+	free        *flight  // for reuse, linked by next
+	taken       []*state // not current yet, by age
 }
 
 // flight is one write in flight.
 type flight struct {
 	number  uint64
-	rows    []uint64      // hashes of the rows that it changes
-	removed span          // where it may have deleted rows; empty means nowhere
-	done    chan struct{} // closed when it is on disk or has failed; created by the first waiter
-	err     error         // why it will not reach the disk
+	rows    []uint64 // hashes of the rows that it changes
+	visible bool
+	seen    *state // the first one that shows the write, unless it was alone since it became visible
 
 	prev, next *flight
 }
 
+// state is a snapshot of the database.
+type state struct {
+	snap  *pebble.Snapshot
+	refs  atomic.Int64
+	to    uint64        // it shows no flight with a higher number
+	shown chan struct{} // closed when readers use this state or a newer one
+}
+
+func (s *state) release() {
+	if s != nil && s.refs.Add(-1) == 0 {
+		_ = s.snap.Close() // it only fails if it was closed before
+	}
+}
+
+// current is the state that readers use while writes are in flight.
+type current struct {
+	mu    sync.RWMutex // never held while the database takes or closes a snapshot, which can wait
+	state *state
+}
+
+// set replaces the state, and returns the former one.
+func (c *current) set(s *state) (former *state) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	former, c.state = c.state, s
+	return former
+}
+
+// take takes a snapshot of the newest state. The caller holds mu.
+func (f *inFlight) take(db *pebble.DB) *state {
+	s := &state{snap: db.NewSnapshot(), to: f.last}
+	s.refs.Store(1)
+	return s
+}
+
+// takeNext takes a snapshot that becomes current once all writes that it shows are on disk. The caller holds mu.
+func (f *inFlight) takeNext(db *pebble.DB) *state {
+	s := f.take(db)
+	s.shown = make(chan struct{})
+	f.taken = append(f.taken, s)
+	return s
+}
+
 // add adds a write that is about to become visible.
-func (f *inFlight) add(removed span, rows []uint64) *flight {
+func (f *inFlight) add(db *pebble.DB, rows []uint64) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	switch {
+	case f.first == nil:
+		f.current.set(f.take(db))
+	case f.first == f.tail && f.first.visible && f.first.seen == nil:
+		f.first.seen = f.takeNext(db) // the last chance for one without the new write
+	}
 	w := f.free
 	if w == nil {
 		w = new(flight)
@@ -53,11 +106,8 @@ func (f *inFlight) add(removed span, rows []uint64) *flight {
 		f.free, w.next = w.next, nil
 	}
 	f.last++
-	w.number, w.removed = f.last, removed
+	w.number = f.last
 	w.rows = append(w.rows, rows...)
-	for _, h := range rows {
-		f.slots[h%flightSlots].Store(w.number)
-	}
 	if w.prev = f.tail; w.prev == nil {
 		f.first = w
 	} else {
@@ -68,10 +118,19 @@ func (f *inFlight) add(removed span, rows []uint64) *flight {
 	return w
 }
 
-// remove removes a write that is on disk, or that never became visible.
-func (f *inFlight) remove(w *flight) {
+// applied records that a write is visible.
+func (f *inFlight) applied(db *pebble.DB, w *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if w.visible = true; f.first != f.tail {
+		w.seen = f.takeNext(db)
+	}
+}
+
+// remove removes a write that is on disk, or that never became visible. Readers see the write once the returned state is
+// shown; nil means that they see it already.
+func (f *inFlight) remove(w *flight) *state {
+	f.mu.Lock()
 	if w.prev == nil {
 		f.first = w.next
 	} else {
@@ -82,120 +141,132 @@ func (f *inFlight) remove(w *flight) {
 	} else {
 		w.next.prev = w.prev
 	}
-	f.count.Add(-1)
-	if w.done != nil {
-		close(w.done)
-	}
+	seen := w.seen
 	if cap(w.rows) > reusedHashes {
 		w.rows = nil
 	}
 	*w = flight{rows: w.rows[:0], next: f.free}
 	f.free = w
-}
-
-// fail marks a write as failed: a crash may undo changes that readers see.
-func (f *inFlight) fail(w *flight, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if w.err = err; w.done != nil {
-		close(w.done)
+	f.count.Add(-1)
+	old := f.advance()
+	f.mu.Unlock()
+	for _, s := range old {
+		s.release()
 	}
+	return seen
 }
 
-// dependency returns the writes that a response may depend on. Call it after taking the database snapshot: before, the
-// snapshot could show a write that was added later.
-func (f *inFlight) dependency() dependency {
+// advance makes the newest state current that is wholly on disk, and returns those that it replaces. The caller holds mu.
+func (f *inFlight) advance() (old []*state) {
+	n := 0
+	for n < len(f.taken) && (f.first == nil || f.taken[n].to < f.first.number) {
+		n++
+	}
+	switch {
+	case f.first == nil:
+		old = append(slices.Clone(f.taken), f.current.set(nil))
+	case n > 0:
+		old = append(slices.Clone(f.taken[:n-1]), f.current.set(f.taken[n-1]))
+	default:
+		return nil
+	}
+	for _, s := range f.taken[:n] {
+		close(s.shown)
+	}
+	f.taken = slices.Delete(f.taken, 0, n)
+	return old
+}
+
+// observe returns what the caller has to wait for after a look at the newest state of rows: nothing if no write in flight
+// changed them. The caller holds the rows' locks.
+func (f *inFlight) observe(db *pebble.DB, rows ...uint64) *state {
 	if f.count.Load() == 0 {
-		return dependency{}
+		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.first == nil {
-		return dependency{}
-	}
-	return dependency{writes: f, from: f.first.number, to: f.last}
-}
-
-// dependency is the writes that were in flight when a snapshot was taken. The zero value is none.
-type dependency struct {
-	writes   *inFlight
-	from, to uint64 // numbers, both inclusive
-}
-
-// any reports whether there may be any writes.
-func (d *dependency) any() bool { return d.writes != nil }
-
-// each calls visit for each of the writes that is still in flight, until visit returns false. The caller holds the
-// mutex.
-func (d *dependency) each(visit func(*flight) bool) {
-	for w := d.writes.first; w != nil && w.number <= d.to && visit(w); w = w.next {
-	}
-}
-
-// onRow reports whether one of the writes changed a row, given by its hash.
-func (d *dependency) onRow(hash uint64) (found bool) {
-	if !d.any() || d.writes.slots[hash%flightSlots].Load() < d.from {
-		return false
-	}
-	d.writes.mu.Lock()
-	defer d.writes.mu.Unlock()
-	d.each(func(w *flight) bool {
-		found = slices.Contains(w.rows, hash)
-		return !found
-	})
-	return found
-}
-
-// onRemoval reports whether one of the writes may have deleted rows in one of the spans.
-func (d *dependency) onRemoval(spans []span) (found bool) {
-	if !d.any() {
-		return false
-	}
-	d.writes.mu.Lock()
-	defer d.writes.mu.Unlock()
-	d.each(func(w *flight) bool {
-		found = !w.removed.empty() && slices.ContainsFunc(spans, func(s span) bool {
-			return bytes.Compare(s.lower, w.removed.upper) < 0 && bytes.Compare(w.removed.lower, s.upper) < 0
-		})
-		return !found
-	})
-	return found
-}
-
-// wait waits until all of the writes are on disk. They share few syncs; afterwards the snapshot depends on nothing
-// more. It returns the failure of one of them, or the context's error.
-func (d *dependency) wait(ctx context.Context) error {
-	for d.any() {
-		done, err := d.next()
-		switch {
-		case err != nil:
-			return err
-		case done == nil:
-			*d = dependency{}
-			return nil
-		}
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return ctx.Err()
+	for w := f.first; w != nil; w = w.next {
+		if slices.ContainsFunc(rows, func(h uint64) bool { return slices.Contains(w.rows, h) }) {
+			return f.takeNext(db)
 		}
 	}
 	return nil
 }
 
-// next returns what to wait for next, or nil if nothing is left.
-func (d *dependency) next() (done <-chan struct{}, err error) {
-	d.writes.mu.Lock()
-	defer d.writes.mu.Unlock()
-	d.each(func(w *flight) bool {
-		if err = w.err; err != nil {
-			return false
+// close closes the states that a failed write has left.
+func (f *inFlight) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range append(f.taken, f.current.set(nil)) {
+		s.release()
+	}
+	f.taken = nil
+}
+
+// awaitShown waits until readers see a state. It fails if a write that the state shows has failed.
+func (e *Engine) awaitShown(ctx context.Context, s *state) error {
+	if s == nil {
+		return nil
+	}
+	reach.Point(reach.AwaitedView)
+	select {
+	case <-s.shown:
+		return nil
+	default:
+	}
+	select {
+	case <-s.shown:
+		return nil
+	case <-e.fault.raised:
+		return e.fault.err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// newest reports whether readers use the newest state: no write was in flight when the function was called.
+func (e *Engine) newest() bool { return e.noSync || e.inFlight.count.Load() == 0 }
+
+// iterate returns an iterator on the state that readers use.
+func (e *Engine) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
+	for {
+		if e.newest() {
+			it, err := e.db.NewIter(o)
+			if err != nil || e.newest() { // now every write that it shows is on disk
+				return it, err
+			}
+			if err := it.Close(); err != nil {
+				return nil, err
+			}
 		}
-		if w.done == nil {
-			w.done = make(chan struct{})
+		c := &e.inFlight.current
+		c.mu.RLock()
+		if c.state != nil {
+			defer c.mu.RUnlock()
+			return c.state.snap.NewIter(o)
 		}
-		done = w.done
-		return false
-	})
-	return done, err
+		c.mu.RUnlock()
+	}
+}
+
+// hold returns the state that readers use. The caller releases it.
+func (e *Engine) hold() *state {
+	for {
+		if e.newest() {
+			s := &state{snap: e.db.NewSnapshot()}
+			s.refs.Store(1)
+			if e.newest() {
+				return s
+			}
+			s.release()
+		}
+		c := &e.inFlight.current
+		c.mu.RLock()
+		if s := c.state; s != nil {
+			s.refs.Add(1)
+			c.mu.RUnlock()
+			return s
+		}
+		c.mu.RUnlock()
+	}
 }

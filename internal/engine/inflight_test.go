@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -164,20 +163,38 @@ var unsyncedCases = []struct {
 	{"bulk deletion of a deleted row", writeBulk(deleting, "old"), writeBulk(deleting, "old", "none"), "", false},
 	{"deletion of a row that never existed", write("old", deleting()), write("none", deleting()), "", true},
 
-	{"read of a new row", write("new", setting("q", "b")), readOf(rowsOf("new"), nil), "new=b", false},
-	{"read of a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), readOf(rowsOf("new2"), nil), "new2=b", false},
-	{"read of a changed row", write("old", setting("q", "b")), readOf(rowsOf("old"), nil), "old=b", false},
-	{"read with a filter that the changed row no longer passes", write("old", setting("q", "b")), readOf(rowsOf("old"), valueIs("a")), "", false},
-	{"read of a deleted row", write("old", deleting()), readOf(rowsOf("old"), nil), "", false},
-	{"scan over a new row", write("new", setting("q", "b")), readOf(nil, nil), "new=b old=a other=a", false},
-	{"scan over a deleted row", write("old", deleting()), readOf(rangeOf("n", "p"), nil), "other=a", false},
-	{"scan over rows deleted in bulk", writeBulk(deleting, "old", "zzz"), readOf(rangeOf("p", "q"), nil), "", false},
-	{"scan over dropped rows", drop, readOf(rangeOf("n", "p"), nil), "", false},
-	{"scan of a table that is being deleted", deleteTable, readOf(nil, nil), "", false},
-	{"read of another row", write("new", setting("q", "b")), readOf(rowsOf("other"), nil), "other=a", true},
-	{"read of another row during a deletion", write("old", deleting()), readOf(rowsOf("other"), nil), "other=a", true},
-	{"scan of other rows", write("new", setting("q", "b")), readOf(rangeOf("o", "p"), nil), "old=a other=a", true},
 	{"write of another row", write("new", setting("q", "b")), write("new2", setting("q", "b")), "", false}, // it waits for its own sync
+}
+
+// unsyncedReads pair a write with a read that arrives while the sync of the write hangs.
+var unsyncedReads = []struct {
+	name          string
+	first         ask
+	read          ask
+	before, after string // the answers before and after the sync
+}{
+	{"a new row", write("new", setting("q", "b")), readOf(rowsOf("new"), nil), "", "new=b"},
+	{"a row written in bulk", writeBulk(func() []*bigtablepb.Mutation { return setting("q", "b") }, "new", "new2"), readOf(rowsOf("new2"), nil), "", "new2=b"},
+	{"a changed row", write("old", setting("q", "b")), readOf(rowsOf("old"), nil), "old=a", "old=b"},
+	{"a filter that the changed row no longer passes", write("old", setting("q", "b")), readOf(rowsOf("old"), valueIs("a")), "old=a", ""},
+	{"a deleted row", write("old", deleting()), readOf(rowsOf("old"), nil), "old=a", ""},
+	{"a scan over a new row", write("new", setting("q", "b")), readOf(nil, nil), "old=a other=a", "new=b old=a other=a"},
+	{"a scan over a deleted row", write("old", deleting()), readOf(rangeOf("n", "p"), nil), "old=a other=a", "other=a"},
+	{"a scan over rows deleted in bulk", writeBulk(deleting, "old", "zzz"), readOf(nil, nil), "old=a other=a", "other=a"},
+	{"a scan over dropped rows", drop, readOf(rangeOf("n", "p"), nil), "old=a other=a", ""},
+	{"another row", write("new", setting("q", "b")), readOf(rowsOf("other"), nil), "other=a", "other=a"},
+	{"a table that is being deleted", deleteTable, tolerant(readOf(nil, nil)), "old=a other=a", "not found"},
+}
+
+// tolerant answers "not found" for a table that is gone.
+func tolerant(q ask) ask {
+	return func(ctx context.Context, e *engine.Engine) (string, error) {
+		got, err := q(ctx, e)
+		if status.Code(err) == codes.NotFound {
+			return "not found", nil
+		}
+		return got, err
+	}
 }
 
 // onFaultDisk runs test with an engine that holds rows "old" and "other".
@@ -251,8 +268,71 @@ func TestAnswersWaitForSyncs(t *testing.T) {
 	}
 }
 
+// Readers see a write once it is on disk, and do not wait for that. If the sync fails, they go on to read what is on disk.
+func TestReadersSeeWhatIsOnDisk(t *testing.T) {
+	for _, c := range unsyncedReads {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, fails=%v", c.name, fails), func(t *testing.T) {
+				onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
+					expect := func(when, want string) {
+						t.Helper()
+						if a := start(t.Context(), e, c.read); !a.done.Load() || a.err != nil || a.got != want {
+							t.Errorf("%s: got answered=%v, %q, %v, want %q", when, a.done.Load(), a.got, a.err, want)
+						}
+					}
+					d.Hang()
+					first := start(t.Context(), e, c.first)
+					expect("while the sync hangs", c.before)
+					if fails {
+						d.Fail()
+					}
+					d.Release()
+					synctest.Wait()
+					if !first.done.Load() || (first.err != nil) != fails {
+						t.Fatalf("the write: got answered=%v, %v", first.done.Load(), first.err)
+					}
+					if fails {
+						expect("after the failure", c.before)
+					} else {
+						expect("after the sync", c.after)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A write is answered when readers see it, even if they see an older state because of other writes in flight.
+func TestAnsweredWritesAreSeen(t *testing.T) {
+	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
+		const writers = 8
+		done := make(chan error, writers)
+		for w := range writers {
+			go func() {
+				for i := range 50 {
+					key, value := fmt.Sprintf("w%d", w), fmt.Sprint(i)
+					if _, err := write(key, setting("q", value))(t.Context(), e); err != nil {
+						done <- err
+						return
+					}
+					got, err := readOf(rowsOf(key), nil)(t.Context(), e)
+					if want := key + "=" + value; err != nil || got != want {
+						done <- fmt.Errorf("after the write of %s: got %q, %v", want, got, err)
+						return
+					}
+				}
+				done <- nil
+			}()
+		}
+		for range writers {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // If the sync fails, requests that depend on it fail too, waiting and later ones, with a code that no client retries.
-// Data that is on disk can still be read.
 func TestAnswersFailWithTheSync(t *testing.T) {
 	for _, c := range unsyncedCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,13 +343,12 @@ func TestAnswersFailWithTheSync(t *testing.T) {
 				d.Fail()
 				d.Release()
 				synctest.Wait()
-				isRead := strings.HasPrefix(c.name, "read") || strings.HasPrefix(c.name, "scan")
 				third := start(t.Context(), e, c.second)
 				for name, a := range map[string]*asked{"first": first, "second": second, "third": third} {
 					switch {
 					case !a.done.Load():
 						t.Errorf("the %s request got no answer", name)
-					case c.free && (name == "second" || isRead && name == "third"):
+					case c.free && name == "second":
 						if a.err != nil || a.got != c.want {
 							t.Errorf("the %s request: got %q, %v, want %q", name, a.got, a.err, c.want)
 						}
@@ -282,37 +361,34 @@ func TestAnswersFailWithTheSync(t *testing.T) {
 	}
 }
 
-// A read that waits for a sync ends when its context ends.
+// A condition that waits for a sync ends when its context ends.
 func TestWaitForSyncEndsWithContext(t *testing.T) {
 	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
 		d.Hang()
 		start(t.Context(), e, write("new", setting("q", "b")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for name, q := range map[string]ask{"read": readOf(rowsOf("new"), nil), "condition": check("new", nil, nil, setting("q", "c"))} {
-			if _, err := q(ctx, e); status.Code(err) != codes.DeadlineExceeded {
-				t.Errorf("%s: %v, want DeadlineExceeded", name, err)
-			}
-		}
-		if n := e.OpenReaders(); n != 0 {
-			t.Errorf("got %d open reads, want 0", n)
+		if _, err := check("new", nil, nil, setting("q", "c"))(ctx, e); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v, want DeadlineExceeded", err)
 		}
 	})
 }
 
-// A read waits only for the syncs of writes that it saw. Later writes, even of the same rows, do not delay it.
-func TestReadWaitsOnce(t *testing.T) {
+// A reader keeps the state in which it began, also if that is not the newest one.
+func TestReaderKeepsItsState(t *testing.T) {
 	onFaultDisk(t, func(t *testing.T, d *faultdisk.Disk, e *engine.Engine) {
 		var keys []string
 		for i := range 100 {
 			keys = append(keys, fmt.Sprintf("row%03d", i))
 		}
-		all := writeBulk(func() []*bigtablepb.Mutation { return setting("q", "a") }, keys...)
-		if _, err := all(t.Context(), e); err != nil {
+		all := func(value string) ask {
+			return writeBulk(func() []*bigtablepb.Mutation { return setting("q", value) }, keys...)
+		}
+		if _, err := all("a")(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		d.Hang()
-		start(t.Context(), e, write("row000", setting("q", "b")))
+		start(t.Context(), e, all("b"))
 		r, err := e.NewReader(t.Context(), &bigtablepb.ReadRowsRequest{TableName: fullName, Rows: rangeOf("row", "s")})
 		if err != nil {
 			t.Fatal(err)
@@ -320,24 +396,21 @@ func TestReadWaitsOnce(t *testing.T) {
 		defer r.Close()
 		d.Release()
 		synctest.Wait()
-		d.Hang()
-		start(t.Context(), e, all)
-		rest := start(t.Context(), e, func(context.Context, *engine.Engine) (string, error) {
-			var last []byte
-			for {
-				resp := new(bigtablepb.ReadRowsResponse)
-				if err := r.Next(resp); errors.Is(err, io.EOF) {
-					return string(last), nil
-				} else if err != nil {
-					return "", err
+		for n := 0; ; {
+			resp := new(bigtablepb.ReadRowsResponse)
+			if err := r.Next(resp); errors.Is(err, io.EOF) {
+				if n != len(keys) {
+					t.Errorf("got %d rows, want %d", n, len(keys))
 				}
-				for _, c := range resp.Chunks {
-					last = bytes.Clone(c.RowKey)
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range resp.Chunks {
+				if n++; string(c.Value) != "a" {
+					t.Errorf("row %s: got %q, want the value before the write", c.RowKey, c.Value)
 				}
 			}
-		})
-		if !rest.done.Load() || rest.err != nil || rest.got != "row099" {
-			t.Errorf("got answered=%v, %q, %v; want true, row099 without a wait for the write after the snapshot", rest.done.Load(), rest.got, rest.err)
 		}
 	})
 }

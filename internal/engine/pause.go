@@ -55,10 +55,10 @@ func (r *Reader) pause() {
 // resume opens an iterator: at the beginning of the reader's life, or where it paused.
 func (r *Reader) resume() (err error) {
 	opts := &pebble.IterOptions{LowerBound: r.span.lower, UpperBound: r.span.upper}
-	if r.snap != nil {
-		r.scan.it, err = r.snap.NewIter(opts)
+	if r.state != nil {
+		r.scan.it, err = r.state.snap.NewIter(opts)
 	} else {
-		r.scan.it, err = r.e.db.NewIter(opts)
+		r.scan.it, err = r.e.iterate(opts)
 	}
 	if err != nil {
 		r.scan.it = nil
@@ -66,10 +66,6 @@ func (r *Reader) resume() (err error) {
 	}
 	r.scan.borrow()
 	r.skipped = 0
-	if r.snap == nil || !r.begun { // a state that is new to the reader
-		r.writes = r.e.inFlight.dependency()
-		r.await = r.writes.onRemoval(r.spans) || r.begun && r.writes.onRemoval([]span{r.span})
-	}
 	switch {
 	case r.last == nil:
 	case r.reverse:
@@ -90,12 +86,4 @@ func (r *Reader) closeIterator() error {
 	r.scan.it = nil
 	r.scan.giveBack()
 	return it.Close()
-}
-
-// closeSnapshot closes the snapshot, if there is one.
-func (r *Reader) closeSnapshot() error {
-	if r.snap == nil {
-		return nil
-	}
-	return r.snap.Close()
 }

@@ -1,20 +1,16 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
-	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 const (
@@ -25,7 +21,7 @@ const (
 	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request whose caller pulls the response. It sees the state at the moment of its creation. A read
+// Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created. A read
 // of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see pause). It
 // holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
@@ -50,14 +46,10 @@ type Reader struct {
 	stop     func() bool
 	node     readerNode
 
-	open  bool             // it holds an iterator, or has paused
-	snap  *pebble.Snapshot // the state that it sees; nil if that is the iterator's
-	last  []byte           // the prefix of the row behind which it goes on after a pause; nil if it has read none
-	stale atomic.Bool      // a memtable that the iterator keeps has been flushed
-
-	table  uint32
-	writes dependency // the writes that the rest of the response may depend on
-	await  bool       // the rows read so far depend on one of the writes
+	open  bool        // it holds an iterator, or has paused
+	state *state      // what it sees; nil if that is the iterator's state
+	last  []byte      // the prefix of the row behind which it goes on after a pause; nil if it has read none
+	stale atomic.Bool // a memtable that the iterator keeps has been flushed
 }
 
 // NewReader checks a request and begins to read. It does not retain the request.
@@ -113,11 +105,11 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 		return r, nil
 	}
 	if !e.weak && (r.limit < 0 || r.limit > firstResponseRows) { // others rarely have a second part, and a snapshot has a price
-		r.snap = e.db.NewSnapshot()
+		r.state = e.hold()
 	}
-	r.table, r.span = at.table.id, span{spans[0].lower, spans[len(spans)-1].upper}
+	r.span = span{spans[0].lower, spans[len(spans)-1].upper}
 	if err := r.resume(); err != nil {
-		_ = r.closeSnapshot()
+		r.state.release()
 		return nil, err
 	}
 	r.open = true
@@ -138,12 +130,6 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 	}
 	defer r.e.leave()
 	more, err := r.fill(dst)
-	if r.await {
-		// A crash must not undo what the response says, even if it is an error.
-		r.await = false
-		reach.Point(reach.AwaitedSync)
-		err = cmp.Or(r.writes.wait(r.ctx), err)
-	}
 	if err != nil {
 		return r.finish(statusOf(err))
 	}
@@ -186,9 +172,6 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			err = r.scan.backward(r.ctx)
 		} else {
 			err = r.scan.forward(r.ctx)
-		}
-		if r.writes.any() && !r.await {
-			r.await = r.writes.onRow(r.e.rowHash(r.table, r.scan.rowKey))
 		}
 		if err != nil {
 			return false, err
@@ -321,7 +304,8 @@ func (r *Reader) finish(err error) error {
 	}
 	if r.open {
 		r.open = false
-		cerr := errors.Join(r.closeIterator(), r.closeSnapshot())
+		cerr := r.closeIterator()
+		r.state.release()
 		if cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}

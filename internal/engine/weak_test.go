@@ -78,7 +78,7 @@ func TestWeakScan(t *testing.T) {
 }
 
 // A weak scan returns no row that a crash could undo.
-func TestWeakScanWaitsForSyncs(t *testing.T) {
+func TestWeakScanSeesWhatIsOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := faultdisk.New()
 		e, err := engine.Open(engine.Options{FS: d, GCInterval: -1, Weak: true})
@@ -100,18 +100,11 @@ func TestWeakScanWaitsForSyncs(t *testing.T) {
 		}
 		d.Hang()
 		start(t.Context(), e, write("b", setting("q", "1")))
-		resp, done := new(bigtablepb.ReadRowsResponse), make(chan error, 1)
-		go func() { done <- r.Next(resp) }()
-		synctest.Wait()
-		select {
-		case err := <-done:
+		resp := new(bigtablepb.ReadRowsResponse)
+		if err := r.Next(resp); !errors.Is(err, io.EOF) {
 			t.Errorf("the scan returns %v, %v before the row is synced", resp, err)
-		default:
 		}
 		d.Release()
-		if err := <-done; err != nil || len(resp.Chunks) != 1 || string(resp.Chunks[0].RowKey) != "b" {
-			t.Errorf("the scan returns %v, %v; want row b", resp, err)
-		}
 	})
 }
 

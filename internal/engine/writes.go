@@ -66,7 +66,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		w := e.mutator(at.table, s, b)
 		if err = w.setRow(req.GetRowKey(), req.GetMutations()); err == nil {
 			lock.RLock()
-			a, err = e.apply(b, span{}, hash)
+			a, err = e.apply(b, hash)
 			lock.RUnlock()
 		}
 	} else {
@@ -74,7 +74,7 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		w := e.mutator(at.table, s, b)
 		lock.Lock()
 		if err = w.mutateRowOnce(e, t, req.GetRowKey(), req.GetMutations()); err == nil {
-			a, err = e.apply(b, removedBy(at.table.id, req.GetRowKey(), req.GetMutations()), hash)
+			a, err = e.apply(b, hash)
 		}
 		lock.Unlock()
 		e.cleanups.addDeleted(w.deleted)
@@ -87,26 +87,6 @@ func (e *Engine) mutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest
 		return e.readError(err)
 	}
 	return e.waitDurable(ctx, a)
-}
-
-// removes reports whether mutations may delete their row. Mutations that end with a SetCell do not.
-func removes(muts []*bigtablepb.Mutation) bool {
-	if len(muts) == 0 {
-		return false
-	}
-	switch muts[len(muts)-1].GetMutation().(type) {
-	case *bigtablepb.Mutation_SetCell_, *bigtablepb.Mutation_AddToCell_, *bigtablepb.Mutation_MergeToCell_:
-		return false
-	}
-	return true
-}
-
-// removedBy returns the span of a row that mutations may delete, or an empty one.
-func removedBy(table uint32, key []byte, muts []*bigtablepb.Mutation) span {
-	if !removes(muts) {
-		return span{}
-	}
-	return rowSpan(table, key)
 }
 
 func checkCount(n int) error {

@@ -31,7 +31,7 @@ const (
 	OutrunBucket  // another worker changes the row of a bucket before it is replaced
 	ResumedSweep  // a follower goes on within a sweep
 	StolenErasure // another call takes an erasure over
-	AwaitedSync   // a read waits for the sync of a write that it sees
+	AwaitedView   // a write is on disk before readers see it
 	TornLog       // a log ends within a record
 
 	branches
@@ -43,7 +43,7 @@ var names = [branches]string{
 	RepeatedToken: "repeated token", KnownToken: "known token", KnownMessage: "known message", KnownEvents: "known events",
 	SecondRead: "second read", ReadAlone: "read alone", SharedRead: "shared read", StaleRead: "stale read",
 	RetriedBatch: "retried batch", OutrunBucket: "outrun bucket", ResumedSweep: "resumed sweep",
-	StolenErasure: "stolen erasure", AwaitedSync: "awaited sync", TornLog: "torn log",
+	StolenErasure: "stolen erasure", AwaitedView: "awaited view", TornLog: "torn log",
 }
 
 // String returns the branch's name.
