@@ -34,6 +34,8 @@ type inFlight struct {
 	first, tail *flight  // by number
 	free        *flight  // for reuse, linked by next
 	taken       []*state // not current yet, by age
+
+	left leftStates
 }
 
 // flight is one write in flight.
@@ -52,12 +54,6 @@ type state struct {
 	refs  atomic.Int64
 	to    uint64        // it shows no flight with a higher number
 	shown chan struct{} // closed when readers use this state or a newer one
-}
-
-func (s *state) release() {
-	if s != nil && s.refs.Add(-1) == 0 {
-		_ = s.snap.Close() // it only fails if it was closed before
-	}
 }
 
 // current is the state that readers use while writes are in flight.
@@ -150,9 +146,7 @@ func (f *inFlight) remove(w *flight) *state {
 	f.count.Add(-1)
 	old := f.advance()
 	f.mu.Unlock()
-	for _, s := range old {
-		s.release()
-	}
+	f.release(old...)
 	return seen
 }
 
@@ -193,14 +187,13 @@ func (f *inFlight) observe(db *pebble.DB, rows ...uint64) *state {
 	return nil
 }
 
-// close closes the states that a failed write has left.
+// close closes all states. No reader uses one any more.
 func (f *inFlight) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range append(f.taken, f.current.set(nil)) {
-		s.release()
-	}
+	f.release(append(f.taken, f.current.set(nil))...)
 	f.taken = nil
+	f.left.close()
 }
 
 // awaitShown waits until readers see a state. It fails if a write that the state shows has failed.
@@ -258,7 +251,7 @@ func (e *Engine) hold() *state {
 			if e.newest() {
 				return s
 			}
-			s.release()
+			e.inFlight.release(s)
 		}
 		c := &e.inFlight.current
 		c.mu.RLock()

@@ -109,7 +109,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	}
 	r.span = span{spans[0].lower, spans[len(spans)-1].upper}
 	if err := r.resume(); err != nil {
-		r.state.release()
+		r.e.inFlight.release(r.state)
 		return nil, err
 	}
 	r.open = true
@@ -305,7 +305,7 @@ func (r *Reader) finish(err error) error {
 	if r.open {
 		r.open = false
 		cerr := r.closeIterator()
-		r.state.release()
+		r.e.inFlight.release(r.state)
 		if cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))
 		}
