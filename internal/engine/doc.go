@@ -9,15 +9,16 @@
 //   - A row mutation is atomic, and each request reads the state of one moment ([Reader]). A row mutation with an
 //     invalid part changes nothing.
 //   - A write is acknowledged after it is on disk, unless [Options.NoSync] is set. Concurrent writers share one sync.
-//   - No response depends on a write that a crash can undo: a read, or a conditional mutation that writes nothing,
-//     waits for the sync of the writes that it found. Cells that the collector removed may come back after a crash, and
+//   - No response depends on a write that a crash can undo. A read sees the newest state that is wholly on disk, and
+//     waits for no sync; a write is acknowledged when reads see it. A conditional mutation that writes nothing waits
+//     until reads see what it found. Cells that the collector removed may come back after a crash, and
 //     are removed again.
 //   - Writes to one row are ordered: those that read first (conditional, read-modify-write, aggregates, deletes) hold
 //     the row's lock until their result is visible.
 //   - An addition with an idempotency token is applied once within 15 minutes, also after a crash.
 //   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or a failed disk write
-//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again. So do reads that find a write
-//     that may not be on disk, and with NoSync all reads.
+//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again. Reads still work, except of
+//     what is damaged, but not with NoSync. They see what was on disk before the failed write.
 //
 // # Differences from the service
 //
