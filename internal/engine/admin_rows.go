@@ -64,7 +64,8 @@ func (e *Engine) GenerateConsistencyToken(ctx context.Context, req *adminpb.Gene
 	return &adminpb.GenerateConsistencyTokenResponse{ConsistencyToken: consistencyToken(t)}, nil
 }
 
-// CheckConsistency implements the service's method. With one copy of the data, a token is consistent as soon as it exists.
+// CheckConsistency implements the service's method. With one copy of the data, a token is consistent as soon as it
+// exists.
 func (e *Engine) CheckConsistency(ctx context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, statusOf(err)

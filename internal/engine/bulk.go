@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -76,7 +77,7 @@ func (e *Engine) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsReque
 	return k.resp, nil
 }
 
-// run applies the entries in the largest allowed batches, and waits for all of them at the end.
+// run applies the entries in the largest allowed batches. While it applies one, the one before is synced.
 func (k *bulk) run(ctx context.Context) error {
 	s, err := k.at.hold()
 	if err != nil {
@@ -84,20 +85,31 @@ func (k *bulk) run(ctx context.Context) error {
 	}
 	k.schema = s
 	k.check()
-	var pending []applied
+	var last applied
+	var seen []*state
+	sync := func() {
+		s, serr := k.e.waitSynced(last)
+		seen, err = append(seen, s), cmp.Or(err, serr)
+	}
 	for from := 0; from < len(k.entries) && err == nil; {
 		var a applied
 		if a, from, err = k.batch(from); err == nil {
-			pending = append(pending, a)
+			if last.batch != nil {
+				sync()
+			}
+			last = a
 		}
 	}
 	if k.tokens {
 		k.e.forgetTokens()
 	}
 	k.at.table.gate.RUnlock()
-	for _, a := range pending {
-		if serr := k.e.waitDurable(ctx, a); err == nil {
-			err = serr
+	if last.batch != nil {
+		sync()
+	}
+	for _, s := range seen {
+		if err == nil {
+			err = k.e.awaitShown(ctx, s)
 		}
 	}
 	return k.e.readError(err)

@@ -17,12 +17,12 @@ type applied struct {
 	batch *pebble.Batch
 	// flight is the batch itself while it is not on disk. It is nil if the batch changes nothing, and with NoSync.
 	flight *flight
-	// read is set for a batch that changes nothing, if that result depends on writes in flight.
+	// read is set for a batch that changes nothing, if that result depends on writes that readers do not see yet.
 	read *state
 }
 
-// apply makes a batch visible and writes it to the log, but does not wait until it is on disk; waitDurable does. The locks
-// that ordered the write can be released between the two, so that the writes behind it share its sync. The batch
+// apply makes a batch visible and writes it to the log, but does not wait until it is on disk; waitDurable does. The
+// locks that ordered the write can be released between the two, so that the writes behind it share its sync. The batch
 // changes only the rows with the given hashes. The caller holds the rows' locks.
 func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 	if b.Empty() {
@@ -57,8 +57,8 @@ func (e *Engine) applyInFlight(b *pebble.Batch, rows []uint64, apply func() erro
 	return w, nil
 }
 
-// finishFlight ends a flight: the write is on disk, or err says why not. It returns the state that shows the write to readers. If
-// the engine has failed, the newest state may show the write, so it stays in flight.
+// finishFlight ends a flight: the write is on disk, or err says why not. It returns the state that shows the write to
+// readers. If the engine has failed, the newest state may show the write, so it stays in flight.
 func (e *Engine) finishFlight(w *flight, err error) *state {
 	if err != nil && e.fault.err() != nil {
 		return nil
@@ -97,9 +97,19 @@ func (e *Engine) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// waitDurable waits until a crash can no longer undo the result of an applied batch and readers see it, and releases the
-// batch. If the batch changes nothing, it waits for the writes that the result depends on.
-func (e *Engine) waitDurable(ctx context.Context, a applied) (err error) {
+// waitDurable waits until a crash can no longer undo the result of an applied batch and readers see it, and releases
+// the batch. If the batch changes nothing, it waits for the writes that the result depends on.
+func (e *Engine) waitDurable(ctx context.Context, a applied) error {
+	seen, err := e.waitSynced(a)
+	if err != nil {
+		return err
+	}
+	return e.awaitShown(ctx, seen)
+}
+
+// waitSynced waits until an applied batch is on disk, ends its flight and releases it. It returns the state that shows
+// the result to readers; nil means that they see it already.
+func (e *Engine) waitSynced(a applied) (seen *state, err error) {
 	if a.flight != nil {
 		if err = a.batch.SyncWait(); err != nil {
 			err = storageError(err)
@@ -109,16 +119,13 @@ func (e *Engine) waitDurable(ctx context.Context, a applied) (err error) {
 	if err == nil {
 		err = e.fault.err()
 	}
-	if a.flight != nil {
-		a.read = e.finishFlight(a.flight, err)
+	if seen = a.read; a.flight != nil {
+		seen = e.finishFlight(a.flight, err)
 	}
-	if err == nil {
-		err = e.awaitShown(ctx, a.read)
+	if err == nil && a.batch != nil {
+		err = e.release(a.batch)
 	}
-	if err != nil || a.batch == nil {
-		return err
-	}
-	return e.release(a.batch)
+	return seen, err
 }
 
 // release returns an applied batch for reuse. Batches of an engine in memory are left to the garbage collector:
@@ -131,7 +138,8 @@ func (e *Engine) release(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// commit applies a batch, and waits until it is on disk and readers see it, even with NoSync: changes of tables are rare.
+// commit applies a batch, and waits until it is on disk and readers see it, even with NoSync: changes of tables are
+// rare.
 func (e *Engine) commit(b *pebble.Batch) error {
 	w, err := e.applyInFlight(b, nil, func() error { return e.db.Apply(b, pebble.Sync) })
 	if err != nil {
@@ -183,15 +191,14 @@ func (e *Engine) readError(err error) error {
 	return err
 }
 
-// applyLazily applies a batch that need not survive a crash, and releases it. Readers see it at the latest when no write is in
-// flight.
+// applyLazily applies a batch that need not survive a crash, and releases it. Readers see it at the latest when no
+// write is in flight.
 func (e *Engine) applyLazily(b *pebble.Batch) error {
-	if !b.Empty() {
-		w, err := e.applyInFlight(b, nil, func() error { return e.db.Apply(b, pebble.NoSync) })
-		if err != nil {
-			return err
-		}
-		e.finishFlight(w, nil)
+	if b.Empty() {
+		return e.release(b)
+	}
+	if err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
+		return err
 	}
 	return e.release(b)
 }
@@ -209,6 +216,7 @@ func (e *Engine) compact(ctx context.Context, from, to []byte) error {
 		case <-done:
 		}
 	}()
+	e.inFlight.left.close() // a compaction keeps what a snapshot shows
 	if err := e.db.Compact(ctx, from, to, false); err != nil {
 		return cmp.Or(e.fault.err(), e.readError(err))
 	}

@@ -40,6 +40,15 @@ func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest
 	return r.scan.it.Stats().InternalStats.PointCount, err
 }
 
+// BeginFlight begins a write that is in flight until end is called.
+func (e *Engine) BeginFlight() (end func()) {
+	w := e.inFlight.add(e.db, nil)
+	return func() { e.finishFlight(w, nil) }
+}
+
+// OpenSnapshots returns how many snapshots the engine holds.
+func (e *Engine) OpenSnapshots() int { return e.db.Metrics().Snapshots.Count }
+
 // Flushes counts how often memory was written to table files.
 func (e *Engine) Flushes() int64 { return e.db.Metrics().Flush.Count }
 

@@ -20,8 +20,9 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// Pebble ends its process when a change of the manifest fails, since nobody knows whether the disk has it. The engine goes on, so it must
-// not change the manifest again: with a change that is made twice, the folder does not open, or its next compaction panics.
+// Pebble ends its process when a change of the manifest fails, since nobody knows whether the disk has it. The engine
+// goes on, so it must not change the manifest again: with a change that is made twice, the folder does not open, or its
+// next compaction panics.
 func TestManifestChangesOnce(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSync} {
 		for _, compacts := range []bool{false, true} {

@@ -14,13 +14,13 @@ import (
 // reusedHashes bounds the slices that flights keep: one with room for more row hashes is not reused.
 const reusedHashes = 1 << 10
 
-// inFlight tracks the writes that are not on disk yet. Pebble makes a batch visible before its sync, but a reader must see
-// nothing that a crash can undo. So readers use the newest state that is wholly on disk:
+// inFlight tracks the writes that are not on disk yet. Pebble makes a batch visible before its sync, but a reader must
+// see nothing that a crash can undo. So readers use the newest state that is wholly on disk:
 //
 //   - While no write is in flight, that is the newest state of all.
 //   - The first write in flight keeps a snapshot of the state before it, as the current one.
-//   - Each write that becomes visible while others are in flight takes a snapshot. Once all writes that this snapshot shows
-//     are on disk, it replaces the current one.
+//   - Each write that becomes visible while others are in flight takes a snapshot. A write that was alone gets one when the
+//     next write begins. Once all writes that such a snapshot shows are on disk, it replaces the current one.
 //
 // A write is acknowledged when readers see it. A failed write stays in flight, and the state before it stays current.
 type inFlight struct {
@@ -123,8 +123,8 @@ func (f *inFlight) applied(db *pebble.DB, w *flight) {
 	}
 }
 
-// remove removes a write that is on disk, or that never became visible. Readers see the write once the returned state is
-// shown; nil means that they see it already.
+// remove removes a write that is on disk, or that never became visible. Readers see the write once the returned state
+// is shown; nil means that they see it already.
 func (f *inFlight) remove(w *flight) *state {
 	f.mu.Lock()
 	if w.prev == nil {
@@ -150,7 +150,8 @@ func (f *inFlight) remove(w *flight) *state {
 	return seen
 }
 
-// advance makes the newest state current that is wholly on disk, and returns those that it replaces. The caller holds mu.
+// advance makes the newest state current that is wholly on disk, and returns those that it replaces. The caller holds
+// mu.
 func (f *inFlight) advance() (old []*state) {
 	n := 0
 	for n < len(f.taken) && (f.first == nil || f.taken[n].to < f.first.number) {
@@ -158,9 +159,9 @@ func (f *inFlight) advance() (old []*state) {
 	}
 	switch {
 	case f.first == nil:
-		old = append(slices.Clone(f.taken), f.current.set(nil))
+		old = append([]*state{f.current.set(nil)}, f.taken...)
 	case n > 0:
-		old = append(slices.Clone(f.taken[:n-1]), f.current.set(f.taken[n-1]))
+		old = append([]*state{f.current.set(f.taken[n-1])}, f.taken[:n-1]...)
 	default:
 		return nil
 	}
@@ -171,8 +172,8 @@ func (f *inFlight) advance() (old []*state) {
 	return old
 }
 
-// observe returns what the caller has to wait for after a look at the newest state of rows: nothing if no write in flight
-// changed them. The caller holds the rows' locks.
+// observe returns the state that shows readers what the caller has found in the newest state of rows; nil means that
+// they see it already. The caller holds the rows' locks.
 func (f *inFlight) observe(db *pebble.DB, rows ...uint64) *state {
 	if f.count.Load() == 0 {
 		return nil
@@ -180,11 +181,24 @@ func (f *inFlight) observe(db *pebble.DB, rows ...uint64) *state {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := f.first; w != nil; w = w.next {
-		if slices.ContainsFunc(rows, func(h uint64) bool { return slices.Contains(w.rows, h) }) {
+		if w.changes(rows) {
 			return f.takeNext(db)
 		}
 	}
+	if n := len(f.taken); n > 0 {
+		return f.taken[n-1] // a write of the rows may be on disk, and wait for one of these
+	}
 	return nil
+}
+
+// manyRows bounds the comparisons of row hashes. Beyond it, rows count as changed.
+const manyRows = 1 << 16
+
+func (w *flight) changes(rows []uint64) bool {
+	if len(rows)*len(w.rows) > manyRows {
+		return true
+	}
+	return slices.ContainsFunc(rows, func(h uint64) bool { return slices.Contains(w.rows, h) })
 }
 
 // close closes all states. No reader uses one any more.
@@ -201,12 +215,12 @@ func (e *Engine) awaitShown(ctx context.Context, s *state) error {
 	if s == nil {
 		return nil
 	}
-	reach.Point(reach.AwaitedView)
 	select {
 	case <-s.shown:
 		return nil
 	default:
 	}
+	reach.Point(reach.AwaitedView)
 	select {
 	case <-s.shown:
 		return nil

@@ -268,7 +268,8 @@ func TestAnswersWaitForSyncs(t *testing.T) {
 	}
 }
 
-// Readers see a write once it is on disk, and do not wait for that. If the sync fails, they go on to read what is on disk.
+// Readers see a write once it is on disk, and do not wait for that. If the sync fails, they go on to read what is on
+// disk.
 func TestReadersSeeWhatIsOnDisk(t *testing.T) {
 	for _, c := range unsyncedReads {
 		for _, fails := range []bool{false, true} {

@@ -9,8 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// leftStates holds snapshots that nobody uses any more. Closing the oldest of all makes Pebble look for compactions, and
-// wait for the manifest if it is being written. So writers and readers leave that to the engine, which closes many at once.
+// leftStates holds snapshots that nobody uses any more. Closing the oldest of all makes Pebble look for compactions,
+// and wait for the manifest if it is being written. So writers and readers leave that to the engine, which closes many
+// at once.
 type leftStates struct {
 	wake chan struct{} // holds one signal
 
@@ -40,7 +41,7 @@ func (l *leftStates) add(s *pebble.Snapshot) {
 	}
 }
 
-// close closes the snapshots, the newest first, so that only the last one can be the oldest of all.
+// close closes the snapshots, the newest first, so that few of them are the oldest of all when they are closed.
 func (l *leftStates) close() {
 	l.mu.Lock()
 	snaps := l.snaps

@@ -20,8 +20,8 @@ import (
 // and the opened database is discarded.
 //
 // Once a folder is open, openingFS slows down the creation of table files after a fault, and refuses changes of the
-// manifest. Nobody knows whether the disk has a change that failed, and Pebble, which would end its process, would make it
-// a second time: then the folder does not open, or its next compaction panics.
+// manifest. Nobody knows whether the disk has a change that failed, and Pebble, which would end its process, would make
+// it a second time: then the folder does not open, or its next compaction panics.
 type openingFS struct {
 	vfs.FS
 	fault *fault

@@ -8,9 +8,10 @@ import (
 )
 
 // An iterator keeps the memtables of its moment in memory, even those that have been flushed since. A slow reader would
-// keep one buffer after the other. So after each flush the readers give their iterators back: those between two parts of
-// a response at once, the others after their part. Such a reader has paused: it holds only a snapshot, if it has one, and
-// where to go on. A flush writes a whole buffer, so pauses are rare. Readers of a weak engine pause after every part.
+// keep one buffer after the other. So after each flush the readers give their iterators back: those between two parts
+// of a response at once, the others after their part. Such a reader has paused: it holds only a snapshot, if it has
+// one, and where to go on. A flush writes a whole buffer, so pauses are rare. Readers of a weak engine pause after
+// every part.
 
 // pauseForever pauses the readers after each flush, until the context ends.
 func (e *Engine) pauseForever(ctx context.Context) {

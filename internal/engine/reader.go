@@ -21,9 +21,9 @@ const (
 	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created. A read
-// of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see pause). It
-// holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
+// Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created.
+// A read of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see
+// pause). It holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
 	ctx     context.Context

@@ -160,7 +160,8 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool, f *fault) error {
 	default:
 		return storageError(err)
 	}
-	// openingFS hides failures from Pebble: the record may not be stored. A marker would then turn an unfinished folder into a damaged one.
+	// openingFS hides failures from Pebble: the record may not be stored. A marker would then turn an unfinished folder
+	// into a damaged one.
 	if err := f.err(); err != nil || marked {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/faultdisk"
 )
 
-// A scan of a weak engine sees each row in the state at the time at which it returns the row, in both directions and over several
-// ranges. Other scans see the state at their beginning.
+// A scan of a weak engine sees each row in the state at the time at which it returns the row, in both directions and
+// over several ranges. Other scans see the state at their beginning.
 func TestWeakScan(t *testing.T) {
 	for _, c := range []struct {
 		weak, reverse bool
@@ -105,6 +105,10 @@ func TestWeakScanSeesWhatIsOnDisk(t *testing.T) {
 			t.Errorf("the scan returns %v, %v before the row is synced", resp, err)
 		}
 		d.Release()
+		synctest.Wait()
+		if got, err := readOf(nil, nil)(t.Context(), e); err != nil || got != "a=0 b=1" {
+			t.Errorf("after the sync: got %q, %v", got, err)
+		}
 	})
 }
 

@@ -31,7 +31,7 @@ const (
 	OutrunBucket  // another worker changes the row of a bucket before it is replaced
 	ResumedSweep  // a follower goes on within a sweep
 	StolenErasure // another call takes an erasure over
-	AwaitedView   // a write is on disk before readers see it
+	AwaitedView   // an answer waits until readers see what it depends on
 	TornLog       // a log ends within a record
 
 	branches
