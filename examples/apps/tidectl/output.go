@@ -74,14 +74,6 @@ func sensible(text string) string {
 	return aggregate.Number(short)
 }
 
-// digits returns a number with sensible digits for people, and exactly for programs.
-func (a *app) digits(text string) string {
-	if a.form == "text" {
-		return sensible(text)
-	}
-	return text
-}
-
 // size returns a number of bytes in the unit that fits.
 func size(bytes int64) string {
 	if bytes < 1000 {

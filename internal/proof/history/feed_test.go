@@ -42,9 +42,13 @@ type delivery struct {
 	n       int64
 	restart int   // the number of the follower's start
 	before  int64 // how many points of the entity were acknowledged before the start
+	after   int64 // and after it
 }
 
-func (d delivery) arrived() bool { return d.n > d.before }
+// arrived reports whether the point was written while the follower ran. It is not known of those written during the start.
+func (d delivery) arrived() (is, known bool) {
+	return d.n > d.after+1, d.n <= d.before || d.n > d.after+1
+}
 
 func newFeed() *feed {
 	f := &feed{}
@@ -113,6 +117,7 @@ func (f *feed) follow(ctx context.Context, w *world, to *follower, since time.Ti
 			pause(ctx, 10*time.Millisecond)
 			continue
 		}
+		after := f.acknowledged()
 		left := 5 + chance.intN(20)
 		for p, err := range from.Points(ctx) {
 			if err != nil {
@@ -120,7 +125,7 @@ func (f *feed) follow(ctx context.Context, w *world, to *follower, since time.Ti
 				break
 			}
 			i := slices.Index(feedEntities[:], p.Entity)
-			to.take(i, delivery{p.Value, restart, before[i]})
+			to.take(i, delivery{p.Value, restart, before[i], after[i]})
 			if left--; left == 0 {
 				break
 			}
@@ -189,14 +194,19 @@ func (to *follower) complete(i int, n int64) bool {
 	}
 	last, seen := map[order]int64{}, map[int64]bool{}
 	for _, d := range to.got[i] {
+		seen[d.n] = true
 		var in order
 		if i == to.own {
-			in = order{d.restart, d.arrived()}
+			arrived, known := d.arrived()
+			if !known {
+				continue
+			}
+			in = order{d.restart, arrived}
 		}
 		if d.n <= last[in] {
 			return false
 		}
-		last[in], seen[d.n] = d.n, true
+		last[in] = d.n
 	}
 	return int64(len(to.got[i])) == n && int64(len(seen)) == n
 }
