@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/prompb"
 )
 
 // TestDeepExpressions: an expression of many levels is refused, because the memory of a goroutine that evaluates it is
@@ -27,6 +32,35 @@ func TestDeepExpressions(t *testing.T) {
 				t.Errorf("%s of %s: %d %.200s, want 400", path, name, status, got)
 			}
 		}
+	}
+}
+
+// TestFramesOfLargeChunks: clients refuse frames over 50 MB, and read frames of about 1 MB with less memory.
+func TestFramesOfLargeChunks(t *testing.T) {
+	s := plain(t)
+	for i := range 1200 {
+		ts := line("m", nil)
+		h := &histogram.FloatHistogram{PositiveSpans: []histogram.Span{{Length: 300}}, PositiveBuckets: make([]float64, 300)}
+		for j := range h.PositiveBuckets {
+			h.PositiveBuckets[j] = math.Sqrt(float64(i * j))
+			h.Count += h.PositiveBuckets[j]
+		}
+		ts.Histograms = append(ts.Histograms, prompb.FromFloatHistogram(start0+int64(i), h))
+		s.put("a", ts)
+	}
+	w := s.remoteRead("a", &prompb.ReadRequest{
+		Queries: []*prompb.Query{query(start0, start0+10_000, "__name__", "m")}, AcceptedResponseTypes: []prompb.ReadRequest_ResponseType{prompb.ReadRequest_STREAMED_XOR_CHUNKS},
+	})
+	frames := 0
+	for body := w.Body.Bytes(); len(body) > 0; frames++ {
+		n, size := binary.Uvarint(body)
+		if n > 3<<19 {
+			t.Fatalf("a frame of %d bytes", n)
+		}
+		body = body[size+4+int(n):]
+	}
+	if frames < 2 {
+		t.Errorf("%d frames of %d bytes, want several", frames, w.Body.Len())
 	}
 }
 
