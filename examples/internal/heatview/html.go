@@ -71,8 +71,7 @@ const (
 )
 
 // WriteHTML writes a recording as one HTML page with the findings. A reader can change what is shown, zoom into key
-// ranges and see the figures of each cell. The page loads nothing. It
-// contains row keys.
+// ranges and see the figures of each cell. The page loads nothing. It contains row keys.
 func WriteHTML(w io.Writer, r *heat.Recording) error {
 	d := pageData{
 		Palettes: palettes, Clip: clip, Common: common,

@@ -158,7 +158,7 @@ func several(n int, one func(i int) write) []write {
 	return out
 }
 
-// TestTextbookLoads: each load is found as what it is and as nothing else, from its names and from ranks, and after the
+// TestTextbookLoads: each load is found as what it is and as nothing else, and after the
 // recording went through a file.
 func TestTextbookLoads(t *testing.T) {
 	testkit.Plain(t)

@@ -50,7 +50,7 @@ func Merge(recordings ...*heat.Recording) (*heat.Recording, error) {
 			continue
 		}
 		if out.Ranked || r.Ranked {
-			return nil, errors.New("a recording has ranks in place of names; merge first, then rank")
+			return nil, errors.New("a recording has ranks in place of names, and those of two recordings do not match")
 		}
 		if err := merge(out, r, rnd); err != nil {
 			return nil, err
