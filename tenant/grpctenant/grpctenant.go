@@ -28,7 +28,7 @@ import (
 // Options configure an Edge. The zero value has no public methods.
 type Options struct {
 	// Public reports which methods ("/grpc.health.v1.Health/Check") may be called without a tenant. Their credentials
-	// are ignored, and their context has no tenant. Nil is none. Methods makes a function for it.
+	// are ignored, and their context has no tenant. Nil is none.
 	Public func(fullMethod string) bool
 	// Refused is called with the reason why a call was rejected, for logs: the caller gets only the status. It is
 	// called on the call's goroutine. Nil disables it.

@@ -146,7 +146,7 @@ func (a *app) watch() *cli.Command {
 		Name: "watch", Usage: "print new points of an entity as they come to a table or an emulator, until Ctrl-C",
 		ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "every", Usage: "how often to look", Value: time.Second},
+			&cli.DurationFlag{Name: "every", Usage: "how often to look, 100ms to 1h", Value: time.Second},
 			timeFlag("from", "print points from this `time` on, too"),
 		},
 		Action: a.withEntity(func(ctx context.Context, c *cli.Command, v *dynamic.View, e tsdb.Entity) error {
@@ -155,7 +155,10 @@ func (a *app) watch() *cli.Command {
 				return usageError{fmt.Errorf("--every is %v; want 100ms to 1h", every)}
 			}
 			if a.dir != "" {
-				return errors.Join(a.stored(ctx, c, v, e), errNothingComes)
+				if err := a.stored(ctx, c, v, e); err != nil {
+					return err
+				}
+				return errNothingComes
 			}
 			return a.follow(ctx, v, e, tsdb.FollowOptions{Since: timeOf(c, "from"), Interval: every})
 		}),

@@ -61,14 +61,24 @@ func TestInspectEvents(t *testing.T) {
 	ended := make(chan error, 1)
 	at := time.Date(2026, 5, 30, 0, 0, 0, 0, time.UTC)
 	go func() { ended <- a.follow(ctx, v, ada, tsdb.FollowOptions{Since: at.Add(-time.Second)}) }()
+	printed := func() {
+		t.Helper()
+		select {
+		case <-out.each:
+		case err := <-ended:
+			t.Fatalf("watch ends with %v", err)
+		case <-time.After(time.Minute):
+			t.Fatal("watch prints nothing for a minute")
+		}
+	}
 	for range 2 { // a and b are stored already
-		<-out.each
+		printed()
 	}
 	for _, id := range []string{"c", "d"} {
 		if err := events.For(store, tenant.MustParse("acme")).WithID(id).Put(t.Context(), ada, at, "y"); err != nil {
 			t.Fatal(err)
 		}
-		<-out.each
+		printed()
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// ErrNoConditionalAggregates means that the service does not add in conditional writes. Package tsdb exports it.
+// ErrNoConditionalAggregates means that the service does not add in conditional writes.
 var ErrNoConditionalAggregates = errors.New("tsdb: the service does not add up in conditional writes, which rollups other than at-most-once need")
 
 const (

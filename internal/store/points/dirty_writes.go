@@ -98,8 +98,10 @@ func (r *Rows) removing(p Removal) bt.Entry {
 func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 	m := dirtyMarks{now: r.Clock}
 	of := make([][]int32, len(points))
-	for i, p := range points {
-		of[i] = m.add(nil, r.D, p.key, p.cell)
+	if r.D.Marked > 0 {
+		for i, p := range points {
+			of[i] = m.add(nil, r.D, p.key, p.cell)
+		}
 	}
 	began := r.Clock()
 	outs := make([]bt.Outcome, len(points))
