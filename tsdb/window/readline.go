@@ -214,7 +214,7 @@ func (p *linePlan[T]) points(ctx context.Context, in tsdb.Interval, yield func(L
 }
 
 // buckets yields up to four samples of each bucket of the rollup, and the points of buckets that were stored before
-// the rollup kept what a line needs. It returns false if nothing may follow.
+// the rollup kept what a line needs, or whose times are damaged. It returns false if nothing may follow.
 func (p *linePlan[T]) buckets(ctx context.Context, yield func(LineSample, error) bool) bool {
 	in := tsdb.Between(p.line.From, p.line.To)
 	var lacking, until time.Time // adjacent buckets whose points are to be read
@@ -229,7 +229,7 @@ func (p *linePlan[T]) buckets(ctx context.Context, yield func(LineSample, error)
 			return false
 		}
 		v := &b.Values[p.measure]
-		if v.Missing&(Min|Max|Ends) != 0 {
+		if v.Missing&(Min|Max|Ends) != 0 || !endsIn(v, b.Start, b.End) {
 			if lacking.IsZero() {
 				lacking = b.Start
 			}
@@ -241,6 +241,11 @@ func (p *linePlan[T]) buckets(ctx context.Context, yield func(LineSample, error)
 		}
 	}
 	return flush()
+}
+
+// endsIn reports whether the first and the last number are between two times, as in each bucket that is not damaged.
+func endsIn(v *Summary, start, end time.Time) bool {
+	return v.Count == 0 || !v.FirstTime.Before(start) && !v.LastTime.Before(v.FirstTime) && v.LastTime.Before(end)
 }
 
 // bucket yields the samples of one bucket.

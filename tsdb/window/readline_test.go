@@ -7,8 +7,11 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
@@ -337,6 +340,60 @@ func TestReadOfAGrownRollup(t *testing.T) {
 	}
 	got, want := drawn(samplesIn(t, line.Samples), 60, time.Hour), drawn(stored(t, repo, e, hour, 0), 60, time.Hour)
 	if !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+}
+
+// TestLineOfADamagedBucket: a bucket whose first number would be in another bucket is read from the points.
+func TestLineOfADamagedBucket(t *testing.T) {
+	testkit.Plain(t)
+	schema := tsdb.MustDefine("bad", tsdb.Key("device"), codec.JSON[sent](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{
+		rollup.MustDefine("minutes", window.Every(time.Minute),
+			[]rollup.Measure[sent]{{Name: "v", Of: numberOf, Max: 1e6, Aggregates: window.Basic | window.Ends}}, rollup.Options{}),
+	}})
+	clock := testkit.NewClock(noon.Add(time.Hour))
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, schema)
+	e, repo := tsdb.NewEntity("e"), schema.For(store, acme)
+	put(t, repo, values(rand.New(rand.NewPCG(1, 1)), e, 500, 0))
+	clock.Add(2 * time.Minute)
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hour := tsdb.Between(noon, noon.Add(time.Hour))
+	read := func() []window.LineSample {
+		t.Helper()
+		line, err := window.ReadLine(t.Context(), repo, e, hour, value, window.LineOptions{Columns: 60})
+		if err != nil || line.Rollup != "minutes" {
+			t.Fatalf("from %+v, %v; want the rollup", line, err)
+		}
+		return samplesIn(t, line.Samples)
+	}
+	want := drawn(read(), 60, time.Hour)
+	client, _ := tsdbtest.Clients(t, conn)
+	table, damaged := client.Open(tsdbtest.Table), 0
+	err = table.ReadRows(t.Context(), bigtable.PrefixRange("acme#bad!rollup."), func(row bigtable.Row) bool {
+		for family, items := range row {
+			for _, item := range items {
+				if column := strings.TrimPrefix(item.Column, family+":"); strings.HasPrefix(column, "F.") {
+					mut := bigtable.NewMutation()
+					mut.AddIntToCell(family, column, item.Timestamp, int64(-2*time.Hour))
+					if err := table.Apply(t.Context(), item.Row, mut); err != nil {
+						t.Fatal(err)
+					}
+					damaged++
+				}
+			}
+		}
+		return true
+	})
+	if err != nil || damaged == 0 {
+		t.Fatalf("%d damaged cells, %v", damaged, err)
+	}
+	if got := drawn(read(), 60, time.Hour); !slices.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 }
