@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -144,10 +143,10 @@ func ExampleUndelivered() {
 func ExampleUndeliveredError() {
 	err := fmt.Errorf("stopping: %w", &tsdb.UndeliveredError{Total: 1, Points: []tsdb.Undelivered{{
 		Tenant: tenant.MustParse("acme"), Dataset: "weather", Entity: tsdb.NewEntity("berlin", "roof-7"),
-		Outcome: tsdb.Outcome{State: tsdb.Unknown, Attempts: 3, Err: buffer.ErrTimeout},
+		Outcome: tsdb.Outcome{State: tsdb.Unknown, Attempts: 3, Err: context.DeadlineExceeded},
 	}}})
 	if ue, ok := errors.AsType[*tsdb.UndeliveredError](err); ok {
-		fmt.Println(ue.Total, errors.Is(err, tsdb.ErrUnknown), errors.Is(err, buffer.ErrTimeout))
+		fmt.Println(ue.Total, errors.Is(err, tsdb.ErrUnknown), errors.Is(err, context.DeadlineExceeded))
 	}
 	// Output: 1 true true
 }
