@@ -50,6 +50,9 @@ const (
 
 func (o Options) inMemory() bool { return o.Dir == "" }
 
+// volatile reports whether nothing outlives the engine, so that no write needs a sync.
+func (o Options) volatile() bool { return o.inMemory() && o.FS == nil }
+
 func (o Options) fs() vfs.FS {
 	switch {
 	case o.FS != nil:
@@ -92,7 +95,7 @@ func (o Options) memTableBytes() uint64 {
 	switch {
 	case o.MemTableBytes > 0:
 		return o.MemTableBytes
-	case o.inMemory() && o.FS == nil:
+	case o.volatile():
 		return defaultInMemoryMemTable
 	}
 	return defaultDiskMemTable
