@@ -18,9 +18,14 @@ import (
 // a T, too. On an error it returns no partial value. JSON has no NaN and no infinity: a value with one fails with
 // [ErrEncode]. In text that is not valid UTF-8, U+FFFD replaces the invalid bytes.
 //
-// A write allocates the payload; a read allocates what [json.Unmarshal] does, without the value itself. If a part of T
-// has a method of its own for JSON or text, each also allocates a T. The codec is safe for concurrent use.
-func JSON[T any]() Codec[T] { return &jsonCodec[T]{reuse: reusable(reflect.TypeFor[T]())} }
+// A write allocates the payload. A read allocates the texts, pointers and slices of the value, if all parts of T are
+// numbers, booleans, texts, times, Values, and pointers to, slices of and structs of these; any other T, and text with
+// names in escapes or beyond ASCII, costs what [json.Unmarshal] costs. If a part of T has a method of its own for JSON
+// or text, each also allocates a T. The codec is safe for concurrent use.
+func JSON[T any]() Codec[T] {
+	t := reflect.TypeFor[T]()
+	return &jsonCodec[T]{reuse: reusable(t), fast: jsonTypeOf(t, map[reflect.Type]*jsonType{})}
+}
 
 const tagJSON = "json"
 
@@ -28,6 +33,7 @@ type jsonCodec[T any] struct {
 	writers sync.Pool // of *jsonWriter[T]
 	values  sync.Pool // of *T, all zero
 	reuse   bool      // the memory of a T may be used again
+	fast    *jsonType // nil if only package json decodes a T
 }
 
 // methods are the interfaces whose methods package json calls.
@@ -39,7 +45,7 @@ var methods = []reflect.Type{
 // reusable reports whether package json calls no method on the memory of a value of type t. A method may keep a pointer
 // into it: it must not find another value there later.
 func reusable(t reflect.Type) bool {
-	if t == reflect.TypeFor[time.Time]() { // keeps none
+	if t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[Value]() { // keep none
 		return true
 	}
 	p := reflect.PointerTo(t)
@@ -88,8 +94,11 @@ func (c *jsonCodec[T]) Decode(src []byte) (T, error) {
 	if !ok {
 		p = new(T)
 	}
-	if err := json.Unmarshal(src, p); err != nil {
-		return zero, codecerr.NewCorrupt(tagJSON, src, err)
+	if s := (jsonScanner{src: src}); c.fast == nil || !c.fast.decode(&s, reflect.ValueOf(p).Elem()) || !s.ended() {
+		*p = zero
+		if err := json.Unmarshal(src, p); err != nil {
+			return zero, codecerr.NewCorrupt(tagJSON, src, err)
+		}
 	}
 	v := *p
 	if c.reuse {

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -178,6 +180,12 @@ func (s *jsonScanner) next(c byte) bool {
 	return true
 }
 
+// ended reports whether only spaces are left.
+func (s *jsonScanner) ended() bool {
+	s.space()
+	return s.at == len(s.src)
+}
+
 func (s *jsonScanner) space() {
 	for s.at < len(s.src) {
 		switch s.src[s.at] {
@@ -289,6 +297,17 @@ func (s *jsonScanner) escape() error {
 		}
 	}
 	return errSyntax
+}
+
+// decode returns the text, with U+FFFD for what is not UTF-8. The string was read without an error.
+func (t jsonString) decode(src []byte) (string, error) {
+	inside := src[t.from:t.to]
+	if t.plain || bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return string(inside), nil
+	}
+	var text string
+	err := json.Unmarshal(src[t.from-1:t.to+1], &text)
+	return text, err
 }
 
 // hex4 returns the number of the four hexadecimal digits at the start of text.

@@ -1,10 +1,6 @@
 package codec
 
 import (
-	"bytes"
-	"encoding/json"
-	"unicode/utf8"
-
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -95,7 +91,7 @@ func lookupJSON(src []byte, name string) (Value, error) {
 	}
 	found, err := s.value(name, want)
 	if err == nil {
-		if s.space(); s.at < len(src) {
+		if !s.ended() {
 			err = errLeftOverJSON
 		}
 	}
@@ -109,11 +105,7 @@ func lookupJSON(src []byte, name string) (Value, error) {
 	case 't', 'f':
 		return Bool(text[0] == 't'), nil
 	case '"':
-		if inside := text[1 : len(text)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
-			return Str(string(inside)), nil
-		}
-		var s string
-		err := json.Unmarshal(text, &s)
+		s, err := jsonString{span: span{found.from + 1, found.to - 1}}.decode(src)
 		return Str(s), err
 	case '[':
 		list, err := decodeJSON(text)
