@@ -23,19 +23,24 @@ var names = []string{"chromium", "chromium-browser", "google-chrome", "google-ch
 // end stops the browser of all tests.
 var end = func() {}
 
-// start starts the browser of all tests, on first use. It returns nil if none is installed.
-var start = sync.OnceValues(func() (context.Context, error) {
+// start starts the browser of all tests that share one, on first use. It returns nil if none is installed.
+var start = sync.OnceValues(func() (ctx context.Context, err error) {
+	ctx, end, err = open()
+	return ctx, err
+})
+
+// open starts a browser. It returns nil if none is installed.
+func open() (_ context.Context, end func(), _ error) {
 	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
 	if i < 0 {
-		return nil, nil
+		return nil, func() {}, nil
 	}
 	path, _ := exec.LookPath(names[i])
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en"))...)
 	ctx, stop := chromedp.NewContext(ctx)
-	end = func() { stop(); cancel() }
-	return ctx, chromedp.Run(ctx)
-})
+	return ctx, func() { stop(); cancel() }, chromedp.Run(ctx)
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -43,10 +48,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// browser returns a tab without cookies, or skips the test. Tests do not run at the same time.
+// browser returns a tab without cookies, or skips the test. Tests that call it do not run at the same time.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	all, err := start()
+	return tab(t, all, err)
+}
+
+// another returns a tab of a browser of the test's own, or skips the test. It is for tests that mostly wait: they run in
+// parallel.
+func another(t *testing.T) context.Context {
+	t.Helper()
+	t.Parallel()
+	all, end, err := open()
+	t.Cleanup(end)
+	return tab(t, all, err)
+}
+
+func tab(t *testing.T, all context.Context, err error) context.Context {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ const (
 // user then changes the time, and not while the server hangs. After a login in another tab, and when the server goes
 // on, it says Live again.
 func TestPillTellsTheTruth(t *testing.T) {
-	ctx := browser(t)
+	ctx := another(t)
 	c := serveRestarted(t, ctx)
 	for i := range 30 {
 		c.put(t, mine, "v", time.Now().Add(time.Duration(i-30)*time.Second), van{float64(i), "moving"})
