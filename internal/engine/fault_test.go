@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // Pebble ends its process when a change of the manifest fails, since nobody knows whether the disk has it. The engine
@@ -27,6 +28,7 @@ func TestManifestChangesOnce(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSync} {
 		for _, compacts := range []bool{false, true} {
 			t.Run(fmt.Sprintf("operation %d, compaction %v", kind, compacts), func(t *testing.T) {
+				testkit.OneOf(t, compacts)
 				synctest.Test(t, func(t *testing.T) { failManifest(t, kind, compacts) })
 			})
 		}

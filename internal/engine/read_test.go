@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // seed writes n rows r00, r01 and so on, each with two columns; the first column has three versions.
@@ -142,6 +143,7 @@ func TestReadFilters(t *testing.T) {
 
 // Each filter gives the right cells of wide rows, whichever way the scanner takes through a row.
 func TestReadWideRows(t *testing.T) {
+	testkit.Plain(t)
 	r := open(t, engine.Options{})
 	r.create(t)
 	for _, key := range []string{"a", "b", "c"} {

@@ -9,6 +9,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // An invalid entry gets its own status, and the other entries are stored.
@@ -103,7 +105,7 @@ func TestBulkSameRowTwiceKeepsOrder(t *testing.T) {
 func TestBulkIsMany(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
 		tbl := e.create("t", "a")
-		const n = 5000
+		n := 5000 / testkit.Stride(5)
 		rows, muts := make([]string, n), make([]*bigtable.Mutation, n)
 		for i := range n {
 			rows[i], muts[i] = fmt.Sprintf("r%05d", i), set("a:p@1=x", "a:q@1=y")

@@ -14,7 +14,7 @@ import (
 // buffers.
 func TestMemoryIsNotShared(t *testing.T) {
 	each(t, func(t *testing.T, e *env) {
-		const n = 3000
+		n := 3000 / testkit.Stride(10)
 		tbl := e.create("t", "f")
 		buffer, qualifier := make([]byte, 64), []byte("q")
 		value := func(i int) []byte { return fmt.Appendf(nil, "%064d", i) }
