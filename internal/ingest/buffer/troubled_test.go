@@ -41,7 +41,7 @@ func TestTroubledTenantsHoldUpNobody(t *testing.T) {
 			for i, slots := range []int{1, 2, 4, 16, 1, 2, 4, 16} {
 				repeats := i >= 4
 				t.Run(fmt.Sprintf("%s/apart=%v/slots=%d/repeats=%v", trouble.name, apart, slots, repeats), func(t *testing.T) {
-					testkit.OneOf(t, slots == 4 && repeats)
+					testkit.OneOf(t, apart && slots == 4 && repeats)
 					p99 := func(bad bool) (at time.Duration) {
 						synctest.Test(t, func(t *testing.T) {
 							var failed atomic.Int64
