@@ -150,51 +150,54 @@ func TestLatePointDoesNotWin(t *testing.T) {
 // TestPointWithoutItsHead: a write that is Unknown may have written its point and no head. Then reads of the entity
 // find the point, and reads under a prefix need not, until the write is repeated.
 func TestPointWithoutItsHead(t *testing.T) {
-	s := headSchema(t, false, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
-	repo := s.For(store, acme)
-	check := func(when string, ranged, merged int) {
-		t.Helper()
-		under := repo.Under(tsdb.AllEntities())
-		for name, read := range map[string]struct {
-			points iter.Seq2[tsdb.Point[reading], error]
-			want   int
-		}{"Range": {under.Range(t.Context(), tsdb.AllTime()), ranged}, "Merged": {under.Merged(t.Context(), tsdb.AllTime()), merged}} {
-			n := 0
-			for _, err := range read.points {
-				if err != nil {
-					t.Fatal(err)
+	parallelIfSlow(t)
+	bubble(t, func(t *testing.T) {
+		s := headSchema(t, false, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		repo := s.For(store, acme)
+		check := func(when string, ranged, merged int) {
+			t.Helper()
+			under := repo.Under(tsdb.AllEntities())
+			for name, read := range map[string]struct {
+				points iter.Seq2[tsdb.Point[reading], error]
+				want   int
+			}{"Range": {under.Range(t.Context(), tsdb.AllTime()), ranged}, "Merged": {under.Merged(t.Context(), tsdb.AllTime()), merged}} {
+				n := 0
+				for _, err := range read.points {
+					if err != nil {
+						t.Fatal(err)
+					}
+					n++
 				}
-				n++
+				if n != read.want {
+					t.Errorf("%s: %s finds %d points, want %d", when, name, n, read.want)
+				}
 			}
-			if n != read.want {
-				t.Errorf("%s: %s finds %d points, want %d", when, name, n, read.want)
+		}
+		put := func(i int, want error) {
+			t.Helper()
+			at := start.Add(time.Duration(i) * time.Second)
+			if err := repo.Put(t.Context(), roof, at, reading{1}); !errors.Is(err, want) {
+				t.Fatalf("Put: %v, want %v", err, want)
+			}
+			if _, err := repo.Get(t.Context(), roof, at); err != nil {
+				t.Fatal(err)
 			}
 		}
-	}
-	put := func(i int, want error) {
-		t.Helper()
-		at := start.Add(time.Duration(i) * time.Second)
-		if err := repo.Put(t.Context(), roof, at, reading{1}); !errors.Is(err, want) {
-			t.Fatalf("Put: %v, want %v", err, want)
-		}
-		if _, err := repo.Get(t.Context(), roof, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	noHeads := tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "!head") })
-	conn.Inject(noHeads)
-	put(0, tsdb.ErrUnknown)
-	check("the first point without a head", 0, 0)
-	conn.Clear()
-	put(0, nil)
-	check("the first point", 1, 1)
-	conn.Inject(noHeads)
-	put(1, tsdb.ErrUnknown)
-	check("the second point without a head", 2, 1)
-	conn.Clear()
-	put(1, nil)
-	check("both points", 2, 2)
+		noHeads := tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.Contains(key, "!head") })
+		conn.Inject(noHeads)
+		put(0, tsdb.ErrUnknown)
+		check("the first point without a head", 0, 0)
+		conn.Clear()
+		put(0, nil)
+		check("the first point", 1, 1)
+		conn.Inject(noHeads)
+		put(1, tsdb.ErrUnknown)
+		check("the second point without a head", 2, 1)
+		conn.Clear()
+		put(1, nil)
+		check("both points", 2, 2)
+	})
 }
 
 // TestHeadsAreCollected runs the engine's garbage collection: it keeps the points that reads show.

@@ -287,6 +287,7 @@ func TestTheContextsErrorsShow(t *testing.T) {
 
 // TestServiceSaysWhen: plain and conditional writes wait as long as the service asks, whatever its code.
 func TestServiceSaysWhen(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		st, err := grpcstatus.New(codes.FailedPrecondition, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 
 // TestAnswersForNoEntry: an entry in a response with an unknown index, or without a status, is ignored.
 func TestAnswersForNoEntry(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		for name, spoil := range map[string]func(e *btpb.MutateRowsResponse_Entry){

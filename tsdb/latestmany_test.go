@@ -225,6 +225,7 @@ func TestLatestManyIsBounded(t *testing.T) {
 
 // TestLatestManyThroughFaults: one failure does not affect other entities, and a broken stream affects none.
 func TestLatestManyThroughFaults(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
 			fault  tsdbtest.Fault

@@ -139,6 +139,7 @@ func singleWrites(t *testing.T) {
 }
 
 func TestPutManyReportsEachPointAsTheTableConfirms(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, manyWrites)
 }
 

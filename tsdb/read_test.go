@@ -265,6 +265,7 @@ func TestRangeSurvivesCutStreamsAndStopsEarly(t *testing.T) {
 }
 
 func TestReadFailures(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Read: faultTimeout(), Scan: faultTimeout()}}}, s)

@@ -154,6 +154,7 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 // TestWriterOneBadPoint: a point that the store rejects, that the service rejects, or because of which the service
 // rejects the whole request, does not affect other points.
 func TestWriterOneBadPoint(t *testing.T) {
+	parallelIfSlow(t)
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{MaxLate: time.Hour, MaxFuture: time.Hour, Retention: d90})
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
