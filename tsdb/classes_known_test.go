@@ -28,7 +28,7 @@ func TestClassesAreReadAtMostOnceInAWhile(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s, plain)
 		reads := func(r *tsdb.Repository[string]) int {
 			for range 600 {
-				for range 10 {
+				for range 10 / testkit.Stride(5) {
 					go func() { _ = r.Put(t.Context(), roof, time.Now(), "x") }()
 				}
 				time.Sleep(time.Second)

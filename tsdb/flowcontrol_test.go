@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -19,6 +20,7 @@ func TestFlowControl(t *testing.T) {
 	for _, follows := range []bool{false, true} {
 		for _, journal := range []bool{false, true} {
 			t.Run(fmt.Sprintf("follows=%v/journal=%v", follows, journal), func(t *testing.T) {
+				testkit.OneOf(t, follows)
 				longBubble(t, func(t *testing.T) {
 					s := readings(t, tsdb.SchemaOptions{})
 					store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)

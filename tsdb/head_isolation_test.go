@@ -24,10 +24,8 @@ import (
 // TestEachCallStaysInItsTenantWithHeads is TestEachCallStaysInItsTenant for datasets with heads: a call may touch the
 // rows of its own entity and its own head, and no others.
 func TestEachCallStaysInItsTenantWithHeads(t *testing.T) {
+	testkit.Plain(t)
 	for _, only := range []bool{false, true} {
-		if testkit.Raced && only {
-			continue // one kind of head is enough
-		}
 		salts := 3
 		if only {
 			salts = 0

@@ -110,10 +110,12 @@ func TestHeadsAgainstBruteForce(t *testing.T) {
 			}) {
 				opts.Salts, opts.Precision = salts, tsdb.Milliseconds
 				t.Run(fmt.Sprintf("%+v,%d,first=%v,to=%s", opts.Head, salts, opts.FirstWins, classes[1].Name), func(t *testing.T) {
+					testkit.OneOf(t, i != j)
 					t.Parallel()
 					headModel(t, rand.New(rand.NewPCG(uint64(salts), 7)), opts, classes, false)
 				})
 				t.Run(fmt.Sprintf("%+v,%d,first=%v,choosing", opts.Head, salts, opts.FirstWins), func(t *testing.T) {
+					testkit.OneOf(t, i != j)
 					t.Parallel()
 					longBubble(t, func(t *testing.T) { headModel(t, rand.New(rand.NewPCG(uint64(salts), 8)), opts, classes, true) })
 				})

@@ -19,6 +19,7 @@ import (
 // TestMarksStayInTheirTenant is TestEachCallStaysInItsTenant for datasets with derived rollups, whose calls also write
 // marks.
 func TestMarksStayInTheirTenant(t *testing.T) {
+	testkit.Plain(t)
 	for _, salts := range []int{0, 3} {
 		var schemas []*tsdb.Schema[string]
 		var datasets []tsdb.Dataset

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 )
@@ -65,6 +66,7 @@ func exceeded(t testing.TB, err error) *limit.Error {
 
 // TestRatesAreExact: over hours of irregular steps, exactly the allowed number of points is accepted.
 func TestRatesAreExact(t *testing.T) {
+	testkit.Plain(t)
 	for _, rate := range []int64{1, 3, 7, 1000, 333_333} {
 		for _, step := range []time.Duration{time.Nanosecond, 333 * time.Nanosecond, 7 * time.Millisecond, time.Second / 3} {
 			offered := int64(step)*rate/int64(time.Second) + 2

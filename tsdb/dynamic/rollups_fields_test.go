@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -57,6 +58,7 @@ var fieldPayloads = []string{
 // defines the rollup and for one that reads it by the catalogue, before a worker and after it, whatever the payloads
 // are. It is also the same as in windows over the field. A measure that is a function is known only where it is stored.
 func TestFieldsAreComputedByTools(t *testing.T) {
+	testkit.Plain(t)
 	t.Run("json", func(t *testing.T) {
 		double := func(v motorState) (float64, bool) { return 2 * v.Kwh, v.Kwh != 0 }
 		sameAsTools(t, codec.JSON[motorState](), codec.JSON[json.RawMessage](), nil, true)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -18,6 +19,7 @@ import (
 // intervals, an aggregate of a rollup of the catalogue is that of the program with the functions, or it is missing and
 // the bucket says that it is incomplete.
 func TestWhatIsShownIsTrue(t *testing.T) {
+	testkit.Plain(t)
 	number := func(v float64) (float64, bool) { return v, v < 900 }
 	measures := []rollup.Measure[float64]{
 		{Name: "load", Of: number, Decimals: 1, Max: 1e6, Aggregates: window.Basic | window.Ends | window.Delta | window.Integral | window.Quantiles},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var long = flag.Bool("heatmap.long", false, "record 10 million distinct keys")
@@ -188,6 +189,7 @@ func (r *Recorder) held() (n int) {
 
 // TestMemory: distinct keys, even of the largest size, do not take more memory than is documented.
 func TestMemory(t *testing.T) {
+	testkit.Plain(t)
 	rows := 100_000
 	if *long {
 		rows = 10_000_000

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 const (
@@ -109,6 +111,7 @@ func TestKSUID(t *testing.T) {
 
 // TestIDsThatAreNotByTime: some random numbers and texts begin like ids by time, but not nearly all.
 func TestIDsThatAreNotByTime(t *testing.T) {
+	testkit.Plain(t)
 	rng := rand.New(rand.NewPCG(9, 10))
 	within := func(low, high uint64) func(int) []string {
 		return func(int) []string { return []string{fmt.Sprint(low + rng.Uint64N(high-low))} }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/errtype"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -20,6 +21,7 @@ import (
 // computed from them closes. No program can declare such a policy, so no plan applies it: it would delete data, and
 // programs would no longer start.
 func TestPlansKeepWhatRollupsComeFrom(t *testing.T) {
+	testkit.Plain(t)
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)

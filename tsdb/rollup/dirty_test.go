@@ -127,6 +127,7 @@ func TestReadBesideAWorkerThatPassesMarksOn(t *testing.T) {
 // TestMoreMarksThanARead: a read of more marked buckets than it holds in memory processes them in parts. It returns
 // each bucket once, in order, with the aggregates of the points.
 func TestMoreMarksThanARead(t *testing.T) {
+	testkit.Plain(t)
 	addBubble(t, func(t *testing.T) {
 		const n = 9000
 		fine := rollup.MustDefine("fine", window.Every(7*time.Second), measures(), rollup.Options{})

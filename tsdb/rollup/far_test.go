@@ -17,6 +17,7 @@ import (
 
 // TestNumbersFarAway: a number counts as missing if it is more than 1,000 buckets away. Such a number fails no read.
 func TestNumbersFarAway(t *testing.T) {
+	testkit.Plain(t)
 	addBubble(t, func(t *testing.T) {
 		second := rollup.MustDefine("second", window.Every(time.Second), []rollup.Measure[metered]{
 			{Name: "kwh", Int: metered.energy, Max: 1e9, Kind: window.Counter},
