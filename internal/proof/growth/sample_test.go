@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/growth"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -48,6 +49,7 @@ func (l *leak) count() {
 
 // A connection that leaks for some requests is found, with what it leaks. One that does not leak passes.
 func TestLeaksAreFound(t *testing.T) {
+	testkit.Plain(t)
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended) })
 	var buffers [][]byte

@@ -21,6 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/growth"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -46,6 +47,7 @@ const (
 // With -soak.live it runs on that instance, and fails if no channel uses Direct Access. Otherwise an engine in another
 // process serves.
 func TestDirectAccess(t *testing.T) {
+	testkit.Plain(t)
 	o := newOpener(t)
 	sampler := growth.NewSampler()
 	before := take(t, sampler)
