@@ -57,7 +57,7 @@ func TestReadmes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shims := writeShims(t, root)
+	shims, origin := writeShims(t, root), newOrigin(t, root)
 	for _, readme := range slices.Concat(readmes, pages, []string{filepath.Join(root, "README.md")}) {
 		if ownModule(filepath.Dir(readme)) && filepath.Dir(readme) != root {
 			continue // its own test runs them
@@ -79,7 +79,7 @@ func TestReadmes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, root, shims)
+			u := newUser(t, origin, shims)
 			for _, step := range steps {
 				u.run(step)
 			}
@@ -211,24 +211,35 @@ type user struct {
 	server  *server
 }
 
-func newUser(t *testing.T, root, shims string) *user {
+// newOrigin returns a repository with the files of root in one commit, which users clone.
+func newOrigin(t *testing.T, root string) string {
 	t.Helper()
-	u := &user{t: t, dir: t.TempDir(), ports: map[string]string{}}
-	u.env = append(environment(), "PATH="+shims+string(os.PathListSeparator)+os.Getenv("PATH"), "SECRET=a-secret", "TOKEN=a-token",
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	clone(t, root, u.dir)
+	u := &user{t: t, dir: t.TempDir(), env: gitEnvironment()}
+	copyFiles(t, root, u.dir)
 	u.git("init", "--quiet")
 	u.git("add", "--all")
 	u.git("-c", "user.name=n", "-c", "user.email=e@example.com", "commit", "--quiet", "--message", "all")
+	return u.dir
+}
+
+func gitEnvironment() []string {
+	return append(environment(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+}
+
+func newUser(t *testing.T, origin, shims string) *user {
+	t.Helper()
+	u := &user{t: t, dir: t.TempDir(), ports: map[string]string{}}
+	u.env = append(gitEnvironment(), "PATH="+shims+string(os.PathListSeparator)+os.Getenv("PATH"), "SECRET=a-secret", "TOKEN=a-token")
+	u.git("clone", "--quiet", origin, ".")
 	// A file of the reader's own, which the README of ingest mentions.
 	u.bash(`printf 'readings,name=truck_%d velocity=5 1767225600000000000\n' 1 2 3 | gzip >trucks.lp.gz; echo /trucks.lp.gz >>.git/info/exclude`)
 	t.Cleanup(u.stop)
 	return u
 }
 
-// clone copies the files of a clone of the repository. It reads every file, so that a change of any runs the test
+// copyFiles copies the files of a clone of the repository. It reads every file, so that a change of any runs the test
 // again.
-func clone(t *testing.T, root, to string) {
+func copyFiles(t *testing.T, root, to string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
