@@ -29,6 +29,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -212,7 +213,7 @@ func TestOTLPOverGRPC(t *testing.T) {
 // TestOTLPWhileTheStoreIsDown: in two minutes without the store, clients that retry get an answer each time, memory
 // stays bounded, and afterwards every data point is stored.
 func TestOTLPWhileTheStoreIsDown(t *testing.T) {
-	const clients, perRequest = 10, 200
+	clients, perRequest := 10, 200/testkit.Stride(4)
 	mapping := write(t, otlpMap)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, app.Bounds{Body: 1 << 20, Requests: 8, Timeout: 10 * time.Second}, "-key", "cpu=host", "-otlp", mapping, "-max-future", "0") // the test's clock begins in 2000

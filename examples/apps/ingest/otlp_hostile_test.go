@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
@@ -84,6 +85,7 @@ func TestOTLPHostileDataPoints(t *testing.T) {
 
 // TestOTLPManyNumbers: a list of numbers that takes more memory than bytes is refused before it is decoded.
 func TestOTLPManyNumbers(t *testing.T) {
+	testkit.Plain(t)
 	r := newOTLP(t, app.Bounds{Body: 25 << 20, Requests: 4, Timeout: time.Minute})
 	got, _ := r.send(t, request(exponential("m.e", make([]uint64, 20<<20))))
 	if got.Code != 413 {

@@ -25,6 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/app"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -92,7 +93,7 @@ func points(t *testing.T, dir string) (n int) {
 
 // TestFile stores a file twice, and standard input. Every line is accounted for, and no point is stored twice.
 func TestFile(t *testing.T) {
-	const all, some = 12_000, 1_000
+	all, some := 12_000/testkit.Stride(8), 1_000/testkit.Stride(8)
 	long, badOfAll := sample(all)
 	short, _ := sample(some) // the first lines of the long text: they add no points
 	dir := t.TempDir()
@@ -222,7 +223,8 @@ func notOnWindows(t *testing.T) {
 func TestServe(t *testing.T) {
 	notOnWindows(t)
 	dir := t.TempDir()
-	text, bad := sample(6000)
+	lines := 6000 / testkit.Stride(8)
+	text, bad := sample(lines)
 	for range 2 {
 		s := serving(t, append(trucks, "-dir", dir)...)
 		if status, body := s.post(t, strings.NewReader(packed(text)), true); status != 400 || !strings.Contains(body, fmt.Sprintf("dropped=%d", bad)) {
@@ -244,11 +246,11 @@ func TestServe(t *testing.T) {
 			t.Errorf("the request running at Ctrl-C got status %d; %s", status, s.stderr)
 		}
 		out, err := s.rest()
-		if err != nil || !strings.Contains(out, " 6001 lines") || !strings.Contains(out, fmt.Sprintf(" %d refused", bad)) {
+		if err != nil || !strings.Contains(out, fmt.Sprintf(" %d lines", lines+1)) || !strings.Contains(out, fmt.Sprintf(" %d refused", bad)) {
 			t.Errorf("after Ctrl-C: %v, %s; %s", err, out, s.stderr)
 		}
-		if n := points(t, dir); n != 6001-bad {
-			t.Errorf("the folder holds %d points, want %d", n, 6001-bad)
+		if n := points(t, dir); n != lines+1-bad {
+			t.Errorf("the folder holds %d points, want %d", n, lines+1-bad)
 		}
 	}
 }
@@ -257,7 +259,8 @@ func TestServe(t *testing.T) {
 func TestJournal(t *testing.T) {
 	notOnWindows(t)
 	dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
-	text, bad := sample(3000)
+	lines := 3000 / testkit.Stride(8)
+	text, bad := sample(lines)
 	for run := range 2 {
 		s := serving(t, append(trucks, "-dir", dir, "-journal", journal)...)
 		if status, body := s.post(t, strings.NewReader(text), false); status != 400 || !strings.Contains(body, fmt.Sprintf("dropped=%d", bad)) {
@@ -269,15 +272,15 @@ func TestJournal(t *testing.T) {
 		s.interrupt(t)
 		out, err := s.rest()
 		for _, want := range []string{
-			fmt.Sprintf(" %d stored", 3001-bad), fmt.Sprintf(" %d through the journal", 3001-bad),
+			fmt.Sprintf(" %d stored", lines+1-bad), fmt.Sprintf(" %d through the journal", lines+1-bad),
 			fmt.Sprintf(" %d dead letters", run+1), "tag:fleet",
 		} {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("%v, %s; want %q; %s", err, out, want, s.stderr)
 			}
 		}
-		if n := points(t, dir); n != 3000-bad {
-			t.Errorf("the folder holds %d points, want %d", n, 3000-bad)
+		if n := points(t, dir); n != lines-bad {
+			t.Errorf("the folder holds %d points, want %d", n, lines-bad)
 		}
 	}
 }
@@ -311,6 +314,7 @@ func TestCtrlCTwice(t *testing.T) {
 }
 
 func TestExitCode(t *testing.T) {
+	testkit.Plain(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

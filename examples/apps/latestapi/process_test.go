@@ -18,6 +18,7 @@ import (
 	"cloud.google.com/go/bigtable/bttest"
 
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // process is a server in a separate process.
@@ -112,6 +113,7 @@ func skipWhereNoInterrupt(t *testing.T) {
 }
 
 func TestExitCode(t *testing.T) {
+	testkit.Plain(t)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/prompb"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // TestDeepExpressions: an expression of many levels is refused, because the memory of a goroutine that evaluates it is
@@ -37,6 +39,7 @@ func TestDeepExpressions(t *testing.T) {
 
 // TestFramesOfLargeChunks: clients refuse frames over 50 MB, and read frames of about 1 MB with less memory.
 func TestFramesOfLargeChunks(t *testing.T) {
+	testkit.Plain(t)
 	s := plain(t)
 	for i := range 1200 {
 		ts := line("m", nil)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -55,6 +56,7 @@ func (s *stand) vector(query string, at time.Time) map[string]map[int64]string {
 // turn. A query that names a metric gets every sample of it, of every entity, also where the newest points have other
 // fields.
 func TestNamedMetrics(t *testing.T) {
+	testkit.Plain(t)
 	const fields, each = 40, 3
 	s := mappedOver(t, limits{body: 4 << 20, samples: 10_000_000, series: 100_000, timeout: time.Minute, lookback: 5 * time.Minute, requests: 64, perTenant: 32}, recorded)
 	random := rand.New(rand.NewPCG(1, 2))

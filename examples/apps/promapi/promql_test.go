@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -19,6 +20,7 @@ import (
 
 // TestPromQL runs the whole test suite of PromQL over the store.
 func TestPromQL(t *testing.T) {
+	testkit.Plain(t)
 	if testing.Short() {
 		t.Skip("-short leaves the suite out")
 	}

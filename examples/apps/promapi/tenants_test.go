@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -32,7 +33,7 @@ func TestTwoTenants(t *testing.T) {
 		if *tenantsFor > 0 {
 			return time.Now().Before(until)
 		}
-		return round < 40
+		return round < 40/testkit.Stride(4)
 	}
 	var all sync.WaitGroup
 	for _, who := range []struct {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -364,6 +365,7 @@ func TestLargerThanABurst(t *testing.T) {
 
 // TestLargeLabelSets: labels of 10 MB together are refused, also if a body may be larger.
 func TestLargeLabelSets(t *testing.T) {
+	testkit.Plain(t)
 	l := someLimits
 	l.body = 64 << 20
 	s := open(t, l, embedded.Options{}, tsdb.WriterOptions{})

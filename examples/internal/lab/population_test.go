@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // TestDatasetsShareAPlace: where nothing before the time tells datasets apart, their rows arrive at one place.
@@ -85,6 +87,7 @@ func TestCommonOrders(t *testing.T) {
 // TestMemory: the loads of twelve candidates take little more than what their keys differ in. With TIDEMARK_LONG there
 // are as many entities as the model takes.
 func TestMemory(t *testing.T) {
+	testkit.Plain(t)
 	entities := 500_000
 	if os.Getenv("TIDEMARK_LONG") != "" {
 		entities = 20_000_000

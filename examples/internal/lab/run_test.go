@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tidemark-go/tidemark/examples/internal/lab"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -187,6 +188,7 @@ func TestRunRefuses(t *testing.T) {
 
 // TestCompareRefusesBeforeItRuns: what only the model refuses is refused before anything is executed.
 func TestCompareRefusesBeforeItRuns(t *testing.T) {
+	testkit.Plain(t)
 	many := strings.Replace(small, "entities: 20,", "entities: 21M,", 1)
 	report, err := parsed(t, many).Compare(t.Context(), lab.RunOptions{
 		Scale: 0.000001, Speed: 3600, Progress: func(lab.Progress) { t.Error("something is executed") },

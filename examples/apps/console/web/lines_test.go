@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -140,6 +141,7 @@ func putYear(t testing.TB, p *page, e tsdb.Entity, from time.Time) (points int) 
 // TestYear: a year of 102,528 points is read once for all numbers. Each line has its means within the lowest and the
 // highest numbers, and breaks at the nine days without points. A constant stays one.
 func TestYear(t *testing.T) {
+	testkit.Plain(t)
 	p := newPage(t, nil)
 	from := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	n := putYear(t, p, roof, from)
