@@ -53,8 +53,8 @@ type Advice struct {
 	//     alike.
 	//   - sequential: a key field whose new values sort after the old ones: counters, ids that begin with the time
 	//     (UUIDs of versions 6 and 7, ULIDs, KSUIDs, snowflakes), or values that grow according to Sample.Arrival. It is
-	//     a Warning if the highest tenth of the values has at least three tenths of the writes. If writes are even or
-	//     rates unknown, it is an Info for the first field only. Numbers after a text (device-0042) are then reported
+	//     a warning if the highest tenth of the values has at least three tenths of the writes. If writes are even or
+	//     rates unknown, it is an info for the first field only. Numbers after a text (device-0042) are then reported
 	//     only if Sample.Arrival shows that they grow, and ids by time only if rates are unknown or Arrival shows it.
 	//   - hot-entity: an entity with a quarter of all writes, five times the average, from 100 points a second; or any
 	//     entity with 5,000, half of what one server takes. No key can spread one entity.
@@ -68,7 +68,7 @@ type Advice struct {
 	//   - hashed-part: a key field of hashes or random ids, different for each entity, before a field with few values
 	//     that could group the entities. Random ids at the end of a key, or with entities below them, are fine.
 	//   - personal-data: personal data that CheckPersonal finds in keys and in tenants' names. The texts do not show
-	//     it. At least 20 IPv4 addresses of many networks are an Info, because they may belong to persons or to
+	//     it. At least 20 IPv4 addresses of many networks are an info, because they may belong to persons or to
 	//     machines.
 	//   - long-key: a row key of 2 KiB or more, of 4 KiB at most; or keys with a median of 256 bytes or more.
 	//   - long-names: names of tenant, dataset, retention class and column that together take 64 bytes or more, and more
@@ -78,12 +78,18 @@ type Advice struct {
 	//     itself.
 	//   - wide-prefix: a prefix of all key fields but the last with 10,000 entities or more below it, in a schema
 	//     without Head.
-	Cause    string   `json:"cause"`
-	Severity Severity `json:"severity"`
-	Field    string   `json:"field,omitempty"` // the key field concerned; empty for none
-	Found    string   `json:"found"`           // what was found, with figures
-	Why      string   `json:"why"`             // why it matters
-	Remedy   string   `json:"remedy"`          // what helps
+	Cause string `json:"cause"`
+	// Severity is how much the advice matters:
+	//
+	//   - info is useful to know while keys can still be changed. Nothing fails because of it.
+	//   - warning will cost throughput or slow reads as load or data grow.
+	//   - critical fails with this sample: one server gets more than it can take, points are refused, or keys show
+	//     personal data.
+	Severity string `json:"severity"`
+	Field    string `json:"field,omitempty"` // the key field concerned; empty for none
+	Found    string `json:"found"`           // what was found, with figures
+	Why      string `json:"why"`             // why it matters
+	Remedy   string `json:"remedy"`          // what helps
 }
 
 // String returns the advice as one line of text.

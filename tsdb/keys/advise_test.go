@@ -113,7 +113,7 @@ func TestKeysKnowsTheSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range advice {
-			got = append(got, a.Severity.String()+" "+a.Cause)
+			got = append(got, a.Severity+" "+a.Cause)
 		}
 		if text := strings.Join(got, ", "); text != tt.want || advice == nil {
 			t.Errorf("%s: %q, want %q\n%v", tt.name, text, tt.want, advice)
@@ -123,12 +123,9 @@ func TestKeysKnowsTheSchema(t *testing.T) {
 
 // TestAdviseInJSON: programs in other languages rely on these names.
 func TestAdviseInJSON(t *testing.T) {
-	got, err := json.Marshal(keys.Advice{Cause: "hot-entity", Severity: keys.Critical, Found: "f", Why: "w", Remedy: "r"})
+	got, err := json.Marshal(keys.Advice{Cause: "hot-entity", Severity: "critical", Found: "f", Why: "w", Remedy: "r"})
 	if want := `{"cause":"hot-entity","severity":"critical","found":"f","why":"w","remedy":"r"}`; string(got) != want || err != nil {
 		t.Errorf("%s, %v; want %s", got, err, want)
-	}
-	if got := keys.Severity(7).String(); got != "severity 7" {
-		t.Errorf("an unknown severity is %q", got)
 	}
 }
 

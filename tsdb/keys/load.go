@@ -53,12 +53,12 @@ func (a *analysis) hotHeads() {
 		return
 	}
 	busiest := a.most(rateOf)
-	severity := Warning
+	severity := warning
 	found := fmt.Sprintf("%s with %d or more writes a second to a head row; the busiest is %s of tenant %s with %s.",
 		counted(n, "entity", "entities"), headWrites, shown(rowkey.Text(rowkey.Path(busiest.Parts...))), busiest.Tenant, rate(busiest.Rate))
 	if row := busiest.Rate * float64(busiest.Payload) * daySeconds; row >= maxRow {
 		found += fmt.Sprintf(" In a day without a compaction its row grows to %s; Bigtable advises against more than %s.", bytes(row), bytes(maxRow))
-		severity = Critical
+		severity = critical
 	}
 	a.add(Advice{
 		Cause: causeHotHead, Severity: severity, Found: found,
@@ -117,9 +117,9 @@ func (a *analysis) tenants() {
 		}
 	}
 	if at := a.real(narrow.rate); few != nil && at >= busyWrites {
-		severity := Info
+		severity := info
 		if at >= serverWrites {
-			severity = Warning
+			severity = warning
 		}
 		a.add(Advice{
 			Cause: causeFewFirstValues, Severity: severity, Field: a.Fields[0],
@@ -136,7 +136,7 @@ func (a *analysis) tenants() {
 		return
 	}
 	a.add(Advice{
-		Cause: causeBusyTenant, Severity: Info,
+		Cause: causeBusyTenant, Severity: info,
 		Found: fmt.Sprintf("Tenant %s writes %s in one range of keys; a server takes about %d.", busiest.tenant, rate(at), serverWrites),
 		Why: "Bigtable splits a range by its load, so writes to many entities are spread over servers after some minutes. Bursts are too short for that, " +
 			"and a new table starts on one server.",

@@ -32,7 +32,7 @@ func (a *analysis) clock(f *field) {
 	severity, ok := severityAt(at)
 	switch {
 	case f.index == 0 && a.Salts == 0:
-		severity = max(severity, Warning) // even at a low load: load grows, and keys stay
+		severity = atLeastWarning(severity) // even at a low load: load grows, and keys stay
 	case !ok:
 		return
 	}
@@ -54,12 +54,12 @@ func (a *analysis) sequence(f *field) {
 	severity, ok := severityAt(at)
 	switch {
 	case e.uneven && f.index == 0:
-		severity = max(severity, Warning)
+		severity = atLeastWarning(severity)
 	case e.uneven && ok:
 	case f.index > 0 || a.Salts > 0 || f.form == named || a.rated() && f.form == clockID:
 		return
 	default:
-		severity = Info
+		severity = info
 	}
 	found := fmt.Sprintf("Key field %s holds %s, such as %s.", f.name, f.what, shown(f.values[len(f.values)-1]))
 	switch {
@@ -100,14 +100,21 @@ func (a *analysis) overSalts(at float64) string {
 }
 
 // severityAt returns the severity of this load in one place, and false if it is no problem.
-func severityAt(perServer float64) (Severity, bool) {
+func severityAt(perServer float64) (string, bool) {
 	switch {
 	case perServer >= busyWrites:
-		return Critical, true
+		return critical, true
 	case perServer >= noticeableWrites:
-		return Warning, true
+		return warning, true
 	}
-	return Info, false
+	return info, false
+}
+
+func atLeastWarning(severity string) string {
+	if severity == critical {
+		return critical
+	}
+	return warning
 }
 
 // busiestEnd returns the group with the most writes at its newest end. The entities of a group are equal in all

@@ -30,7 +30,7 @@ func (a *analysis) unpadded(f *field) {
 		return
 	}
 	a.add(Advice{
-		Cause: causeUnpaddedNumber, Severity: Info, Field: f.name,
+		Cause: causeUnpaddedNumber, Severity: info, Field: f.name,
 		Found: fmt.Sprintf("Key field %s holds numbers of %d to %d digits, such as %s and %s.", f.name, len(short), len(long), shown(short), shown(long)),
 		Why:   "Keys are sorted by their bytes, so 10 comes before 9. Under(prefix).Entities and Latest return results in that order.",
 		Remedy: fmt.Sprintf("If their order matters, declare the field as a number, with the most digits that it will ever have: tsdb.Key().Uint(%q, %d).",
@@ -59,7 +59,7 @@ func (a *analysis) hashed(f *field) {
 			continue
 		}
 		a.add(Advice{
-			Cause: causeHashedPart, Severity: Warning, Field: f.name,
+			Cause: causeHashedPart, Severity: warning, Field: f.name,
 			Found: fmt.Sprintf("Key field %s holds %s, %d for %d entities, before %s, which has %d values.", f.name, f.what, len(f.values), len(a.Entities), a.Fields[i], len(distinct)),
 			Why: fmt.Sprintf("Each entity has its own value, so no prefix selects related entities: Under(prefix).Latest cannot read one %s, and all entities must be read instead.",
 				a.Fields[i]),
@@ -98,7 +98,7 @@ func (a *analysis) personal(f *field) {
 		}
 	}
 	a.add(Advice{
-		Cause: causePersonalData, Severity: Critical, Field: f.name,
+		Cause: causePersonalData, Severity: critical, Field: f.name,
 		Found:  fmt.Sprintf("Values of key field %s look personal: %s. They are not shown here.", f.name, strings.Join(kinds, ", ")),
 		Why:    "Row keys are service data: they appear in logs, errors and Key Visualizer, and outlive what they name.",
 		Remedy: "Store an opaque id, or a keyed hash from keys.Hasher, and set CheckKeys: keys.CheckPersonal, so that the schema rejects personal data.",
@@ -135,7 +135,7 @@ func (a *analysis) personalTenants() {
 		return
 	}
 	a.add(Advice{
-		Cause: causePersonalData, Severity: Critical,
+		Cause: causePersonalData, Severity: critical,
 		Found:  fmt.Sprintf("The names of %s look like personal data. They are not shown here.", counted(n, "tenant", "tenants")),
 		Why:    "A tenant's name is the start of all its row keys, which appear in logs, errors and Key Visualizer.",
 		Remedy: "Use opaque ids as tenant names, and store real names in the profiles.",

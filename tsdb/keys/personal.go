@@ -6,7 +6,7 @@ import (
 )
 
 // mayBelong finds parts that may be visitors' addresses. CheckPersonal accepts addresses, because they also name
-// machines. So only many addresses in many networks count, and the advice is only an Info.
+// machines. So only many addresses in many networks count, and the advice is only an info.
 func (a *analysis) mayBelong(f *field) {
 	if len(f.values) < fewestPersonal {
 		return
@@ -23,7 +23,7 @@ func (a *analysis) mayBelong(f *field) {
 		return
 	}
 	a.add(Advice{
-		Cause: causePersonalData, Severity: Info, Field: f.name,
+		Cause: causePersonalData, Severity: info, Field: f.name,
 		Found: fmt.Sprintf("Values of key field %s look like IPv4 addresses from %d networks.", f.name, len(networks)),
 		Why: "Row keys are service data: they appear in logs, errors and Key Visualizer, and outlive what they name. " +
 			"The address of a person is personal data; that of a machine is not.",

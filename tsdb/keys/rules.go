@@ -67,7 +67,9 @@ func run(in input) []Advice {
 	a.payloads()
 	a.families()
 	a.widePrefixes()
-	slices.SortStableFunc(a.out, func(a, b Advice) int { return cmp.Compare(b.Severity, a.Severity) })
+	slices.SortStableFunc(a.out, func(a, b Advice) int {
+		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
+	})
 	return a.out
 }
 

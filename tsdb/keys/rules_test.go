@@ -45,7 +45,7 @@ func hexOf(i int) string {
 func causes(in input) string {
 	var out []string
 	for _, f := range run(in) {
-		out = append(out, f.Cause+"/"+f.Severity.String())
+		out = append(out, f.Cause+"/"+f.Severity)
 	}
 	return strings.Join(out, " ")
 }

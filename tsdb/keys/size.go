@@ -21,17 +21,17 @@ func (a *analysis) keys() {
 		}
 	}
 	f := Advice{
-		Cause:  causeLongKey,
+		Cause: causeLongKey, Severity: info,
 		Found:  fmt.Sprintf("Row keys are up to %d bytes long, with a median of %.0f; the longest belongs to an entity of tenant %s.", longest.Key, median(lengths), longest.Tenant),
 		Why:    fmt.Sprintf("Bigtable accepts keys of up to %d bytes. Each row in a request and in a response contains its whole key; 10 to 100 bytes are ideal.", maxKey),
 		Remedy: "Use short names in the parts. A part is for what reads ask for; store descriptions of an entity elsewhere.",
 	}
 	switch {
 	case over > 0:
-		f.Severity = Critical
+		f.Severity = critical
 		f.Found += fmt.Sprintf(" %s over the limit: their points are rejected.", counted(over, "entity is", "entities are"))
 	case longest.Key >= nearMaxKey:
-		f.Severity = Warning
+		f.Severity = warning
 	case median(lengths) < longKey:
 		return
 	}
@@ -63,7 +63,7 @@ func (a *analysis) names() {
 		found += fmt.Sprintf(" A typical payload takes %s.", bytes(payload))
 	}
 	a.add(Advice{
-		Cause: causeLongNames, Severity: Info, Found: found,
+		Cause: causeLongNames, Severity: info, Found: found,
 		Why:    "Each row that is written or read contains the names. Compression removes most of this on disk, but not on the network.",
 		Remedy: "Choose short names before points are stored: two or three letters for a dataset and a retention class, a short id for a tenant. Or put more data into a point.",
 	})
@@ -86,14 +86,14 @@ func (a *analysis) payloads() {
 	}
 	largest := a.most(func(e *entity) float64 { return float64(e.Payload) })
 	f := Advice{
-		Cause: causeLargePayload, Severity: Warning,
+		Cause: causeLargePayload, Severity: warning,
 		Found: fmt.Sprintf("Payloads are up to %s large, those of entity %s of tenant %s; the limit of this dataset is %s.", bytes(largest.Payload),
 			shown(rowkey.Text(rowkey.Path(largest.Parts...))), largest.Tenant, bytes(a.MaxPayload)),
 		Why:    "Bigtable recommends cells of at most 10 MiB, all points of a head share that limit, and merged payloads are limited to 8 KiB. Larger payloads are rejected.",
 		Remedy: "Compress payloads (package codec/zstd), split them into several points or datasets, or keep them in object storage and store their location.",
 	}
 	if over > 0 {
-		f.Severity = Critical
+		f.Severity = critical
 		f.Found += fmt.Sprintf(" %s over the limit: their points are rejected.", counted(over, "entity is", "entities are"))
 	}
 	a.add(f)
@@ -104,9 +104,9 @@ func (a *analysis) families() {
 	if a.Families < manyFamilies {
 		return
 	}
-	severity := Warning
+	severity := warning
 	if a.Families > maxFamilies {
-		severity = Critical
+		severity = critical
 	}
 	a.add(Advice{
 		Cause: causeManyFamilies, Severity: severity,
@@ -138,7 +138,7 @@ func (a *analysis) widePrefixes() {
 	}
 	tenant, _, _ := strings.Cut(most, "#")
 	a.add(Advice{
-		Cause: causeWidePrefix, Severity: Info, Field: a.Fields[len(a.Fields)-2],
+		Cause: causeWidePrefix, Severity: info, Field: a.Fields[len(a.Fields)-2],
 		Found: fmt.Sprintf("One value of key field %s of tenant %s has about %.0f entities, and no prefix is narrower.", a.Fields[len(a.Fields)-2], tenant, n),
 		Why:   "Under(prefix).Latest finds the newest point of each entity below a prefix. It reads once per entity, which takes seconds for ten thousand.",
 		Remedy: fmt.Sprintf("If you need such reads, add a field before %s that divides the entities, or give the schema a Head, so that Under(prefix).Latest reads one row per entity.",

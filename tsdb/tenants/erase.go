@@ -51,7 +51,7 @@ type EraseOptions struct {
 // Progress reports how far an erasure has come.
 type Progress struct {
 	State State
-	// Waiting is how long the erasure still waits, in the state Marked.
+	// Waiting is how long the erasure still waits, in the state "marked".
 	Waiting time.Duration
 	// Counted and Deleted are rows.
 	Counted, Deleted int64

@@ -179,7 +179,7 @@ func TestTwoErasers(t *testing.T) {
 // TestTakenOver: a call whose erasure another call has continued returns ErrTakenOver, at any step, and changes nothing
 // more.
 func TestTakenOver(t *testing.T) {
-	for i, at := range []tenants.State{tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying, tenants.Marked, tenants.Counting, tenants.Deleting, tenants.Verifying} {
+	for i, at := range []tenants.State{"marked", "counting", tenants.Deleting, "verifying", "marked", "counting", tenants.Deleting, "verifying"} {
 		written := i < 4
 		f, store, conn, table := open(t, tsdbtest.Options{})
 		other := second(t, conn, tsdb.Options{})
@@ -295,7 +295,7 @@ func TestLateRowsAreFound(t *testing.T) {
 	}
 	opts := quick
 	opts.Progress = func(p tenants.Progress) {
-		if p.State == tenants.Verifying && n == 0 {
+		if p.State == "verifying" && n == 0 {
 			write()
 		}
 	}

@@ -162,7 +162,7 @@ func (e *erasure) ranges(ctx context.Context, from string) iter.Seq2[rowkey.Rang
 		ranges, err := []rowkey.Range{e.all}, error(nil)
 		if e.fit != nil {
 			ranges, err = e.ofEntity(ctx)
-			if e.rec.State != Counting {
+			if e.rec.State != counting {
 				ranges, from = inOrder(ranges), ""
 			}
 		}

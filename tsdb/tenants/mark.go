@@ -54,7 +54,7 @@ func markKey(id, name string) string {
 
 // inForce reports whether stores refuse calls because of the mark in a document.
 func (rec *record) inForce(doc catalog.Document, now time.Time) bool {
-	return doc.Exists() && rec.State != Readmitted && (rec.Until.IsZero() || now.Before(rec.Until))
+	return doc.Exists() && rec.State != readmitted && (rec.Until.IsZero() || now.Before(rec.Until))
 }
 
 // MarshalJSON writes all members, including empty ones, so that they overwrite every member of an earlier record. The
@@ -224,13 +224,13 @@ func (r room) readmit(ctx context.Context, id tenant.ID, m mark, hashes []catalo
 // Of a mark that is lifted already, an interrupted call may not have reached the stores.
 func (r room) lift(ctx context.Context, m *stored, rec any, state *State, name string, hashes []catalog.EntityHash) error {
 	switch {
-	case *state == Readmitted:
+	case *state == readmitted:
 	case *state == Erased:
 		next, err := catalog.MarkChanges.Next(ctx, r.Whole)
 		if err != nil {
 			return r.Explain(err)
 		}
-		*state = Readmitted
+		*state = readmitted
 		if err := r.replace(ctx, m, rec, func(mut *bigtable.Mutation) { catalog.LiftMark(mut, next, hashes) }); err != nil {
 			return err
 		}

@@ -226,7 +226,7 @@ func Release(ctx context.Context, store *tsdb.Store, part Part) (err error) {
 func (rm *removal) releasePart(ctx context.Context) error {
 	gaveUp := rm.doc.Exists()
 	if gaveUp { // first: a call of Remove must not go on with a part that is in use again
-		rm.rec.Run, rm.rec.State = rand.Text(), Readmitted // a later Remove begins anew, also if this call ends half-way
+		rm.rec.Run, rm.rec.State = rand.Text(), readmitted // a later Remove begins anew, also if this call ends half-way
 		if err := rm.save(ctx, nil); err != nil {
 			return err
 		}

@@ -263,7 +263,7 @@ func TestPartsInUse(t *testing.T) {
 // TestAPartComesIntoUse: a point that is written in a class after Remove has checked the class keeps the class and
 // itself.
 func TestAPartComesIntoUse(t *testing.T) {
-	for _, at := range []tenants.State{tenants.Marked, tenants.Deleting} {
+	for _, at := range []tenants.State{"marked", tenants.Deleting} {
 		a := newUnusedParts(t)
 		opts, done := swift, false
 		opts.Progress = func(p tenants.Progress) {
@@ -273,7 +273,7 @@ func TestAPartComesIntoUse(t *testing.T) {
 			}
 		}
 		_, err := tenants.Remove(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}, opts)
-		if want := map[tenants.State]error{tenants.Marked: tenants.ErrImpossible, tenants.Deleting: errtype.ErrRemains}[at]; !errors.Is(err, want) {
+		if want := map[tenants.State]error{"marked": tenants.ErrImpossible, tenants.Deleting: errtype.ErrRemains}[at]; !errors.Is(err, want) {
 			t.Errorf("point written while %s: %v", at, err)
 		}
 		if left := dump(t, a.table, func(key string) bool { return strings.HasPrefix(key, "acme#temps#left") }); !strings.Contains(fmt.Sprint(left), "old:p:json") {
@@ -282,7 +282,7 @@ func TestAPartComesIntoUse(t *testing.T) {
 		if err := a.store.Verify(t.Context(), a.full); err != nil {
 			t.Errorf("point written while %s: %v", at, err)
 		}
-		if at == tenants.Marked { // nothing was changed: the class is not retired either
+		if at == "marked" { // nothing was changed: the class is not retired either
 			if err := tenants.Release(t.Context(), a.store, tenants.Part{Dataset: "temps", Class: "old"}); !errors.Is(err, tsdb.ErrNotFound) {
 				t.Errorf("the class is retired after an impossible removal: Release returns %v", err)
 			}

@@ -115,7 +115,7 @@ func TestGiveUpARemoval(t *testing.T) {
 		n := 0
 		opts := swift
 		opts.Progress = func(p tenants.Progress) {
-			if p.State == tenants.Deleting || p.State == tenants.Verifying {
+			if p.State == tenants.Deleting || p.State == "verifying" {
 				n++
 				a.leave(t, "acme", "temps", 20*day+day/1000*time.Duration(n), "old:p:str")
 			}
@@ -169,7 +169,7 @@ func TestAStaleRemovalTakesNothingOfTheNextLife(t *testing.T) {
 			var calls atomic.Int64
 			marked, lived := false, false
 			opts := swift
-			opts.Progress = func(p tenants.Progress) { marked = marked || p.State == tenants.Marked }
+			opts.Progress = func(p tenants.Progress) { marked = marked || p.State == "marked" }
 			a.conn.Inject(tsdbtest.DelayBy(func() time.Duration {
 				if calls.Add(1) != int64(cut) {
 					return 0

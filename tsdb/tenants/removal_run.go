@@ -84,7 +84,7 @@ func (rm *removal) look(ctx context.Context) error {
 
 func (rm *removal) begin(ctx context.Context) error {
 	// A removed part may be in use again, if the earlier call ended before it deleted the record.
-	if s := rm.rec.State; s == "" || s == Readmitted || s == Erased && !rm.deletes() && rm.known() {
+	if s := rm.rec.State; s == "" || s == readmitted || s == Erased && !rm.deletes() && rm.known() {
 		if err := rm.look(ctx); err != nil {
 			return err
 		}

@@ -11,23 +11,29 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// State is the state of an erasure: Marked, Counting, Deleting, Verifying, Erased or Readmitted.
+// State is the state of an erasure. In order:
+//
+//   - "marked": the mark is written, and the call waits until all stores apply it.
+//   - "counting": writes have stopped, and the call counts the rows.
+//   - "deleting": the call deletes the counted rows.
+//   - "verifying": the counted rows are deleted, and the call checks that no row is left.
+//   - "erased": no row is left.
+//   - "readmitted": the tenant was readmitted after its erasure.
+//
+// The zero State is that of a tenant that is not erased.
 type State string
 
-// The states of an erasure, in order. The zero State is that of a tenant that is not erased.
+// The states by which programs report progress and the end. The number of rows is known from Deleting on.
 const (
-	// Marked: the mark is written, and the call waits until all stores apply it.
-	Marked State = "marked"
-	// Counting: writes have stopped, and the call counts the rows.
-	Counting State = "counting"
-	// Deleting: the call deletes the counted rows.
 	Deleting State = "deleting"
-	// Verifying: the counted rows are deleted, and the call checks that no row is left.
-	Verifying State = "verifying"
-	// Erased: no row is left.
-	Erased State = "erased"
-	// Readmitted: the tenant was readmitted after its erasure.
-	Readmitted State = "readmitted"
+	Erased   State = "erased"
+)
+
+const (
+	marked     State = "marked"
+	counting   State = "counting"
+	verifying  State = "verifying"
+	readmitted State = "readmitted"
 )
 
 // Report describes an erasure in words and figures that can be shown to the customer. It marshals to JSON; String

@@ -31,7 +31,7 @@ func TestACacheForgetsAnErasedEntity(t *testing.T) {
 		e, stale := tsdb.NewEntity("site#1", "dev 0"), tsdb.MaxStale(24*time.Hour)
 		read := 0
 		opts := tenants.EraseOptions{Progress: func(p tenants.Progress) {
-			if p.State != tenants.Counting {
+			if p.State != "counting" {
 				return
 			}
 			for _, s := range []*tsdb.Store{store, other} {

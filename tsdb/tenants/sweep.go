@@ -102,16 +102,16 @@ func (s *sweep) run(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	if err := s.step(ctx, Marked, Counting, s.settle); err != nil {
+	if err := s.step(ctx, marked, counting, s.settle); err != nil {
 		return err
 	}
 	if err := s.target.waited(ctx); err != nil {
 		return err
 	}
-	if err := s.step(ctx, Counting, Deleting, s.count, s.target.counted); err != nil {
+	if err := s.step(ctx, counting, Deleting, s.count, s.target.counted); err != nil {
 		return err
 	}
-	if err := s.step(ctx, Deleting, Verifying, s.deleteCounted); err != nil {
+	if err := s.step(ctx, Deleting, verifying, s.deleteCounted); err != nil {
 		return err
 	}
 	if err := s.verify(ctx); err != nil {
@@ -130,13 +130,13 @@ func (s *sweep) begin(ctx context.Context) (err error) {
 	}
 	switch settle := s.opts.Settle; {
 	case settle == 0 || settle == s.Settle:
-	case *s.state == Marked:
+	case *s.state == marked:
 		s.Settle = settle
 	case settle > s.Settle:
 		return invalid.New(tsdb.ErrInvalid, "Settle", settle.String(), fmt.Sprintf("0 or at most %v, which earlier calls have waited", s.Settle))
 	}
 	if *s.state == Erased {
-		*s.state = Verifying // again
+		*s.state = verifying // again
 	}
 	s.Run = rand.Text()
 	if err := s.save(ctx, s.mark); err != nil {
@@ -148,7 +148,7 @@ func (s *sweep) begin(ctx context.Context) (err error) {
 
 // start starts a new record.
 func (s *sweep) start() {
-	*s.state, *s.started, s.Settle = Marked, s.now(), tenancy.ErasedWithin+max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
+	*s.state, *s.started, s.Settle = marked, s.now(), tenancy.ErasedWithin+max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
 	if s.Alone {
 		s.Settle = time.Second
 	}
@@ -175,7 +175,7 @@ func (s *sweep) step(ctx context.Context, in, next State, do ...func(context.Con
 // settle waits until every store applies the mark and all earlier calls have ended.
 func (s *sweep) settle(ctx context.Context) error {
 	for left := s.Settle; left > 0; left -= time.Second {
-		s.tell(Marked, left)
+		s.tell(marked, left)
 		if err := pause(ctx, min(left, time.Second)); err != nil {
 			return err
 		}
@@ -251,12 +251,12 @@ func (s *sweep) count(ctx context.Context) error {
 			}
 		}
 		s.Next = []byte(next)
-		if *s.state == Counting {
+		if *s.state == counting {
 			if err := s.save(ctx, nil); err != nil {
 				return err
 			}
 		}
-		s.tell(Counting, 0)
+		s.tell(counting, 0)
 		return nil
 	})
 }

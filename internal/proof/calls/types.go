@@ -86,7 +86,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[keys.SampledEntity](),
 	reflect.TypeFor[tsdb.Schema[int]](),
 	reflect.TypeFor[tsdb.SchemaOptions](),
-	reflect.TypeFor[keys.Severity](),
 	reflect.TypeFor[tsdb.Sink[int]](),
 	reflect.TypeFor[tsdb.State](),
 	reflect.TypeFor[tsdb.Store](),
