@@ -13,7 +13,7 @@ const maxClassName = 32
 // A Class is a retention class: a column family and the policy that removes its data. Datasets with the same
 // retention share a class.
 //
-// The zero Class means the default of the option that has it; [Class.IsZero] reports it.
+// The zero Class means the default of the option that has it.
 type Class struct {
 	// Name is the name of the column family: 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit.
 	// Names with a leading _ or a dot are reserved for the store. Keep it short: it is sent with each cell.
@@ -21,9 +21,6 @@ type Class struct {
 	// Policy removes the family's data. Zero keeps everything.
 	Policy Policy
 }
-
-// IsZero reports whether the class has neither a name nor a policy.
-func (c Class) IsZero() bool { return c.Name == "" && c.Policy.Equal(Never()) }
 
 // String returns the class for people to read: "d90 (maxage=90d)".
 func (c Class) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Policy) }

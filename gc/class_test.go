@@ -34,15 +34,7 @@ func TestClassValidate(t *testing.T) {
 	}
 }
 
-func TestClassZeroAndEqual(t *testing.T) {
-	if !(Class{}).IsZero() || !(Class{Policy: All(Never(), MaxAge(day))}).IsZero() {
-		t.Error("IsZero = false for a class without a name that keeps everything")
-	}
-	for _, c := range []Class{{Name: "x"}, {Policy: MaxAge(day)}, {Policy: MaxAge(0)}} {
-		if c.IsZero() {
-			t.Errorf("IsZero of %v = true", c)
-		}
-	}
+func TestClassEqual(t *testing.T) {
 	d90 := Class{Name: "d90", Policy: MaxAge(90 * day)}
 	if !d90.Policy.Equal(Any(MaxAge(90*day), MaxAge(91*day))) {
 		t.Error("two classes that keep the same cells in the same family differ")

@@ -29,12 +29,7 @@
 //
 // # Points
 //
-// A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age, and
-// [Policy.Cutoff] the oldest visible timestamp: Cloud Bigtable may remove cells up to a week late.
-// A policy for points that depends on versions is refused.
-//
-// # Cloud Bigtable
-//
-// retention.ToBigtable and retention.FromBigtable convert to and from the client's policies, which this package does
-// not link.
+// A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age. Reads
+// leave out older points at once: Cloud Bigtable may remove cells up to a week late. A policy for points that depends on
+// versions is refused.
 package gc

@@ -54,23 +54,6 @@ func ExamplePolicy_PointAge() {
 	// gc: versions policies do not apply to points: policy is "maxversions=2"; want ages only, or never
 }
 
-func ExamplePolicy_Cutoff() {
-	now := time.Date(2026, time.April, 1, 12, 0, 0, 500, time.UTC)
-	cutoff, _, err := gc.MaxAge(90 * day).Cutoff(now)
-	fmt.Println(cutoff, err) // now has a fraction of a millisecond: the cutoff rounds up
-	// Output: 2026-01-01 12:00:00.001 +0000 UTC <nil>
-}
-
-func ExamplePolicy_Terms() {
-	p := gc.Any(gc.MaxAge(30*day), gc.All(gc.MaxAge(3*day), gc.MaxVersions(100)))
-	for age, versions := range p.Terms() {
-		fmt.Println(age, versions)
-	}
-	// Output:
-	// 720h0m0s 0
-	// 72h0m0s 100
-}
-
 func ExampleClass() {
 	d90 := gc.Class{Name: "d90", Policy: gc.MaxAge(90 * day)}
 	fmt.Println(d90, d90.Validate())
@@ -78,10 +61,4 @@ func ExampleClass() {
 	// Output:
 	// d90 (maxage=90d) <nil>
 	// gc: invalid retention: class is "_own"; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit
-}
-
-func ExamplePolicy_KeepsAllOf() {
-	now, next := gc.MaxAge(90*day), gc.MaxAge(30*day)
-	fmt.Println(next.KeepsAllOf(now), now.KeepsAllOf(next))
-	// Output: false true
 }

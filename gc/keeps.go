@@ -2,11 +2,8 @@ package gc
 
 import "time"
 
-// KeepsAllOf reports whether p keeps every cell that q keeps, so that replacing a family's policy q by p loses no
-// data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other.
-//
-// If [Policy.Validate] rejects p or q, the result is false.
-func (p Policy) KeepsAllOf(q Policy) bool {
+// keepsAllOf reports whether p keeps every cell that q keeps.
+func (p Policy) keepsAllOf(q Policy) bool {
 	if p.bad != nil || q.bad != nil {
 		return false
 	}

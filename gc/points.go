@@ -12,6 +12,10 @@ import (
 // A point is a row with one cell. So the result is the smallest age in an [Any] and the largest age in an [All];
 // [Never] is an unlimited age.
 //
+// A cell has a timestamp in whole milliseconds, and expires when it is before the current time minus the age, rounded up
+// to a millisecond. That is exact: the service may remove these cells, and no others. It is also exact for a point with
+// a more precise time, because its cell's timestamp is rounded down.
+//
 // It returns an error if [MaxVersions] changes what the policy removes. The only cell of a column is
 // always among its newest. So in an All, the version rule would keep points forever; in an Any, it would have no
 // effect. Neither is what the author wanted. A version rule that another rule makes redundant is not part of the
@@ -31,14 +35,9 @@ func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
 	return p.terms[0].age, true, nil // in normal form, ages alone are one term
 }
 
-// Cutoff returns the oldest timestamp that a visible point may have at the time now. If bounded is false, there is no
-// limit. It returns the errors of [Policy.PointAge]. A cell has expired if its
-// timestamp is before the cutoff.
-//
-// Cells have timestamps in whole milliseconds. The cutoff is now minus the age, rounded up to a millisecond. That is
-// exact: the service may remove the cells before it, and no others. It is also exact for a point with a more precise
-// time, because its cell's timestamp is rounded down. The result is in UTC.
-func (p Policy) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
+// cutoff returns the oldest timestamp that a visible point may have at the time now. If bounded is false, there is no
+// limit.
+func (p Policy) cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
 	age, bounded, err := p.PointAge()
 	if err != nil || !bounded {
 		return time.Time{}, false, err

@@ -39,7 +39,7 @@ func TestPointAge(t *testing.T) {
 			t.Errorf("%v.PointAge() = %v, %v, %v; want %v, %v, %v", test.policy, age, bounded, err, test.age, test.bounded, test.err)
 		}
 	}
-	_, _, err := Any(MaxAge(day), MaxVersions(2)).Cutoff(time.Now())
+	_, _, err := Any(MaxAge(day), MaxVersions(2)).cutoff(time.Now())
 	want := `gc: versions policies do not apply to points: policy is "maxage=1d || maxversions=2"; want ages only, or never`
 	if err == nil || err.Error() != want {
 		t.Errorf("PointAge of a policy of versions:\n%v; want\n%v", err, want)
@@ -58,12 +58,12 @@ func TestCutoff(t *testing.T) {
 		{midnight.Add(1_000_000), midnight.Add(-day).Add(time.Millisecond)},
 		{time.Unix(0, -1).Add(day), time.Unix(0, 0).UTC()}, // before 1970 it still rounds up
 	} {
-		got, bounded, err := MaxAge(day).Cutoff(test.now.In(time.FixedZone("", 3600)))
+		got, bounded, err := MaxAge(day).cutoff(test.now.In(time.FixedZone("", 3600)))
 		if got != test.want || !bounded || err != nil {
 			t.Errorf("at %v the cutoff of a day is %v, %v, %v; want %v", test.now, got, bounded, err, test.want)
 		}
 	}
-	if cutoff, bounded, err := Never().Cutoff(midnight); !cutoff.IsZero() || bounded || err != nil {
+	if cutoff, bounded, err := Never().cutoff(midnight); !cutoff.IsZero() || bounded || err != nil {
 		t.Errorf("the policy never has a cutoff: %v, %v, %v; want none", cutoff, bounded, err)
 	}
 	now := time.Now()

@@ -14,6 +14,7 @@ import (
 //
 // A Policy is immutable and safe for concurrent use. Compare two with [Policy.Equal]; the compiler refuses ==.
 type Policy struct {
+	policyGate
 	terms []term         // in normal form; empty removes nothing
 	bad   *invalid.Error // the first invalid input; terms is nil then
 }

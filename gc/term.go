@@ -2,7 +2,6 @@ package gc
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 )
@@ -15,19 +14,6 @@ import (
 type term struct {
 	age      time.Duration
 	versions int
-}
-
-// Terms returns the rules whose union the policy is, in normal form: ages that fall and numbers of versions that
-// rise. A rule removes the cells that are older than the age and have at least that number of newer versions; 0 is no
-// condition. [Never] and a policy that [Policy.Validate] rejects have no rules.
-func (p Policy) Terms() iter.Seq2[time.Duration, int] {
-	return func(yield func(time.Duration, int) bool) {
-		for _, t := range p.terms {
-			if !yield(t.age, t.versions) {
-				return
-			}
-		}
-	}
 }
 
 // normalize returns the normal form of a union of terms. It reorders its argument and may return a part of it.

@@ -14,7 +14,7 @@ import (
 // ErrNoCredentials. No name, or two different names, is ErrForbidden. The certificate authorities in the server's
 // ClientCAs decide who gets which name.
 func FromCertificate(names func(*x509.Certificate) []string) Resolver {
-	return ResolverFunc(func(_ context.Context, r Request) (ID, error) {
+	return resolverFunc(func(_ context.Context, r Request) (ID, error) {
 		switch {
 		case names == nil:
 			return ID{}, fmt.Errorf("%w: nil names of a certificate", errResolver)

@@ -26,20 +26,24 @@ func ExampleResolver() {
 	// true
 }
 
+// apiKeys are the tenants by API key.
+type apiKeys map[string]tenant.ID
+
+func (keys apiKeys) Resolve(_ context.Context, r tenant.Request) (tenant.ID, error) {
+	sent := r.Header("X-Api-Key")
+	if len(sent) == 0 {
+		return tenant.ID{}, tenant.ErrNoCredentials
+	}
+	id, ok := keys[sent[0]]
+	if !ok || len(sent) > 1 {
+		return tenant.ID{}, tenant.ErrUnauthenticated
+	}
+	return id, nil
+}
+
 // A custom resolver looks up an API key from a header.
-func ExampleResolverFunc() {
-	keys := map[string]tenant.ID{"k-1": tenant.MustParse("acme")}
-	var resolver tenant.Resolver = tenant.ResolverFunc(func(_ context.Context, r tenant.Request) (tenant.ID, error) {
-		sent := r.Header("X-Api-Key")
-		if len(sent) == 0 {
-			return tenant.ID{}, tenant.ErrNoCredentials
-		}
-		id, ok := keys[sent[0]]
-		if !ok || len(sent) > 1 {
-			return tenant.ID{}, tenant.ErrUnauthenticated
-		}
-		return id, nil
-	})
+func ExampleResolver_custom() {
+	var resolver tenant.Resolver = apiKeys{"k-1": tenant.MustParse("acme")}
 	for _, key := range []string{"k-1", "k-2"} {
 		h := http.Header{"X-Api-Key": {key}}
 		fmt.Println(resolver.Resolve(context.Background(), tenant.Request{Header: h.Values}))

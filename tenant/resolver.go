@@ -51,23 +51,17 @@ type Resolver interface {
 	Resolve(ctx context.Context, r Request) (ID, error)
 }
 
-// ResolverFunc adapts a function to a Resolver.
-type ResolverFunc func(ctx context.Context, r Request) (ID, error)
+// resolverFunc is a function as a Resolver.
+type resolverFunc func(ctx context.Context, r Request) (ID, error)
 
-// Resolve calls f. A nil f returns an error.
-func (f ResolverFunc) Resolve(ctx context.Context, r Request) (ID, error) {
-	if f == nil {
-		return ID{}, fmt.Errorf("%w: a nil function", errResolver)
-	}
-	return f(ctx, r)
-}
+func (f resolverFunc) Resolve(ctx context.Context, r Request) (ID, error) { return f(ctx, r) }
 
 // FromHeader takes the tenant from a header, and trusts its value. Use it only for services that callers reach
 // through a proxy. The proxy must authenticate the caller, set the header, and drop the caller's own header. A caller
 // that can bypass the proxy can be any tenant. Without the header, the error is ErrNoCredentials. If the header is
 // repeated, empty or not a valid name, it is ErrForbidden.
 func FromHeader(name string) Resolver {
-	return ResolverFunc(func(_ context.Context, r Request) (ID, error) {
+	return resolverFunc(func(_ context.Context, r Request) (ID, error) {
 		values := r.header(name)
 		if len(values) == 0 {
 			return ID{}, ErrNoCredentials
@@ -80,7 +74,7 @@ func FromHeader(name string) Resolver {
 // a verified token. If ok is false, the error is ErrNoCredentials. If the claim is not a valid name, it is
 // ErrForbidden.
 func FromClaim(claim func(ctx context.Context) (name string, ok bool)) Resolver {
-	return ResolverFunc(func(ctx context.Context, _ Request) (ID, error) {
+	return resolverFunc(func(ctx context.Context, _ Request) (ID, error) {
 		if claim == nil {
 			return ID{}, fmt.Errorf("%w: a nil claim", errResolver)
 		}
@@ -97,7 +91,7 @@ func FromClaim(claim func(ctx context.Context) (name string, ok bool)) Resolver 
 // error of a resolver: valid credentials of another kind do not help.
 func Agree(resolvers ...Resolver) Resolver {
 	resolvers = append([]Resolver(nil), resolvers...)
-	return ResolverFunc(func(ctx context.Context, r Request) (ID, error) {
+	return resolverFunc(func(ctx context.Context, r Request) (ID, error) {
 		var found ID
 		for _, resolver := range resolvers {
 			if resolver == nil {

@@ -162,7 +162,7 @@ func TestAgree(t *testing.T) {
 		return tenant.FromClaim(func(context.Context) (string, bool) { return name, true })
 	}
 	fails := func(err error) tenant.Resolver {
-		return tenant.ResolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
+		return resolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
 	}
 	for _, tt := range []struct {
 		name      string
@@ -190,9 +190,8 @@ func TestAgree(t *testing.T) {
 func TestABrokenResolver(t *testing.T) {
 	r := request("acme")
 	r.Certificate = &x509.Certificate{}
-	zero := tenant.ResolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, nil })
+	zero := resolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, nil })
 	for name, broken := range map[string]tenant.Resolver{
-		"a nil function":    tenant.ResolverFunc(nil),
 		"a nil claim":       tenant.FromClaim(nil),
 		"nil names":         tenant.FromCertificate(nil),
 		"a nil one":         tenant.Agree(tenant.FromHeader("X-Tenant"), nil),
@@ -280,4 +279,11 @@ func FuzzFromCertificate(f *testing.F) {
 			t.Fatalf("%q is accepted as %q", common, id)
 		}
 	})
+}
+
+// resolverFunc is a function as a resolver.
+type resolverFunc func(ctx context.Context, r tenant.Request) (tenant.ID, error)
+
+func (f resolverFunc) Resolve(ctx context.Context, r tenant.Request) (tenant.ID, error) {
+	return f(ctx, r)
 }

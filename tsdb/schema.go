@@ -271,7 +271,7 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 // classes returns the classes in the order in which reads look for payloads.
 func (o SchemaOptions) classes() []gc.Class {
 	written := o.Retention
-	if written.IsZero() {
+	if written.Name == "" && written.Policy.Equal(gc.Never()) {
 		written = defaultClass
 	}
 	return slices.Concat([]gc.Class{written}, o.Classes, o.FormerClasses)

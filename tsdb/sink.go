@@ -187,8 +187,8 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 }
 
 // Add enqueues a rollup event in the writer's journal. If done is nil, it waits until the event is in the journal;
-// otherwise it calls done with the outcome. If try is set, it does not wait for room.
-func (c writerCore) Add(ctx context.Context, event func() (inside.Event, error), try bool, done func(Outcome)) error {
+// otherwise it calls done with the outcome.
+func (c writerCore) Add(ctx context.Context, event func() (inside.Event, error), done func(Outcome)) error {
 	var p *delivery.Pending
 	w := c.Value()
 	ev, err := event()
@@ -197,9 +197,23 @@ func (c writerCore) Add(ctx context.Context, event func() (inside.Event, error),
 	}
 	out := rejected(err)
 	if err == nil {
-		out = w.take(ctx, p, try)
+		out = w.take(ctx, p, false)
 	}
 	return out.refusal(done)
+}
+
+// Scrub rewrites the journal's file without the points that were delivered or dropped before the call, and replaces the
+// old file. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
+//
+// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new
+// file took the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points,
+// and the next writer delivers the rest.
+func (c writerCore) Scrub(ctx context.Context) error {
+	w := c.Value()
+	if err := w.admitJournal(ctx); err != nil {
+		return err
+	}
+	return w.journal.Scrub(ctx)
 }
 
 // Gather makes n calls of Add, or of what calls it, and collects their outcomes.

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
@@ -19,7 +20,7 @@ const maxNesting = 64
 // To returns a policy as a type of the client, in normal form. For an invalid policy it is one that removes nothing.
 func To(p gc.Policy) bigtable.GCPolicy {
 	var union []bigtable.GCPolicy
-	for age, versions := range p.Terms() {
+	for age, versions := range gate.Of(p).Terms() {
 		switch {
 		case versions == 0:
 			union = append(union, bigtable.MaxAgePolicy(age))

@@ -96,7 +96,7 @@ func (e *Edge) admit(ctx context.Context, method string) (context.Context, error
 	if e.opts.Public != nil && e.opts.Public(method) {
 		return ctx, nil
 	}
-	id, err := e.resolver.Resolve(ctx, RequestOf(ctx))
+	id, err := e.resolver.Resolve(ctx, requestOf(ctx))
 	if err == nil {
 		var bound context.Context
 		if bound, err = tenant.Bind(ctx, id); err == nil {
@@ -123,9 +123,8 @@ func answer(ctx context.Context, err error) error {
 	return status.Error(codes.Internal, "the server could not determine the tenant")
 }
 
-// RequestOf returns the part of a server call's context that resolvers read, for a server that calls a resolver
-// itself.
-func RequestOf(ctx context.Context) tenant.Request {
+// requestOf returns the part of a server call's context that resolvers read.
+func requestOf(ctx context.Context) tenant.Request {
 	ctx = ctxerr.Given(ctx)
 	req := tenant.Request{Header: func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }}
 	p, ok := peer.FromContext(ctx)

@@ -121,7 +121,7 @@ func as(tenants ...string) context.Context {
 
 func TestCalls(t *testing.T) {
 	fails := func(err error) tenant.Resolver {
-		return tenant.ResolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
+		return resolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
 	}
 	header := tenant.FromHeader("X-Tenant")
 	eachCall(t, func(t *testing.T, call func(ctx context.Context, c healthpb.HealthClient) (string, error)) {
@@ -186,7 +186,7 @@ func TestPublicMethods(t *testing.T) {
 }
 
 func TestAResolverThatWaits(t *testing.T) {
-	waits := tenant.ResolverFunc(func(ctx context.Context, _ tenant.Request) (tenant.ID, error) {
+	waits := resolverFunc(func(ctx context.Context, _ tenant.Request) (tenant.ID, error) {
 		<-ctx.Done()
 		return tenant.ID{}, ctx.Err()
 	})
@@ -251,4 +251,11 @@ func selfSigned(t testing.TB) (tls.Certificate, *x509.Certificate) {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, leaf
+}
+
+// resolverFunc is a function as a resolver.
+type resolverFunc func(ctx context.Context, r tenant.Request) (tenant.ID, error)
+
+func (f resolverFunc) Resolve(ctx context.Context, r tenant.Request) (tenant.ID, error) {
+	return f(ctx, r)
 }

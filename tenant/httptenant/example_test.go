@@ -1,6 +1,7 @@
 package httptenant_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -40,9 +41,13 @@ func ExampleNew() {
 func ExampleOptions() {
 	edge, err := httptenant.New(tenant.FromHeader("X-Tenant"), httptenant.Options{
 		Answer: func(w http.ResponseWriter, r *http.Request, err error) {
-			status := httptenant.StatusOf(err)
-			if status == http.StatusUnauthorized {
+			status := http.StatusInternalServerError
+			switch {
+			case errors.Is(err, tenant.ErrUnauthenticated):
+				status = http.StatusUnauthorized
 				w.Header().Set("WWW-Authenticate", `Bearer realm="tidemark"`)
+			case errors.Is(err, tenant.ErrForbidden):
+				status = http.StatusForbidden
 			}
 			http.Error(w, "go away", status)
 		},

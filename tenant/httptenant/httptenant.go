@@ -26,9 +26,10 @@ type Options struct {
 	Public func(*http.Request) bool
 	// Challenge is the header WWW-Authenticate of a 401 response, which says how to authenticate. Empty is "Bearer".
 	Challenge string
-	// Answer writes the response to a rejected request in the server's own format. StatusOf returns the status; a 401
-	// needs a header WWW-Authenticate. Log err, but do not show it to the caller: it may name tenants. Nil writes
-	// problem details (RFC 9457), as Problem does.
+	// Answer writes the response to a rejected request in the server's own format: with 401 and a header
+	// WWW-Authenticate for tenant.ErrUnauthenticated, 403 for tenant.ErrForbidden, and 500 for errors that are not the
+	// caller's fault. Log err, but do not show it to the caller: it may name tenants. Nil writes problem details (RFC
+	// 9457) of type about:blank, which show nothing of the error except the status.
 	Answer func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -49,7 +50,7 @@ func New(resolver tenant.Resolver, opts Options) (func(http.Handler) http.Handle
 	}
 	answer := opts.Answer
 	if answer == nil {
-		answer = func(w http.ResponseWriter, _ *http.Request, err error) { Problem(w, opts.Challenge, err) }
+		answer = func(w http.ResponseWriter, _ *http.Request, err error) { problem(w, opts.Challenge, err) }
 	}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
@@ -72,7 +73,7 @@ func New(resolver tenant.Resolver, opts Options) (func(http.Handler) http.Handle
 
 // resolve returns the context of a request with its tenant.
 func resolve(r *http.Request, resolver tenant.Resolver) (context.Context, error) {
-	id, err := resolver.Resolve(r.Context(), RequestOf(r))
+	id, err := resolver.Resolve(r.Context(), requestOf(r))
 	if err != nil {
 		return nil, fmt.Errorf("httptenant: %w", err)
 	}
@@ -83,8 +84,8 @@ func resolve(r *http.Request, resolver tenant.Resolver) (context.Context, error)
 	return ctx, nil
 }
 
-// RequestOf returns the part of a request that resolvers read, for a server that calls a resolver itself.
-func RequestOf(r *http.Request) tenant.Request {
+// requestOf returns the part of a request that resolvers read.
+func requestOf(r *http.Request) tenant.Request {
 	if r == nil {
 		return tenant.Request{}
 	}

@@ -64,7 +64,7 @@ func TestATenantGoesIntoTheContext(t *testing.T) {
 func TestWithoutATenantNoHandlerRuns(t *testing.T) {
 	down := errors.New("secret: the directory is down")
 	fails := func(err error) tenant.Resolver {
-		return tenant.ResolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
+		return resolverFunc(func(context.Context, tenant.Request) (tenant.ID, error) { return tenant.ID{}, err })
 	}
 	for _, tt := range []struct {
 		name      string
@@ -226,4 +226,11 @@ func selfSigned(t testing.TB, dns string) (tls.Certificate, *x509.Certificate) {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, leaf
+}
+
+// resolverFunc is a function as a resolver.
+type resolverFunc func(ctx context.Context, r tenant.Request) (tenant.ID, error)
+
+func (f resolverFunc) Resolve(ctx context.Context, r tenant.Request) (tenant.ID, error) {
+	return f(ctx, r)
 }

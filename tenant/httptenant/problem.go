@@ -9,9 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// StatusOf returns the status of the response to a request rejected with err: 401 for tenant.ErrUnauthenticated, 403
-// for tenant.ErrForbidden, and 500 for errors that are not the caller's fault.
-func StatusOf(err error) int {
+// statusOf returns the status of the response to a request rejected with err.
+func statusOf(err error) int {
 	switch {
 	case errors.Is(err, tenant.ErrUnauthenticated):
 		return http.StatusUnauthorized
@@ -28,13 +27,13 @@ var details = map[int]string{
 	http.StatusInternalServerError: "The server could not determine the tenant.",
 }
 
-// Problem responds to a rejected request with problem details (RFC 9457) of type about:blank, and with the challenge
+// problem responds to a rejected request with problem details (RFC 9457) of type about:blank, and with the challenge
 // for a 401 ("" is "Bearer"). It shows nothing of the error except the status.
-func Problem(w http.ResponseWriter, challenge string, err error) {
+func problem(w http.ResponseWriter, challenge string, err error) {
 	if w == nil {
 		return
 	}
-	status := StatusOf(err)
+	status := statusOf(err)
 	body, _ := json.Marshal(struct {
 		Type   string `json:"type"`
 		Title  string `json:"title"`

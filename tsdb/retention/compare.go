@@ -163,7 +163,7 @@ func (c *comparison) family(w dataset.Family) {
 			i.Notes = []string{"The family is in the table, but the catalogue does not list it."}
 		}
 	}
-	i.Destructive = !w.Policy.KeepsAllOf(have.policy)
+	i.Destructive = !inside.Of(w.Policy).KeepsAllOf(have.policy)
 	i.Notes = append(i.Notes, effects(w, have, changed)...)
 	c.items = append(c.items, i)
 }
@@ -175,7 +175,7 @@ func effects(w dataset.Family, have family, changed bool) (notes []string) {
 	if have.err != nil {
 		notes = append(notes, fmt.Sprintf("This version cannot read the table's policy (%v), so what it keeps is not known.", have.err))
 	}
-	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !gc.MaxAge(age).KeepsAllOf(keeps) {
+	if age, bounded, err := w.Class.Policy.PointAge(); err == nil && bounded && !inside.Of(gc.MaxAge(age)).KeepsAllOf(keeps) {
 		visible := "becomes invisible at once to programs that declare this policy"
 		if !changed {
 			visible = "is already invisible to programs that declare this policy"
@@ -186,10 +186,10 @@ func effects(w dataset.Family, have family, changed bool) (notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("%s %s, and is deleted within about a week. This cannot be undone.", what, visible))
 	}
-	if w.Versions > 0 && !gc.MaxVersions(w.Versions).KeepsAllOf(keeps) {
+	if w.Versions > 0 && !inside.Of(gc.MaxVersions(w.Versions)).KeepsAllOf(keeps) {
 		notes = append(notes, fmt.Sprintf("All cells of a column but the newest %d are deleted within about a week. This cannot be undone.", w.Versions))
 	}
-	if have.err == nil && !have.policy.KeepsAllOf(w.Policy) {
+	if have.err == nil && !inside.Of(have.policy).KeepsAllOf(w.Policy) {
 		notes = append(notes, "Expired data that is not deleted yet may become visible again for a while. Which part is not predictable.")
 	}
 	return notes

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 )
 
@@ -81,12 +82,12 @@ func longer(from map[string]int64, declared, stored catalog.Class, until time.Ti
 			was = append(was, f.policy)
 		}
 	}
-	nextCutoff, bounded, err := next.Cutoff(until)
+	nextCutoff, bounded, err := inside.Of(next).Cutoff(until)
 	if err != nil {
 		return
 	}
 	for _, p := range was {
-		cutoff, limited, err := p.Cutoff(until)
+		cutoff, limited, err := inside.Of(p).Cutoff(until)
 		if err == nil && limited && (!bounded || cutoff.After(nextCutoff)) {
 			from[declared.Name] = max(from[declared.Name], cutoff.UnixMilli())
 		}

@@ -60,8 +60,8 @@ type Item struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// String returns the item in one line: "change d90: maxage=90d -> maxage=30d (destructive)".
-func (i Item) String() string {
+// text returns the item in one line: "change d90: maxage=90d -> maxage=30d (destructive)".
+func (i Item) text() string {
 	var b strings.Builder
 	b.WriteString(i.Kind + " " + i.subject())
 	if p := i.policies(); p != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/gcrule"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -115,7 +116,7 @@ func TestRandomTables(t *testing.T) {
 		}
 		after := full(t, a)
 		for name, was := range before {
-			if is, ok := after[name]; !ok || is.KeepsAllOf(was) == destructive[name] {
+			if is, ok := after[name]; !ok || inside.Of(is).KeepsAllOf(was) == destructive[name] {
 				t.Errorf("seed %d: %s was %v, is %v (%v), but the plan is\n%v", seed, name, was, is, ok, p)
 			}
 		}

@@ -21,7 +21,7 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Applied to %s:\n", r.Table)
 	for _, i := range r.Applied {
-		fmt.Fprintf(&b, "  %s\n", i)
+		fmt.Fprintf(&b, "  %s\n", i.text())
 	}
 	return b.String()
 }

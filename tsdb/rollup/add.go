@@ -68,7 +68,7 @@ type Adder[T any] struct {
 //
 //   - Once: Add and AddMany write to the table. They do not use the writer: nil is enough.
 //   - ByMessage: AddMessage writes to the table. It does not use the writer: nil is enough.
-//   - ByStream: Add, TryAdd, AddFunc and AddMany write to the journal of the writer, which belongs to the same store.
+//   - ByStream: Add, AddFunc and AddMany write to the journal of the writer, which belongs to the same store.
 //
 // The other calls fail.
 //
@@ -99,7 +99,7 @@ func NewAdder[T any](r *Rollup[T], repo *tsdb.Repository[T], w *tsdb.Writer) *Ad
 // without a journal. The error matches tsdb.ErrUnknown if ctx ends during the sync.
 func (a *Adder[T]) Add(ctx context.Context, e tsdb.Entity, t time.Time, v T) error {
 	if a.mode() == ByStream {
-		return a.enqueue(ctx, e, t, v, false, nil)
+		return a.enqueue(ctx, e, t, v, nil)
 	}
 	return a.addOnce(ctx, e, t, v)
 }
@@ -119,7 +119,7 @@ func (a *Adder[T]) AddMany(ctx context.Context, events []tsdb.Point[T]) ([]tsdb.
 
 // waysToAdd names the calls for rollups of each mode.
 var waysToAdd = [...]string{
-	Derived: "no call: it is computed from points", ByStream: "Add, TryAdd, AddFunc or AddMany", ByMessage: "AddMessage", Once: "Add or AddMany",
+	Derived: "no call: it is computed from points", ByStream: "Add, AddFunc or AddMany", ByMessage: "AddMessage", Once: "Add or AddMany",
 }
 
 // mode returns the mode of the rollup.
@@ -162,7 +162,7 @@ func (a *Adder[T]) open(ctx context.Context, mode Mode) (inside.Repository, *ins
 		if err := ctxerr.Of(ctx); err != nil {
 			return inside.Repository{}, nil, err
 		}
-		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s; want %s", rollupadd.ErrMode, a.rollup.name, is, waysToAdd[is])
+		return inside.Repository{}, nil, fmt.Errorf("%w: rollup %s has mode %s; want %s", rollupadd.ErrMode, a.rollup.name, is.text(), waysToAdd[is])
 	}
 	age, err := in.RollupAge(ctx)
 	if err != nil {

@@ -45,8 +45,7 @@ func adders(r *rollup.Rollup[view], repo *tsdb.Repository[view], w *tsdb.Writer)
 	}
 	n := 0
 	return map[string]func(context.Context, tsdb.Entity, time.Time, view) error{
-		"Add":    rollup.NewAdder(r, repo, w).Add,
-		"TryAdd": rollup.NewAdder(r, repo, w).TryAdd,
+		"Add": rollup.NewAdder(r, repo, w).Add,
 		"AddFunc": func(ctx context.Context, e tsdb.Entity, at time.Time, v view) error {
 			reported := make(chan tsdb.Outcome, 1)
 			err := rollup.NewAdder(r, repo, w).AddFunc(ctx, e, at, v, func(o tsdb.Outcome) { reported <- o })
@@ -109,7 +108,7 @@ func TestAddLimits(t *testing.T) {
 		repo := s.For(store, acme)
 		for name, add := range adders(r, repo, w) {
 			if !adds(name, mode) {
-				instead := map[rollup.Mode]string{rollup.Once: "want Add or AddMany", rollup.ByStream: "want Add, TryAdd", rollup.ByMessage: "want AddMessage"}[mode]
+				instead := map[rollup.Mode]string{rollup.Once: "want Add or AddMany", rollup.ByStream: "want Add, AddFunc or AddMany", rollup.ByMessage: "want AddMessage"}[mode]
 				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollupadd.ErrMode) || !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), instead) {
 					t.Errorf("%s on a rollup that is %s: %v, want ErrMode and %q", name, mode, err, instead)
 				}

@@ -45,7 +45,7 @@ func (r *Rollup[T]) resolve() error {
 		}
 	}
 	if int(o.Mode) >= len(modeNames) {
-		return invalid.New(tsdb.ErrInvalid, "Mode", o.Mode.String(), "Derived, ByStream, ByMessage or Once")
+		return invalid.New(tsdb.ErrInvalid, "Mode", o.Mode.text(), "Derived, ByStream, ByMessage or Once")
 	}
 	if o.From != "" && (o.Mode != Derived || !catalog.ShortName(o.From) || o.From == r.name) {
 		return invalid.New(tsdb.ErrInvalid, "From", invalid.Quote(o.From), "the name of another rollup, and Mode Derived")
@@ -56,7 +56,7 @@ func (r *Rollup[T]) resolve() error {
 	if o.Lateness == 0 {
 		o.Lateness = defaultLateness
 	}
-	if o.Retention.IsZero() {
+	if o.Retention.Name == "" && o.Retention.Policy.Equal(gc.Never()) {
 		o.Retention = gc.Class{Name: "keep", Policy: gc.Never()}
 	}
 	if err := o.Retention.Validate(); err != nil {

@@ -38,8 +38,8 @@ const (
 
 var modeNames = []string{catalog.Derived, catalog.ByStream, catalog.ByMessage, catalog.Once}
 
-// String returns the name of m.
-func (m Mode) String() string {
+// text returns the name of m.
+func (m Mode) text() string {
 	if int(m) < len(modeNames) {
 		return modeNames[m]
 	}
@@ -185,7 +185,7 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	}
 	r.entry = catalog.Rollup{
 		Name:  name,
-		Kind:  opts.Mode.String(),
+		Kind:  opts.Mode.text(),
 		Every: every,
 		Zone:  zone,
 		From:  opts.From,

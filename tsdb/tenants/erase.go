@@ -35,8 +35,9 @@ type EraseOptions struct {
 	// readmitted. After the mark ends, a journal that still contains erased points writes them back.
 	Keep time.Duration
 	// Writers are writers of this process. Points in their journals are delivered or dropped, dead letters of erased
-	// data are dropped, and the journals are rewritten, so that their files no longer hold what was dropped. Writers of
-	// other processes drop points of erased tenants themselves.
+	// data are dropped, and the journals are rewritten, so that their files no longer hold what was dropped. To rewrite a
+	// journal takes as much free disk space as it holds; meanwhile its writer takes no points. Writers of other
+	// processes drop points of erased tenants themselves.
 	Writers []*tsdb.Writer
 	// DropView is called after the rows are deleted, if the tenant's profile has a view. Nil deletes the view that
 	// tsdb.Store.EnsureView makes, whatever the profile says. If the store has no admin client or no permission, or

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -110,7 +111,7 @@ func (rm *removal) aim(ctx context.Context) error {
 	rm.cutoffs = map[string]bigtable.Timestamp{}
 	for class, text := range policies {
 		if policy, err := gc.Parse(text); err == nil {
-			if cutoff, bounded, err := policy.Cutoff(now); err == nil && bounded {
+			if cutoff, bounded, err := inside.Of(policy).Cutoff(now); err == nil && bounded {
 				rm.cutoffs[class] = bigtable.Time(cutoff)
 			}
 		}

@@ -61,7 +61,6 @@ var List = []Call{
 	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).Close, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "reads the journal on disk"},
-	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "changes the journal on disk"},
 	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "changes the journal on disk"},
 	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; the points then cost as much as new ones"},
 	{Func: (*tsdb.Writer).Stats, Free: "reads counters in memory"},
@@ -93,7 +92,6 @@ var List = []Call{
 	{Func: (*rollup.Adder[int]).AddMany, Tenants: One, Operation: "rollup.Add"},
 	{Func: (*rollup.Adder[int]).AddMessage, Tenants: One, Operation: "rollup.Add"},
 	{Func: (*rollup.Adder[int]).AddFunc, Tenants: One, Operation: "Deliver"},
-	{Func: (*rollup.Adder[int]).TryAdd, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
 	{Func: keys.TakeSample, Tenants: One, Operation: "keys.TakeSample"},

@@ -36,7 +36,6 @@ var Types = []reflect.Type{
 	reflect.TypeFor[gc.Policy](),
 	reflect.TypeFor[tenant.ID](),
 	reflect.TypeFor[tenant.Request](),
-	reflect.TypeFor[tenant.ResolverFunc](),
 	reflect.TypeFor[grpctenant.Client](),
 	reflect.TypeFor[grpctenant.Edge](),
 	reflect.TypeFor[grpctenant.Options](),

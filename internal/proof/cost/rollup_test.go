@@ -277,8 +277,8 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"rollup.Adder.AddMany", "rollup.Adder.Add", "rollup.Adder.AddFunc", "rollup.Adder.TryAdd"},
-		name:   "`rollup.Adder.Add`, `TryAdd`, `AddFunc` or `AddMany` through a journal, then `Writer.Flush`", of: "events of as many entities, at once", sizes: []int{1, 10, 100}, requests: only("conditional", each(1, 0)), written: each(1, 0),
+		covers: []string{"rollup.Adder.AddMany", "rollup.Adder.Add", "rollup.Adder.AddFunc"},
+		name:   "`rollup.Adder.Add`, `AddFunc` or `AddMany` through a journal, then `Writer.Flush`", of: "events of as many entities, at once", sizes: []int{1, 10, 100}, requests: only("conditional", each(1, 0)), written: each(1, 0),
 		run: func(w *world, n int) func() { return streamed(w, points(noon, n, 1)) },
 	},
 	{

@@ -36,7 +36,7 @@ var imports = []rule{
 		why: "servers without a store use tenants too",
 	},
 	{
-		who: "gc", only: []string{"internal/instant", "internal/invalid"},
+		who: "gc", only: []string{"internal/gate", "internal/instant", "internal/invalid"},
 		why: "programs without a store create and compare policies too",
 	},
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 )
@@ -38,7 +39,7 @@ func (e *Entry) CompleteFrom(class string, now time.Time) int64 {
 		if err != nil {
 			continue // written by a newer program; this one's schemas cannot declare it
 		}
-		if cutoff, bounded, err := policy.Cutoff(now); err == nil && bounded {
+		if cutoff, bounded, err := gate.Of(policy).Cutoff(now); err == nil && bounded {
 			from = max(from, cutoff.UnixMilli())
 		}
 	}
