@@ -22,9 +22,6 @@ type Class struct {
 	Policy Policy
 }
 
-// String returns the class for people to read: "d90 (maxage=90d)".
-func (c Class) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Policy) }
-
 // Validate returns nil if the class is valid, else an error that names the field, its value
 // and the limit. The zero Class is invalid because it has no name: replace it by the default first.
 func (c Class) Validate() error {

@@ -56,9 +56,9 @@ func ExamplePolicy_PointAge() {
 
 func ExampleClass() {
 	d90 := gc.Class{Name: "d90", Policy: gc.MaxAge(90 * day)}
-	fmt.Println(d90, d90.Validate())
+	fmt.Println(d90.Name, d90.Policy, d90.Validate())
 	fmt.Println(gc.Class{Name: "_own"}.Validate())
 	// Output:
-	// d90 (maxage=90d) <nil>
+	// d90 maxage=90d <nil>
 	// gc: invalid retention: class is "_own"; want 1 to 32 bytes of A-Z a-z 0-9 _ -, starting with a letter or a digit
 }

@@ -92,11 +92,6 @@ type Advice struct {
 	Remedy   string `json:"remedy"`          // what helps
 }
 
-// String returns the advice as one line of text.
-func (a Advice) String() string {
-	return fmt.Sprintf("%s %s: %s %s %s", a.Severity, a.Cause, a.Found, a.Why, a.Remedy)
-}
-
 // Advise checks the key of a dataset with a sample of its entities. It returns the most severe advice first, and an
 // empty slice if it finds no problem.
 //

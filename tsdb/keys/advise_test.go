@@ -150,7 +150,7 @@ func FuzzKeys(f *testing.F) {
 			t.Fatalf("error %v", err)
 		}
 		for _, a := range advice {
-			if a.Cause == "" || a.Found == "" || strings.Contains(a.String(), "%!") || strings.Contains(a.String(), "NaN") {
+			if a.Cause == "" || a.Found == "" || strings.Contains(fmt.Sprint(a), "%!") || strings.Contains(fmt.Sprint(a), "NaN") {
 				t.Fatalf("%v", a)
 			}
 		}

@@ -57,7 +57,7 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 		control := ""
 		err = a.table.ReadRows(context.Background(), bigtable.PrefixRange("acme#"), func(r bigtable.Row) bool {
 			if r.Key() != row {
-				t.Errorf("%s: the table has the row %q, want %q", tt.mode, r.Key(), row)
+				t.Errorf("%v: the table has the row %q, want %q", tt.mode, r.Key(), row)
 			}
 			for _, items := range r {
 				for _, item := range items {
@@ -75,10 +75,10 @@ func TestAddedRowsAreTheDocumentedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.Sort(got); !slices.Equal(got, numbers) {
-			t.Errorf("%s: the row holds %q, want %q", tt.mode, got, numbers)
+			t.Errorf("%v: the row holds %q, want %q", tt.mode, got, numbers)
 		}
 		if ok, err := regexp.MatchString(tt.control, control); err != nil || !ok || (control == "") != (tt.control == "") {
-			t.Errorf("%s: control cells are %q, want %q", tt.mode, control, tt.control)
+			t.Errorf("%v: control cells are %q, want %q", tt.mode, control, tt.control)
 		}
 	}
 }

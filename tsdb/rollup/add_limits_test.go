@@ -110,7 +110,7 @@ func TestAddLimits(t *testing.T) {
 			if !adds(name, mode) {
 				instead := map[rollup.Mode]string{rollup.Once: "want Add or AddMany", rollup.ByStream: "want Add, AddFunc or AddMany", rollup.ByMessage: "want AddMessage"}[mode]
 				if err := add(t.Context(), ip, start, view{}); !errors.Is(err, rollupadd.ErrMode) || !errors.Is(err, tsdb.ErrRejected) || !strings.Contains(err.Error(), instead) {
-					t.Errorf("%s on a rollup that is %s: %v, want ErrMode and %q", name, mode, err, instead)
+					t.Errorf("%s on a rollup that is %v: %v, want ErrMode and %q", name, mode, err, instead)
 				}
 				continue
 			}
@@ -237,15 +237,15 @@ func TestAddStaysWithItsTenant(t *testing.T) {
 			got += int64(b.Points)
 			b, err = rollup.For(a.rollup, a.schema.For(a.store, acme2)).Total(t.Context(), tsdb.NewEntity(part, "2"), tsdb.Between(start.Add(-time.Hour), start.Add(time.Hour)))
 			if err != nil || b.Points != 0 {
-				t.Errorf("%s: the other tenant has %d events, want 0 (error %v)", mode, b.Points, err)
+				t.Errorf("%v: the other tenant has %d events, want 0 (error %v)", mode, b.Points, err)
 			}
 		}
 		if got != n {
-			t.Errorf("%s: the reader returns %d of %d events", mode, got, n)
+			t.Errorf("%v: the reader returns %d of %d events", mode, got, n)
 		}
 		err := a.table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
 			if k := row.Key(); k[0] != '!' && k[:len("acme#views!rollup.hour#")] != "acme#views!rollup.hour#" {
-				t.Errorf("%s: the table has the foreign row %q", mode, k)
+				t.Errorf("%v: the table has the foreign row %q", mode, k)
 			}
 			return true
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/gcrule"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -116,9 +117,9 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 		collected := make(chan error, 1)
 		switch rnd.IntN(3) {
 		case 0:
-			go func() { collected <- conn.Collect(ctx) }()
+			go func() { collected <- inside.Of(conn).Collect(ctx) }()
 		case 1:
-			collected <- conn.Collect(ctx)
+			collected <- inside.Of(conn).Collect(ctx)
 		default:
 			collected <- nil
 		}
@@ -179,11 +180,6 @@ func askBuckets(t *testing.T, what string, reader *rollup.Reader[reading], entit
 		t.Fatalf("%s: Latest: %v", what, err)
 	}
 	same(t, what+": Latest", got, want[max(0, len(want)-2):], tsdb.NewestFirst)
-	answers, err := reader.Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst)
-	if err != nil {
-		t.Fatalf("%s: Many: %v", what, err)
-	}
-	same(t, what+": Many", answers[0].Buckets, want, tsdb.OldestFirst)
 	total, err := reader.Total(ctx, roof, tsdb.AllTime())
 	if err != nil {
 		t.Fatalf("%s: Total: %v", what, err)

@@ -51,7 +51,7 @@ func (s setup) String() string {
 		{s.opts.FirstWins, "first wins"},
 		{s.opts.Merge, "merges"},
 		{len(s.opts.Classes) > 0, "two classes"},
-		{!s.opts.Retention.IsZero(), "expires"},
+		{s.opts.Retention.Name != "", "expires"},
 		{s.rollup != "", "rollup of " + s.rollup},
 		{s.store.Cache.Entries > 0, fmt.Sprint("cache of ", s.store.Cache.Entries)},
 		{s.store.Views, "views"},
