@@ -31,8 +31,7 @@ type Options struct {
 }
 
 // Schema returns a schema that reads a dataset of tsdb.Store.Datasets without its Go type: with Schema.For, as any
-// other schema, in all calls of tsdb.Repository and of the packages under, window, chart and follow. Rollups reads its
-// rollups.
+// other schema, in all calls of tsdb.Repository and of package window. Rollups reads its rollups.
 //
 // A value is all fields of a payload, as a record in memory: in the order of their names. The name of a field is the
 // names of the objects that it is in and its own, joined by dots: "motor.temp_c". codec.Lookup says which field counts

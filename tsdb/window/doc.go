@@ -29,25 +29,8 @@
 // With [Quantiles], a bucket has a sketch of its numbers: [Summary.Quantile] returns percentiles, [Summary.Histogram]
 // counts between bounds, with an error of at most 0.8 percent of the number. Groups and wider windows merge sketches.
 //
-// # Other questions
-//
-//   - [Aggregator.ReadGroup] adds up the buckets of several entities, [Aggregator.ReadGroups] those of all groups under
-//     a prefix.
-//   - [Outages] are the times in which an entity sent nothing for too long, and [ReadUptime] is the rest, by buckets.
-//   - [Align] puts the values of several entities, also of different datasets, into rows of one time.
-//   - [ReadLine] returns the few samples that a line on a screen needs, from a rollup where one has them.
-//
-// The others read points, because a rollup cannot answer them.
-//
 // # Gaps
 //
 // By default, the sequence leaves out buckets without a point. With [Null], [Previous] or [Linear], it has all buckets
 // of the interval, and filled ones are marked. A bucket without a number for a measure is a gap of that measure.
-//
-// # Cost
-//
-// A sequence reads points once, only as far as the loop goes, and holds none of them. [Linear], and [Previous] with the
-// newest first, hold back the buckets of a gap until the next bucket that has the measure, at most Options.MaxFilled of
-// them; one more ends the sequence with [ErrTooManyFilled]. Only [Aggregator.ReadGroup] reads entities in parallel, and
-// only aligned series have several reads open.
 package window
