@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,20 +128,15 @@ func ExampleNewPlanFor() {
 		log.Fatal(err)
 	}
 	for _, item := range longer.Items() {
-		fmt.Println(item)
+		fmt.Println(item.Kind, cmp.Or(item.Family, item.Dataset))
 	}
 	// Output:
 	// false true
-	// change default: maxage=90d -> never
-	// record dataset readings
+	// change default
+	// record readings
 }
 
 func ExampleItem() {
-	fmt.Println(retention.Item{Kind: "drift", Family: "d90", Declared: "maxage=90d", Recorded: "maxage=90d", Actual: "never", Destructive: true})
-	// Output: drift d90: never -> maxage=90d (destructive)
-}
-
-func ExampleItem_kind() {
 	ctx := context.Background()
 	store := opened(ctx)
 	defer store.Close()

@@ -33,7 +33,7 @@ func (d *Dataset) CheckExpired(cell bigtable.Timestamp, now time.Time) error {
 // checkExpired is CheckExpired with the point's time, for the error.
 func (d *Dataset) checkExpired(cell bigtable.Timestamp, t, now time.Time) error {
 	if c := &d.Classes[0]; cell < c.cutoff(now) {
-		return invalid.New(ErrExpired, "time", Stamp(t), fmt.Sprintf("what the retention class %s keeps", c.Class))
+		return invalid.New(ErrExpired, "time", Stamp(t), fmt.Sprintf("what the retention class %s (%v) keeps", c.Class.Name, c.Class.Policy))
 	}
 	return nil
 }
