@@ -284,8 +284,9 @@ func ExampleMeasure() {
 	// Output: 4 2 3.3 1.65 NaN <nil>
 }
 
-// The modes of a rollup say where its numbers come from.
+// The mode of a rollup says where its numbers come from: here each page view counts once, by the ID of its message.
 func ExampleMode() {
-	fmt.Println(rollup.Derived, rollup.ByStream, rollup.ByMessage, rollup.Once)
-	// Output: derived stream message once
+	views, err := rollup.Define("views", window.Days(1), []rollup.Measure[Click]{}, rollup.Options{Mode: rollup.ByMessage})
+	fmt.Println(views.Name(), err)
+	// Output: views <nil>
 }
