@@ -112,7 +112,7 @@ func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 //
 // The file keeps what was delivered or dropped until the journal rewrites it: about 10 seconds after the last point
 // arrived, if that is at least a quarter of what remains; within a minute after an erasure dropped something of it; and
-// on close, if at most 8 MiB remain. The erasure of a tenant rewrites it at once for tenants.EraseOptions.Writers.
+// on close, if at most 8 MiB remain. An erasure rewrites it at once for tenants.EraseOptions.Writers.
 //
 // Only one writer at a time can use the folder. It first delivers the points that it finds there.
 type JournalOptions struct {
