@@ -39,6 +39,7 @@ type record struct {
 	answered bool                            // a bulk write got at least one response
 	answers  []entryState                    // the results of a bulk write, by entry
 	entries  []*btpb.MutateRowsRequest_Entry // if not nil, a bulk write sends these instead of the client's entries
+	row      *rowMutations                   // if not nil, a write of one row sends these instead of the client's row
 	token    *btpb.Idempotency               // of a write of one row that adds; the guard sends it
 	tokens   []*btpb.Idempotency             // of a bulk write that adds, by entry
 	stopped  bool                            // the caller stopped a read, so the stream's error means nothing
@@ -76,8 +77,13 @@ func guardUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	rec.seen = true
-	if write, ok := req.(*btpb.MutateRowRequest); ok && rec.token != nil {
-		write.Idempotency = rec.token
+	if write, ok := req.(*btpb.MutateRowRequest); ok {
+		if rec.row != nil {
+			write.RowKey, write.Mutations = rec.row.keys, rec.row.ops
+		}
+		if rec.token != nil {
+			write.Idempotency = rec.token
+		}
 	}
 	attempt := rec.op.Attempt(method)
 	rec.err = invoker(ctx, method, req, reply, cc, opts...)

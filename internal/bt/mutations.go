@@ -24,7 +24,7 @@ var (
 )
 
 // errStandIn means that the stand-in row did not pass the guard, so no entry was sent.
-var errStandIn = errors.New("tsdb: a bulk write did not pass the interceptors that an earlier one passed")
+var errStandIn = errors.New("tsdb: a write did not pass the interceptors that an earlier one passed")
 
 // requestEntries returns the entries in the form of a request. It returns nil if there are none or if one has a
 // *bigtable.Mutation.
@@ -67,6 +67,26 @@ type slab struct {
 
 	column string
 	name   []byte // of column
+}
+
+// rowMutations are the mutations of one row, which are often one: one allocation.
+type rowMutations struct {
+	slab
+	op       [1]*btpb.Mutation
+	mutation [1]btpb.Mutation
+	set      [1]btpb.Mutation_SetCell_
+	cell     [1]btpb.Mutation_SetCell
+}
+
+// rowRequest returns the key and the mutations of an entry in the form of a request.
+func rowRequest(e *Entry) *rowMutations {
+	m := new(rowMutations)
+	m.keys, m.ops, m.mutations, m.sets, m.cells = []byte(e.Key), m.op[:0], m.mutation[:], m.set[:], m.cell[:]
+	if e.Mutations > 1 {
+		m.ops, m.mutations = make([]*btpb.Mutation, 0, e.Mutations), make([]btpb.Mutation, e.Mutations)
+	}
+	e.Direct.AddTo(m)
+	return m
 }
 
 // next returns an unused element of memory, and allocates more if none is left.

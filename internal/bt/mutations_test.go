@@ -11,6 +11,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -140,6 +142,68 @@ func TestStandInIsNeverSent(t *testing.T) {
 			if !errors.Is(a.Err, ErrUnguarded) {
 				t.Errorf("entry %d, which was not sent: got %v, want ErrUnguarded", i, a.Err)
 			}
+		}
+	}
+}
+
+// rowAPI is a table that records the row that the client gets and, if there is a guard, the request that passes it.
+type rowAPI struct {
+	bigtable.TableAPI
+	guarded bool
+	fails   int // so many requests are lost
+	given   string
+	sent    []*btpb.MutateRowRequest
+}
+
+func (r *rowAPI) Apply(ctx context.Context, key string, _ *bigtable.Mutation, _ ...bigtable.ApplyOption) error {
+	r.given = key
+	if !r.guarded {
+		return nil
+	}
+	req := &btpb.MutateRowRequest{RowKey: []byte(key)}
+	return guardUnary(ctx, "/MutateRow", req, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		r.sent = append(r.sent, req)
+		if r.fails--; r.fails >= 0 {
+			return status.Error(codes.Unavailable, "lost")
+		}
+		return nil
+	})
+}
+
+// TestRowsPassTheGuardAsInBulk checks that a write of one row sends what a bulk write sends, once a call has passed the
+// guard, and the client's own request before and without a guard.
+func TestRowsPassTheGuardAsInBulk(t *testing.T) {
+	api := &rowAPI{guarded: true}
+	table := New(api, api, api, Timeouts{Write: time.Minute})
+	for i, want := range requestEntries(directEntries(5)) {
+		e := directEntries(5)[i]
+		if i == 4 {
+			e.Mutations, api.fails = 0, 1
+		}
+		before := len(api.sent)
+		if out := table.ApplyEntry(t.Context(), e); out.State != Stored || out.Attempts != len(api.sent)-before {
+			t.Fatalf("row %d: %+v", i, out)
+		}
+		if own := api.given == e.Key; own != (i == 0) {
+			t.Errorf("row %d: the client got row %q", i, api.given)
+		}
+		for _, req := range api.sent[before:] {
+			if got := (&btpb.MutateRowsRequest_Entry{RowKey: req.RowKey, Mutations: req.Mutations}); i > 0 && !proto.Equal(got, want) {
+				t.Errorf("row %d: sent %v, want %v", i, got, want)
+			}
+		}
+	}
+	if len(api.sent) != 6 {
+		t.Errorf("%d requests, want 5 and a repeated one", len(api.sent))
+	}
+	api.guarded = false
+	if out := table.ApplyEntry(t.Context(), directEntries(2)[1]); out.State != Unknown || !errors.Is(out.Err, errStandIn) {
+		t.Errorf("a row that was not sent: %+v, want an unknown outcome", out)
+	}
+	unguarded := New(api, api, api, Timeouts{Write: time.Minute})
+	for range 2 {
+		if out := unguarded.ApplyEntry(t.Context(), directEntries(2)[1]); out.State != Stored || api.given != "row-1" {
+			t.Errorf("without a guard: %+v of row %q", out, api.given)
 		}
 	}
 }

@@ -67,22 +67,40 @@ func (t *Table) Timeouts() Timeouts { return t.timeouts }
 // Apply writes one row, and retries within the timeout of writes. Repeating the mutation must not change the stored
 // result.
 func (t *Table) Apply(ctx context.Context, key string, mut *bigtable.Mutation) Outcome {
-	ctx, cancel := within(ctx, t.timeouts.Write)
-	defer cancel()
+	return t.ApplyEntry(ctx, Entry{Key: key, Mutation: mut})
+}
+
+// ApplyEntry is Apply of an entry.
+func (t *Table) ApplyEntry(ctx context.Context, e Entry) Outcome {
+	call := struct { // one allocation
+		deadline
+		record
+	}{deadline: deadline{Context: ctxerr.Given(ctx), at: time.Now().Add(t.timeouts.Write)}}
+	defer call.stop()
 	var tr Tracker
 	var pause pauser
-	for {
+	for rec := &call.record; ; rec = new(record) {
+		ctx := &call.deadline
 		if ctx.Err() != nil {
 			if tr.attempts == 0 {
 				return notSent(ctx)
 			}
 			return tr.Outcome()
 		}
-		var rec record
-		err := t.data.Apply(withRecord(ctx, &rec), key, mut)
+		key, mut := standInKeys[0], standIn[0]
+		if e.Direct != nil && t.guarded.Load() {
+			rec.row = rowRequest(&e)
+		} else {
+			key, mut = e.Key, e.mutation()
+		}
+		err := t.data.Apply(withRecord(ctx, rec), key, mut)
 		if !rec.seen {
+			if err == nil && rec.row != nil {
+				err = errStandIn
+			}
 			return unguarded(ended(ctx, err))
 		}
+		t.guarded.Store(true)
 		tr.Note(ended(ctx, rec.err), !refused(rec.err))
 		if rec.err == nil || !retryable(rec.err) || !pause.wait(ctx, rec.err) {
 			return tr.Outcome()

@@ -131,8 +131,7 @@ func (s *Table) send(ctx context.Context, rows *bt.Table, w *Write) bt.Outcome {
 	if w.Conditional() {
 		return s.Explained(s.sendOne(ctx, rows, w, false))
 	}
-	m, _ := w.D.Mutation(w.Cell, w.Payload)
-	return s.Explained(rows.Apply(ctx, w.Key, m))
+	return s.Explained(rows.ApplyEntry(ctx, w.entry()))
 }
 
 // SendMany makes writes of one dataset and tenant, brings the cache up to date, and returns the outcomes in order.
