@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -224,16 +225,25 @@ func TestBatchRefusesOneRecord(t *testing.T) {
 	if err := add("last", codec.Field{Name: "z", Value: codec.Int(1)}); err != nil {
 		t.Error(err)
 	}
-	begin := time.Now()
+	allocated := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.TotalAlloc
+	}
+	const part = batchRecords / 5
+	begin, parts := allocated(), []uint64(nil)
 	for i := range batchRecords {
 		var fields []codec.Field
 		for j := range 100 {
 			fields = append(fields, codec.Field{Name: fmt.Sprintf("f%d.%d", i, j), Value: codec.Bool(true)})
 		}
 		_ = add("more", fields...)
+		if (i+1)%part == 0 {
+			parts, begin = append(parts, allocated()-begin), allocated()
+		}
 	}
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("%d records of one point take %v", batchRecords, took)
+	if last := len(parts) - 1; parts[last] > 2*parts[0] {
+		t.Errorf("of %d records of one point, the first %d allocate %d bytes, the last %d allocate %d: the cost of a record must not grow", batchRecords, part, parts[0], part, parts[last])
 	}
 	var stored []string
 	err = b.Store(t.Context(), Sink{ds.store, w}, acme, func(from []string, out tsdb.Outcome) {
