@@ -66,11 +66,29 @@ func (r Record) Lookup(name string) (Value, bool) {
 }
 
 // Number returns the number of a name as a float64, whatever kind of number it is: see [Value.Number]. ok is false if
-// the record does not have the name, and for all that is no number. It is Lookup and the method of
-// [Value], and costs what Lookup does.
+// the record does not have the name, and for all that is no number. Like [Record.Int], [Record.Text] and [Record.Bool],
+// it is Lookup and the method of [Value], and costs what Lookup does.
 func (r Record) Number(name string) (f float64, ok bool) {
 	v, _ := r.Lookup(name)
 	return v.Number()
+}
+
+// Int returns the whole number of a name, whatever kind of number it is: see [Value.Int].
+func (r Record) Int(name string) (i int64, ok bool) {
+	v, _ := r.Lookup(name)
+	return v.Int()
+}
+
+// Text returns the value of a name as plain text, also of a number or a bool: see [Value.Text].
+func (r Record) Text(name string) (text string, ok bool) {
+	v, _ := r.Lookup(name)
+	return v.Text()
+}
+
+// Bool returns the truth value of a name: see [Value.Bool].
+func (r Record) Bool(name string) (b, ok bool) {
+	v, _ := r.Lookup(name)
+	return v.Bool()
 }
 
 // All yields the names and values in the order of the names. It allocates nothing.

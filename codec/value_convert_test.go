@@ -91,15 +91,14 @@ func TestConversions(t *testing.T) {
 		if got, ok := r.Number("a"); got != x || ok != isNumber {
 			t.Errorf("{a=%v}.Number() = %v, %v; want %v, %v", tt.v, got, ok, x, isNumber)
 		}
-		v, _ := r.Lookup("a")
-		if got, ok := v.Text(); ok != (tt.text != "-") || ok && got != tt.text {
+		if got, ok := r.Text("a"); ok != (tt.text != "-") || ok && got != tt.text {
 			t.Errorf("{a=%v}.Text() = %v, %v", tt.v, got, ok)
 		}
-		if got, ok := v.Int(); got != tt.i || ok != tt.isI {
+		if got, ok := r.Int("a"); got != tt.i || ok != tt.isI {
 			t.Errorf("{a=%v}.Int() = %v, %v", tt.v, got, ok)
 		}
 		b, isBool := tt.v.Bool()
-		if got, ok := v.Bool(); got != b || ok != isBool {
+		if got, ok := r.Bool("a"); got != b || ok != isBool {
 			t.Errorf("{a=%v}.Bool() = %v, %v", tt.v, got, ok)
 		}
 		if got, err := json.Marshal(tt.v); string(got) != tt.asJSON && tt.v.Kind() != codec.KindList || err != nil {

@@ -46,10 +46,7 @@ func TestTableOfFields(t *testing.T) {
 			measures = append(measures, window.Measure[codec.Record]{Name: "n:" + c.Field, Of: func(r codec.Record) (float64, bool) { // an enum is a text here
 				v, _ := r.Lookup(c.Field)
 				return v.AsNumber().Number()
-			}}, window.Measure[codec.Record]{Name: "s:" + c.Field, Kind: window.State, Text: func(r codec.Record) (string, bool) {
-				v, _ := r.Lookup(c.Field)
-				return v.Text()
-			}})
+			}}, window.Measure[codec.Record]{Name: "s:" + c.Field, Kind: window.State, Text: func(r codec.Record) (string, bool) { return r.Text(c.Field) }})
 		}
 		a.server.datasets[d.Name()] = show(a.store, schema, measures)
 		tableOf(t, a, d, cells)

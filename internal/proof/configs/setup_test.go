@@ -88,9 +88,8 @@ func formats() []format {
 	object := codec.Convert(codec.JSON[reading](), func(r reading) (int64, error) { return r.V, nil },
 		func(v int64) (reading, error) { return reading{v, strings.Repeat("text ", int(v)%200)}, nil })
 	records := codec.Convert(codec.Records(), func(r codec.Record) (int64, error) {
-		v, _ := r.Lookup("v")
-		n, _ := v.Int()
-		return n, nil
+		v, _ := r.Int("v")
+		return v, nil
 	}, func(v int64) (codec.Record, error) {
 		return codec.NewRecord(codec.Field{Name: "v", Value: codec.Int(v)}), nil
 	})
