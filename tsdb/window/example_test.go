@@ -113,16 +113,12 @@ func ExampleAggregator() {
 }
 
 func ExampleGaps() {
-	for _, name := range []string{"leave-out", "null", "previous", "linear"} {
-		var gaps window.Gaps
-		if err := gaps.UnmarshalText([]byte(name)); err != nil {
-			log.Fatal(err)
-		}
+	for _, gaps := range []window.Gaps{window.LeaveOut, window.Null, window.Previous, window.Linear} {
 		hourly, err := window.New(window.Every(time.Hour), []window.Measure[Reading]{{Name: "temp_c", Of: tempC}}, window.Options{Gaps: gaps})
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%-10s", name)
+		fmt.Printf("%-10v", gaps)
 		seq := points(reading("07:10", 18), reading("07:50", 20), reading("10:05", 25))
 		for b, err := range hourly.Over(seq, morning, tsdb.OldestFirst) {
 			if err != nil {

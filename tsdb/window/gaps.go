@@ -16,7 +16,7 @@ import (
 // the single nearest number there, not from all of its bucket. That number is then each of Mean, Min, Max, First and
 // Last. So a gap at an edge may have other values than the same gap inside a longer interval.
 //
-// As text they are "leave-out", "null", "previous" and "linear": see [Gaps.UnmarshalText].
+// A Gaps marshals as text: "leave-out", "null", "previous", "linear".
 type Gaps uint8
 
 const (
@@ -36,6 +36,23 @@ const (
 
 var gapNames = [...]string{LeaveOut: "leave-out", Null: "null", Previous: "previous", Linear: "linear"}
 
+// String returns the name of g.
+func (g Gaps) String() string {
+	if int(g) >= len(gapNames) {
+		return "unknown"
+	}
+	return gapNames[g]
+}
+
+// MarshalText implements encoding.TextMarshaler. It fails with tsdb.ErrInvalid for a value that is not one of the
+// constants.
+func (g Gaps) MarshalText() ([]byte, error) {
+	if int(g) >= len(gapNames) {
+		return nil, g.invalid()
+	}
+	return []byte(gapNames[g]), nil
+}
+
 // UnmarshalText implements encoding.TextUnmarshaler. The error matches tsdb.ErrInvalid.
 func (g *Gaps) UnmarshalText(text []byte) error {
 	for i, name := range gapNames {
@@ -47,14 +64,6 @@ func (g *Gaps) UnmarshalText(text []byte) error {
 	return invalid.New(tsdb.ErrInvalid, "gaps", invalid.Quote(string(text)), "leave-out, null, previous or linear")
 }
 
-// text returns the name of g.
-func (g Gaps) text() string {
-	if int(g) >= len(gapNames) {
-		return "unknown"
-	}
-	return gapNames[g]
-}
-
 func (g Gaps) invalid() error {
-	return invalid.New(tsdb.ErrInvalid, "Gaps", g.text(), "LeaveOut, Null, Previous or Linear")
+	return invalid.New(tsdb.ErrInvalid, "Gaps", g.String(), "LeaveOut, Null, Previous or Linear")
 }

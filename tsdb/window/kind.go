@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Kind says what the numbers of a measure mean, and so which aggregates of them make sense. As text it is
-// "gauge", "counter" or "state".
+// Kind says what the numbers of a measure mean, and so which aggregates of them make sense. A Kind marshals as text:
+// "gauge", "counter", "state".
 type Kind uint8
 
 const (
@@ -33,6 +33,15 @@ func (k Kind) String() string {
 		return "Kind(" + strconv.Itoa(int(k)) + ")"
 	}
 	return kindNames[k]
+}
+
+// MarshalText implements encoding.TextMarshaler. It fails with tsdb.ErrInvalid for a value that is not one of the
+// constants.
+func (k Kind) MarshalText() ([]byte, error) {
+	if int(k) >= len(kindNames) {
+		return nil, k.invalid()
+	}
+	return []byte(kindNames[k]), nil
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler. The error matches tsdb.ErrInvalid.
@@ -167,7 +176,7 @@ func (r *rule) fits(measure int, opts Options) error {
 	if r.Kind != State || opts.Gaps != Linear {
 		return nil
 	}
-	return invalid.New(tsdb.ErrInvalid, "Gaps", opts.Gaps.text(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
+	return invalid.New(tsdb.ErrInvalid, "Gaps", opts.Gaps.String(), "LeaveOut, Null or Previous: there is nothing between two states, and measure "+strconv.Itoa(measure)+" is a state")
 }
 
 // checkLine refuses options of a measure that none of its aggregates uses.

@@ -284,15 +284,19 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestGapsAsText(t *testing.T) {
-	for text, want := range map[string]window.Gaps{"leave-out": window.LeaveOut, "null": window.Null, "previous": window.Previous, "linear": window.Linear} {
-		var g window.Gaps
-		if err := g.UnmarshalText([]byte(text)); err != nil || g != want {
-			t.Errorf("%s is read as %d (%v), want %d", text, g, err, want)
+	for g := window.LeaveOut; g <= window.Linear; g++ {
+		text, err := json.Marshal(g)
+		var again window.Gaps
+		if err != nil || json.Unmarshal(text, &again) != nil || again != g {
+			t.Errorf("%v has the text %s, which is read as %v (%v)", g, text, again, err)
 		}
 	}
 	var g window.Gaps
 	if err := g.UnmarshalText([]byte("zero")); !errors.Is(err, tsdb.ErrInvalid) || g != window.LeaveOut {
 		t.Errorf("the zero Gaps is read as %v, %v", g, err)
+	}
+	if _, err := window.Gaps(9).MarshalText(); !errors.Is(err, tsdb.ErrInvalid) || window.Gaps(9).String() != "unknown" {
+		t.Error(err)
 	}
 }
 
