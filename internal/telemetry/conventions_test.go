@@ -136,6 +136,9 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.RollupLatest: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Latest(ctx, roof, 1))
 	},
+	telemetry.RollupMany: func(ctx context.Context, w *world) error {
+		return second(rollup.For(hour, w.repo).Many(ctx, []tsdb.Entity{roof}, tsdb.AllTime(), tsdb.OldestFirst))
+	},
 	telemetry.RollupTotal: func(ctx context.Context, w *world) error {
 		return second(rollup.For(hour, w.repo).Total(ctx, roof, tsdb.AllTime()))
 	},
@@ -215,7 +218,7 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
 	telemetry.UnderLatest: 1, telemetry.UnderPageLatest: 1, telemetry.UnderPageEntities: 1,
-	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.WindowGroups: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1,
+	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.WindowGroups: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.Datasets: 1, telemetry.TransferExport: 10,
 }
 
@@ -336,7 +339,7 @@ func TestEachOperationInFailure(t *testing.T) {
 				return // see TestUpkeepFails
 			}
 			switch name {
-			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupTotal, telemetry.RollupEntities, telemetry.RollupRebuild:
+			case telemetry.RollupBuckets, telemetry.RollupLatest, telemetry.RollupMany, telemetry.RollupTotal, telemetry.RollupEntities, telemetry.RollupRebuild:
 				_ = examples[name](t.Context(), w) // so that the store has read the catalogue
 				w.forget()
 			}

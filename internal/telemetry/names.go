@@ -129,6 +129,7 @@ const (
 	RollupAdd
 	RollupBuckets
 	RollupLatest
+	RollupMany
 	RollupTotal
 	RollupEntities
 	RollupRebuild
@@ -165,7 +166,7 @@ var operations = [Operations]struct {
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false}, Datasets: {"Datasets", true},
 	Upkeep:    {"Upkeep", false},
 	RollupAdd: {"rollup.Add", false}, RollupBuckets: {"rollup.Buckets", true}, RollupLatest: {"rollup.Latest", true},
-	RollupTotal: {"rollup.Total", true}, RollupEntities: {"rollup.Entities", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},
+	RollupMany: {"rollup.Many", true}, RollupTotal: {"rollup.Total", true}, RollupEntities: {"rollup.Entities", true}, RollupRebuild: {"rollup.Rebuild", false}, RollupPass: {"rollup.Pass", false},
 	TenantOnboard: {"tenants.Onboard", false}, TenantList: {"tenants.List", true}, TenantProfile: {"tenants.Profile", false},
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},

@@ -141,6 +141,26 @@ func ExampleReader() {
 	// 24 276 <nil>
 }
 
+// Many devices in one call, each with its own result.
+func ExampleEntityBuckets() {
+	ctx := context.Background()
+	day := rollup.MustDefine("day", window.Days(1).In(berlin), tempC, rollup.Options{})
+	schema := weather(day)
+	store, _ := exampleMemory(schema)
+	defer store.Close()
+	repo := schema.For(store, tenant.MustParse("acme"))
+	put(repo, station, march, 24)
+	answers, err := rollup.For(day, repo).Many(ctx, []tsdb.Entity{station, tsdb.NewEntity("berlin", "cellar-1")}, tsdb.Since(march), tsdb.OldestFirst)
+	for _, a := range answers {
+		fmt.Println(a.Entity, len(a.Buckets), a.Err)
+	}
+	fmt.Println(err)
+	// Output:
+	// berlin/roof-7 1 <nil>
+	// berlin/cellar-1 0 <nil>
+	// <nil>
+}
+
 // Gaps are filled as package window does.
 func ExampleReader_WithGaps() {
 	ctx := context.Background()

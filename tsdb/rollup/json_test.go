@@ -3,7 +3,6 @@ package rollup_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -67,11 +66,12 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 		reader := rollup.For(hour, schema.For(store, acme))
 		in := tsdb.Between(start.Add(time.Millisecond), start)
 		_, total := reader.Total(t.Context(), roof, in)
+		_, many := reader.Many(t.Context(), nil, in, tsdb.OldestFirst)
 		_, rebuilt := reader.Rebuild(t.Context(), in, rollup.RebuildOptions{})
-		failures := map[string]error{"Total": total, "Rebuild": rebuilt}
+		failures := map[string]error{"Total": total, "Many": many, "Rebuild": rebuilt}
 		for _, gaps := range []window.Gaps{window.LeaveOut, window.Null} {
 			for _, err := range reader.WithGaps(window.Options{Gaps: gaps}).Buckets(t.Context(), roof, in, tsdb.OldestFirst) {
-				failures[fmt.Sprint("Buckets ", gaps)] = err
+				failures["Buckets "+gaps.String()] = err
 			}
 		}
 		for name, err := range failures {
@@ -79,8 +79,8 @@ func TestIntervalThatEndsBeforeItStarts(t *testing.T) {
 				t.Errorf("%s of an interval that ends before it starts: %v, want ErrInvalid", name, err)
 			}
 		}
-		if len(failures) != 4 {
-			t.Errorf("%d calls were rejected, want 4", len(failures))
+		if len(failures) != 5 {
+			t.Errorf("%d calls were rejected, want 5", len(failures))
 		}
 	})
 }

@@ -180,6 +180,11 @@ func askBuckets(t *testing.T, what string, reader *rollup.Reader[reading], entit
 		t.Fatalf("%s: Latest: %v", what, err)
 	}
 	same(t, what+": Latest", got, want[max(0, len(want)-2):], tsdb.NewestFirst)
+	answers, err := reader.Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst)
+	if err != nil {
+		t.Fatalf("%s: Many: %v", what, err)
+	}
+	same(t, what+": Many", answers[0].Buckets, want, tsdb.OldestFirst)
 	total, err := reader.Total(ctx, roof, tsdb.AllTime())
 	if err != nil {
 		t.Fatalf("%s: Total: %v", what, err)

@@ -1,12 +1,15 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -53,7 +56,7 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	return nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(r.rollup.name), "a rollup in SchemaOptions.Rollups of the repository's schema")
 }
 
-// WithGaps returns a reader whose Buckets fill gaps as package window does. The zero Options leave gaps out,
+// WithGaps returns a reader whose Buckets and Many fill gaps as package window does. The zero Options leave gaps out,
 // as For does. Gaps at the edges of the interval are filled from the buckets outside of it only for measures that keep
 // window.Ends.
 func (r *Reader[T]) WithGaps(opts window.Options) *Reader[T] {
@@ -301,4 +304,63 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Clock().UnixMilli())
 	out.End, out.Open = of.End, of.Open
 	return l.joinedTotal(ctx, e, in, out)
+}
+
+// EntityBuckets is the result of Many for one entity.
+type EntityBuckets struct {
+	Entity tsdb.Entity
+	// Buckets are the buckets that start in the interval, in the requested order.
+	Buckets []window.Bucket
+	// Err is the reason why the buckets could not be read.
+	Err error
+}
+
+// Many reads the buckets of several entities, and returns one result per entity, in order. If some fail, the error
+// gives their number and the first reason, and the other results are valid. Many costs as much as Buckets for each
+// entity, with at most 16 of them at once, or as many as tsdb.Concurrency sets. It holds all buckets in memory.
+func (r *Reader[T]) Many(ctx context.Context, entities []tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) (answers []EntityBuckets, err error) {
+	ctx, op := r.begin(ctx, telemetry.RollupMany)
+	defer func() { op.End(err) }()
+	l, err := r.level(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := inside.Of(in).Check(); err != nil {
+		return nil, err
+	}
+	order, width, err := inside.Of(in).ReadOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	width = cmp.Or(width, 16)
+	ctx, cancel := l.table.Bound(ctx, true)
+	defer cancel()
+	answers = make([]EntityBuckets, len(entities))
+	bt.AtOnce(width, len(entities), func(i int) {
+		a := &answers[i]
+		a.Entity = entities[i]
+		ctx, each := r.begin(ctx, telemetry.RollupBuckets)
+		for b, err := range r.buckets(ctx, l, a.Entity, in, order, r.gaps) {
+			if err != nil {
+				a.Err = err
+				break
+			}
+			a.Buckets = append(a.Buckets, b)
+		}
+		each.Returned(len(a.Buckets))
+		each.End(a.Err)
+	})
+	failed, first := 0, error(nil)
+	for i := range answers {
+		op.Returned(len(answers[i].Buckets))
+		if answers[i].Err != nil {
+			if failed++; first == nil {
+				first = fmt.Errorf("entity %d: %w", i, answers[i].Err)
+			}
+		}
+	}
+	if first != nil {
+		return answers, fmt.Errorf("rollup: %d of %d entities could not be read, the first: %w", failed, len(entities), first)
+	}
+	return answers, nil
 }

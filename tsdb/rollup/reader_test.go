@@ -61,6 +61,10 @@ func TestReads(t *testing.T) {
 		if want := []string{"0/5/false", "1/5/false", "0/2/false", "0/2/false", "1/2/false", "1/1/false", "0/NaN/false"}; !slices.Equal(counts, want) {
 			t.Errorf("counts with gaps: %v, want %v", counts, want)
 		}
+		answers, err := r.Many(ctx, []tsdb.Entity{roof, tsdb.NewEntity("x", "y"), tsdb.NewEntity("bad")}, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Concurrency(2))
+		if err == nil || len(answers) != 3 || len(answers[0].Buckets) != 3 || answers[1].Err != nil || len(answers[1].Buckets) != 0 || !errors.Is(answers[2].Err, tsdb.ErrInvalid) {
+			t.Errorf("Many = %+v, %v", answers, err)
+		}
 		n := 0
 		for _, err := range r.Buckets(ctx, roof, tsdb.AllTime(), tsdb.OldestFirst) {
 			if n++; err != nil || n > 1 {
@@ -99,6 +103,9 @@ func TestRefusedReads(t *testing.T) {
 		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	if _, err := r.Total(other, roof, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
+		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
+	}
+	if _, err := r.Many(other, []tsdb.Entity{roof}, tsdb.AllTime()); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("another tenant in the context: %v, want ErrTenantMismatch", err)
 	}
 	if _, err := r.Rebuild(other, tsdb.AllTime(), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrTenantMismatch) {

@@ -88,6 +88,10 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 			},
 			"Latest": func() error { _, err := reader.Latest(t.Context(), roof, 1); return err },
 			"Total":  func() error { _, err := reader.Total(t.Context(), roof, tsdb.AllTime()); return err },
+			"Many": func() error {
+				_, err := reader.Many(t.Context(), []tsdb.Entity{roof}, tsdb.AllTime())
+				return err
+			},
 			"Rebuild": func() error {
 				_, err := reader.Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{})
 				return err
@@ -164,19 +168,20 @@ func TestWorkerAmongTenants(t *testing.T) {
 		for n, id := range views {
 			ctx := tenant.NewContext(t.Context(), id)
 			for _, r := range def.all() {
-				for k, e := range entities {
+				answers, err := rollup.For(r, def.schema.For(store, id)).Many(ctx, entities, tsdb.AllTime(), tsdb.OldestFirst, tsdb.Concurrency(3))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, a := range answers {
 					points := int64(0)
-					for b, err := range rollup.For(r, def.schema.For(store, id)).Buckets(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
-						if err != nil {
-							t.Fatal(err)
-						}
+					for _, b := range a.Buckets {
 						points += b.Points
 						if want := float64(10*n + k); b.Values[0].Min != want || b.Values[0].Max != want {
-							t.Errorf("%s of %v of %s: %v to %v, want %v", r.Name(), e, id, b.Values[0].Min, b.Values[0].Max, want)
+							t.Errorf("%s of %v of %s: %v to %v, want %v", r.Name(), a.Entity, id, b.Values[0].Min, b.Values[0].Max, want)
 						}
 					}
-					if points != 3 {
-						t.Errorf("%s of %v of %s holds %d points", r.Name(), e, id, points)
+					if points != 3 || a.Entity != entities[k] {
+						t.Errorf("%s of %v of %s holds %d points", r.Name(), a.Entity, id, points)
 					}
 				}
 			}

@@ -81,6 +81,7 @@ var List = []Call{
 	// Rollups.
 	{Func: (*rollup.Reader[int]).Buckets, Tenants: One, Operation: "rollup.Buckets"},
 	{Func: (*rollup.Reader[int]).Latest, Tenants: One, Operation: "rollup.Latest"},
+	{Func: (*rollup.Reader[int]).Many, Tenants: One, Operation: "rollup.Many"},
 	{Func: (*rollup.Reader[int]).Total, Tenants: One, Operation: "rollup.Total"},
 	{Func: (*rollup.Reader[int]).Entities, Tenants: One, Operation: "rollup.Entities"},
 	{Func: (*rollup.Reader[int]).Rebuild, Tenants: One, Operation: "rollup.Rebuild"},

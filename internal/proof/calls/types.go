@@ -118,6 +118,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[retention.Plan](),
 	reflect.TypeFor[retention.Report](),
 	reflect.TypeFor[rollup.Adder[int]](),
+	reflect.TypeFor[rollup.EntityBuckets](),
 	reflect.TypeFor[rollup.Measure[int]](),
 	reflect.TypeFor[rollup.Mode](),
 	reflect.TypeFor[rollup.Options](),

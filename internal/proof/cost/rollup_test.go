@@ -170,6 +170,16 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
+		covers: []string{"rollup.Reader.Many"}, name: "`rollup.Reader.Many`, 24 computed hours each", of: "entities", schema: rolled, sizes: []int{1, 5}, requests: only("read", each(2, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.computedHours(n, 24)
+			return func() {
+				_, err := rollup.For(hourly, w.repo).Many(w.ctx, devices(n), tsdb.Between(noon.Add(-24*time.Hour), noon))
+				w.ok(err)
+			}
+		},
+	},
+	{
 		covers: []string{"rollup.Reader.Entities"}, of: "entities with a row each", schema: rolled, sizes: []int{1, 10, 100}, requests: only("read", always(1)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.computedHours(n, 24)
