@@ -71,6 +71,25 @@ func (w *Writer) RetryDeadLetters(ctx context.Context, ids ...uint64) (int, erro
 	return w.journal.Retry(ctx, ids...)
 }
 
+// ScrubJournal rewrites the journal's file without the points that were delivered or dropped before the call, and
+// replaces the old file. The file system decides when it overwrites the old file's blocks. It costs a copy of the
+// remaining journal, up to JournalOptions.MaxBytes, and as much free disk space. Meanwhile the writer takes no points.
+// Without a journal the error matches ErrInvalid.
+//
+// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new
+// file took the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points,
+// and the next writer delivers the rest.
+//
+// A journal also does this by itself: about 10 seconds after the last point arrived, if what was delivered or dropped
+// is at least a quarter of what remains; within a minute after an erasure dropped something of it; and on close, if at
+// most 8 MiB remain. It does nothing if nothing was delivered or dropped since the last time.
+func (w *Writer) ScrubJournal(ctx context.Context) error {
+	if err := w.admitJournal(ctx); err != nil {
+		return err
+	}
+	return w.journal.Scrub(ctx)
+}
+
 // DropDeadLetters deletes dead letters and returns how many of the IDs it found. Without a journal the error matches
 // ErrInvalid.
 func (w *Writer) DropDeadLetters(ctx context.Context, ids ...uint64) (int, error) {

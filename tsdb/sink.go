@@ -202,20 +202,6 @@ func (c writerCore) Add(ctx context.Context, event func() (inside.Event, error),
 	return out.refusal(done)
 }
 
-// Scrub rewrites the journal's file without the points that were delivered or dropped before the call, and replaces the
-// old file. Meanwhile the writer takes no points. Without a journal the error matches ErrInvalid.
-//
-// If it fails, no point is lost, and normally the old file stays in use. If the folder cannot be synced after the new
-// file took the old one's place, or the new file cannot be opened, the journal stops: the writer takes no more points,
-// and the next writer delivers the rest.
-func (c writerCore) Scrub(ctx context.Context) error {
-	w := c.Value()
-	if err := w.admitJournal(ctx); err != nil {
-		return err
-	}
-	return w.journal.Scrub(ctx)
-}
-
 // Gather makes n calls of Add, or of what calls it, and collects their outcomes.
 func (writerCore) Gather(ctx context.Context, n int, call func(i int, done func(Outcome)) error) ([]Outcome, error) {
 	return gather(ctx, n, call)

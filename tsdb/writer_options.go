@@ -110,10 +110,6 @@ func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 // a tenant or an entity is erased (package tenants), its points and dead letters are dropped and counted in
 // JournalStats.Erased. This includes those from before the erasure of an entity or a tenant that was readmitted.
 //
-// The file keeps what was delivered or dropped until the journal rewrites it: about 10 seconds after the last point
-// arrived, if that is at least a quarter of what remains; within a minute after an erasure dropped something of it; and
-// on close, if at most 8 MiB remain. An erasure rewrites it at once for tenants.EraseOptions.Writers.
-//
 // Only one writer at a time can use the folder. It first delivers the points that it finds there.
 type JournalOptions struct {
 	// Dir is the folder of the journal, on a local disk. It is created if it does not exist. It holds tenant names and

@@ -11,7 +11,6 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -118,7 +117,7 @@ func (e *erasure) waited(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("tenants: drop dead letters: %w", err)
 		}
-		if err := inside.Of(w).Scrub(ctx); err != nil {
+		if err := w.ScrubJournal(ctx); err != nil {
 			return fmt.Errorf("tenants: rewrite a journal: %w", err)
 		}
 		journals++

@@ -61,6 +61,7 @@ var List = []Call{
 	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).Close, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "reads the journal on disk"},
+	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "changes the journal on disk"},
 	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "changes the journal on disk"},
 	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; the points then cost as much as new ones"},
 	{Func: (*tsdb.Writer).Stats, Free: "reads counters in memory"},

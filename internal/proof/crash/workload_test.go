@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/crash"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -181,7 +180,7 @@ func steps(seed uint64, n int) (list []step) {
 		case k < 90:
 			s = step{"flush", nil, func(ctx context.Context, w *world) error { return w.w.Flush(ctx) }}
 		case k < 92:
-			s = step{"scrub", nil, func(ctx context.Context, w *world) error { return inside.Of(w.w).Scrub(ctx) }}
+			s = step{"scrub", nil, func(ctx context.Context, w *world) error { return w.w.ScrubJournal(ctx) }}
 		case k < 94:
 			s = step{"retry the dead letters", nil, func(ctx context.Context, w *world) error {
 				ids, err := dead(ctx, w)
