@@ -32,5 +32,5 @@
 // # Gaps
 //
 // By default, the sequence leaves out buckets without a point. With [Null], [Previous] or [Linear], it has all buckets
-// of the interval, and filled ones are marked. A bucket without a number for a measure is a gap of that measure.
+// of the interval, and filled ones are marked: see [Gaps].
 package window
