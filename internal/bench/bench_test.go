@@ -15,6 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -92,7 +93,13 @@ func open(b *testing.B, server *local.Server, store func(*bigtable.Client, *bigt
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = client.Close() })
-	return store(client, admin)
+	s := store(client, admin)
+	in, err := inside.Of(s).Internals()
+	if err != nil {
+		b.Fatal(err)
+	}
+	in.OnlyFirst = true // as package embedded does
+	return s
 }
 
 // fill writes n points of roof, a second apart, and returns the time of the newest.

@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/firstrow"
 )
 
 // Scan describes a read of rows. Rows must be made from row keys of one tenant.
@@ -15,6 +17,8 @@ type Scan struct {
 	Limit   int64           // of rows returned; 0 for none
 	Reverse bool
 	Long    bool // bounded by the timeout of scans, not of reads
+	// OnlyFirst asks for at most one row of each range. Only an engine in this process does that.
+	OnlyFirst bool
 }
 
 // KeysOnly passes one cell of each row, without its value.
@@ -36,6 +40,9 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err er
 	}
 	if s.Reverse {
 		opts = append(opts, bigtable.ReverseScan())
+	}
+	if s.OnlyFirst {
+		ctx = firstrow.Only(ctx)
 	}
 	var rec record
 	read := newRowRead(ctx, s, &rec, visit)

@@ -29,6 +29,7 @@ func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 		return applied{batch: b, read: e.inFlight.observe(e.db, rows...)}, nil
 	}
 	if e.noSync {
+		e.first.begin(b)
 		err := e.applyWith(func() error {
 			err := e.db.Apply(b, pebble.NoSync)
 			e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
@@ -37,6 +38,7 @@ func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 		if err != nil {
 			return applied{}, err
 		}
+		e.first.end()
 		return applied{batch: b}, nil
 	}
 	w, err := e.applyInFlight(b, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
@@ -48,6 +50,7 @@ func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 
 // applyInFlight applies a batch and records it as in flight. After an error it is not in flight, or has failed.
 func (e *Engine) applyInFlight(b *pebble.Batch, rows []uint64, apply func() error) (*flight, error) {
+	e.first.begin(b)
 	w := e.inFlight.add(e.db, rows)
 	if err := e.applyWith(apply); err != nil {
 		e.finishFlight(w, err)
@@ -63,6 +66,7 @@ func (e *Engine) finishFlight(w *flight, err error) *state {
 	if err != nil && e.fault.err() != nil {
 		return nil
 	}
+	defer e.first.end()
 	return e.inFlight.remove(w)
 }
 
@@ -197,9 +201,11 @@ func (e *Engine) applyLazily(b *pebble.Batch) error {
 	if b.Empty() {
 		return e.release(b)
 	}
+	e.first.begin(b)
 	if err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
 		return err
 	}
+	e.first.end()
 	return e.release(b)
 }
 

@@ -42,8 +42,26 @@ func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest
 
 // BeginFlight begins a write that is in flight until end is called.
 func (e *Engine) BeginFlight() (end func()) {
+	e.first.begin(e.db.NewBatch())
 	w := e.inFlight.add(e.db, nil)
 	return func() { e.finishFlight(w, nil) }
+}
+
+// Remembered returns how many first rows the engine remembers, and about how many bytes they take.
+func (e *Engine) Remembered() (rows, bytes int) {
+	for i := range e.first.shards {
+		s := &e.first.shards[i]
+		s.mu.Lock()
+		for _, m := range []map[string]*firstRow{s.fresh, s.old} {
+			for _, row := range m {
+				if bytes += row.cost; row.known {
+					rows++
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+	return rows, bytes
 }
 
 // OpenSnapshots returns how many snapshots the engine holds.

@@ -32,6 +32,7 @@ const (
 	escAfter = 0x02
 
 	tablePrefixLen = 1 + 4
+	rowOverhead    = tablePrefixLen + 2 // bytes of a row's prefix besides the row key
 	familyLen      = 4
 	timestampLen   = 8
 )

@@ -29,7 +29,7 @@ type Options struct {
 	// begins after 5 seconds at most. A pass works about a twentieth of its duration and rests otherwise, so a pass
 	// over a large store takes hours. 0 means one minute, negative means never (RunGC still works).
 	GCInterval time.Duration
-	// CacheBytes is the memory for blocks read from disk, in bytes. 0 means 64 MiB.
+	// CacheBytes is the memory for blocks read from disk, in bytes. 0 means 64 MiB. A quarter more may hold first rows.
 	CacheBytes int64
 	// MemTableBytes is the memory, in bytes, of one buffer for writes that are in the log but not in a table file yet.
 	// Usually one buffer is in use, under heavy writing up to five. 0 means 16 MiB on disk and 4 MiB in memory.

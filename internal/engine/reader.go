@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
+	"github.com/tidemark-go/tidemark/internal/firstrow"
+	"github.com/tidemark-go/tidemark/internal/reach"
 )
 
 const (
@@ -43,8 +46,15 @@ type Reader struct {
 	stats    *bigtablepb.ReadIterationStats
 	progress bool // may send its progress
 	begun    bool // the iterator is at a row, or at the end of the current span
-	stop     func() bool
-	node     readerNode
+	passed   bool // the rest of the current span is not wanted
+
+	first     bool      // only the first row of each span that the filter lets through is wanted
+	remembers bool      // it uses and adds to what the engine remembers of first rows
+	moment    uint64    // of firstRows, before the reader chose its state
+	known     *firstRow // the current row, if it is remembered
+	asked     *firstRow // what the reader looks for in the current span
+	stop      func() bool
+	node      readerNode
 
 	open  bool        // it holds an iterator, or has paused
 	state *state      // what it sees; nil if that is the iterator's state
@@ -79,7 +89,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	}
 	r := &Reader{
 		e: e, ctx: ctx, spans: spans, reverse: req.GetReversed(), limit: req.GetRowsLimit(),
-		rows: firstResponseRows, progress: true,
+		rows: firstResponseRows, progress: true, first: firstrow.Wanted(ctx), moment: e.first.moment.Load(),
 	}
 	if e.weak {
 		r.rows = 1
@@ -108,9 +118,12 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 		r.state = e.hold()
 	}
 	r.span = span{spans[0].lower, spans[len(spans)-1].upper}
-	if err := r.resume(); err != nil {
-		r.e.inFlight.release(r.state)
-		return nil, err
+	r.remembers = (r.first || r.limit == 1) && !r.reverse && !e.weak && at.view == nil && r.stats == nil
+	if !r.remembers {
+		if err := r.resume(); err != nil {
+			r.e.inFlight.release(r.state)
+			return nil, err
+		}
 	}
 	r.open = true
 	e.readers.add(r)
@@ -152,7 +165,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and reports whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
-	if r.open && r.scan.it == nil {
+	if r.open && r.scan.it == nil && !r.passed && (r.begun || !r.remembers) {
 		if err := r.resume(); err != nil {
 			return false, err
 		}
@@ -168,13 +181,19 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			break
 		}
 		start := r.scan.slab.mark()
-		if r.reverse {
+		switch {
+		case r.known != nil:
+			r.scan.recall(r.known)
+		case r.reverse:
 			err = r.scan.backward(r.ctx)
-		} else {
+		default:
 			err = r.scan.forward(r.ctx)
 		}
 		if err != nil {
 			return false, err
+		}
+		if r.asked != nil {
+			r.remember()
 		}
 		cells := r.filter.Apply(r.scan.rowKey, r.scan.cells)
 		r.count(cells)
@@ -182,6 +201,7 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 		if len(cells) > 0 {
 			size += r.out.row(r.scan.rowKey, cells)
 			rows++
+			r.passed, r.known = r.first, nil
 			if r.limit > 0 {
 				r.limit--
 			}
@@ -192,6 +212,11 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				return r.limit != 0 || r.stats != nil, nil
 			}
 		} else {
+			if r.known != nil { // the filter decides anew each time, so the rest of the span counts too
+				if err := r.goBehind(r.known); err != nil {
+					return false, err
+				}
+			}
 			silence += cost
 			silent := silence >= silentWork && (rows > 0 || r.progress)
 			if silent && rows == 0 {
@@ -213,41 +238,89 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 	return false, nil
 }
 
-// advance moves the iterator to the next row, and reports whether there is one.
+// advance moves to the next row, and reports whether there is one: the iterator's, or a known one.
 func (r *Reader) advance() (bool, error) {
 	for {
-		if r.begun {
+		if r.begun && !r.passed {
 			if r.scan.it.Valid() {
 				return true, nil
 			}
 			if err := r.scan.it.Error(); err != nil {
 				return false, err
 			}
+			if r.asked != nil {
+				r.e.first.answer(r.asked, r.span, nil, nil)
+				r.asked = nil
+			}
 		}
 		if len(r.spans) == 0 {
 			return false, nil
 		}
 		r.leaveSpan()
+		whole := !r.begun && len(r.spans) == 1 // the iterator has the span's bounds
 		if r.reverse {
 			r.span, r.spans = r.spans[len(r.spans)-1], r.spans[:len(r.spans)-1]
 		} else {
 			r.span, r.spans = r.spans[0], r.spans[1:]
 		}
-		if r.begun || len(r.spans) > 0 {
-			r.scan.it.SetBounds(r.span.lower, r.span.upper)
+		r.begun, r.passed = true, false
+		if r.remembers {
+			row, found := r.e.first.find(r.span, r.moment)
+			if r.passed = found; found && row.cells == nil {
+				continue
+			} else if found {
+				reach.Point(reach.KnownRow)
+				r.known = row
+				return true, nil
+			}
+			r.asked = r.e.first.ask(r.span, r.moment)
 		}
-		r.begun = true
-		if r.reverse {
-			r.scan.it.Last()
-		} else {
-			r.scan.it.First()
+		if err := r.enterSpan(whole); err != nil {
+			return false, err
 		}
 	}
 }
 
+// enterSpan moves the iterator to the beginning of the current span, whose bounds it has if bounded is set.
+func (r *Reader) enterSpan(bounded bool) error {
+	if r.scan.it == nil {
+		r.last = nil
+		if err := r.resume(); err != nil {
+			return err
+		}
+		bounded = true
+	}
+	if !bounded {
+		r.scan.it.SetBounds(r.span.lower, r.span.upper)
+	}
+	if r.reverse {
+		r.scan.it.Last()
+	} else {
+		r.scan.it.First()
+	}
+	return nil
+}
+
+// goBehind goes on in the current span behind its first row.
+func (r *Reader) goBehind(row *firstRow) error {
+	r.known, r.passed = nil, false
+	r.scan.prefix = append(r.scan.prefix[:0], row.row...) // where a pause goes on
+	r.span.lower = afterTerminator(bytes.Clone(row.row))
+	return r.enterSpan(false)
+}
+
+// remember adds the current row, the first one of its span, to what the engine remembers, if the row is small and the
+// scanner has left out none of its cells.
+func (r *Reader) remember() {
+	if s := &r.scan; s.seen == len(s.cells) && len(s.cells) <= firstRowCells && s.size <= firstRowBytes {
+		r.e.first.answer(r.asked, r.span, s.prefix, s.cells)
+	}
+	r.asked = nil
+}
+
 // leaveSpan checks how much work the current span took, and asks for a compaction if it was much.
 func (r *Reader) leaveSpan() {
-	if r.begun {
+	if r.begun && r.scan.it != nil {
 		r.skipped = r.e.noteSkipped(r.scan.it, r.span, r.reverse, r.skipped)
 	}
 }
@@ -305,6 +378,9 @@ func (r *Reader) finish(err error) error {
 	if r.open {
 		r.open = false
 		cerr := r.closeIterator()
+		if r.scan.array != nil {
+			r.scan.giveBack()
+		}
 		r.e.inFlight.release(r.state)
 		if cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))

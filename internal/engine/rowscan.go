@@ -58,8 +58,11 @@ var cellArrays = sync.Pool{New: func() any { return new([]rowfilter.Cell) }}
 // pooledCells is the longest array that is kept, 0.8 MB.
 const pooledCells = 8192
 
-// borrow takes an array for cells from the pool.
+// borrow takes an array for cells from the pool, unless the scanner has one.
 func (s *rowScanner) borrow() {
+	if s.array != nil {
+		return
+	}
 	s.array = cellArrays.Get().(*[]rowfilter.Cell)
 	s.cells = *s.array
 }
@@ -69,11 +72,13 @@ func (s *rowScanner) giveBack() {
 	cells := s.cells[:max(s.most, len(s.cells))]
 	s.cells, s.most = nil, 0
 	if cap(cells) > pooledCells {
+		s.array = nil
 		return
 	}
 	clear(cells)
 	*s.array = cells[:0]
 	cellArrays.Put(s.array)
+	s.array = nil
 }
 
 // begin records the iterator's current row.
@@ -89,6 +94,20 @@ func (s *rowScanner) begin() error {
 	escaped := prefix[tablePrefixLen : len(prefix)-2]
 	s.rowKey = appendUnescaped(s.slab.alloc(len(escaped))[:0], escaped)
 	return nil
+}
+
+// recall takes a row that is remembered as the current one.
+func (s *rowScanner) recall(row *firstRow) {
+	s.borrow()
+	s.most = max(s.most, len(s.cells))
+	s.cells, s.seen, s.size = s.cells[:0], len(row.cells), 0
+	for _, c := range row.cells {
+		c.Value = s.slab.copy(c.Value) // the caller may change it
+		s.cells = append(s.cells, c)
+		s.size += len(c.Value)
+	}
+	escaped := row.row[tablePrefixLen : len(row.row)-2]
+	s.rowKey = appendUnescaped(s.slab.alloc(len(escaped))[:0], escaped)
 }
 
 // forward collects the row whose beginning the iterator is at, and leaves the iterator at the next row.

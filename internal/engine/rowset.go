@@ -21,10 +21,17 @@ func (s span) empty() bool { return bytes.Compare(s.lower, s.upper) >= 0 }
 // rowSpans turns the rows of a request into spans: sorted, not overlapping, and cut to the view. An empty row set means
 // all rows; a set whose rows are all outside the view means no spans.
 func rowSpans(table uint32, rows *bigtablepb.RowSet, v *view) ([]span, error) {
-	if err := checkRowSet(rows); err != nil {
+	size, err := checkRowSet(rows)
+	if err != nil {
 		return nil, err
 	}
 	lower, upper := tableRange(table)
+	buf := make([]byte, 0, size) // of all keys, unless they need escapes
+	encode := func(key []byte) []byte {
+		from := len(buf)
+		buf = appendRow(buf, table, key)
+		return buf[from:len(buf):len(buf)]
+	}
 	spans := make([]span, 0, max(1, len(rows.GetRowKeys())+len(rows.GetRowRanges())))
 	if len(rows.GetRowKeys()) == 0 && len(rows.GetRowRanges()) == 0 {
 		spans = append(spans, span{lower, upper})
@@ -36,9 +43,9 @@ func rowSpans(table uint32, rows *bigtablepb.RowSet, v *view) ([]span, error) {
 		s := span{lower, upper}
 		switch k := r.GetStartKey().(type) {
 		case *bigtablepb.RowRange_StartKeyClosed:
-			s.lower = appendRow(nil, table, k.StartKeyClosed)
+			s.lower = encode(k.StartKeyClosed)
 		case *bigtablepb.RowRange_StartKeyOpen:
-			s.lower = appendRow(nil, table, k.StartKeyOpen)
+			s.lower = encode(k.StartKeyOpen)
 			if len(k.StartKeyOpen) > 0 {
 				s.lower = afterTerminator(s.lower)
 			}
@@ -46,11 +53,11 @@ func rowSpans(table uint32, rows *bigtablepb.RowSet, v *view) ([]span, error) {
 		switch k := r.GetEndKey().(type) {
 		case *bigtablepb.RowRange_EndKeyClosed:
 			if len(k.EndKeyClosed) > 0 {
-				s.upper = afterTerminator(appendRow(nil, table, k.EndKeyClosed))
+				s.upper = afterTerminator(encode(k.EndKeyClosed))
 			}
 		case *bigtablepb.RowRange_EndKeyOpen:
 			if len(k.EndKeyOpen) > 0 {
-				s.upper = appendRow(nil, table, k.EndKeyOpen)
+				s.upper = encode(k.EndKeyOpen)
 			}
 		}
 		if !s.empty() {
@@ -127,12 +134,13 @@ func intersectSpans(a, b []span) []span {
 	return out
 }
 
-// checkRowSet refuses the row sets that the service refuses.
-func checkRowSet(rows *bigtablepb.RowSet) error {
+// checkRowSet refuses the row sets that the service refuses. It returns how many bytes the encoded keys of the ranges
+// take without escapes.
+func checkRowSet(rows *bigtablepb.RowSet) (encoded int, err error) {
 	size := 0
 	for i, key := range rows.GetRowKeys() {
 		if len(key) == 0 {
-			return invalidf("Row key %d is empty", i)
+			return 0, invalidf("Row key %d is empty", i)
 		}
 		size += len(key) + rowSetItemBytes
 	}
@@ -145,12 +153,13 @@ func checkRowSet(rows *bigtablepb.RowSet) error {
 			end = r.GetEndKeyOpen()
 		}
 		if len(start) > 0 && len(end) > 0 && bytes.Compare(start, end) > 0 {
-			return invalidf("Row range %d: its start is after its end", i)
+			return 0, invalidf("Row range %d: its start is after its end", i)
 		}
 		size += len(start) + len(end) + 2*rowSetItemBytes
+		encoded += len(start) + len(end) + 2*rowOverhead
 	}
 	if size > maxRowSetBytes {
-		return invalidf("Row set has %d bytes, want at most %d", size, maxRowSetBytes)
+		return 0, invalidf("Row set has %d bytes, want at most %d", size, maxRowSetBytes)
 	}
-	return nil
+	return encoded, nil
 }

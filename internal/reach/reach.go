@@ -33,6 +33,7 @@ const (
 	StolenErasure // another call takes an erasure over
 	AwaitedView   // an answer waits until readers see what it depends on
 	TornLog       // a log ends within a record
+	KnownRow      // a read finds the first row of a range in memory
 
 	branches
 )
@@ -43,7 +44,7 @@ var names = [branches]string{
 	RepeatedToken: "repeated token", KnownToken: "known token", KnownMessage: "known message", KnownEvents: "known events",
 	SecondRead: "second read", ReadAlone: "read alone", SharedRead: "shared read", StaleRead: "stale read",
 	RetriedBatch: "retried batch", OutrunBucket: "outrun bucket", ResumedSweep: "resumed sweep",
-	StolenErasure: "stolen erasure", AwaitedView: "awaited view", TornLog: "torn log",
+	StolenErasure: "stolen erasure", AwaitedView: "awaited view", TornLog: "torn log", KnownRow: "known row",
 }
 
 // String returns the branch's name.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -138,6 +139,9 @@ func (w *world) openNode() *node {
 		Timeouts: tsdb.Timeouts{Read: requestTimeout, Write: requestTimeout, Scan: scanTimeout}, Cache: tsdb.CacheOptions{Entries: 100},
 	}})
 	w.must(err)
+	in, err := inside.Of(n.store).Internals()
+	w.must(err)
+	in.OnlyFirst = n.id%2 == 0 && !w.tcp // as package embedded does
 	n.writer, err = n.store.NewWriter(tsdb.WriterOptions{BatchPoints: 4})
 	w.must(err)
 	w.close = append(w.close, func() error { return n.writer.Close(w.t.Context()) }, n.store.Close, client.Close)

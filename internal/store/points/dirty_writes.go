@@ -20,9 +20,12 @@ import (
 func (s *Table) SendMarked(ctx context.Context, rows *bt.Table, writes []*Write, outs []bt.Outcome, once bool, send func(ctx context.Context, i int)) {
 	m := dirtyMarks{now: s.Clock}
 	of := make([][]int32, len(writes))
+	var marked []int32 // of all writes
 	for i, w := range writes {
 		if w.marks() {
-			of[i] = m.add(nil, w.D, w.Key, w.Cell)
+			from := len(marked)
+			marked = m.add(marked, w.D, w.Key, w.Cell)
+			of[i] = marked[from:len(marked):len(marked)]
 		}
 	}
 	left, bounded := make([]bool, len(writes)), ctx
@@ -99,8 +102,11 @@ func (r *Rows) removeMany(ctx context.Context, points []Removal) []bt.Outcome {
 	m := dirtyMarks{now: r.Clock}
 	of := make([][]int32, len(points))
 	if r.D.Marked > 0 {
+		var marked []int32 // of all points
 		for i, p := range points {
-			of[i] = m.add(nil, r.D, p.key, p.cell)
+			from := len(marked)
+			marked = m.add(marked, r.D, p.key, p.cell)
+			of[i] = marked[from:len(marked):len(marked)]
 		}
 	}
 	began := r.Clock()

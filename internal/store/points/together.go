@@ -44,16 +44,22 @@ type shortHit struct {
 }
 
 // newestTogether is Newest for the newest point of each entity. Earlier calls have shown where the newest points are,
-// so it reads short ranges of many entities in one request.
+// so it reads short ranges of many entities in one request. If it can ask for only the first row of each range, it needs
+// no earlier calls, and reads the whole histories.
 //
 // It reads entities that it does not know alone, at the same time. Afterwards it also reads alone those whose range had
 // no point but was not the whole history, and those whose request failed temporarily. Such a read covers the whole
 // history: a point that is written or deleted between the two requests can then not hide another.
 func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, visit func(i int, hits []dataset.Hit, err error)) {
-	recent := r.Recent.of(r.Tenant, r.D.Name)
+	var recent *recency // nil if ranges need not be short
 	now, _ := r.D.Precision.AtOrBefore(r.Clock())
 	h := r.Visibility()
-	parts, alone := r.shortRanges(paths, recent.plan(paths, now), h.Oldest())
+	from := make([]int64, len(paths))
+	if !r.OnlyFirst {
+		recent = r.Recent.of(r.Tenant, r.D.Name)
+		from = recent.plan(paths, now)
+	}
+	parts, alone := r.shortRanges(paths, from, h.Oldest())
 	found := make([]seen, len(paths))
 	readAlone := func(entities []int, k int) {
 		i := entities[k]
@@ -74,14 +80,16 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 		}
 		part := parts[k]
 		got, err := r.readShort(ctx, paths, part, h, o)
+		var hits [1]dataset.Hit
 		for j, s := range part {
 			switch {
 			case j < len(got.hits) && got.hits[j].found:
 				found[s.index] = got.seen(j)
-				visit(s.index, []dataset.Hit{got.hits[j].hit}, nil)
+				hits[0] = got.hits[j].hit
+				visit(s.index, hits[:], nil)
 			case err != nil && (ctx.Err() != nil || !Temporary(err)):
 				visit(s.index, nil, err)
-			case s.whole && j < got.reached:
+			case s.whole && j < got.reached && (got.hits[j].rows == 0 || !r.OnlyFirst):
 				found[s.index].read = true
 				visit(s.index, nil, nil)
 			default:
@@ -98,7 +106,9 @@ func (r *Rows) newestTogether(ctx context.Context, paths []string, o Options, vi
 	})
 	r.Hedges.Earn(o.Hedge, len(rest))
 	bt.AtOnce(o.Width, len(rest), func(k int) { readAlone(rest, k) })
-	recent.learn(paths, found, now)
+	if recent != nil {
+		recent.learn(paths, found, now)
+	}
 }
 
 // Temporary reports whether the entities of a failed request may succeed alone: one range that cannot be reached blocks
@@ -158,7 +168,7 @@ func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h da
 	for j, s := range part {
 		set[j], oldest = bigtable.NewRange(s.rng.Start, s.rng.Limit), min(oldest, s.from)
 	}
-	scan := bt.Scan{Rows: set, Filter: h.Between(oldest, r.D.Precision.Max()).Filter(), Limit: int64(crowd * len(part))}
+	scan := bt.Scan{Rows: set, Filter: h.Between(oldest, r.D.Precision.Max()).Filter(), Limit: int64(crowd * len(part)), OnlyFirst: r.OnlyFirst}
 	return Once(ctx, r.Table, o.Hedge, func(ctx context.Context) (shortHits, error) {
 		in := shortReader{rows: r, visible: h, paths: paths, part: part, hits: make([]shortHit, len(part))}
 		err := r.View.Read(ctx, scan, in.row)

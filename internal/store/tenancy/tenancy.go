@@ -41,7 +41,10 @@ type Tenancy struct {
 	entries       entries
 	RequireTenant bool
 	// Alone says that no other store can have the table open. Package embedded sets it before it hands out the store.
-	Alone  bool
+	Alone bool
+	// OnlyFirst says that reads can ask for only the first row of each range. Package embedded sets it like Alone.
+	OnlyFirst bool
+
 	Closed atomic.Bool
 }
 
