@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,14 +105,18 @@ func TestLatestManyIsOneRequest(t *testing.T) {
 // of two tenants whose devices have the same names.
 func TestLatestManyEqualsLatest(t *testing.T) {
 	short := gc.Class{Name: "short", Policy: gc.MaxAge(time.Hour)}
-	for i, opts := range []tsdb.SchemaOptions{
+	all := []tsdb.SchemaOptions{
 		{Retention: d90}, {Retention: short, FormerClasses: []gc.Class{d90}, Precision: tsdb.Milliseconds}, {Salts: 3, Identity: true}, {Precision: tsdb.Microseconds, Salts: 2},
-	} {
+	}
+	for i, opts := range slices.Concat(all, all) {
 		rnd := rand.New(rand.NewPCG(7, uint64(i)))
 		c := testkit.NewClock(start)
 		s := readings(t, opts)
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 		repos := []*tsdb.Repository[reading]{s.For(store, acme), s.For(store, tenant.MustParse("acme2"))}
+		if i >= len(all) {
+			inProcess(t, repos[0])
+		}
 		var devices []tsdb.Entity
 		for n := range 12 {
 			devices = append(devices, device("berlin", n))
@@ -300,13 +305,18 @@ func TestLatestManyTogetherThroughFaults(t *testing.T) {
 			"outage":            {tsdbtest.Fail(codes.Unavailable), 40, 0, context.DeadlineExceeded},
 		} {
 			for _, opts := range [][]tsdb.ReadOption{nil, {tsdb.Hedge{After: time.Minute, MaxRatio: 1}}} {
-				repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
-				warm(t, repo, conn, devices)
-				conn.Inject(tt.fault.On(tsdbtest.ReadRows))
-				answers, err := latestMany(t.Context(), repo, devices, opts...)
-				checkAnswers(t, name, answers, err, tt.failed, tt.want)
-				if n := conn.Counts().Calls[tsdbtest.ReadRows]; tt.requests > 0 && n != tt.requests {
-					t.Errorf("%s: %d requests, want %d", name, n, tt.requests)
+				for _, local := range []bool{false, true} {
+					repo, conn, devices := fleet(t, 40, tsdb.Timeouts{Read: 2 * time.Second})
+					if local {
+						inProcess(t, repo)
+					}
+					warm(t, repo, conn, devices)
+					conn.Inject(tt.fault.On(tsdbtest.ReadRows))
+					answers, err := latestMany(t.Context(), repo, devices, opts...)
+					checkAnswers(t, name, answers, err, tt.failed, tt.want)
+					if n := conn.Counts().Calls[tsdbtest.ReadRows]; tt.requests > 0 && n != tt.requests {
+						t.Errorf("%s, in process %t: %d requests, want %d", name, local, n, tt.requests)
+					}
 				}
 			}
 		}

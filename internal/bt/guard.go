@@ -104,9 +104,13 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 		return nil, errHandled
 	}
 	rec.seen = true
-	if r := rec.read; r != nil && r.limit > 0 && r.visited >= r.limit {
-		rec.seen = false
-		return noRows{ctx: ctx}, nil
+	if r := rec.read; r != nil {
+		asked := r.first != nil
+		r.first = behind(r.first, r.last)
+		if r.limit > 0 && r.visited >= r.limit || asked && len(r.first) == 0 {
+			rec.seen = false
+			return noRows{ctx: ctx}, nil
+		}
 	}
 	if rec.limit != nil {
 		ctx = AnnounceRateLimit(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"cloud.google.com/go/bigtable"
@@ -30,6 +31,7 @@ type rowRead struct {
 	rows    readrows.Reader
 	limit   int64 // of rows; 0 for none
 	reverse bool
+	first   []Range
 	visited int64  // rows
 	last    string // key of the last row, or of one behind it that the service has looked at
 
@@ -43,7 +45,7 @@ var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
 // newRowRead returns a read from the pool.
 func newRowRead(ctx context.Context, s Scan, rec *record, visit func(*Row) bool) *rowRead {
 	r := rowReads.Get().(*rowRead)
-	r.rec, r.ctx, r.visit, r.limit, r.reverse = rec, ctx, visit, s.Limit, s.Reverse
+	r.rec, r.ctx, r.visit, r.limit, r.reverse, r.first = rec, ctx, visit, s.Limit, s.Reverse, s.First
 	r.rows.Reset(s.Reverse)
 	return r
 }
@@ -105,10 +107,53 @@ func (s *rowStream) SendMsg(m any) error {
 	if s.read.last != "" {
 		reach.Point(reach.ResumedScan)
 	}
-	if req, ok := m.(*btpb.ReadRowsRequest); ok && s.read.limit > 0 {
-		req.RowsLimit = s.read.limit - s.read.visited
+	if req, ok := m.(*btpb.ReadRowsRequest); ok {
+		if s.read.limit > 0 {
+			req.RowsLimit = s.read.limit - s.read.visited
+		}
+		if s.read.first != nil {
+			req.Rows = rowSet(s.read.first)
+		}
 	}
 	return s.ClientStream.SendMsg(m)
+}
+
+// behind returns what is left of ranges in key order behind a row.
+func behind(ranges []Range, last string) []Range {
+	for len(ranges) > 0 && ranges[0].Limit <= last {
+		ranges = ranges[1:]
+	}
+	if len(ranges) > 0 && ranges[0].Start <= last {
+		ranges = slices.Clone(ranges)
+		ranges[0].Start = last + "\x00"
+	}
+	return ranges
+}
+
+// rowSet returns ranges as a message, in few allocations.
+func rowSet(ranges []Range) *btpb.RowSet {
+	size := 0
+	for _, r := range ranges {
+		size += len(r.Start) + len(r.Limit)
+	}
+	keys := make([]byte, 0, size)
+	key := func(text string) []byte {
+		keys = append(keys, text...)
+		return keys[len(keys)-len(text) : len(keys) : len(keys)]
+	}
+	all := make([]struct {
+		message btpb.RowRange
+		start   btpb.RowRange_StartKeyClosed
+		end     btpb.RowRange_EndKeyOpen
+	}, len(ranges))
+	set := &btpb.RowSet{RowRanges: make([]*btpb.RowRange, len(ranges))}
+	for i, r := range ranges {
+		m := &all[i]
+		m.start.StartKeyClosed, m.end.EndKeyOpen = key(r.Start), key(r.Limit)
+		m.message.StartKey, m.message.EndKey = &m.start, &m.end
+		set.RowRanges[i] = &m.message
+	}
+	return set
 }
 
 // RecvMsg visits the rows of the response before, and receives the next one. So the client measures the first response
@@ -167,7 +212,7 @@ func (r *rowRead) fromClient(row bigtable.Row) bool {
 	return !r.over() && r.row(readrows.FromClient(row))
 }
 
-// noRows is the stream of an attempt for which the limit has left no rows.
+// noRows is the stream of an attempt for which the attempts before have left no rows.
 type noRows struct {
 	grpc.ClientStream
 	ctx context.Context

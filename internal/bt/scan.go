@@ -17,9 +17,14 @@ type Scan struct {
 	Limit   int64           // of rows returned; 0 for none
 	Reverse bool
 	Long    bool // bounded by the timeout of scans, not of reads
-	// OnlyFirst asks for at most one row of each range. Only an engine in this process does that.
-	OnlyFirst bool
+	// First asks, instead of Rows, for at most one row of each of these ranges, which are in key order and do not
+	// overlap. Only an engine in this process does that, behind the guard; others return all rows between the first
+	// range and the last.
+	First []Range
 }
+
+// Range is the row keys from Start to before Limit. Neither is empty.
+type Range struct{ Start, Limit string }
 
 // KeysOnly passes one cell of each row, without its value.
 func KeysOnly() bigtable.Filter {
@@ -41,7 +46,8 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err er
 	if s.Reverse {
 		opts = append(opts, bigtable.ReverseScan())
 	}
-	if s.OnlyFirst {
+	if n := len(s.First); n > 0 {
+		s.Rows = bigtable.NewRange(s.First[0].Start, s.First[n-1].Limit) // the guard sends the ranges
 		ctx = firstrow.Only(ctx)
 	}
 	var rec record

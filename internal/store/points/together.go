@@ -164,11 +164,23 @@ func SplitRanges[T any](ranges []T, of func(T) rowkey.Range) (parts [][]T) {
 
 // readShort reads ranges in one request. If the request fails, the points that had arrived are still returned.
 func (r *Rows) readShort(ctx context.Context, paths []string, part []short, h dataset.Visibility, o Options) (shortHits, error) {
-	set, oldest := make(bigtable.RowRangeList, len(part)), r.D.Precision.Max()
-	for j, s := range part {
-		set[j], oldest = bigtable.NewRange(s.rng.Start, s.rng.Limit), min(oldest, s.from)
+	oldest := r.D.Precision.Max()
+	for _, s := range part {
+		oldest = min(oldest, s.from)
 	}
-	scan := bt.Scan{Rows: set, Filter: h.Between(oldest, r.D.Precision.Max()).Filter(), Limit: int64(crowd * len(part)), OnlyFirst: r.OnlyFirst}
+	scan := bt.Scan{Filter: h.Between(oldest, r.D.Precision.Max()).Filter(), Limit: int64(crowd * len(part))}
+	if r.OnlyFirst {
+		scan.First = make([]bt.Range, len(part))
+		for j, s := range part {
+			scan.First[j] = bt.Range{Start: s.rng.Start, Limit: s.rng.Limit}
+		}
+	} else {
+		set := make(bigtable.RowRangeList, len(part))
+		for j, s := range part {
+			set[j] = bigtable.NewRange(s.rng.Start, s.rng.Limit)
+		}
+		scan.Rows = set
+	}
 	return Once(ctx, r.Table, o.Hedge, func(ctx context.Context) (shortHits, error) {
 		in := shortReader{rows: r, visible: h, paths: paths, part: part, hits: make([]shortHit, len(part))}
 		err := r.View.Read(ctx, scan, in.row)
