@@ -11,6 +11,7 @@ import (
 // ledger is what the steps of a workload leave, by their notes.
 type ledger struct {
 	values  map[string][]string  // by key, what may be stored; "" is nothing. A missing key holds nothing
+	late    map[string][]string  // by key, the values of writes of unknown outcome, which may show later
 	firsts  map[string][]attempt // by key, the writes of a point whose first write wins
 	dropped map[string]bool      // by dead letter, whether that was acknowledged
 	erased  map[string]bool      // the entities that are to be erased
@@ -26,7 +27,7 @@ type attempt struct {
 
 // newLedger reads the notes of a workload. A step that began and did not end has an unknown outcome.
 func newLedger(list []step, ops []crash.Op) (*ledger, error) {
-	l := &ledger{map[string][]string{}, map[string][]attempt{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	l := &ledger{map[string][]string{}, map[string][]string{}, map[string][]attempt{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	var before []string // what each effect of the step that runs would leave if it was rejected
 	letter := ""
 	for _, o := range ops {
@@ -49,6 +50,9 @@ func newLedger(list []step, ops []crash.Op) (*ledger, error) {
 		s := list[i]
 		if word == "begin" {
 			before, letter = nil, ""
+			if s.name == reopens { // what is open then holds a write or does not
+				clear(l.late)
+			}
 			for _, e := range s.effects {
 				before = append(before, l.begin(s, e))
 			}
@@ -58,7 +62,7 @@ func newLedger(list []step, ops []crash.Op) (*ledger, error) {
 			l.dropped[letter] = true
 		}
 		for n, e := range s.effects {
-			l.end(e, outcome[n], before[n])
+			l.end(s, e, outcome[n], before[n])
 		}
 	}
 	return l, nil
@@ -82,7 +86,7 @@ func (l *ledger) begin(s step, e effect) (before string) {
 	return strings.Join(old, ",")
 }
 
-func (l *ledger) end(e effect, outcome byte, before string) {
+func (l *ledger) end(s step, e effect, outcome byte, before string) {
 	name, exports := strings.CutPrefix(e.key, "export ")
 	switch {
 	case exports:
@@ -91,8 +95,13 @@ func (l *ledger) end(e effect, outcome byte, before string) {
 	case strings.HasPrefix(e.key, "once d"):
 		list := l.firsts[e.key]
 		list[len(list)-1].outcome = outcome
+	case outcome == 's' && s.name == deletesAll: // where it finds nothing it writes nothing, and a late write comes behind it
+		l.values[e.key] = append([]string{e.value}, l.late[e.key]...)
 	case outcome == 's':
 		l.values[e.key] = []string{e.value}
+		delete(l.late, e.key)
+	case outcome == 'u':
+		l.late[e.key] = append(l.late[e.key], e.value)
 	case outcome == 'r':
 		l.values[e.key] = strings.Split(before, ",")
 	}

@@ -115,6 +115,7 @@ func (o outcomes) Error() string { return errors.Join(o...).Error() }
 // Steps that the ledger knows by their names. The first one closes and opens everything.
 const (
 	reopens     = "reopen"
+	deletesAll  = "delete all"
 	dropsLetter = "drop a dead letter"
 	enqueues    = "enqueue a first point"
 )
@@ -136,7 +137,7 @@ func steps(seed uint64, n int) (list []step) {
 				return plain.For(w.store, acme).Delete(ctx, device(d), at(p))
 			}}
 		case k < 27:
-			s = step{name: "delete all", run: func(ctx context.Context, w *world) error {
+			s = step{name: deletesAll, run: func(ctx context.Context, w *world) error {
 				_, err := plain.For(w.store, acme).DeleteRange(ctx, device(d), tsdb.AllTime())
 				return err
 			}}
