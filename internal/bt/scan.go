@@ -17,9 +17,9 @@ type Scan struct {
 	Limit   int64           // of rows returned; 0 for none
 	Reverse bool
 	Long    bool // bounded by the timeout of scans, not of reads
-	// First asks, instead of Rows, for at most one row of each of these ranges, which are in key order and do not
-	// overlap. Only an engine in this process does that, behind the guard; others return all rows between the first
-	// range and the last.
+	// First asks, instead of Rows, for at most one row of each of these ranges. They are in key order, and do not
+	// touch. A request that is repeated after a break may return another row of the range of the last one. Only an
+	// engine in this process does that, behind the guard; others return more rows.
 	First []Range
 }
 

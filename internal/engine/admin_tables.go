@@ -229,7 +229,7 @@ func (e *Engine) storeSchema(t *table, s *schema) error {
 	if err := e.commit(b); err != nil {
 		return err
 	}
-	e.first.change(func() { t.schema.Store(s) })
+	e.first.forgetAll(func() { t.schema.Store(s) })
 	return nil
 }
 

@@ -35,10 +35,9 @@ func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 			e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
 			return err
 		})
-		if err != nil {
+		if e.endsBatch(); err != nil {
 			return applied{}, err
 		}
-		e.first.end()
 		return applied{batch: b}, nil
 	}
 	w, err := e.applyInFlight(b, rows, func() error { return e.db.ApplyNoSyncWait(b, pebble.Sync) })
@@ -202,11 +201,19 @@ func (e *Engine) applyLazily(b *pebble.Batch) error {
 		return e.release(b)
 	}
 	e.first.begin(b)
-	if err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) }); err != nil {
+	err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) })
+	if e.endsBatch(); err != nil {
 		return err
 	}
-	e.first.end()
 	return e.release(b)
+}
+
+// endsBatch records that readers see a batch that is not in flight, or never will. After a failure the newest state may
+// show it, so nothing is remembered any more.
+func (e *Engine) endsBatch() {
+	if e.fault.err() == nil {
+		e.first.end()
+	}
 }
 
 // compact merges the table files of a range, and stops if the engine fails.

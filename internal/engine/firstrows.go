@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,12 +19,13 @@ const (
 	firstRowsShare  = 4       // its part of the cache's bytes
 	firstRowCells   = 4       // most cells of a row that is remembered
 	firstRowBytes   = 1 << 10 // most bytes of them
-	firstRowCost    = 300     // bytes of a memory besides its keys and values
+	firstRowCost    = 300     // bytes of what is remembered besides keys and cells
+	firstCellCost   = 110     // bytes of a cell besides its qualifier and value
 	mostSeparators  = 64
 )
 
 // firstRows remembers the first rows of ranges of one key prefix each, such as the newest point of an entity. It holds
-// one memory for each prefix up to a separator, and forgets those that were not used for long.
+// one row for each prefix up to a separator, and forgets those that were not used for long.
 //
 // It is exact. A write makes it forget the prefixes of the write's rows before anybody can see the write. A reader adds
 // what it has read only if no write was under way from before it chose its state until it asked to add, and none has
@@ -32,7 +34,7 @@ const (
 type firstRows struct {
 	writes atomic.Int64  // begun, and not yet seen by all readers
 	moment atomic.Uint64 // counts the begins and the ends of writes
-	parts  atomic.Uint64 // bit n: there may be memories of prefixes with n separators
+	parts  atomic.Uint64 // bit n: it may hold prefixes with n separators
 	seed   maphash.Seed
 	most   int // bytes of one generation of a shard
 	shards [firstRowsShards]firstRowsShard
@@ -44,8 +46,9 @@ type firstRowsShard struct {
 	bytes      int // of fresh
 }
 
-// firstRow is the first row at or behind a key. It does not change.
+// firstRow is the first row at or behind a key. Only its shard changes it, and only the cost.
 type firstRow struct {
+	prefix string
 	moment uint64
 	known  bool   // false while a reader looks for it
 	cost   int    // bytes, about
@@ -53,6 +56,9 @@ type firstRow struct {
 	row    []byte // the prefix of the row or, without cells, a key up to which there is no row
 	cells  []rowfilter.Cell
 }
+
+// empty reports whether there is no row.
+func (r *firstRow) empty() bool { return len(r.cells) == 0 }
 
 // prefixOf returns the part of a span's keys, up to a separator, that all its rows share, and how many separators it
 // has. Without one, or for a span of one row, it returns nil.
@@ -92,7 +98,7 @@ func (f *firstRows) find(s span, moment uint64) (row *firstRow, found bool) {
 	if row == nil || !row.known || row.moment > moment || bytes.Compare(row.from, s.lower) > 0 {
 		return nil, false
 	}
-	if row.cells == nil {
+	if row.empty() {
 		return row, bytes.Compare(s.upper, row.row) <= 0
 	}
 	if bytes.Compare(row.row, s.upper) >= 0 {
@@ -111,28 +117,28 @@ func (s *firstRowsShard) get(prefix []byte, most int) *firstRow {
 	if row != nil && !fresh {
 		s.mu.Lock()
 		if s.old[string(prefix)] == row {
-			s.set(string(prefix), row, most)
+			s.set(row, most)
 		}
 		s.mu.Unlock()
 	}
 	return row
 }
 
-// set sets the memory of a prefix. The caller holds mu.
-func (s *firstRowsShard) set(prefix string, row *firstRow, most int) {
-	s.delete(prefix)
-	row.cost = firstRowCost + 2*len(prefix) + len(row.from) + len(row.row)
+// set remembers a row. The caller holds mu.
+func (s *firstRowsShard) set(row *firstRow, most int) {
+	s.delete(row.prefix)
+	row.cost = firstRowCost + len(row.prefix) + len(row.from) + len(row.row)
 	for i := range row.cells {
-		row.cost += len(row.cells[i].Qualifier) + len(row.cells[i].Value)
+		row.cost += firstCellCost + len(row.cells[i].Qualifier) + len(row.cells[i].Value)
 	}
 	if s.fresh == nil || s.bytes+row.cost > most {
 		s.fresh, s.old, s.bytes = make(map[string]*firstRow), s.fresh, 0
 	}
-	s.fresh[prefix] = row
+	s.fresh[row.prefix] = row
 	s.bytes += row.cost
 }
 
-// delete deletes the memory of a prefix. The caller holds mu.
+// delete forgets the row of a prefix. The caller holds mu.
 func (s *firstRowsShard) delete(prefix string) {
 	if row := s.fresh[prefix]; row != nil {
 		s.bytes -= row.cost
@@ -144,40 +150,52 @@ func (s *firstRowsShard) delete(prefix string) {
 // ask begins to look for the first row of a span. It returns nil if what the caller will find must not be remembered.
 func (f *firstRows) ask(s span, moment uint64) *firstRow {
 	prefix, parts := prefixOf(s)
-	if prefix == nil || f.writes.Load() != 0 {
+	if prefix == nil || !f.quiet(moment) {
 		return nil
 	}
-	row := &firstRow{moment: moment, from: bytes.Clone(s.lower)}
+	row := &firstRow{prefix: string(prefix), moment: moment, from: bytes.Clone(s.lower)}
 	sh := f.shard(prefix)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	f.parts.Or(1 << parts) // a write that begins from now on looks for the prefix
-	if f.writes.Load() != 0 || f.moment.Load() != moment {
+	if !f.quiet(moment) {
 		return nil
 	}
-	sh.set(string(prefix), row, f.most)
+	sh.set(row, f.most)
 	return row
 }
 
-// answer records what the caller of ask has found: a row with all its cells, or none in the span.
-func (f *firstRows) answer(asked *firstRow, s span, row []byte, cells []rowfilter.Cell) {
-	prefix, _ := prefixOf(s)
-	got := &firstRow{moment: asked.moment, known: true, from: asked.from}
-	if len(cells) == 0 {
-		got.row = bytes.Clone(s.upper)
-	} else {
-		got.row = bytes.Clone(row)
-		got.cells = make([]rowfilter.Cell, len(cells))
-		for i, c := range cells {
-			c.Qualifier, c.Value = bytes.Clone(c.Qualifier), bytes.Clone(c.Value)
-			got.cells[i] = c
-		}
+// quiet reports whether no write has begun or ended since a moment, and none was under way.
+func (f *firstRows) quiet(moment uint64) bool {
+	return f.writes.Load() == 0 && f.moment.Load() == moment
+}
+
+// answer records what the caller of ask has found: the prefix of a row and all its cells or, without cells, a key up to
+// which there is no row.
+func (f *firstRows) answer(asked *firstRow, row []byte, cells []rowfilter.Cell) {
+	got := *asked
+	got.known, got.row, got.cells = true, bytes.Clone(row), slices.Clone(cells)
+	for i := range got.cells {
+		c := &got.cells[i]
+		c.Qualifier, c.Value = bytes.Clone(c.Qualifier), bytes.Clone(c.Value)
 	}
-	sh := f.shard(prefix)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.fresh[string(prefix)] == asked || sh.old[string(prefix)] == asked {
-		sh.set(string(prefix), got, f.most)
+	f.replace(asked, &got)
+}
+
+// withdraw ends what ask has begun without an answer.
+func (f *firstRows) withdraw(asked *firstRow) { f.replace(asked, nil) }
+
+// replace replaces what ask returned, if it has not been forgotten.
+func (f *firstRows) replace(asked, by *firstRow) {
+	s := f.shard([]byte(asked.prefix))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.fresh[asked.prefix] != asked && s.old[asked.prefix] != asked:
+	case by == nil:
+		s.delete(asked.prefix)
+	default:
+		s.set(by, f.most)
 	}
 }
 
@@ -190,33 +208,44 @@ func (f *firstRows) begin(b *pebble.Batch) {
 	if parts == 0 {
 		return
 	}
+	var last []byte // the prefix of the row that was forgotten last
 	for r := b.Reader(); ; {
-		kind, key, _, ok, err := r.Next()
+		kind, key, value, ok, err := r.Next()
 		if !ok || err != nil {
 			return // Pebble refuses a batch that it cannot read
 		}
-		switch {
-		case kind == pebble.InternalKeyKindRangeDelete:
-			f.clear()
-		case len(key) > tablePrefixLen && key[0] == spaceCell:
-			f.forget(key, parts)
+		deletesRange := kind == pebble.InternalKeyKindRangeDelete
+		if deletesRange && bytes.Compare(value, []byte{spaceCell}) <= 0 || len(key) == 0 || key[0] > spaceCell || key[0] < spaceCell && !deletesRange {
+			continue // no cells
 		}
+		if !deletesRange && last != nil && bytes.HasPrefix(key, last) {
+			continue
+		}
+		row, err := rowPrefix(key)
+		if err != nil || deletesRange && !endsIn(row, value) {
+			f.clear()
+			return
+		}
+		f.forget(row, parts)
+		last = row
 	}
 }
 
-// forget forgets the prefixes of a cell's row.
-func (f *firstRows) forget(key []byte, parts uint64) {
-	end, ok := escapedEnd(key[tablePrefixLen:])
-	if !ok {
-		return
-	}
+// endsIn reports whether the end of a range that begins in a row is the row's end, or before it.
+func endsIn(row, end []byte) bool {
+	n := len(row) - 1 // of the terminator's last byte
+	return len(end) > n && bytes.Equal(end[:n], row[:n]) && end[n] <= escAfter
+}
+
+// forget forgets the prefixes of a row, whose own prefix is given.
+func (f *firstRows) forget(row []byte, parts uint64) {
 	for n, at := 1, tablePrefixLen; n < mostSeparators && parts>>n != 0; n++ {
-		i := bytes.IndexByte(key[at:tablePrefixLen+end], separator)
+		i := bytes.IndexByte(row[at:], separator)
 		if i < 0 {
 			return
 		}
 		if at += i + 1; parts&(1<<n) != 0 {
-			f.shard(key[:at]).forget(key[:at])
+			f.shard(row[:at]).forget(row[:at])
 		}
 	}
 }
@@ -238,17 +267,18 @@ func (f *firstRows) end() {
 	f.writes.Add(-1)
 }
 
-// change makes a change that concerns what is remembered of whole tables.
-func (f *firstRows) change(make func()) {
+// forgetAll makes a change that may concern everything that is remembered.
+func (f *firstRows) forgetAll(change func()) {
 	f.writes.Add(1)
 	f.moment.Add(1)
 	f.clear()
-	make()
+	change()
 	f.end()
 }
 
-// clear forgets everything.
+// clear forgets everything. A write is under way, so nothing is added meanwhile.
 func (f *firstRows) clear() {
+	f.parts.Store(0)
 	for i := range f.shards {
 		s := &f.shards[i]
 		s.mu.Lock()

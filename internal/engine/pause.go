@@ -46,7 +46,11 @@ func (r *Reader) unlock() {
 // pause gives the iterator back. The caller holds mu.
 func (r *Reader) pause() {
 	it := r.scan.it
-	if it == nil || it.Error() != nil { // the next part reports the error
+	if it == nil {
+		r.scan.giveBack()
+		return
+	}
+	if it.Error() != nil { // the next part reports the error
 		return
 	}
 	r.last = bytes.Clone(r.scan.prefix)

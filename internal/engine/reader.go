@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -24,8 +23,8 @@ const (
 	workPerCheck      = 4096      // work between two checks of the context: rows, cells and pieces of 256 bytes
 )
 
-// Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created.
-// A read of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see
+// Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created
+// or, if it wants one row of one range, when it begins to return it. A read of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see
 // pause). It holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
@@ -45,16 +44,16 @@ type Reader struct {
 	out      chunkWriter
 	stats    *bigtablepb.ReadIterationStats
 	progress bool // may send its progress
-	begun    bool // the iterator is at a row, or at the end of the current span
+	begun    bool // there is a current span. Unless passed is set, the iterator is at one of its rows, or at its end
 	passed   bool // the rest of the current span is not wanted
 
-	first     bool      // only the first row of each span that the filter lets through is wanted
-	remembers bool      // it uses and adds to what the engine remembers of first rows
-	moment    uint64    // of firstRows, before the reader chose its state
-	known     *firstRow // the current row, if it is remembered
-	asked     *firstRow // what the reader looks for in the current span
-	stop      func() bool
-	node      readerNode
+	first  bool      // only the first row of each span that the filter lets through is wanted
+	uses   bool      // it uses what the engine remembers of first rows, and adds to it
+	moment uint64    // of firstRows, before the reader chose its state
+	found  *firstRow // the current row, if it is remembered
+	asked  *firstRow // what the reader looks for in the current span
+	stop   func() bool
+	node   readerNode
 
 	open  bool        // it holds an iterator, or has paused
 	state *state      // what it sees; nil if that is the iterator's state
@@ -114,12 +113,12 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 	if len(spans) == 0 {
 		return r, nil
 	}
-	if !e.weak && (r.limit < 0 || r.limit > firstResponseRows) { // others rarely have a second part, and a snapshot has a price
+	if !e.weak && (r.first || r.limit < 0 || r.limit > firstResponseRows) { // others rarely have a second part, and a snapshot has a price
 		r.state = e.hold()
 	}
 	r.span = span{spans[0].lower, spans[len(spans)-1].upper}
-	r.remembers = (r.first || r.limit == 1) && !r.reverse && !e.weak && at.view == nil && r.stats == nil
-	if !r.remembers {
+	r.uses = (r.first || r.limit == 1 && len(spans) == 1) && !r.reverse && !e.weak && at.view == nil && r.stats == nil
+	if !r.uses {
 		if err := r.resume(); err != nil {
 			r.e.inFlight.release(r.state)
 			return nil, err
@@ -165,7 +164,7 @@ func (r *Reader) Next(dst *bigtablepb.ReadRowsResponse) error {
 
 // fill reads rows into dst and reports whether there may be more.
 func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
-	if r.open && r.scan.it == nil && !r.passed && (r.begun || !r.remembers) {
+	if r.open && r.scan.it == nil && !r.passed && (r.begun || !r.uses) {
 		if err := r.resume(); err != nil {
 			return false, err
 		}
@@ -182,8 +181,8 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 		}
 		start := r.scan.slab.mark()
 		switch {
-		case r.known != nil:
-			r.scan.recall(r.known)
+		case r.found != nil:
+			r.scan.recall(r.found)
 		case r.reverse:
 			err = r.scan.backward(r.ctx)
 		default:
@@ -201,7 +200,7 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 		if len(cells) > 0 {
 			size += r.out.row(r.scan.rowKey, cells)
 			rows++
-			r.passed, r.known = r.first, nil
+			r.passed, r.found = r.first, nil
 			if r.limit > 0 {
 				r.limit--
 			}
@@ -212,8 +211,9 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				return r.limit != 0 || r.stats != nil, nil
 			}
 		} else {
-			if r.known != nil { // the filter decides anew each time, so the rest of the span counts too
-				if err := r.goBehind(r.known); err != nil {
+			if r.found != nil { // the filter drops the row: another one may pass, in the state of an iterator
+				r.found, r.passed = nil, false
+				if err := r.enterSpan(false); err != nil {
 					return false, err
 				}
 			}
@@ -249,7 +249,7 @@ func (r *Reader) advance() (bool, error) {
 				return false, err
 			}
 			if r.asked != nil {
-				r.e.first.answer(r.asked, r.span, nil, nil)
+				r.e.first.answer(r.asked, r.span.upper, nil)
 				r.asked = nil
 			}
 		}
@@ -264,13 +264,13 @@ func (r *Reader) advance() (bool, error) {
 			r.span, r.spans = r.spans[0], r.spans[1:]
 		}
 		r.begun, r.passed = true, false
-		if r.remembers {
+		if r.uses {
 			row, found := r.e.first.find(r.span, r.moment)
-			if r.passed = found; found && row.cells == nil {
+			if r.passed = found; found && row.empty() {
 				continue
 			} else if found {
 				reach.Point(reach.KnownRow)
-				r.known = row
+				r.found = row
 				return true, nil
 			}
 			r.asked = r.e.first.ask(r.span, r.moment)
@@ -301,19 +301,13 @@ func (r *Reader) enterSpan(bounded bool) error {
 	return nil
 }
 
-// goBehind goes on in the current span behind its first row.
-func (r *Reader) goBehind(row *firstRow) error {
-	r.known, r.passed = nil, false
-	r.scan.prefix = append(r.scan.prefix[:0], row.row...) // where a pause goes on
-	r.span.lower = afterTerminator(bytes.Clone(row.row))
-	return r.enterSpan(false)
-}
-
 // remember adds the current row, the first one of its span, to what the engine remembers, if the row is small and the
 // scanner has left out none of its cells.
 func (r *Reader) remember() {
 	if s := &r.scan; s.seen == len(s.cells) && len(s.cells) <= firstRowCells && s.size <= firstRowBytes {
-		r.e.first.answer(r.asked, r.span, s.prefix, s.cells)
+		r.e.first.answer(r.asked, s.prefix, s.cells)
+	} else {
+		r.e.first.withdraw(r.asked)
 	}
 	r.asked = nil
 }
@@ -378,9 +372,7 @@ func (r *Reader) finish(err error) error {
 	if r.open {
 		r.open = false
 		cerr := r.closeIterator()
-		if r.scan.array != nil {
-			r.scan.giveBack()
-		}
+		r.scan.giveBack() // it may have an array without an iterator
 		r.e.inFlight.release(r.state)
 		if cerr != nil && err == io.EOF {
 			r.done = statusOf(storageError(cerr))

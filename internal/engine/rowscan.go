@@ -67,8 +67,11 @@ func (s *rowScanner) borrow() {
 	s.cells = *s.array
 }
 
-// giveBack returns the array to the pool, without what its cells refer to.
+// giveBack returns the array to the pool, if there is one, without what its cells refer to.
 func (s *rowScanner) giveBack() {
+	if s.array == nil {
+		return
+	}
 	cells := s.cells[:max(s.most, len(s.cells))]
 	s.cells, s.most = nil, 0
 	if cap(cells) > pooledCells {

@@ -5,8 +5,8 @@ import "context"
 
 type key struct{}
 
-// Only returns a context whose reads ask for at most one row of each range of their row set: the first one that the
-// filter lets through. Connections to other services return all rows.
+// Only returns a context whose reads ask for at most one row of each range of their row set, the first one that the
+// filter lets through. Ranges that touch or overlap count as one. Connections to other services return all rows.
 func Only(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
 // Wanted reports whether a read asks for the first rows only.
