@@ -117,7 +117,7 @@ func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest)
 		r.state = e.hold()
 	}
 	r.span = span{spans[0].lower, spans[len(spans)-1].upper}
-	r.uses = (r.first || r.limit == 1 && len(spans) == 1) && !r.reverse && !e.weak && at.view == nil && r.stats == nil
+	r.uses = (r.first || r.limit == 1 && len(spans) == 1) && !r.reverse && !e.weak && at.view == nil
 	if !r.uses {
 		if err := r.resume(); err != nil {
 			r.e.inFlight.release(r.state)
@@ -195,7 +195,9 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			r.remember()
 		}
 		cells := r.filter.Apply(r.scan.rowKey, r.scan.cells)
-		r.count(cells)
+		if r.found == nil || len(cells) > 0 { // the iterator sees again what the filter drops
+			r.count(cells)
+		}
 		cost := 1 + r.scan.seen + r.scan.size>>8
 		if len(cells) > 0 {
 			size += r.out.row(r.scan.rowKey, cells)
