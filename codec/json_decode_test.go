@@ -1,3 +1,5 @@
+//lint:file-ignore SA5008 names that need quotes, and bad ones, are what is tested
+
 package codec_test
 
 import (

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -48,7 +47,7 @@ func TestHeadsOfMixedClasses(t *testing.T) {
 			for _, minutes := range []int{-5, -6, -7} {
 				put(repo, minutes, "long")
 			}
-			if err := inside.Of(conn).Collect(t.Context()); err != nil { // the head loses the third newest point of its class
+			if err := conn.Collect(t.Context()); err != nil { // the head loses the third newest point of its class
 				t.Fatal(err)
 			}
 			if err := remove(repo, e); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -44,7 +43,7 @@ func TestHeadsWhosePointsMoveToAShorterClass(t *testing.T) {
 
 func collectHeads(t *testing.T, conn *tsdbtest.Conn) {
 	t.Helper()
-	if err := inside.Of(conn).Collect(t.Context()); err != nil {
+	if err := conn.Collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -91,7 +90,7 @@ func (b *policyModel) merge() {
 				b.move(store)
 			}
 		case 6:
-			if err := inside.Of(conn).Collect(b.Context()); err != nil {
+			if err := conn.Collect(b.Context()); err != nil {
 				b.fail("Collect: %v", err)
 			}
 		default:

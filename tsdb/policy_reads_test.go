@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
@@ -16,13 +15,13 @@ func (b *policyModel) reads() {
 	switch b.rnd.IntN(4) {
 	case 0:
 		collected := make(chan error, 1)
-		go func() { collected <- inside.Of(b.conn).Collect(b.Context()) }()
+		go func() { collected <- b.conn.Collect(b.Context()) }()
 		b.ask()
 		if err := <-collected; err != nil {
 			b.fail("Collect: %v", err)
 		}
 	case 1:
-		if err := inside.Of(b.conn).Collect(b.Context()); err != nil {
+		if err := b.conn.Collect(b.Context()); err != nil {
 			b.fail("Collect: %v", err)
 		}
 		b.ask()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
@@ -102,7 +101,7 @@ func TestLengthenedPolicies(t *testing.T) {
 				testkit.OneOf(t, name == "shortened and lengthened" && fine)
 				clockBubble(t, func(t *testing.T) {
 					l, midnight := fourDaysLater(t, 2*day, fine)
-					if err := inside.Of(l.conn).Collect(t.Context()); err != nil {
+					if err := l.conn.Collect(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					change(t, l)
@@ -173,7 +172,7 @@ func TestShortenedElsewhere(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					if err := inside.Of(l.conn).Collect(t.Context()); err != nil {
+					if err := l.conn.Collect(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					l.declare(age)

@@ -13,7 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/gcrule"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -117,9 +116,9 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 		collected := make(chan error, 1)
 		switch rnd.IntN(3) {
 		case 0:
-			go func() { collected <- inside.Of(conn).Collect(ctx) }()
+			go func() { collected <- conn.Collect(ctx) }()
 		case 1:
-			collected <- inside.Of(conn).Collect(ctx)
+			collected <- conn.Collect(ctx)
 		default:
 			collected <- nil
 		}

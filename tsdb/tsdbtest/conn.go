@@ -15,7 +15,6 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -24,7 +23,6 @@ import (
 // returns one; a new one can be used with DialOptions. It is below the store's own interceptors, like the network, so
 // the store sees a fault as it would see a network fault. It is safe for concurrent use.
 type Conn struct {
-	connGate
 	backend
 
 	mu      sync.Mutex
@@ -94,20 +92,14 @@ func (c *Conn) Reset() {
 	c.counts = Counts{Calls: map[Method]int{}}
 }
 
-type (
-	connGate = inside.Gate[connCore]
-	connCore struct{ inside.Core[*Conn] }
-)
-
 // Collect removes the cells that the families' policies no longer keep at the store's time, as Bigtable does in the
 // background, and returns when all are removed. The stores of this package never collect by themselves. Faults do not
 // apply, because no call of the store is involved.
-func (c connCore) Collect(ctx context.Context) error {
-	server := c.Value().server
-	if server == nil {
+func (c *Conn) Collect(ctx context.Context) error {
+	if c.server == nil {
 		return invalid.New(tsdb.ErrInvalid, "connection", "the zero value", "a connection from Open")
 	}
-	return server.Collect(ctxerr.Given(ctx))
+	return c.server.Collect(ctxerr.Given(ctx))
 }
 
 // dataService is what the full names of the data API's methods start with.
@@ -165,7 +157,7 @@ func (c *Conn) countRows(stats *btpb.RequestStats, upkeep bool) {
 
 // DialOptions returns the interceptors that count the calls and inject the faults, for a store that the test opens
 // itself: several stores on one table, or a server in another process. They come after those of tsdb.DialOptions. The
-// Conn can be a new one; its Clients then fail.
+// Conn can be a new one; its Collect and Clients then fail.
 func (c *Conn) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.unary), grpc.WithChainStreamInterceptor(c.stream)}
 }

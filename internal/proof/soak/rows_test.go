@@ -84,7 +84,7 @@ func (w *world) checkCells(row bigtable.Row, tenant, dataset, kind string) {
 // collect runs garbage collection until the load ends.
 func (w *world) collect() {
 	for pause(w.ctx, max(w.duration/20, w.shortAge)) {
-		if err := inside.Of(w.conn).Collect(w.ctx); err != nil && w.ctx.Err() == nil {
+		if err := w.conn.Collect(w.ctx); err != nil && w.ctx.Err() == nil {
 			w.fail("nothing is collected: %v", err)
 		}
 		w.stats.collections.Add(1)
@@ -94,7 +94,7 @@ func (w *world) collect() {
 // checkCollected lets all points expire that can, and checks that they are collected.
 func (w *world) checkCollected(ctx context.Context) {
 	w.clock.forward(w.shortAge + scanTimeout)
-	if err := inside.Of(w.conn).Collect(ctx); err != nil {
+	if err := w.conn.Collect(ctx); err != nil {
 		w.fail("nothing is collected: %v", err)
 	}
 	kinds := w.checkRows(ctx)
