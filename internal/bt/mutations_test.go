@@ -150,7 +150,7 @@ func TestStandInIsNeverSent(t *testing.T) {
 type rowAPI struct {
 	bigtable.TableAPI
 	guarded bool
-	fails   int // so many requests are lost
+	fails   int // how many requests are lost
 	given   string
 	sent    []*btpb.MutateRowRequest
 }

@@ -68,7 +68,12 @@ type Engine struct {
 // ErrForeign and ErrStorage. After ErrStorage the folder holds what it held before, and opens once the file system
 // allows it.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: newPressure(maxMemTables * o.memTableBytes()), cleanups: newCleanups(), first: firstRows{seed: maphash.MakeSeed(), most: int(o.cacheBytes()) / firstRowsShare / firstRowsShards / 2}, inFlight: inFlight{left: leftStates{wake: make(chan struct{}, 1)}}, noSync: o.NoSync || o.volatile(), weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed()}
+	e := &Engine{
+		clock: o.clock(), log: o.logger(), fault: newFault(o.NoSync), pressure: newPressure(maxMemTables * o.memTableBytes()),
+		cleanups: newCleanups(), inFlight: inFlight{left: leftStates{wake: make(chan struct{}, 1)}},
+		first:  firstRows{seed: maphash.MakeSeed(), most: int(o.cacheBytes()) / firstRowsShare / firstRowsShards / 2},
+		noSync: o.NoSync || o.volatile(), weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed(),
+	}
 	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
 	db, lock, err := openStorage(o, e.fault, e.pressure)
 	if err != nil {

@@ -153,11 +153,41 @@ func TestFirstRowsAreExact(t *testing.T) {
 				if got, want := dump(t, r, one, append(opts, bigtable.LimitRows(1))...), firstOf(t, r, bigtable.RowRangeList{one}, opts...); !slices.Equal(got, want) {
 					t.Fatalf("seed %d, step %d, after %s: one row %q, want %q", seed, step, what, got, want)
 				}
+				opts = append(opts, bigtable.ReverseScan())
+				if got, want := dump(t, r, one, append(opts, bigtable.LimitRows(1))...), firstOf(t, r, bigtable.RowRangeList{one}, opts...); !slices.Equal(got, want) {
+					t.Fatalf("seed %d, step %d, after %s: the last row %q, want %q", seed, step, what, got, want)
+				}
 			}
+			testViewOfFirstRow(t, r, table)
 			if rows, _ := r.Remembered(); rows == 0 {
 				t.Error("the engine remembers no row: the test shows nothing")
 			}
 		})
+	}
+}
+
+// testViewOfFirstRow remembers a row with a cell outside of a view, and reads it through the view.
+func testViewOfFirstRow(t *testing.T, r *rig, table *bigtable.Table) {
+	t.Helper()
+	m := set("f", "q", 1000, "open")
+	m.Set("g", "secret", 1000, []byte("hidden"))
+	apply(t, r, "v#d#e#1", m)
+	conf := &bigtable.SubsetViewConf{}
+	conf.AddRowPrefix([]byte("v#"))
+	conf.AddFamilySubsetQualifierPrefix("f", nil)
+	if err := r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: "v", AuthorizedView: conf}); err != nil {
+		t.Fatal(err)
+	}
+	rng, opts := bigtable.NewRange("v#d#e#0", "v#d#e#9"), bigtable.LimitRows(1)
+	for range 3 {
+		all, err := read(r, table, rng, opts)
+		if err != nil || len(all) != 2 {
+			t.Fatalf("without the view: %q, %v", all, err)
+		}
+		seen, err := read(r, r.data.OpenAuthorizedView(tableID, "v"), rng, opts)
+		if err != nil || len(seen) != 1 || strings.Contains(seen[0], "hidden") {
+			t.Errorf("through the view: %q, %v; want one cell", seen, err)
+		}
 	}
 }
 

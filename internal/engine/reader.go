@@ -24,7 +24,8 @@ const (
 )
 
 // Reader is one ReadRows request whose caller pulls the response. It sees the state that is on disk when it is created
-// or, if it wants one row of one range, when it begins to return it. A read of at most firstResponseRows rows, and any of a weak engine, goes on in the current state after a pause (see
+// or, if it wants one row of one range, when it begins to read. A read of at most firstResponseRows rows of one range,
+// and any of a weak engine, goes on in the current state after a pause (see
 // pause). It holds storage until it has returned an error (io.EOF at its end), its context has ended, or Close.
 type Reader struct {
 	e       *Engine
@@ -195,9 +196,15 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 			r.remember()
 		}
 		cells := r.filter.Apply(r.scan.rowKey, r.scan.cells)
-		if r.found == nil || len(cells) > 0 { // the iterator sees again what the filter drops
-			r.count(cells)
+		if r.found != nil && len(cells) == 0 { // another row may pass the filter, in the state of an iterator
+			r.scan.slab.reset(start)
+			r.found, r.passed = nil, false
+			if err := r.enterSpan(false); err != nil {
+				return false, err
+			}
+			continue
 		}
+		r.count(cells)
 		cost := 1 + r.scan.seen + r.scan.size>>8
 		if len(cells) > 0 {
 			size += r.out.row(r.scan.rowKey, cells)
@@ -213,12 +220,6 @@ func (r *Reader) fill(dst *bigtablepb.ReadRowsResponse) (more bool, err error) {
 				return r.limit != 0 || r.stats != nil, nil
 			}
 		} else {
-			if r.found != nil { // the filter drops the row: another one may pass, in the state of an iterator
-				r.found, r.passed = nil, false
-				if err := r.enterSpan(false); err != nil {
-					return false, err
-				}
-			}
 			silence += cost
 			silent := silence >= silentWork && (rows > 0 || r.progress)
 			if silent && rows == 0 {
