@@ -6,8 +6,7 @@ const (
 	firstPage     = 32
 	largestPage   = 1024
 	rowsPerEntity = 16 // rows that a scan may read per entity on average
-	probe         = 32 // rows of a page that tests whether histories have become short
-	firstPause    = 2 * probe
+	firstPause    = 2 * firstPage
 	longestPause  = 1 << 14
 )
 
@@ -18,14 +17,20 @@ const (
 type pager struct {
 	each    int // points that are wanted of each entity
 	largest int
+	probe   int // rows of a page that tests whether histories have become short
 	credit  int
 	want    int
 	pause   int // credit at which the next probe is due
 	probing bool
 }
 
-func newPager(largest, each int) pager {
-	return pager{each: each, largest: largest, credit: firstPage, want: firstPage, pause: firstPause}
+// newPager returns the pager of a scan for few entities; 0 is all. Its first page suffices if each has one row.
+func newPager(largest, each, few int) pager {
+	first := firstPage
+	if few > 0 {
+		first, largest = min(first, few), min(largest, rowsPerEntity*few)
+	}
+	return pager{each: each, largest: largest, probe: first, credit: firstPage, want: first, pause: firstPause}
 }
 
 // next returns the limit of the next page.
@@ -36,15 +41,15 @@ func (p *pager) note(rows, needed, entities int) {
 	p.earn(rows, entities)
 	if p.probing {
 		p.probing = false
-		if needed < probe/2 {
+		if needed < p.probe/2 {
 			p.pause = min(2*p.pause, longestPause)
 		} else {
 			p.pause = firstPause
 		}
 	}
 	p.want = max(p.each+1, min(2*needed, p.largest))
-	if p.want < probe && p.credit >= p.pause {
-		p.want, p.probing = probe, true
+	if p.want < p.probe && p.credit >= p.pause {
+		p.want, p.probing = p.probe, true
 	}
 }
 

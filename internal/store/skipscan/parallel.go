@@ -53,12 +53,9 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 		ranges = space.UnderAfter(q.Prefix, q.After)
 	}
 	largest := max(firstPage, min(largestPage, 2*saltsAhead/len(ranges)))
-	if q.Few > 0 {
-		largest = min(largest, q.Few)
-	}
 	whole := scan{
 		table: r.Table, rows: r.View, space: space, heads: heads, d: r.D, horizon: h, oldest: h.Oldest(), values: q.Values, few: q.Few, each: each, parts: q.Parts, options: q.Options,
-		pager: newPager(largest, each),
+		pager: newPager(largest, each, q.Few),
 	}
 	if each == 1 && !heads && q.Parts == 0 {
 		whole.outline, whole.many = r.Outline(), mostKnown

@@ -87,12 +87,13 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		return nil, err
 	}
 	s.pager.note(pg.rows, pg.needed, pg.entities)
+	hits := pg.hits
 	if pg.rows < limit && !pg.cut {
 		s.rest.Start = s.rest.Limit
-		return pg.hits, nil
+	} else {
+		hits, err = s.end(ctx, &pg)
 	}
-	hits, err := s.end(ctx, &pg)
-	if pg.entities == 1 || rowsPerEntity*pg.entities <= pg.rows {
+	if pg.entities == 1 || worthKnowing*pg.entities <= pg.rows {
 		s.met = append(s.met, pg.met...)
 	}
 	return hits, err
