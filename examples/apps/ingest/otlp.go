@@ -128,7 +128,9 @@ type exporter struct {
 	id      tenant.ID
 	rep     *report
 	batch   *inbound.Batch[origin]
-	read    int // data points so far
+	point   inbound.PointBuilder
+	tags    []tag // of the last data point
+	read    int   // data points so far
 }
 
 // metric adds the data points of a metric to the batch. bad is why none of them can be stored.
@@ -182,11 +184,13 @@ func (x *exporter) add(d *inbound.Dataset, name string, dp dataPoint, tags []tag
 		x.rep.lines--
 		return nil
 	}
-	if tags, err = x.mapping.tags(tags[:len(tags):len(tags)], "", dp.attributes); err != nil {
+	if x.tags, err = x.mapping.tags(append(x.tags[:0], tags...), "", dp.attributes); err != nil {
 		return err
 	}
-	b, size := d.NewPoint(), pointBytes
-	for _, t := range tags {
+	b, size := &x.point, pointBytes
+	b.Reset(d)
+	b.Stream(name, dp.kind)
+	for _, t := range x.tags {
 		if size += tagBytes + len(t.name) + len(t.value); size > maxAttributesBytes+maxAttributes*tagBytes {
 			return badAttribute(fmt.Errorf("the attributes, with those of the resource and the scope, have more than %d bytes", maxAttributesBytes))
 		}

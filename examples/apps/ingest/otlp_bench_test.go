@@ -23,9 +23,9 @@ import (
 const benchPoints = 1000
 
 // benchRequest has a gauge of each of 1,000 CPUs, at another time in each call.
-func benchRequest(round int) *collectorpb.ExportMetricsServiceRequest {
+func benchRequest(name string, round int) *collectorpb.ExportMetricsServiceRequest {
 	m := request()
-	metric := gauge("all.g")
+	metric := gauge(name)
 	for i := range benchPoints {
 		p := number(float64(i), attr("cpu", i))
 		p.TimeUnixNano = at + uint64(round)*uint64(time.Second)
@@ -36,8 +36,8 @@ func benchRequest(round int) *collectorpb.ExportMetricsServiceRequest {
 }
 
 // BenchmarkOTLP stores data points over one connection, with requests of 1,000 one after the other: by hand with the
-// official client, which makes one row for each data point and checks nothing, and with this service, which reads each
-// point before it merges.
+// official client, which makes one row for each data point and checks nothing, and with this service, into a dataset
+// with a hash, into one that merges, and through a journal.
 func BenchmarkOTLP(b *testing.B) {
 	run := func(b *testing.B, send func(round int)) {
 		round := 0
@@ -48,11 +48,11 @@ func BenchmarkOTLP(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.N)*benchPoints/b.Elapsed().Seconds(), "points/s")
 	}
-	post := func(b *testing.B, handler http.Handler) func(int) {
+	post := func(b *testing.B, metric string, handler http.Handler) func(int) {
 		web := httptest.NewServer(handler)
 		b.Cleanup(web.Close)
 		return func(round int) {
-			body, _ := proto.Marshal(benchRequest(round))
+			body, _ := proto.Marshal(benchRequest(metric, round))
 			req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, web.URL+"/v1/metrics", bytes.NewReader(body))
 			req.Header.Set("Content-Type", protobufType)
 			req.Header.Set("Authorization", "Bearer secret")
@@ -67,23 +67,21 @@ func BenchmarkOTLP(b *testing.B) {
 			}
 		}
 	}
-	b.Run("http/raw", func(b *testing.B) { run(b, post(b, rawReceiver(b))) })
-	for _, journal := range []bool{false, true} {
-		args := []string{"-otlp", write(b, otlpMap), "-key", "cpu=host"}
-		name := "sdk"
-		if journal {
-			args, name = append(args, "-journal", b.TempDir()), "journal"
+	b.Run("http/raw", func(b *testing.B) { run(b, post(b, "raw", rawReceiver(b))) })
+	for _, way := range []struct {
+		name, metric string
+		journal      bool
+	}{{"hash", "hash.g", false}, {"merge", "all.g", false}, {"hash-journal", "hash.g", true}, {"merge-journal", "all.g", true}} {
+		open := func(b *testing.B) *rig {
+			args := []string{"-otlp", write(b, hashMap), "-key", "cpu=host"}
+			if way.journal {
+				args = append(args, "-journal", b.TempDir())
+			}
+			return newRig(b, ample, args...)
 		}
-		b.Run("http/"+name, func(b *testing.B) { run(b, post(b, newRig(b, ample, args...).handler)) })
-	}
-	for _, journal := range []bool{false, true} {
-		args := []string{"-otlp", write(b, otlpMap), "-key", "cpu=host"}
-		name := "sdk"
-		if journal {
-			args, name = append(args, "-journal", b.TempDir()), "journal"
-		}
-		b.Run("grpc/"+name, func(b *testing.B) {
-			conn, err := grpc.NewClient(newRig(b, ample, args...).listenGRPC(b), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		b.Run("http/"+way.name, func(b *testing.B) { run(b, post(b, way.metric, open(b).handler)) })
+		b.Run("grpc/"+way.name, func(b *testing.B) {
+			conn, err := grpc.NewClient(open(b).listenGRPC(b), grpc.WithTransportCredentials(insecure.NewCredentials()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -91,7 +89,7 @@ func BenchmarkOTLP(b *testing.B) {
 			client := collectorpb.NewMetricsServiceClient(conn)
 			ctx := metadata.AppendToOutgoingContext(b.Context(), "authorization", "Bearer secret")
 			run(b, func(round int) {
-				if res, err := client.Export(ctx, benchRequest(round)); err != nil || res.GetPartialSuccess() != nil {
+				if res, err := client.Export(ctx, benchRequest(way.metric, round)); err != nil || res.GetPartialSuccess() != nil {
 					b.Fatal(res, err)
 				}
 			})

@@ -17,6 +17,7 @@ import (
 
 // dataPoint is a data point of any kind.
 type dataPoint struct {
+	kind        string // of its metric; with its name and the attributes it identifies a stream, and is hashed
 	attributes  []*commonpb.KeyValue
 	start, time uint64 // in Unix nanoseconds; start is 0 if it is unknown or the kind has none
 	flags       uint32
@@ -29,7 +30,7 @@ func dataPoints(m *metricspb.Metric, yield func(dataPoint) error) error {
 	switch data := m.GetData().(type) {
 	case *metricspb.Metric_Gauge:
 		for _, p := range data.Gauge.GetDataPoints() {
-			dp := dataPoint{p.GetAttributes(), 0, p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error { return b.number("", p) }}
+			dp := dataPoint{"gauge", p.GetAttributes(), 0, p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error { return b.number("", p) }}
 			if err := yield(dp); err != nil {
 				return err
 			}
@@ -43,7 +44,7 @@ func dataPoints(m *metricspb.Metric, yield func(dataPoint) error) error {
 			suffix = ":total"
 		}
 		for _, p := range data.Sum.GetDataPoints() {
-			dp := dataPoint{p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
+			dp := dataPoint{"sum" + suffix, p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
 				if bad == nil && data.Sum.GetIsMonotonic() && isNegative(p) {
 					return badValue("a monotonic sum is negative")
 				}
@@ -56,7 +57,7 @@ func dataPoints(m *metricspb.Metric, yield func(dataPoint) error) error {
 	case *metricspb.Metric_Histogram:
 		bad, delta := checkTemporality(data.Histogram.GetAggregationTemporality()), isDelta(data.Histogram.GetAggregationTemporality())
 		for _, p := range data.Histogram.GetDataPoints() {
-			dp := dataPoint{p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
+			dp := dataPoint{kindOf("histogram", delta), p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
 				return errors.Join(bad, b.as(delta).histogram(p))
 			}}
 			if err := yield(dp); err != nil {
@@ -66,7 +67,7 @@ func dataPoints(m *metricspb.Metric, yield func(dataPoint) error) error {
 	case *metricspb.Metric_ExponentialHistogram:
 		bad, delta := checkTemporality(data.ExponentialHistogram.GetAggregationTemporality()), isDelta(data.ExponentialHistogram.GetAggregationTemporality())
 		for _, p := range data.ExponentialHistogram.GetDataPoints() {
-			dp := dataPoint{p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
+			dp := dataPoint{kindOf("exponential_histogram", delta), p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error {
 				return errors.Join(bad, b.as(delta).exponential(p))
 			}}
 			if err := yield(dp); err != nil {
@@ -75,7 +76,7 @@ func dataPoints(m *metricspb.Metric, yield func(dataPoint) error) error {
 		}
 	case *metricspb.Metric_Summary:
 		for _, p := range data.Summary.GetDataPoints() {
-			dp := dataPoint{p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error { return b.summary(p) }}
+			dp := dataPoint{"summary", p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetFlags(), func(b fieldBuilder) error { return b.summary(p) }}
 			if err := yield(dp); err != nil {
 				return err
 			}
@@ -126,10 +127,16 @@ type fieldBuilder struct {
 }
 
 func (b fieldBuilder) as(delta bool) fieldBuilder {
-	if delta {
-		b.name += ":delta"
-	}
+	b.name = kindOf(b.name, delta)
 	return b
+}
+
+// kindOf returns a name with the temporality, if it is delta.
+func kindOf(name string, delta bool) string {
+	if delta {
+		return name + ":delta"
+	}
+	return name
 }
 
 func (b fieldBuilder) float(suffix string, v float64) error {

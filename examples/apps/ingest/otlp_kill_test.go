@@ -24,11 +24,14 @@ var crashRounds = flag.Int("crash.rounds", 1, "how often TestOTLPKill kills the 
 // answered with 200 is stored.
 func TestOTLPKill(t *testing.T) {
 	notOnWindows(t)
-	for _, name := range []string{"stored", "journal"} {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range []struct {
+		name, metric, dataset string
+		key                   []string
+	}{{"stored", "m.g", "host", nil}, {"journal", "m.g", "host", nil}, {"hash", "hash.g", "hashed", []string{inbound.OtherHash}}} {
+		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			args := []string{"-otlp", write(t, otlpMap), "-dir", filepath.Join(dir, "data")}
-			if name == "journal" {
+			args := []string{"-otlp", write(t, hashMap), "-dir", filepath.Join(dir, "data")}
+			if tt.name == "journal" {
 				args = append(args, "-journal", filepath.Join(dir, "journal"))
 			}
 			var mu sync.Mutex
@@ -44,7 +47,7 @@ func TestOTLPKill(t *testing.T) {
 							n := next.Add(1)
 							p := number(1)
 							p.TimeUnixNano = at + uint64(n)
-							body, _ := proto.Marshal(request(gauge("m.g", p)))
+							body, _ := proto.Marshal(request(gauge(tt.metric, p)))
 							req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/metrics", bytes.NewReader(body))
 							req.Header.Set("Content-Type", protobufType)
 							req.Header.Set("Authorization", "Bearer secret")
@@ -81,15 +84,15 @@ func TestOTLPKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			ds, err := inbound.NewDatasets(t.Context(), store, inbound.Keys{"host": {"resource.host.name"}}, inbound.Options{})
+			ds, err := inbound.NewDatasets(t.Context(), store, inbound.Keys{tt.dataset: append([]string{"resource.host.name"}, tt.key...)}, inbound.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := ds.Find(t.Context(), acme, "host")
+			d, err := ds.Find(t.Context(), acme, tt.dataset)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for p, err := range d.Schema().For(store, acme).Range(t.Context(), tsdb.NewEntity("a"), tsdb.AllTime()) {
+			for p, err := range d.Schema().For(store, acme).Under(tsdb.AllEntities()).Range(t.Context(), tsdb.AllTime()) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,8 +20,8 @@ import (
 //
 // An attribute of the data point is written as it is, one of the resource or the scope with "resource." or "scope."
 // before it; scope.name and scope.version are the scope's own. Metrics and dropped attributes may end with *. A last *
-// after by stands for all attributes that are neither dropped nor named before it. The first line that names a metric
-// decides.
+// after by stands for all attributes that are neither dropped nor named before it, a last *hash for a hash of them, of
+// the metric and of its kind. The first line that names a metric decides.
 type mapping struct {
 	drops []string
 	rules []rule
@@ -83,14 +83,14 @@ func (m *mapping) store(words []string, keys inbound.Keys) error {
 		}
 	}
 	for i, name := range r.key {
-		if name == inbound.OtherTags {
+		if isOthers(name) {
 			continue // its place is checked with the others'
 		}
 		if err := checkAttribute(name); err != nil {
 			return err
 		}
 		if strings.Contains(name, "*") {
-			return fmt.Errorf("the key attribute %s contains *; only * alone, at the end, stands for others", name)
+			return fmt.Errorf("the key attribute %s contains *; only * or *hash, at the end, stands for others", name)
 		}
 		if q := covering(m.drops, r.key[i]); q != "" {
 			return fmt.Errorf("the attribute %s is dropped by %s, so it cannot be part of a key", name, q)
@@ -112,7 +112,7 @@ func (m *mapping) drop(words []string) error {
 			return err
 		}
 		for _, r := range m.rules {
-			if i := slices.IndexFunc(r.key, func(name string) bool { return matches(p, name) && name != inbound.OtherTags }); i >= 0 {
+			if i := slices.IndexFunc(r.key, func(name string) bool { return matches(p, name) && !isOthers(name) }); i >= 0 {
 				return fmt.Errorf("%s drops the attribute %s, which is part of the key of %s", p, r.key[i], r.dataset)
 			}
 		}
@@ -120,6 +120,9 @@ func (m *mapping) drop(words []string) error {
 	}
 	return nil
 }
+
+// isOthers reports whether a key field stands for all attributes that are not named.
+func isOthers(name string) bool { return name == inbound.OtherTags || name == inbound.OtherHash }
 
 // checkPattern checks that a * is at the end only.
 func checkPattern(p string) error {

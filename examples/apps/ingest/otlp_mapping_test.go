@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -34,6 +35,8 @@ func TestMapping(t *testing.T) {
 		"store a*b in c by d":                     "a*b has a * that is not at its end",
 		"store a in b by c c":                     "the tag c is given twice",
 		"store a in b by * c":                     "* is not the last tag",
+		"store a in b by *hash c":                 "*hash is not the last tag",
+		"store a in b by *hash *":                 "*hash is not the last tag",
 		"store a in b by c.*":                     "c.* contains *",
 		"store a in b by resource.":               "lacks the attribute's name",
 		"store a in b,c by d":                     "line 1: ",
@@ -49,6 +52,12 @@ func TestMapping(t *testing.T) {
 		if _, err := readMapping(write(t, text), inbound.Keys{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the mapping %q: %v, want an error with %q", text, err, want)
 		}
+	}
+	if _, err := readMapping(write(t, "store a in b by *hash\ndrop *\nstore c in d by *hash"), inbound.Keys{}); err != nil {
+		t.Errorf("dropped attributes next to a hash of the others: %v", err)
+	}
+	if _, err := parse([]string{"-token", "secret=acme", "-key", "cpu=host,*hash"}, io.Discard); err == nil || !strings.Contains(err.Error(), "*hash") {
+		t.Errorf("a hash in -key: %v", err)
 	}
 	if _, err := readMapping(write(t, "store a in b by cd *\ndrop *.x"), inbound.Keys{}); err == nil {
 		t.Error("a pattern that begins with * is accepted")

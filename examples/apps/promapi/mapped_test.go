@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,30 @@ func TestMapping(t *testing.T) {
 		status, got := s.get(tt.path, pairs...)
 		if want := `{"status":"success","data":` + tt.data + `}`; status != http.StatusOK || got != want {
 			t.Errorf("%s %s: %d\n got %s\nwant %s", tt.path, tt.query, status, got, want)
+		}
+	}
+}
+
+// TestHashedStreams: each stream of a dataset whose last key field is a hash is a series, and its attributes are those
+// of the info metric.
+func TestHashedStreams(t *testing.T) {
+	hashed := tsdb.MustDefine("host", tsdb.Key("resource.host.name", "*hash"), codec.Records(), tsdb.SchemaOptions{})
+	s := mappedOver(t, someLimits, hashed)
+	for hash, cpu := range map[string]string{"iotg5qgp": "0", "jalo5eox": "1"} {
+		n, _ := strconv.ParseInt(cpu, 10, 64)
+		putPoints(t, s, hashed, acme, tsdb.Point[codec.Record]{
+			Entity: tsdb.NewEntity("a", hash), Time: time.UnixMilli(start0),
+			Value: recordOf(map[string]codec.Value{"load": codec.Int(5 + n), "tag:cpu": codec.Str(cpu)}),
+		})
+	}
+	const first, second = `"_hash":"iotg5qgp"`, `"_hash":"jalo5eox"`
+	for query, want := range map[string]string{
+		`host_load`:      `[{"metric":{"__name__":"host_load",` + first + `,"resource_host_name":"a"},"value":[1767225630,"5"]},{"metric":{"__name__":"host_load",` + second + `,"resource_host_name":"a"},"value":[1767225630,"6"]}]`,
+		`sum(host_load)`: `[{"metric":{},"value":[1767225630,"11"]}]`,
+		`host_load * on (_hash) group_left (tag_cpu) host_info{tag_cpu="1"}`: `[{"metric":{` + second + `,"resource_host_name":"a","tag_cpu":"1"},"value":[1767225630,"6"]}]`,
+	} {
+		if status, got := s.get("query", "query", query, "time", at(30)); status != http.StatusOK || !strings.Contains(got, `"result":`+want) {
+			t.Errorf("%s: %d\n got %s\nwant %s", query, status, got, want)
 		}
 	}
 }

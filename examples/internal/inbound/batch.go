@@ -64,20 +64,22 @@ type place struct {
 
 // Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones
 // of the same place, so that these are stored: one that is too large, or whose tags differ from theirs. The store
-// refuses such records of different batches. Add reports whether the record changed a field of an earlier one.
+// refuses such records of different batches. Add reports whether the record changed a field of an earlier one. In a
+// dataset with a hash each record is a point of its own; the last one of a place is stored.
 func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	if err := b.check(p.Record); err != nil {
 		return false, err
 	}
 	g := b.group(p.Dataset)
+	if p.Dataset.hash {
+		b.append(g, p, origin, n)
+		return false, nil
+	}
 	at := place{p.Entity, p.Time.Unix(), p.Time.Nanosecond()}
 	i, ok := g.index[at]
 	if !ok {
 		g.index[at] = len(g.points)
-		g.points = append(g.points, tsdb.Point[codec.Record]{Entity: p.Entity, Time: p.Time, Value: p.Record})
-		g.origins = append(g.origins, []O{origin})
-		b.added++
-		b.bytes += n
+		b.append(g, p, origin, n)
 		return false, nil
 	}
 	there := &g.points[i]
@@ -101,6 +103,14 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	b.added++
 	b.bytes += n
 	return replaced, nil
+}
+
+// append adds the point of a record of n bytes as a point of its own.
+func (b *Batch[O]) append(g *group[O], p Point, origin O, n int) {
+	g.points = append(g.points, tsdb.Point[codec.Record]{Entity: p.Entity, Time: p.Time, Value: p.Record})
+	g.origins = append(g.origins, []O{origin})
+	b.added++
+	b.bytes += n
 }
 
 // check returns an error if a record cannot be stored.

@@ -19,10 +19,12 @@ type Dataset struct {
 	name string
 	tags []string // the tags that are key fields, in order
 	rest bool     // whether one more key field holds all other tags
+	hash bool     // whether it is the hash of a stream
 	// unnamed is set if no rule names the dataset. It then counts towards its tenants' datasets.
 	unnamed bool
-	// schema merges: records of one series and time become one point, in one request or several. A tag outside the key
-	// is a field that cannot change. So two series that differ only in such a tag are an error, and not one point.
+	// schema merges, unless the key has a hash: records of one series and time become one point, in one request or
+	// several. A tag outside the key is a field that cannot change. So two series that differ only in such a tag are an
+	// error, and not one point. With a hash each record is a point, and replaces an earlier one without reading it.
 	schema *tsdb.Schema[codec.Record]
 	bounds *Bounds
 }
@@ -30,11 +32,13 @@ type Dataset struct {
 // newDataset creates a dataset with the common options.
 func newDataset(name string, key []string, shared tsdb.SchemaOptions, bounds *Bounds) (*Dataset, error) {
 	d := &Dataset{name: name, tags: key, bounds: bounds}
-	if last := len(key) - 1; last >= 0 && key[last] == OtherTags {
-		d.tags, d.rest = key[:last], true
+	if last := len(key) - 1; last >= 0 && (key[last] == OtherTags || key[last] == OtherHash) {
+		d.tags, d.rest, d.hash = key[:last], key[last] == OtherTags, key[last] == OtherHash
 	}
 	var err error
-	shared.Merge, shared.Immutable = true, TagPrefix
+	if !d.hash {
+		shared.Merge, shared.Immutable = true, TagPrefix
+	}
 	d.schema, err = tsdb.Define(name, tsdb.Key(key...), codec.Records(), shared)
 	return d, err
 }
@@ -70,18 +74,31 @@ type Point struct {
 	Record  codec.Record
 }
 
-// PointBuilder makes a point of tags and fields. Its errors are *Errors.
+// PointBuilder makes a point of tags and fields. Its errors are *Errors. Reset begins another point in its memory.
 type PointBuilder struct {
 	dataset *Dataset
 	key     []string
 	given   []bool
 	others  []codec.Field // tags outside the key
 	fields  []codec.Field
+
+	metric, kind string
 }
 
 // NewPoint begins a point of the dataset.
 func (d *Dataset) NewPoint() *PointBuilder {
-	return &PointBuilder{dataset: d, key: make([]string, len(d.tags), len(d.tags)+1), given: make([]bool, len(d.tags))}
+	b := &PointBuilder{}
+	b.Reset(d)
+	return b
+}
+
+// Reset begins a point of a dataset. Points that the builder has returned stay as they are.
+func (b *PointBuilder) Reset(d *Dataset) {
+	n := len(d.tags)
+	key, given := slices.Grow(b.key[:0], n+1)[:n], slices.Grow(b.given[:0], n)[:n]
+	clear(key)
+	clear(given)
+	*b = PointBuilder{dataset: d, key: key, given: given, others: b.others[:0], fields: b.fields[:0]}
 }
 
 // The most bytes of a tag's name, and of the values of all tags that are the key. A row key has at most 4 KiB, so a
@@ -114,6 +131,10 @@ func (b *PointBuilder) Tag(name, value string) error {
 	return nil
 }
 
+// Stream says which metric the record is of, and of which kind: in a dataset with a hash, records of other metrics and
+// kinds are other points.
+func (b *PointBuilder) Stream(metric, kind string) { b.metric, b.kind = metric, kind }
+
 // CheckKey returns an error if a tag of the key is missing.
 func (b *PointBuilder) CheckKey() error {
 	if i := slices.Index(b.given, false); i >= 0 {
@@ -138,7 +159,8 @@ func (b *PointBuilder) Field(name string, v codec.Value) error {
 // ErrNoFields is the error of a record without fields.
 var ErrNoFields = errors.New("the record has no fields")
 
-// Point returns the point. It refuses a time outside the bounds of the input. The builder must not be used again.
+// Point returns the point. It refuses a time outside the bounds of the input. Use the builder again only after
+// Reset.
 func (b *PointBuilder) Point(at Stamp) (Point, error) {
 	if err := b.dataset.bounds.check(at); err != nil {
 		return Point{}, err
@@ -149,16 +171,21 @@ func (b *PointBuilder) Point(at Stamp) (Point, error) {
 	if len(b.fields) == 0 {
 		return Point{}, &Error{ReasonSyntax, ErrNoFields}
 	}
-	key, fields := b.key, b.fields
 	if n := b.keyBytes(); n > maxKey {
 		return Point{}, &Error{ReasonValue, fmt.Errorf("the key has %d bytes, and %d is the most", n, maxKey)}
 	}
-	if b.dataset.rest {
-		key = append(key, series(b.others))
-	} else if len(b.others) > 0 {
-		fields = append(b.others, fields...)
+	switch d := b.dataset; {
+	case d.rest:
+		b.key = append(b.key, series(b.others))
+	case d.hash && b.kind == "":
+		return Point{}, &Error{ReasonSeries, fmt.Errorf("%s stores OTLP metrics only: its key has a hash", d.name)}
+	case d.hash:
+		b.key = append(b.key, streamHash(b.metric, b.kind, b.others))
+		fallthrough
+	default:
+		b.fields = append(b.fields, b.others...)
 	}
-	return Point{Dataset: b.dataset, Entity: tsdb.NewEntity(key...), Time: at.at, Record: codec.NewRecord(fields...)}, nil
+	return Point{Dataset: b.dataset, Entity: tsdb.NewEntity(b.key...), Time: at.at, Record: codec.NewRecord(b.fields...)}, nil
 }
 
 // keyBytes returns how many bytes the key has at least.
@@ -173,21 +200,4 @@ func (b *PointBuilder) keyBytes() (n int) {
 		}
 	}
 	return n
-}
-
-// escape is applied to names and values in a series.
-var escape = strings.NewReplacer(`\`, `\\`, ",", `\,`, "=", `\=`)
-
-// series returns tags as one text, in the order of their names and escaped, so that no two sets of tags have the same.
-func series(tags []codec.Field) string {
-	if len(tags) == 0 {
-		return "-"
-	}
-	slices.SortFunc(tags, func(a, b codec.Field) int { return strings.Compare(a.Name, b.Name) })
-	parts := make([]string, len(tags))
-	for i, t := range tags {
-		value, _ := t.Value.Str()
-		parts[i] = escape.Replace(strings.TrimPrefix(t.Name, TagPrefix)) + "=" + escape.Replace(value)
-	}
-	return strings.Join(parts, ",")
 }

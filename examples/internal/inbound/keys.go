@@ -17,7 +17,12 @@ const (
 	AnyDataset = "*"
 	// OtherTags, as the last of a dataset's key tags, means all other tags.
 	OtherTags = "*"
+	// OtherHash, as the last, means a hash of all other tags and of what PointBuilder.Stream says. Records of such a
+	// dataset are written without reading, and not merged.
+	OtherHash = "*hash"
 )
+
+var errHash = errors.New("the key has " + OtherHash + ", which only a mapping of OTLP can have")
 
 // Set takes a rule such as cpu=host,* from the command line.
 func (ks Keys) Set(text string) error {
@@ -25,7 +30,11 @@ func (ks Keys) Set(text string) error {
 	if !ok || name == "" || list == "" {
 		return errors.New("must be measurement=tag,tag")
 	}
-	return ks.Add(name, strings.Split(list, ","))
+	tags := strings.Split(list, ",")
+	if slices.Contains(tags, OtherHash) {
+		return errHash
+	}
+	return ks.Add(name, tags)
 }
 
 // Add takes the rule of one dataset, or of AnyDataset.
@@ -39,8 +48,8 @@ func (ks Keys) Add(name string, tags []string) error {
 			return errors.New("a tag is empty")
 		case slices.Contains(tags[:i], tag):
 			return fmt.Errorf("the tag %s is given twice", tag)
-		case tag == OtherTags && i < len(tags)-1:
-			return errors.New("* is not the last tag")
+		case (tag == OtherTags || tag == OtherHash) && i < len(tags)-1:
+			return fmt.Errorf("%s is not the last tag", tag)
 		}
 	}
 	example := name

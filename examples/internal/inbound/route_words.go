@@ -84,6 +84,8 @@ func (r *Route) check(given map[string]bool) error {
 		return errors.New("dataset is missing; want dataset=name, or a level +dataset")
 	case slices.Contains(r.key, tenantName), slices.Contains(r.key, datasetName):
 		return errors.New("key has tenant or dataset, which are stored outside the key")
+	case slices.Contains(r.key, OtherHash):
+		return errHash
 	case r.format == formatLine && (r.dataset != "" || captured):
 		return errors.New("each line of line protocol names its dataset; want neither dataset= nor +dataset")
 	case r.format == formatLine && r.count > 0:
