@@ -122,7 +122,7 @@ const floodsFrom = 2
 
 // YieldEvery is after how many items a caller of a tenant that floods yields the processor, if other tenants write too.
 // Callers that do not yield run for 10 ms at a time, and each step of a quiet tenant's item waits for several of them.
-const YieldEvery = 16
+const YieldEvery = 4
 
 // Sharing counts items, and knows when the tenant changed last. The zero value has seen no item.
 type Sharing struct {
