@@ -56,7 +56,7 @@ func open(t testing.TB, o engine.Options) *rig {
 
 func dial(t testing.TB, e *engine.Engine) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	conn, err := inproc.Dial(e)
 	if err != nil {

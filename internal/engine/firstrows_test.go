@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/firstrow"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 func entity(n int) string { return fmt.Sprintf("t#d#e%03d#", n) }
@@ -58,7 +59,7 @@ func TestFirstRowsAreExact(t *testing.T) {
 			randomKey := func() string { return timedKey(random.IntN(entities), random.IntN(times)) }
 			value := 0
 			next := func() string { value++; return fmt.Sprint(value) }
-			steps := 3000
+			steps := 3000 / testkit.Stride(3)
 			if testing.Short() {
 				steps = 300
 			}
