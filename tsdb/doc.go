@@ -12,7 +12,7 @@
 //	})
 //
 // At start a program calls [Store.Ensure], which creates what the table lacks, or [Store.Verify], which only compares
-// and needs no admin rights. If table and schema differ, both return a [ConflictError] that lists the differences.
+// and needs no admin rights. Both return a [ConflictError] if table and schema differ.
 //
 // A [Repository] is a schema bound to one tenant in one store. Making one costs no I/O:
 //

@@ -39,39 +39,29 @@ func (e Entity) MarshalText() ([]byte, error) { return rowkey.AppendText(nil, e.
 // text is the zero Entity. A '%' without two hexadecimal digits is refused with ErrInvalid. The call that uses the
 // entity checks whether it fits the schema.
 func (e *Entity) UnmarshalText(text []byte) error {
-	path, ok := pathOf(string(text))
-	switch {
-	case e == nil:
+	if e == nil {
 		return invalid.New(ErrInvalid, "entity", "nil", "a pointer to an Entity")
-	case !ok:
-		return invalid.New(ErrInvalid, "entity", invalid.Quote(string(text)), entityText)
 	}
-	e.path = path
-	return nil
-}
-
-// pathOf returns the path of an entity or a prefix with this text; ok is false if an escape is malformed.
-func pathOf(text string) (path string, ok bool) {
-	if text == "" {
-		return "", true
+	if len(text) == 0 {
+		e.path = ""
+		return nil
 	}
-	parts := strings.Split(text, "/")
+	parts := strings.Split(string(text), "/")
 	for i, part := range parts {
 		var err error
 		if parts[i], err = url.PathUnescape(part); err != nil {
-			return "", false
+			return invalid.New(ErrInvalid, "entity", invalid.Quote(string(text)), "parts joined by /, in which a % stands before two hexadecimal digits")
 		}
 	}
-	return rowkey.Path(parts...), true
+	e.path = rowkey.Path(parts...)
+	return nil
 }
-
-const entityText = "parts joined by /, in which a % stands before two hexadecimal digits"
 
 // Compare orders entities by their parts, as tuples, byte by byte. This is the order of their rows.
 func (e Entity) Compare(o Entity) int { return strings.Compare(e.path, o.path) }
 
 // Prefix is the leading parts that a group of entities shares: fewer than the schema has key fields. The zero Prefix
-// has no parts and is refused; use AllEntities for all entities of a dataset. A Prefix marshals as the text of String.
+// has no parts and is refused; use AllEntities for all entities of a dataset.
 type Prefix struct {
 	prefixGate
 	path string
@@ -104,24 +94,4 @@ func (p Prefix) String() string {
 		return starText
 	}
 	return text
-}
-
-// MarshalText implements encoding.TextMarshaler. It returns String and never fails.
-func (p Prefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler. It parses the text of String, as Entity.UnmarshalText does. Empty
-// text is the zero Prefix.
-func (p *Prefix) UnmarshalText(text []byte) error {
-	path, ok := pathOf(string(text))
-	switch {
-	case p == nil:
-		return invalid.New(ErrInvalid, "prefix", "nil", "a pointer to a Prefix")
-	case string(text) == allText:
-		*p = AllEntities()
-		return nil
-	case !ok:
-		return invalid.New(ErrInvalid, "prefix", invalid.Quote(string(text)), entityText)
-	}
-	*p = Prefix{path: path}
-	return nil
 }

@@ -17,8 +17,6 @@ import (
 var (
 	_ encoding.TextMarshaler   = tsdb.Entity{}
 	_ encoding.TextUnmarshaler = (*tsdb.Entity)(nil)
-	_ encoding.TextMarshaler   = tsdb.Prefix{}
-	_ encoding.TextUnmarshaler = (*tsdb.Prefix)(nil)
 )
 
 // TestTextOfEntities: an entity that a program stores as text is read back unchanged, whatever its parts are.
@@ -57,23 +55,18 @@ func TestTextOfPrefixes(t *testing.T) {
 		if got := p.String(); got != want {
 			t.Errorf("the text of %q is %q, want %q", p.Parts(), got, want)
 		}
-		back := tsdb.NewPrefix("another")
-		if err := back.UnmarshalText([]byte(want)); err != nil || back != p {
-			t.Errorf("%q is read as %q, %v; want %q", want, back.Parts(), err, p.Parts())
-		}
 	}
 }
 
 func TestTextThatIsNoEntity(t *testing.T) {
 	for _, text := range []string{"%", "a/%2", "%zz/b", "100%/b"} {
-		e, p := tsdb.NewEntity("kept"), tsdb.NewPrefix("kept")
-		for what, err := range map[string]error{"entity": e.UnmarshalText([]byte(text)), "prefix": p.UnmarshalText([]byte(text))} {
-			if bad, ok := errors.AsType[*tsdb.InvalidError](err); !ok || !errors.Is(err, tsdb.ErrInvalid) || bad.Field != what {
-				t.Errorf("%q as %s: %v, want an InvalidError of the field", text, what, err)
-			}
+		e := tsdb.NewEntity("kept")
+		err := e.UnmarshalText([]byte(text))
+		if bad, ok := errors.AsType[*tsdb.InvalidError](err); !ok || !errors.Is(err, tsdb.ErrInvalid) || bad.Field != "entity" {
+			t.Errorf("%q as entity: %v, want an InvalidError of the field", text, err)
 		}
-		if e != tsdb.NewEntity("kept") || p != tsdb.NewPrefix("kept") {
-			t.Errorf("refused text changes its target to %v, %v", e, p)
+		if e != tsdb.NewEntity("kept") {
+			t.Errorf("refused text changes its target to %v", e)
 		}
 	}
 }
@@ -83,13 +76,13 @@ func FuzzTextOfEntities(f *testing.F) {
 	f.Add("*", "a/b%2F", "\x00\xff#")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
 		for _, parts := range [][]string{{a}, {a, b}, {a, b, text}} {
-			e, p := tsdb.NewEntity(parts...), tsdb.NewPrefix(parts...)
-			out, err := json.Marshal(map[tsdb.Entity]tsdb.Prefix{e: p})
+			e := tsdb.NewEntity(parts...)
+			out, err := json.Marshal(map[tsdb.Entity]tsdb.Entity{e: e})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var back map[tsdb.Entity]tsdb.Prefix
-			if err := json.Unmarshal(out, &back); err != nil || len(back) != 1 || back[e] != p {
+			var back map[tsdb.Entity]tsdb.Entity
+			if err := json.Unmarshal(out, &back); err != nil || len(back) != 1 || back[e] != e {
 				t.Errorf("%q is %s in JSON, and read as %v, %v", parts, out, back, err)
 			}
 			if !utf8.ValidString(e.String()) || strings.ContainsFunc(e.String(), func(r rune) bool { return r < ' ' || r == 0x7f }) {

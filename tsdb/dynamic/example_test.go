@@ -80,7 +80,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		hourly, err := window.New(window.Every(time.Hour), []window.Measure[codec.Value]{{Name: temperature.String(), Of: codec.Value.Number}}, window.Options{})
+		hourly, err := window.New(window.Every(time.Hour), []window.Measure[codec.Value]{{Name: "temp_c", Of: codec.Value.Number}}, window.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -37,9 +37,6 @@ func (t tags) field(name string) Field {
 	return f
 }
 
-// String returns the name.
-func (f Field) String() string { return f.name }
-
 // Value returns the value of the field in a payload with a tag, without decoding the rest. It is the zero Value if the
 // payload does not have the field, and equals what Schema has under the name. It allocates nothing, except for the
 // value of a text, bytes or a list, for compressed payloads, tags of Options.Decoders, maps of messages in protobuf,

@@ -22,17 +22,13 @@
 // Its bucket lacks the change until the write is repeated, as a journal does, another write changes the bucket, or it
 // is rebuilt.
 //
-// Options.From names the finer rollup from which a coarser one is computed. Its buckets must not cross those of the
-// coarser one: hours of UTC are inside days of Berlin, but not of Kolkata.
+// A rollup may be computed from a finer one (Options.From): hours of UTC are inside days of Berlin, but not of Kolkata.
 //
 // # Measures
 //
-// A measure is a field of the payload (Measure.Field), or a function of the value (Measure.Of and Int). Package dynamic
-// computes a field's buckets without the Go type; of a function, a bucket that changed since it was stored is
-// incomplete to it (window.Bucket.Incomplete).
-//
-// Measure.Kind and Measure.Aggregates are those of package window. A read joins a stored bucket with its neighbours.
-// Without a neighbour it lacks the step into its first number, and Summary.Since equals FirstTime.
+// A [Measure] is a field of the payload or a function of the value. To package dynamic, a bucket of a function that
+// changed since it was stored is incomplete (window.Bucket.Incomplete). A read joins a stored bucket with its
+// neighbours. Without a neighbour it lacks the step into its first number, and Summary.Since equals FirstTime.
 //
 // # What it costs
 //
