@@ -9,6 +9,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // The waits between attempts: 25 ms at first, growing by half each time up to 2 s, each randomised by half in both
@@ -99,12 +101,5 @@ func (p *pauser) wait(ctx context.Context, err error) bool {
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d {
 		return false
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return ctxerr.Wait(ctx, d) == nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
@@ -47,4 +48,26 @@ func TestOf(t *testing.T) {
 	if err := ctxerr.Of(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestWait: a wait takes its time, and ends with its context, also one that would take no time.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		for _, tt := range []struct {
+			wait, end time.Duration
+			want      error
+		}{
+			{wait: time.Second, end: time.Second},
+			{wait: 0, end: time.Second},
+			{wait: time.Hour, end: time.Minute, want: context.DeadlineExceeded},
+			{wait: 0, end: time.Minute, want: context.DeadlineExceeded},
+		} {
+			if err := ctxerr.Wait(ctx, tt.wait); !errors.Is(err, tt.want) || time.Since(begin) != tt.end {
+				t.Errorf("a wait of %v ends after %v with %v, want %v and %v", tt.wait, time.Since(begin), err, tt.end, tt.want)
+			}
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -25,6 +26,21 @@ func Of(ctx context.Context) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// Wait waits for d, and returns why ctx has ended if that comes first, as Of does.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return Of(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return Of(ctx)
+	}
 }
 
 // errNil is the error of a call with a nil context.

@@ -19,10 +19,10 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 	if l.off() {
 		return nil
 	}
+	if err := ctxerr.Of(ctx); err != nil {
+		return err
+	}
 	for {
-		if err := ctxerr.Of(ctx); err != nil {
-			return err
-		}
 		err := l.let(id, bytes)
 		if err == nil {
 			return nil
@@ -30,11 +30,8 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < err.RetryAfter {
 			return err
 		}
-		timer := time.NewTimer(err.RetryAfter)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if err := ctxerr.Wait(ctx, err.RetryAfter); err != nil {
+			return err
 		}
 	}
 }

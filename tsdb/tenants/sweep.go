@@ -176,7 +176,7 @@ func (s *sweep) step(ctx context.Context, in, next State, do ...func(context.Con
 func (s *sweep) settle(ctx context.Context) error {
 	for left := s.Settle; left > 0; left -= time.Second {
 		s.tell(marked, left)
-		if err := pause(ctx, min(left, time.Second)); err != nil {
+		if err := ctxerr.Wait(ctx, min(left, time.Second)); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func pace(ctx context.Context, perSecond, rows int, begin time.Time) error {
 		return ctxerr.Of(ctx)
 	}
 	due := time.Duration(float64(rows) / float64(perSecond) * float64(time.Second))
-	return pause(ctx, due-time.Since(begin))
+	return ctxerr.Wait(ctx, due-time.Since(begin))
 }
 
 // verify searches for rows that are left, and deletes them.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
@@ -185,14 +184,8 @@ func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grp
 
 // start waits for the delay and returns the error that comes before the call.
 func (p plan) start(ctx context.Context) error {
-	if p.delay > 0 {
-		timer := time.NewTimer(p.delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return contextStatus(ctx)
-		}
+	if p.delay > 0 && ctxerr.Wait(ctx, p.delay) != nil {
+		return contextStatus(ctx)
 	}
 	return p.before
 }

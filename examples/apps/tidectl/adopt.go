@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"cloud.google.com/go/bigtable"
 	"github.com/urfave/cli/v3"
 
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
 	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -209,12 +209,9 @@ func (a *app) copyForeign(ctx context.Context, c *cli.Command, source *adopt.Sou
 		if err := a.printState(state); err != nil || !c.IsSet("follow") {
 			return err
 		}
-		select {
-		case <-time.After(c.Duration("follow")):
-			continue
-		case <-ctx.Done():
+		if ctxerr.Wait(ctx, c.Duration("follow")) != nil {
+			break
 		}
-		break
 	}
 	if ctx.Err() != nil {
 		a.say("The same command continues")

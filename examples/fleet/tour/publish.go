@@ -12,6 +12,8 @@ import (
 
 	"github.com/eclipse/paho.golang/autopaho"
 	"github.com/eclipse/paho.golang/paho"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // publisher sends the messages of all vehicles.
@@ -134,9 +136,6 @@ func (p *publisher) send(ctx context.Context, m message) {
 			p.published.Add(1)
 			return
 		}
-		select {
-		case <-time.After(tick):
-		case <-ctx.Done():
-		}
+		_ = ctxerr.Wait(ctx, tick) // the loop ends with ctx
 	}
 }

@@ -370,15 +370,5 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	d := p.next.Sub(now)
 	p.next = p.next.Add(time.Duration(float64(n) / float64(p.rate) * float64(time.Second)))
 	p.mu.Unlock()
-	if d <= 0 {
-		return ctxerr.Of(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return ctxerr.Wait(ctx, d)
 }

@@ -160,7 +160,7 @@ func (r *runner) run(ctx context.Context) {
 	r.meter.writes.reset()
 	began = time.Now()
 	background.start(func(ctx context.Context) { // as a worker does
-		for wait(ctx, 500*time.Millisecond) {
+		for ctxerr.Wait(ctx, 500*time.Millisecond) == nil {
 			r.settle(ctx)
 		}
 	})
@@ -265,7 +265,7 @@ func (r *runner) send(ctx context.Context, part string, from, to time.Duration, 
 		if paced {
 			due := time.Duration(float64(o.at) / r.o.Speed)
 			if early := due - time.Since(began); early > 5*time.Millisecond { // timers are not finer on all systems
-				if !flush() || !wait(ctx, early) {
+				if !flush() || ctxerr.Wait(ctx, early) != nil {
 					return done
 				}
 			}
@@ -288,17 +288,6 @@ func (r *runner) send(ctx context.Context, part string, from, to time.Duration, 
 		return done
 	}
 	return 1
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // report calls Progress, about twice a second and at the end of a part.
