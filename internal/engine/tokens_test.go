@@ -59,17 +59,18 @@ func TestTokensApplyOnce(t *testing.T) {
 	}
 	for range 2 {
 		resp, err := r.MutateRowsAll(r.ctx, &bigtablepb.MutateRowsRequest{TableName: fullName, Entries: []*bigtablepb.MutateRowsRequest_Entry{
-			entry("bulk", "token of bulk"), entry("bulk", "token of bulk"), entry("bulk", "other token"), entry("bulk2", "token of bulk"), entry("short", "1234567"),
+			entry("bulk", "token of bulk"), entry("bulk", "token of bulk"), entry("bulk", "other token"), entry("bulk2", "token of bulk"), entry("bulk3", "token of bulk"), entry("short", "1234567"),
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := codes.Code(resp.Entries[4].Status.Code); got != codes.InvalidArgument {
+		if got := codes.Code(resp.Entries[5].Status.Code); got != codes.InvalidArgument {
 			t.Errorf("a token of 7 bytes: %v, want InvalidArgument", got)
 		}
 	}
 	r.wantSum(t, "in bulk", "bulk", 2)
 	r.wantSum(t, "the token of another row", "bulk2", 1)
+	r.wantSum(t, "the token of another row whose key is as long", "bulk3", 1)
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
