@@ -60,7 +60,7 @@ func (s *server) align(w http.ResponseWriter, r request) error {
 	answer := struct {
 		Series []series              `json:"series"`
 		Rows   []window.Row[float64] `json:"rows"`
-	}{nil, []window.Row[float64]{}}
+	}{}
 	header := []string{"time"}
 	for _, fields := range keys {
 		k, err := keyOf(r.dataset.fields(), fields)
@@ -77,27 +77,13 @@ func (s *server) align(w http.ResponseWriter, r request) error {
 			header = append(header, strings.Join(k.parts, "/")+" "+name)
 		}
 	}
-	rows := r.dataset.align(r.Context(), r.tenant, q)
+	rows := readable(r.dataset.align(r.Context(), r.tenant, q))
 	if as == asCSV {
-		return s.sendCSV(w, r, header, func(yield func([]string, error) bool) {
-			for row, err := range rows {
-				if _, bad := errors.AsType[*tsdb.PointError](err); !bad && !yield(aggregate.AlignedRow(&row), err) {
-					return
-				}
-			}
-		})
+		return s.sendCSV(w, r, header, rowsOf(rows, func(row window.Row[float64]) []string { return aggregate.AlignedRow(&row) }))
 	}
-	for row, err := range rows {
-		if _, bad := errors.AsType[*tsdb.PointError](err); bad {
-			continue // it changes nothing
-		}
-		if err == nil && len(answer.Rows) == maxBuckets {
-			err = window.ErrTooManyFilled
-		}
-		if err != nil {
-			return err
-		}
-		answer.Rows = append(answer.Rows, row)
+	answer.Rows, err = collected(rows)
+	if err != nil {
+		return err
 	}
 	return write(w, answer)
 }

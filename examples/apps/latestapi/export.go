@@ -75,6 +75,17 @@ func (s *server) sendCSV(w http.ResponseWriter, r request, header []string, rows
 	return nil
 }
 
+// rowsOf returns the row of each element.
+func rowsOf[T any](found iter.Seq2[T, error], row func(T) []string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for x, err := range found {
+			if !yield(row(x), err) {
+				return
+			}
+		}
+	}
+}
+
 // sendPoints answers with points as CSV or as lines of JSON: with all, or with as many as the limit if it is not 0.
 func (s *server) sendPoints(w http.ResponseWriter, r request, as string, points iter.Seq2[point, error], limit int) error {
 	shown := func(yield func(point, error) bool) {

@@ -76,27 +76,15 @@ func (s *server) uptime(w http.ResponseWriter, r request) error {
 	}
 	found := r.dataset.uptime(r.Context(), r.tenant, q, grid, longer)
 	if as == asCSV {
-		return s.sendCSV(w, r, aggregate.UptimeHeader, func(yield func([]string, error) bool) {
-			for u, err := range found {
-				if !yield(aggregate.UptimeRow(u), err) {
-					return
-				}
-			}
-		})
+		return s.sendCSV(w, r, aggregate.UptimeHeader, rowsOf(found, aggregate.UptimeRow))
 	}
-	answer := struct {
+	buckets, err := collected(found)
+	if err != nil {
+		return err
+	}
+	return write(w, struct {
 		Buckets []window.Uptime `json:"buckets"`
-	}{[]window.Uptime{}}
-	for u, err := range found {
-		if err == nil && len(answer.Buckets) == maxBuckets {
-			err = window.ErrTooManyFilled
-		}
-		if err != nil {
-			return err
-		}
-		answer.Buckets = append(answer.Buckets, u)
-	}
-	return write(w, answer)
+	}{buckets})
 }
 
 func (s served[T]) outages(ctx context.Context, id tenant.ID, q selection, longer time.Duration) iter.Seq2[window.Outage, error] {

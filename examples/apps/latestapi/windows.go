@@ -65,40 +65,47 @@ func (s *server) windows(w http.ResponseWriter, r request) error {
 		return p.explain(err)
 	}
 	if as == asCSV {
-		return s.sendCSV(w, r, found.columns.Header(), func(yield func([]string, error) bool) {
-			for b, err := range readable(found.buckets) {
-				if !yield(found.columns.Row(&b), err) {
-					return
-				}
-			}
-		})
+		return s.sendCSV(w, r, found.columns.Header(), rowsOf(readable(found.buckets), func(b window.Bucket) []string { return found.columns.Row(&b) }))
 	}
 	answer := struct {
 		Rollup  string             `json:"rollup,omitempty"`
 		Buckets []aggregate.Bucket `json:"buckets"`
 	}{found.rollup, []aggregate.Bucket{}}
-	for b, err := range readable(found.buckets) {
-		if err == nil && len(answer.Buckets) == maxBuckets {
-			err = window.ErrTooManyFilled
-		}
-		if err != nil {
-			return err
-		}
-		answer.Buckets = append(answer.Buckets, found.columns.Bucket(&b))
+	buckets, err := collected(readable(found.buckets))
+	if err != nil {
+		return err
+	}
+	for i := range buckets {
+		answer.Buckets = append(answer.Buckets, found.columns.Bucket(&buckets[i]))
 	}
 	return write(w, answer)
 }
 
-// readable leaves out the errors of single points, which their windows count as bad. A sequence ends with any other
-// error, with an empty window.
-func readable(seq iter.Seq2[window.Bucket, error]) iter.Seq2[window.Bucket, error] {
-	return func(yield func(window.Bucket, error) bool) {
-		for b, err := range seq {
-			if _, bad := errors.AsType[*tsdb.PointError](err); !bad && !yield(b, err) {
+// readable leaves out the errors of single points: windows count them as bad, and aligned rows do not depend on them. A
+// sequence ends with any other error, with an empty window or row.
+func readable[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for x, err := range seq {
+			if _, bad := errors.AsType[*tsdb.PointError](err); !bad && !yield(x, err) {
 				return
 			}
 		}
 	}
+}
+
+// collected returns the elements of a sequence for one response. Without any it is not nil, for JSON.
+func collected[T any](found iter.Seq2[T, error]) ([]T, error) {
+	all := []T{}
+	for x, err := range found {
+		if err == nil && len(all) == maxBuckets {
+			err = window.ErrTooManyFilled
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
 }
 
 // aggregator returns the aggregator of a query, and the columns of its windows.

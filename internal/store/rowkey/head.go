@@ -24,7 +24,7 @@ func (s Space) SplitEntity(key string) (path string, ok bool) {
 		}
 	}
 	path, ok = strings.CutSuffix(rest, string(delim))
-	if !ok || countParts(path) != len(s.fields) || !canonical(path) {
+	if !ok || CountParts(path) != len(s.fields) || !canonical(path) {
 		return "", false
 	}
 	if salt >= 0 && Salt(path, s.salts) != salt {

@@ -61,7 +61,7 @@ func Parts(path string) []string {
 	if path == "" {
 		return nil
 	}
-	parts := make([]string, 0, countParts(path))
+	parts := make([]string, 0, CountParts(path))
 	for part := range strings.SplitSeq(path, "#") {
 		parts = append(parts, unescape(part))
 	}
@@ -137,10 +137,7 @@ func FirstParts(path string, n int) string {
 }
 
 // CountParts returns the number of parts of a path; the empty path has none.
-func CountParts(path string) int { return countParts(path) }
-
-// countParts returns the number of parts of a path; the empty path has none.
-func countParts(path string) int {
+func CountParts(path string) int {
 	if path == "" {
 		return 0
 	}

@@ -112,7 +112,7 @@ func (s Space) split(key string) (path string, units int64, ok bool) {
 	}
 	path = rest[:cut]
 	units, ok = parseReverse(rest[cut+1:])
-	if !ok || countParts(path) != len(s.fields) || !canonical(path) {
+	if !ok || CountParts(path) != len(s.fields) || !canonical(path) {
 		return "", 0, false
 	}
 	if salt >= 0 && Salt(path, s.salts) != salt {
@@ -124,7 +124,7 @@ func (s Space) split(key string) (path string, units int64, ok bool) {
 // CheckPath returns an error if the path of an entity of this space is invalid: its number of parts, an empty part,
 // invalid UTF-8, or keys longer than MaxKey. It allocates only for an error.
 func (s Space) CheckPath(path string) error {
-	if got := countParts(path); got != len(s.fields) {
+	if got := CountParts(path); got != len(s.fields) {
 		return invalid.New(ErrInvalid, "entity", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
 			fmt.Sprintf("exactly %d, one for each key field (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}
@@ -159,7 +159,7 @@ func plural(parts int) string {
 
 // CheckPrefix is CheckPath for a prefix, which has fewer parts than the dataset has key fields.
 func (s Space) CheckPrefix(path string) error {
-	if got := countParts(path); got >= len(s.fields) {
+	if got := CountParts(path); got >= len(s.fields) {
 		return invalid.New(ErrInvalid, "prefix", fmt.Sprintf("%s with %s", invalid.Quote(Text(path)), plural(got)),
 			fmt.Sprintf("fewer than the %d key fields (%s)", len(s.fields), strings.Join(s.fields, ", ")))
 	}

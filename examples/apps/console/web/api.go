@@ -25,6 +25,16 @@ type request struct {
 // handler answers a request, or returns an error. It may return an error only before it has written anything.
 type handler func(w http.ResponseWriter, r request) error
 
+// withoutParams is h for an address that takes no parameters.
+func withoutParams(h handler) handler {
+	return func(w http.ResponseWriter, r request) error {
+		if err := r.params.check(); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
 // sendTime is how long a client may take for a part of a response before it is disconnected.
 const sendTime = 30 * time.Second
 

@@ -222,6 +222,11 @@ func TestRefused(t *testing.T) {
 		{address("sparks", append(many("entity", 41), "field", "n")...), "at most 40"},
 		{address("csv", append(many("entity", 13), "from", from, "to", to)...), "at most 12"},
 		{address("latest", many("field", 33)...), "at most 8"},
+		{address("advice", "typo", "1"), "not known"},
+		{"/api/acme/datasets?typo=1", "not known"},
+		{"/api/acme/health?typo=1", "not known"},
+		{"/api/acme/storage?typo=1", "not known"},
+		{"/api/acme/keys?typo=1", "not known"},
 		{"/api/session?" + strings.Repeat("x", maxQuery+1), "16,384 bytes"},
 	} {
 		status, body := p.get(c.address)

@@ -205,9 +205,6 @@ func (d *dataset) parts(e tsdb.Entity) []string {
 
 // datasets answers with the datasets in which the tenant has points.
 func (s *Console) datasets(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	own, err := s.catalog.of(r.Context(), r.tenant)
 	if err != nil {
 		return err

@@ -35,9 +35,6 @@ const (
 
 // health answers with the tenant's own traffic, limits and retention.
 func (s *Console) health(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	f, err := s.meter.now(r.Context())
 	if err != nil {
 		return err
@@ -97,9 +94,6 @@ func (s *Console) limitsOf(ctx context.Context, id tenant.ID) (*limit.Limits, er
 
 // storage answers with what the tenant's rows take.
 func (s *Console) storage(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	table, err := s.table.get(r.Context())
 	if err != nil {
 		return err
@@ -157,9 +151,6 @@ func (s *Console) readTable(ctx context.Context) (*tableState, error) {
 
 // tableHealth answers with the figures of this process: writers, journal, rollups and what the tenants do.
 func (s *Console) tableHealth(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	f, err := s.meter.now(r.Context())
 	if err != nil {
 		return err
@@ -220,9 +211,6 @@ func (s *Console) readEveryone(ctx context.Context) (*everyone, error) {
 
 // tableStorage answers with the plan and the forecast of the whole table.
 func (s *Console) tableStorage(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	table, err := s.table.get(r.Context())
 	if err != nil {
 		return err

@@ -49,9 +49,6 @@ func (s *Console) readKeys(context.Context) (*seen, error) {
 
 // keys answers with the findings about the tenant's own rows.
 func (s *Console) keys(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	out := struct {
 		Recorded bool         `json:"recorded"` // whether this process records
 		From     float64      `json:"from"`
@@ -85,9 +82,6 @@ type totals struct {
 
 // tableKeys answers with the findings about all rows.
 func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	out := struct {
 		Recorded bool               `json:"recorded"`
 		From     float64            `json:"from"`
@@ -184,9 +178,6 @@ func (a *advices) of(key tenantDataset, read func(context.Context) (*advice, err
 
 // advice answers with the advice on the keys of a tenant's dataset.
 func (s *Console) advice(w http.ResponseWriter, r request) error {
-	if err := r.params.check(); err != nil {
-		return err
-	}
 	d, err := s.catalog.find(r.Context(), r.tenant, r.PathValue("dataset"))
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // params are the parameters of a query. Each is read by its name, once. The first mistake is kept for check, which
-// every handler calls before it reads data.
+// every handler calls before it reads data, or withoutParams for it.
 type params struct {
 	values url.Values
 	err    error
