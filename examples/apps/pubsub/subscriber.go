@@ -14,7 +14,6 @@ import (
 	"cloud.google.com/go/pubsub/v2"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
@@ -199,7 +198,14 @@ func (s *subscriber) acknowledge(m *pubsub.Message, done *atomic.Int64) {
 
 // wait returns false if the program stops meanwhile.
 func (s *subscriber) wait(d time.Duration) bool {
-	return ctxerr.Wait(s.stopping, d) == nil
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.stopping.Done():
+		return false
+	}
 }
 
 // retryWait grows from 50 ms to 5 s, and differs by up to a half, so that messages do not try all at once.

@@ -12,8 +12,6 @@ import (
 
 	"github.com/eclipse/paho.golang/autopaho"
 	"github.com/eclipse/paho.golang/paho"
-
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // publisher sends the messages of all vehicles.
@@ -136,6 +134,9 @@ func (p *publisher) send(ctx context.Context, m message) {
 			p.published.Add(1)
 			return
 		}
-		_ = ctxerr.Wait(ctx, tick) // the loop ends with ctx
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
+		}
 	}
 }
