@@ -17,11 +17,10 @@ import (
 // asks for fewer. It ends before an entity whose newest point is gone, and the scan goes on there as if it knew
 // nothing.
 const (
-	mostKnown    = 250 // entities of a request, so that it ends well within the timeout of reads
-	worthKnowing = 4   // rows of an entity on average, from which a scan remembers it
-	crowd        = 8   // more rows of an entity cost about as much as another request
-	mostMisses   = 8   // entities of a scan whose newest point is gone, until it asks for no more known ones
-	manyNew      = 64  // unknown entities in such a request; if it has this many, their histories are short
+	mostKnown  = 250 // entities of a request, so that it ends well within the timeout of reads
+	crowd      = 8   // more rows of an entity cost about as much as another request
+	mostMisses = 8   // entities of a scan whose newest point is gone, until it asks for no more known ones
+	manyNew    = 64  // unknown entities in such a request; if it has this many, their histories are short
 )
 
 // over returns the scan of a range, with nothing read.

@@ -18,19 +18,20 @@ type pager struct {
 	each    int // points that are wanted of each entity
 	largest int
 	probe   int // rows of a page that tests whether histories have become short
+	few     int // entities that are still wanted; 0 is all
 	credit  int
 	want    int
 	pause   int // credit at which the next probe is due
 	probing bool
 }
 
-// newPager returns the pager of a scan for few entities; 0 is all. Its first page suffices if each has one row.
+// newPager returns the pager of a scan that takes a few entities, or all if few is 0.
 func newPager(largest, each, few int) pager {
 	first := firstPage
 	if few > 0 {
 		first, largest = min(first, few), min(largest, rowsPerEntity*few)
 	}
-	return pager{each: each, largest: largest, probe: first, credit: firstPage, want: first, pause: firstPause}
+	return pager{each: each, largest: largest, probe: first, few: few, credit: firstPage, want: first, pause: firstPause}
 }
 
 // next returns the limit of the next page.
@@ -47,7 +48,12 @@ func (p *pager) note(rows, needed, entities int) {
 			p.pause = firstPause
 		}
 	}
-	p.want = max(p.each+1, min(2*needed, p.largest))
+	p.want = min(2*needed, p.largest)
+	if p.few > 0 && entities > 0 { // no more than the wanted entities need, if their histories are as long
+		p.few = max(1, p.few-entities)
+		p.want = min(p.want, p.few*((rows+entities-1)/entities))
+	}
+	p.want = max(p.each+1, p.want)
 	if p.want < p.probe && p.credit >= p.pause {
 		p.want, p.probing = p.probe, true
 	}

@@ -87,13 +87,12 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 		return nil, err
 	}
 	s.pager.note(pg.rows, pg.needed, pg.entities)
-	hits := pg.hits
 	if pg.rows < limit && !pg.cut {
 		s.rest.Start = s.rest.Limit
-	} else {
-		hits, err = s.end(ctx, &pg)
+		return pg.hits, nil
 	}
-	if pg.entities == 1 || worthKnowing*pg.entities <= pg.rows {
+	hits, err := s.end(ctx, &pg)
+	if pg.entities == 1 || rowsPerEntity*pg.entities <= pg.rows {
 		s.met = append(s.met, pg.met...)
 	}
 	return hits, err
