@@ -4,8 +4,8 @@
 //
 // A file is lines of JSON, in blocks of at most 1,000 points or 4 MiB with a sum each (docs/format.md). If a line was
 // cut, changed, repeated, moved or left out, Import fails with ErrDamaged and the line's number, and stores no point of
-// its block. Without ExportOptions.Key, sums detect damage but not forgery. A file is neither encrypted nor compressed;
-// pass a gzip or zstd writer to Export.
+// its block. Without ExportOptions.Key, sums detect damage but not forgery; nothing detects that an older export
+// replaced a newer one. A file is neither encrypted nor compressed; pass a gzip or zstd writer to Export.
 //
 // A file has no rollups: the importing store computes those of points; those of events cannot be exported. An export is
 // not a snapshot: it may or may not include points that are written or deleted meanwhile. Expired points are not
@@ -30,6 +30,8 @@ var (
 	ErrVersion = errtype.New("transfer.ErrVersion", "transfer: not an export that this program can read")
 	// ErrTenant: the file has the points of another tenant than the one given.
 	ErrTenant = errtype.New("transfer.ErrTenant", "transfer: the file is of another tenant")
+	// ErrKey: the file was written with another key than the one given, with a key if none was given, or without one.
+	ErrKey = errtype.New("transfer.ErrKey", "transfer: not the key of the file")
 )
 
 // LineError is an error in one line of a file.
