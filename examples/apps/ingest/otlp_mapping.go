@@ -69,6 +69,9 @@ func (m *mapping) store(words []string, keys inbound.Keys) error {
 		return errors.New("want store METRIC… in DATASET by ATTRIBUTE…")
 	}
 	r := rule{metrics: words[:in], dataset: words[in+1], key: words[by+1:]}
+	if strings.Contains(r.dataset, "*") {
+		return fmt.Errorf("the dataset %.32q contains *; want one name", r.dataset)
+	}
 	for i, p := range r.metrics {
 		if err := checkPattern(p); err != nil {
 			return err

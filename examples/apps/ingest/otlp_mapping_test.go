@@ -35,6 +35,8 @@ func TestMapping(t *testing.T) {
 		"store a*b in c by d":                     "a*b has a * that is not at its end",
 		"store a in b by c c":                     "the tag c is given twice",
 		"store a in b by * c":                     "* is not the last tag",
+		"store a in * by c":                       `the dataset "*" contains *`,
+		"store a in * by c *hash":                 `the dataset "*" contains *`,
 		"store a in b by *hash c":                 "*hash is not the last tag",
 		"store a in b by *hash *":                 "*hash is not the last tag",
 		"store a in b by c.*":                     "c.* contains *",
