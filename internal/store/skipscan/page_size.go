@@ -25,7 +25,8 @@ type pager struct {
 	probing bool
 }
 
-// newPager returns the pager of a scan that takes a few entities, or all if few is 0.
+// newPager returns the pager of a scan that takes that few entities, or all if few is 0. The first page of a scan for
+// few is for histories of one row, and none is larger than what the credit of their number allows.
 func newPager(largest, each, few int) pager {
 	first := firstPage
 	if few > 0 {
