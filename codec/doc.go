@@ -12,7 +12,6 @@
 //	codec.Bytes()               "raw"   bytes that the program already encoded
 //
 // Package codec/zstd compresses any of them. A codec of your own has three methods: see the example of [Codec].
-// [Lookup] reads one field of a payload without decoding the rest.
 //
 // # Changing a format
 //
@@ -20,16 +19,13 @@
 //
 //	codec.Fallback(codec.Proto[*pb.Reading](), codec.Convert(codec.JSON[Reading](), toProto, nil))
 //
-// Use [Convert] for an old format with another Go type, and [Tagged] for a new structure in a format that is already in
-// use. Deploy the new format to every program that reads before one writes it: an unknown tag is [ErrUnknownTag]. When
-// the last old payload has expired, remove the old codec.
+// Deploy the new format to every program that reads before one writes it: an unknown tag is [ErrUnknownTag]. When the
+// last old payload has expired, remove the old codec.
 //
 // # Errors
 //
-// The error of a payload that cannot be decoded matches [ErrCorrupt], and shows the tag, the length and the first 32
-// bytes; that of a value that cannot be encoded matches [ErrEncode]. [Check] returns an error for a codec that is
-// built incorrectly, when its schema is defined. No input makes this package panic. A decoder's memory is proportional
-// to the payload's size.
+// An error of a payload or a value matches [ErrCorrupt], [ErrUnknownTag] or [ErrEncode]. No input makes this package
+// panic. A decoder's memory is proportional to the payload's size.
 //
 // # Stored formats
 //

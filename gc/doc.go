@@ -13,9 +13,6 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors do not fail: a policy with invalid input stores the error, and [Policy.Validate] returns it. Policies
-// and classes are immutable values.
-//
 // Constructors store a normal form, without redundant rules; [Policy.Equal] compares which cells are removed. In
 //
 //	gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), gc.MaxVersions(3)))

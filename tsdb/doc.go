@@ -60,7 +60,7 @@
 //
 // # Ingestion
 //
-// A [Writer] sends points in batches. A program needs one per store; all schemas and tenants share it.
+// A [Writer] sends points in batches.
 //
 //	w, err := store.NewWriter(tsdb.WriterOptions{})
 //	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
@@ -81,9 +81,8 @@
 //
 // # Bounds
 //
-// Each call ends with its context or with its timeout ([Timeouts]), whichever is earlier. Input is checked before
-// anything is sent; an [InvalidError] names the field, the value and the limit. Only [MustDefine] panics on invalid
-// input. After [Store.Close] the store runs no goroutines.
+// [Timeouts] bound every call. Input is checked before anything is sent. Only [MustDefine] panics on invalid input.
+// After [Store.Close] the store runs no goroutines.
 //
 // # What errors may show
 //
@@ -94,8 +93,7 @@
 //     values that package tsdb/keys refuses (CheckKeys in [SchemaOptions]).
 //   - [PointError], and so [PointErrors] and the [BatchError] of a deletion: entity and time of the point, and the
 //     codec's error, which may quote the payload (encoding/json does).
-//   - [UndeliveredError]: tenant, entity and time of its first point. [Undelivered] and [DeadLetter] have them as
-//     fields, a dead letter also the payload.
+//   - [UndeliveredError]: tenant, entity and time of its first point.
 //   - Put in a schema with Merge and Immutable: both values of the field that would change.
 //   - [ErrTenantMismatch]: both tenants. [ErrErased] and limit.ErrExceeded: the tenant. [ErrForeignRow]: nothing of the
 //     row.

@@ -28,7 +28,6 @@
 //     PermissionDenied.
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell.
 //     A start_time more than 15 minutes from the engine's clock gets FailedPrecondition.
-//   - Consistency tokens are consistent at once.
 //   - Tiered storage and change streams are settings that a table stores and shows, without effect.
 //
 // The integration suite of the official client (v1.58.0) passes in its mode for emulators. In its mode for the service,

@@ -4,6 +4,5 @@
 // The conventions have no entry for Bigtable, so this package decides: db.system.name has the form of "gcp.spanner".
 // docs/telemetry.md has all names.
 //
-// An operation is a call of the SDK, an attempt one request to the data API. A store without telemetry checks each
-// provider and allocates nothing.
+// A store without telemetry checks each provider and allocates nothing.
 package telemetry

@@ -8,8 +8,7 @@
 // program runs. A call over a limit is refused immediately, with an *Error that names limit, usage, and when to try
 // again.
 //
-// A tenant's profile may have limits (tsdb.StoreOptions.ProfileLimits): after overrides, before the defaults. 0 is no
-// limit.
+// A tenant's profile may have limits, too: see tsdb.StoreOptions.ProfileLimits.
 //
 // All limits except Datasets are counted in memory and start again with the process. If several processes apply the
 // same table, each allows the full limit: Table.Share gives each its part.

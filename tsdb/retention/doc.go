@@ -6,11 +6,10 @@
 //
 // A garbage collection policy deletes data for good, so Store.Ensure fails if one differs, and never changes it. A plan
 // compares the schemas, the catalogue and the table: it distinguishes a change of the schemas from one made elsewhere,
-// and states for each step what becomes invisible and is deleted. Apply refuses if the table has changed since the
-// plan. Steps that delete data must be allowed by name. No family is ever deleted.
+// and states for each step what becomes invisible and is deleted.
 //
-// NewPlanFor plans from the catalogue, for programs without the schemas. If the store works through authorized views
-// and Apply created families, call Store.EnsureView for each tenant afterwards.
+// If the store works through authorized views and Apply created families, call Store.EnsureView for each tenant
+// afterwards.
 //
 // The calls need admin rights, and a store opened with tsdb.Open, package embedded, or a client made with
 // tsdb.ClientConfig and tsdb.DialOptions. They fail with tsdb.ErrTenantMismatch if the context carries a tenant.

@@ -3,9 +3,9 @@
 // is complete. No call decodes a payload.
 //
 // A file is lines of JSON, in blocks of at most 1,000 points or 4 MiB with a sum each (docs/format.md). If a line was
-// cut, changed, repeated, moved or left out, Import fails with ErrDamaged and the line's number, and stores no point of
-// its block. Without ExportOptions.Key, sums detect damage but not forgery; nothing detects that an older export
-// replaced a newer one. A file is neither encrypted nor compressed; pass a gzip or zstd writer to Export.
+// cut, changed, repeated, moved or left out, Import fails with ErrDamaged. Sums detect forgery only with
+// ExportOptions.Key; nothing detects that an older export replaced a newer one. A file is neither encrypted nor
+// compressed; pass a gzip or zstd writer to Export.
 //
 // A file has no rollups: the importing store computes those of points; those of events cannot be exported. An export is
 // not a snapshot: it may or may not include points that are written or deleted meanwhile. Expired points are not

@@ -12,25 +12,16 @@
 //
 // A [Grid] divides all of time into buckets. A bucket includes its start and excludes its end. If the interval starts
 // or ends within a bucket, the bucket has only the points in the interval and is Partial. Each bucket has one [Summary]
-// for each [Measure]. A value without a finite number for a measure counts as a point, but not for the measure.
+// for each [Measure].
 //
 // # Kinds of measures
 //
 // The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed. [Summary] describes each.
 //
 // The step between two numbers belongs to the bucket of the later one, so Increase and Delta of hours add up to those
-// of the day. For the step into the first bucket, [Aggregator.Read] reads the last point before the interval. Nothing
-// is extrapolated: the first number of an entity has no step. If the earlier points are gone, the first bucket lacks
-// its step, and Since says from when it counts.
+// of the day. Nothing is extrapolated: the first number of an entity has no step. If the points before the interval are
+// gone, the first bucket lacks its step, and Since says from when it counts.
 //
 // A state lasts until the next one, so a bucket without points has a state, too: [Null] keeps such buckets in the
 // sequence. [States] describes what is known of them.
-//
-// With [Quantiles], a bucket has a sketch of its numbers: [Summary.Quantile] returns percentiles, [Summary.Histogram]
-// counts between bounds, with an error of at most 0.8 percent of the number. Groups and wider windows merge sketches.
-//
-// # Gaps
-//
-// By default, the sequence leaves out buckets without a point. With [Null], [Previous] or [Linear], it has all buckets
-// of the interval, and filled ones are marked: see [Gaps].
 package window

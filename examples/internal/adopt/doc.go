@@ -5,8 +5,6 @@
 //	report, err := source.Check(ctx, store, adopt.CheckOptions{})          // what is refused, and why
 //	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
 //	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
-//
-// A copy never writes to the foreign table.
 package adopt
 
 import (

@@ -4,9 +4,6 @@
 //	report, err := plan.Run(ctx, lab.RunOptions{})
 //	err = report.WriteText(os.Stdout)
 //
-// [Plan.Run] executes requests at a small scale, [Plan.Simulate] computes the workload at full size, [Plan.Compare]
-// does both.
-//
 // # Row keys of candidates
 //
 // Keys of the form tenant#entity#~time, or tenant#salt(n)#entity#~time, run with a schema, a repository and a writer.

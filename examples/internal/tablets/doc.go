@@ -4,7 +4,5 @@
 //
 //	result, err := tablets.Simulate(ctx, tablets.Load{Fronts: fronts}, tablets.Cluster{Nodes: 130}, tablets.Options{})
 //
-// It knows no keys, only fronts: places in the key space where writes arrive. Google documents [Constants], not
-// [Assumptions]; [Compare] varies those to show whether the order of designs depends on them. Expired data is not
-// removed.
+// It knows no keys, only [Front] values. Expired data is not removed.
 package tablets

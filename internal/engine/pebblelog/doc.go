@@ -12,8 +12,6 @@
 // were synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is all zeros;
 // a hole in a log of an older version, whose figures were too small.
 //
-// All this requires that a log is never written over an older one: FS ensures that.
-//
 // # Pebble's version
 //
 // When TestPebbleVersion fails because go.mod requires another version, compare Pebble's record package with check.go,

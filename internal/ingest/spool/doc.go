@@ -3,17 +3,14 @@
 //
 // # Guarantees
 //
-//   - Append returns when its records are synced, all or none of a call.
+// Besides those of the methods:
+//
 //   - Sequence numbers rise from 0, over restarts too, and so do those of dead letters. After a crash they continue
-//     2^32 higher, because a lost commit may have been delivered. Stream and sequence number identify a record forever.
-//   - Read returns a record until Done marks it; after a crash also those marked in about the last quarter of a second.
-//     Bury, Revive, Drop and SetMeta are durable when they return.
-//   - Options.MaxBytes bounds the journal; beyond it appends get ErrFull, and Room waits.
+//     2^32 higher, because a lost commit may have been delivered.
 //   - Damage is reported as ErrDamaged, but for the last commit before a crash: see below. Nothing panics, whatever the
 //     file contains.
 //
-// Appends that wait at the same time share one commit and one sync. Memory holds about 100 bytes for each block and a
-// few bits for each record of partly done blocks. Open reads all undelivered records once.
+// Memory holds about 100 bytes for each block and a few bits for each record of partly done blocks.
 //
 // # Files
 //
@@ -27,9 +24,7 @@
 //   - reserve, 1 MiB, which the spool deletes when it needs space on a full disk to remove delivered records.
 //   - journal.tmp, during a copy.
 //
-// bbolt leaves deleted data in the file. Scrub, which rewrites the file without done records, also runs after 10
-// seconds without a write, if the done bytes are at least a quarter of the remaining ones, and on Close, if at most 8
-// MiB remain. The old file's blocks in the file system are not overwritten.
+// bbolt leaves deleted data in the file until a Scrub.
 //
 // Otherwise the file shrinks only when it is 64 MiB or more and less than an eighth used. It grows to MaxBytes plus
 // about a twentieth if records are done in their order, about a third if not, plus what a commit of up to 8 MiB
