@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/examples/apps/mqtt/bridge"
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -64,7 +65,7 @@ func printStats(w io.Writer, s bridge.Stats) {
 		{s.Journaled, "journaled"},
 		{s.Counted, "counted"},
 		{s.DeadLetters, "published as dead letters"},
-		{s.Ignored, "ignored: dead letters, or retained messages that were cleared"},
+		{s.Ignored, "ignored: dead letters, retained messages that were cleared, or nothing but null"},
 		{s.Lost, "lost, of QoS 0"},
 		{uint64(s.Waiting), "not acknowledged: the broker sends them again"},
 	} {
@@ -72,6 +73,7 @@ func printStats(w io.Writer, s bridge.Stats) {
 			fmt.Fprintf(w, "%19d %s\n", line.n, line.text)
 		}
 	}
+	inbound.PrintLeftOut(w, s.LeftOut)
 }
 
 func main() {

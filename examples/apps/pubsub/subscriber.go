@@ -239,4 +239,5 @@ func (s *subscriber) print(w io.Writer) {
 			fmt.Fprintf(w, "%19d %s\n", line.n, line.text)
 		}
 	}
+	inbound.PrintLeftOut(w, s.datasets.LeftOut())
 }

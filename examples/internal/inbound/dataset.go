@@ -18,6 +18,7 @@ const TagPrefix = "tag:"
 type Dataset struct {
 	name string
 	tags []string // the tags that are key fields, in order
+	may  []bool   // whether a record may lack the tag
 	rest bool     // whether one more key field holds all other tags
 	hash bool     // whether it is the hash of a stream
 	// unnamed is set if no rule names the dataset. It then counts towards its tenants' datasets.
@@ -30,8 +31,12 @@ type Dataset struct {
 }
 
 // newDataset creates a dataset with the common options.
-func newDataset(name string, key []string, shared tsdb.SchemaOptions, bounds *Bounds) (*Dataset, error) {
+func newDataset(name string, rule []string, shared tsdb.SchemaOptions, bounds *Bounds) (*Dataset, error) {
+	key := keyNames(rule)
 	d := &Dataset{name: name, tags: key, bounds: bounds}
+	for i := range rule {
+		d.may = append(d.may, rule[i] != key[i])
+	}
 	if last := len(key) - 1; last >= 0 && (key[last] == OtherTags || key[last] == OtherHash) {
 		d.tags, d.rest, d.hash = key[:last], key[last] == OtherTags, key[last] == OtherHash
 	}
@@ -117,6 +122,9 @@ func (b *PointBuilder) Tag(name, value string) error {
 		if b.given[i] {
 			return badSyntax("the tag %q comes twice", name)
 		}
+		if value == "" && b.dataset.may[i] {
+			return nil
+		}
 		b.key[i], b.given[i] = value, true
 		return nil
 	}
@@ -135,10 +143,16 @@ func (b *PointBuilder) Tag(name, value string) error {
 // kinds are other points.
 func (b *PointBuilder) Stream(metric, kind string) { b.metric, b.kind = metric, kind }
 
-// CheckKey returns an error if a tag of the key is missing.
+// CheckKey returns an error if a tag of the key is missing, and the key needs it.
 func (b *PointBuilder) CheckKey() error {
-	if i := slices.Index(b.given, false); i >= 0 {
-		tag := b.dataset.tags[i]
+	for i, tag := range b.dataset.tags {
+		if b.given[i] {
+			continue
+		}
+		if b.dataset.may[i] {
+			b.key[i] = missing
+			continue
+		}
 		return &Error{"it lacks the key tag " + tag, fmt.Errorf("the tag %q is missing, which is part of the key of %s", tag, b.dataset.name)}
 	}
 	return nil

@@ -59,6 +59,8 @@ type Datasets struct {
 	known   map[string]*Dataset
 	pending int                    // being created: they count towards MaxDatasets
 	tenants map[tenant.ID]*unnamed // of the services' tenants, so there are few
+	left    map[LeftOut]uint64
+	named   map[leftOutField]bool // fields that the log has named
 }
 
 // unnamed holds the datasets of one tenant without a rule.
@@ -78,7 +80,7 @@ type refused struct {
 func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) (*Datasets, error) {
 	ds := &Datasets{
 		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, bounds: opts.Times.withDefaults(), others: ks[AnyDataset],
-		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{},
+		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{}, left: map[LeftOut]uint64{}, named: map[leftOutField]bool{},
 	}
 	if ds.log == nil {
 		ds.log = slog.New(slog.DiscardHandler)
@@ -93,8 +95,8 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 			return nil, err
 		}
 		if i := slices.IndexFunc(opts.Schemas, func(s *tsdb.Schema[codec.Record]) bool { return s.Name() == name }); i >= 0 {
-			if d.schema = opts.Schemas[i]; !slices.Equal(d.schema.KeyFields(), key) {
-				return nil, fmt.Errorf("the key of %s is %v, and its schema has %v", name, key, d.schema.KeyFields())
+			if d.schema = opts.Schemas[i]; !slices.Equal(d.schema.KeyFields(), keyNames(key)) {
+				return nil, fmt.Errorf("the key of %s is %v, and its schema has %v", name, keyNames(key), d.schema.KeyFields())
 			}
 		}
 		ds.known[name] = d

@@ -9,7 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// Keys holds the tags that are the key of each dataset, in order.
+// Keys holds the tags that are the key of each dataset, in order. A ? after one means that a record may lack it: then
+// that part of the key is a "-".
 type Keys map[string][]string
 
 const (
@@ -43,12 +44,13 @@ func (ks Keys) Add(name string, tags []string) error {
 		return fmt.Errorf("the measurement %s has a key already", name)
 	}
 	for i, tag := range tags {
+		name := keyNames(tags[i : i+1])[0]
 		switch {
-		case tag == "":
+		case name == "":
 			return errors.New("a tag is empty")
-		case slices.Contains(tags[:i], tag):
+		case slices.Contains(keyNames(tags[:i]), name):
 			return fmt.Errorf("the tag %s is given twice", tag)
-		case (tag == OtherTags || tag == OtherHash) && i < len(tags)-1:
+		case (name == OtherTags || name == OtherHash) && i < len(tags)-1:
 			return fmt.Errorf("%s is not the last tag", tag)
 		}
 	}
@@ -61,4 +63,16 @@ func (ks Keys) Add(name string, tags []string) error {
 	}
 	ks[name] = tags
 	return nil
+}
+
+// missing is the part of a key that a record lacks, if the key allows that.
+const missing = "-"
+
+// keyNames returns the names of the tags of a rule.
+func keyNames(tags []string) []string {
+	names := make([]string, len(tags))
+	for i, tag := range tags {
+		names[i] = strings.TrimSuffix(tag, "?")
+	}
+	return names
 }

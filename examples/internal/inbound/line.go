@@ -14,7 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// ErrBlank is the error of a line without anything: empty, or a comment.
+// ErrBlank is the error of a record without anything: an empty line, a comment, or an object with nothing but null.
 var ErrBlank = errors.New("blank")
 
 // errSeveral is the error of a text in which the decoder finds another end of a quoted text.

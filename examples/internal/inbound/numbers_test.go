@@ -239,7 +239,7 @@ func TestTimesOfPayloads(t *testing.T) {
 // TestSameFieldIsNamed: a message that is refused for several of its fields names the same one each time.
 func TestSameFieldIsNamed(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
-	r, ds := route(t, store, "v/+tenant/+device dataset=d key=device time=at,s merge")
+	r, ds := route(t, store, "v/+tenant/+device dataset=d key=device time=at,s merge strict")
 	bad := make([]string, 26)
 	for i := range bad {
 		bad[i] = fmt.Sprintf(`"%c":[]`, 'a'+i)

@@ -2,19 +2,18 @@ package inbound
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -41,17 +40,22 @@ type Event struct {
 	ID string
 }
 
-// A payload has at most maxEvents points. A JSON object in it has at most maxValues values, fields and others, and is
-// at most maxDepth deep.
+// A payload makes at most maxEvents points, which have at most maxEachValues values together if each= makes them. A
+// JSON object in it has at most maxValues values, fields and others, and is at most maxDepth deep.
 const (
-	maxEvents = 1000
-	maxValues = codec.MaxFields + 100
-	maxDepth  = 8
+	maxEvents     = 1000
+	maxEachValues = 20_000
+	maxValues     = codec.MaxFields + 100
+	maxDepth      = 8
 )
 
-// Events reads the payload of a message of a tenant. The error is an *Error if the message can never be stored as it
-// is: then none of its points is. Another error means that the store could not be reached.
+// Events reads the payload of a message of a tenant. There is none, and no error, if all fields of the payload are null:
+// then there is nothing to store. The error is an *Error if the message can never be stored as it is: then none
+// of its points is. Another error means that the store could not be reached.
+//
+// Fields that cannot be stored are left out, unless the route is strict. Datasets.LeftOut counts them.
 func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Message) ([]Event, error) {
+	m.Payload = bytes.TrimPrefix(m.Payload, []byte("\ufeff"))
 	switch {
 	case len(m.Payload) == 0:
 		return nil, badSyntax("the payload is empty")
@@ -64,15 +68,21 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 	if err != nil {
 		return nil, err
 	}
-	objects, err := readJSON(m.Payload)
+	objects, err := r.readJSON(&m)
 	if err != nil {
 		return nil, err
 	}
-	events := make([]Event, len(objects))
-	for i, o := range objects {
-		if events[i], err = r.readObject(d, o, m); err != nil {
+	var events []Event
+	for _, o := range objects {
+		e, err := r.readObject(d, o, m)
+		if err == ErrBlank {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		ds.leaveOut(d, o.out)
+		events = append(events, e)
 	}
 	if r.idProp != "" && len(events) > 1 {
 		return nil, badSyntax("the payload has %d objects, and their identity comes from a property; want one", len(events))
@@ -87,108 +97,89 @@ func (r *Route) datasetOf(m Message) string {
 	return m.Names[datasetName]
 }
 
-// object holds the values of an object by name, as encoding/json decodes them. Names of nested objects are joined with
-// a dot. Null is left out.
-type object map[string]any
-
-// readJSON returns an object, or the objects of an array.
-func readJSON(payload []byte) ([]object, error) {
-	dec := json.NewDecoder(bytes.NewReader(payload))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, badSyntax("the payload is not JSON: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, badSyntax("the payload has more than one JSON value; want an object, or an array of objects")
+// readJSON returns the objects of a payload: one, those of an array, or one for each element that each= names. A
+// payload that is no object is the only field of one. If the topic names that field, it is no longer a name of m.
+func (r *Route) readJSON(m *Message) ([]*object, error) {
+	v, err := r.decode(m.Payload)
+	if err != nil {
+		return nil, err
 	}
 	list, isList := v.([]any)
-	if !isList {
-		list = []any{v}
-	}
-	if len(list) == 0 || len(list) > maxEvents {
+	if isList && (len(list) == 0 || len(list) > maxEvents) {
 		return nil, badSyntax("the payload has %d objects; want 1 to %d", len(list), maxEvents)
 	}
-	objects := make([]object, len(list))
-	for i, v := range list {
-		o, ok := v.(map[string]any)
-		if !ok {
-			return nil, badSyntax("the payload is not a JSON object, nor an array of objects")
+	if !isList || slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok }) {
+		list = []any{v}
+	}
+	if _, ok := list[0].(map[string]any); !ok {
+		if r.strict && r.into == "" {
+			return nil, badSyntax("the payload is not a JSON object, nor an array of objects; want one, because the route is strict and has no into=")
 		}
-		objects[i] = make(object, len(o))
-		if err := objects[i].add("", o, maxDepth); err != nil {
+		name, err := r.takeInto(m)
+		if err != nil {
 			return nil, err
+		}
+		list[0] = map[string]any{name: v}
+	}
+	var objects []*object
+	for _, v := range list {
+		more, err := r.flatten(v.(map[string]any))
+		if err != nil {
+			return nil, err
+		}
+		if objects = append(objects, more...); len(objects) > maxEvents {
+			return nil, badSyntax("the payload makes more than %d points", maxEvents)
 		}
 	}
 	return objects, nil
 }
 
-// add adds the values of an object in the order of their names. So if several are refused, the error always names the
-// same one.
-func (o object) add(prefix string, from map[string]any, depth int) error {
-	if depth == 0 {
-		return badSyntax("objects are nested more than %d deep", maxDepth)
+// takeInto returns the name of the field of a payload that is no object.
+func (r *Route) takeInto(m *Message) (string, error) {
+	level, ok := strings.CutPrefix(r.into, "+")
+	if !ok {
+		return cmp.Or(r.into, "value"), nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(from)) {
-		v := from[name]
-		if n := len(prefix) + len(name); n > codec.MaxFieldName {
-			return badSyntax("the name of the field %.64q has %d bytes, and %d is the most", prefix+name[:min(len(name), 64)], n, codec.MaxFieldName)
-		}
-		name = prefix + name
-		if inner, ok := v.(map[string]any); ok {
-			if err := o.add(name+".", inner, depth-1); err != nil {
-				return err
-			}
-			continue
-		}
-		switch codec.ValueOf(v).Kind() {
-		case codec.KindNull:
-			continue
-		case codec.KindList:
-			return badSyntax("the field %.64q is an array; want a number, a text, true or false", name)
-		case codec.KindInvalid:
-			return badSyntax("the field %.64q is %.64q, which is too large for a float", name, v)
-		}
-		if _, twice := o[name]; twice {
-			return badSyntax("the field %.64q comes twice", name)
-		}
-		if len(o) == maxValues {
-			return badSyntax("an object has more than %d values", maxValues)
-		}
-		o[name] = v
+	name := m.Names[level]
+	if name == "" {
+		return "", badSyntax("%s is empty or missing, which names the field of a payload that is no object", level)
 	}
-	return nil
+	m.Names = maps.Clone(m.Names)
+	delete(m.Names, level)
+	return name, nil
 }
 
-// take removes a value that is a part of a key or an identity, and returns its text. Numbers that are equal have the
-// same text.
-func (o object) take(name string) (text string, ok bool) {
-	v, ok := o[name]
-	if ok {
-		text, ok = codec.ValueOf(v).Text()
-		delete(o, name)
+// decode returns the value of a payload. A text that is not JSON is a value, too: devices publish "on" without quotes.
+func (r *Route) decode(payload []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	more := false
+	if err == nil {
+		_, end := dec.Token()
+		more = end != io.EOF
 	}
-	return text, ok
+	if err == nil && !more {
+		return v, nil
+	}
+	if text := strings.TrimSpace(string(payload)); isPlain(text) && (!r.strict || r.into != "") {
+		return text, nil
+	}
+	if more {
+		return nil, badSyntax("the payload has more than one JSON value; want an object, or an array of objects")
+	}
+	return nil, badSyntax("the payload is not JSON: %w", err)
 }
 
-// numbers makes numbers of the values that the route names as numbers.
-func (o object) numbers(names []string) error {
-	for _, name := range names {
-		v, ok := o[name]
-		if !ok {
-			continue
-		}
-		n := codec.ValueOf(v).AsNumber()
-		if n.Kind() == codec.KindInvalid {
-			return badSyntax("the field %.64q is %.64q; the route wants a number", name, v)
-		}
-		o[name] = n
-	}
-	return nil
+// isPlain reports whether a text is neither the beginning of JSON nor binary.
+func isPlain(text string) bool {
+	return text != "" && !strings.ContainsRune(`{["`, rune(text[0])) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// readObject makes a point of an object, with the captured names as tags.
-func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
+// readObject makes a point of an object, with the captured names as tags. The error is ErrBlank if all its fields are
+// null.
+func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 	var e Event
 	b := d.NewPoint()
 	if err := b.addNames(m.Names); err != nil {
@@ -199,7 +190,7 @@ func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
 			return e, badSyntax("%s is %.64q in the payload, and %.64q outside it", name, said, m.Names[name])
 		}
 	}
-	at, err := r.takeTime(o, m)
+	at, err := r.takeTime(o, m, d.bounds)
 	if err != nil {
 		return e, err
 	}
@@ -218,13 +209,23 @@ func (r *Route) readObject(d *Dataset, o object, m Message) (Event, error) {
 	if err := o.numbers(r.numbers); err != nil {
 		return e, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if err := b.Field(name, codec.ValueOf(o[name])); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(o.values)) {
+		if strings.HasPrefix(name, TagPrefix) && !r.strict {
+			_ = o.leaveOut(name, outTag, nil)
+			continue
+		}
+		if err := b.Field(name, codec.ValueOf(o.values[name])); err != nil {
 			return e, err
 		}
 	}
 	if r.count > 0 { // an event needs no field but its identity
 		b.fields = append(b.fields, codec.Field{Name: "id", Value: codec.Str(e.ID)})
+	}
+	switch none := len(b.fields) == 0; {
+	case none && o.nulls > 0 && len(o.out) == 0:
+		return e, ErrBlank
+	case none && len(o.out) > 0:
+		return e, badSyntax("no field can be stored: %.64q is left out, %s", o.out[0].name, o.out[0].why)
 	}
 	e.Point, err = b.Point(at)
 	return e, err
@@ -248,7 +249,7 @@ func (b *PointBuilder) addNames(names map[string]string) error {
 
 // identity returns the identity of a message that is counted. The message needs the numbers that are summed: once its
 // identity is remembered, one that corrects it would be taken for a repetition.
-func (r *Route) identity(o object, m Message) (id string, err error) {
+func (r *Route) identity(o *object, m Message) (id string, err error) {
 	var ok bool
 	if r.idProp == "" {
 		if id, ok = o.take(r.id); !ok {
@@ -262,75 +263,9 @@ func (r *Route) identity(o object, m Message) (id string, err error) {
 		id = ids[0]
 	}
 	for _, name := range r.sums {
-		if _, ok := o[name]; !ok {
+		if _, ok := o.values[name]; !ok {
 			return "", badSyntax("the field %q is missing, which the route sums", name)
 		}
 	}
 	return id, nil
-}
-
-// takeTime returns the time of a message, and removes its field.
-func (r *Route) takeTime(o object, m Message) (Stamp, error) {
-	if r.time == timeArrival {
-		return At(m.Arrived), nil
-	}
-	v, ok := o[r.time]
-	if !ok {
-		return Stamp{}, badSyntax("the field %q with the time is missing", r.time)
-	}
-	delete(o, r.time)
-	text, isText := v.(string)
-	if n, isNumber := v.(json.Number); isNumber {
-		text = n.String()
-	} else if !isText {
-		return Stamp{}, badTime("the time is neither a text nor a number")
-	}
-	number, isNumber := codec.ParseNumber(text)
-	switch {
-	case isNumber && r.unit != 0:
-		if strings.ContainsAny(text, "eE") {
-			text, _ = number.Text()
-		}
-		s, err := unixTime(text, r.unit)
-		s.field = r.time
-		return s, err
-	case !isText:
-		return Stamp{}, badTime("the time is the number %.64q, and the route names no unit; want time=%s,ms", text, r.time)
-	}
-	at, err := instant.Parse(text)
-	if err != nil {
-		return Stamp{}, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
-	}
-	return Stamp{at: at, field: r.time}, nil
-}
-
-func badTime(format string, args ...any) error {
-	return &Error{ReasonTime, fmt.Errorf(format, args...)}
-}
-
-// unixTime returns the time of a decimal number of units. It is exact, and drops what is less than a nanosecond.
-func unixTime(text string, unit time.Duration) (Stamp, error) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil {
-		return Stamp{}, badTime("the time %.64q is not a decimal number that fits 64 bits", text)
-	}
-	var part time.Duration
-	for step := unit / 10; fraction != "" && step > 0; step /= 10 {
-		digit := time.Duration(fraction[0] - '0')
-		if digit < 0 || digit > 9 {
-			return Stamp{}, badTime("the time %.64q is not a decimal number", text)
-		}
-		part += digit * step
-		fraction = fraction[1:]
-	}
-	if strings.Trim(fraction, "0123456789") != "" {
-		return Stamp{}, badTime("the time %.64q is not a decimal number", text)
-	}
-	if strings.HasPrefix(text, "-") {
-		part = -part
-	}
-	s := Unix(n, unit)
-	s.at = s.at.Add(part)
-	return s, nil
 }

@@ -13,7 +13,7 @@ var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "
 
 // set applies one word of a route.
 func (r *Route) set(name, value string) (err error) {
-	if value == "" && name != "merge" {
+	if value == "" && name != "merge" && name != "strict" {
 		return fmt.Errorf("%s has no value; want %s=…", name, name)
 	}
 	switch name {
@@ -26,22 +26,31 @@ func (r *Route) set(name, value string) (err error) {
 	case "dataset":
 		r.dataset = value
 	case "key":
-		r.key = strings.Split(value, ",")
+		r.rule = strings.Split(value, ",")
+		r.key = keyNames(r.rule)
 	case "format":
 		if r.format = value; value != formatJSON && value != formatLine {
 			return fmt.Errorf("format is %q; want json or line", value)
 		}
 	case "time":
-		field, unit, hasUnit := strings.Cut(value, ",")
-		if r.time = field; hasUnit {
-			if r.unit = units[unit]; r.unit == 0 {
-				return fmt.Errorf("the unit of the time is %q; want s, ms, us or ns", unit)
-			}
+		err = r.setTime(value)
+	case "zone":
+		r.zone, err = time.LoadLocation(value)
+		if err != nil || value == "Local" {
+			return fmt.Errorf("zone is %q; want UTC or a name such as Europe/Berlin", value)
 		}
+	case "strict":
+		r.strict, err = true, alone(name, value)
+	case "arrays":
+		if r.arrays = value; value != arraysIndex && value != arraysJSON {
+			return fmt.Errorf("arrays is %q; want index or json", value)
+		}
+	case "each":
+		r.each = value
+	case "into":
+		r.into = value
 	case "merge":
-		if r.merge = true; value != "" {
-			return errors.New("merge has a value; want the word alone")
-		}
+		r.merge, err = true, alone(name, value)
 	case "count":
 		r.count, err = parseDuration(name, value)
 	case "remember":
@@ -58,7 +67,31 @@ func (r *Route) set(name, value string) (err error) {
 	case "number":
 		r.numbers = append(r.numbers, strings.Split(value, ",")...)
 	default:
-		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, number, merge, count, id, sum or remember", name)
+		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, zone, number, arrays, each, into, strict, merge, count, id, sum or remember", name)
+	}
+	return err
+}
+
+func alone(name, value string) error {
+	if value != "" {
+		return fmt.Errorf("%s has a value; want the word alone", name)
+	}
+	return nil
+}
+
+// setTime takes time=FIELD, time=FIELD,UNIT, time=arrival or time=arrival,10s.
+func (r *Route) setTime(value string) (err error) {
+	field, unit, hasUnit := strings.Cut(value, ",")
+	switch r.time = field; {
+	case !hasUnit:
+	case field == timeArrival:
+		r.cut, err = parseDuration("the unit of time=arrival", unit)
+	case unit == "auto":
+		r.auto = true
+	default:
+		if r.unit = units[unit]; r.unit == 0 {
+			return fmt.Errorf("the unit of the time is %q; want s, ms, us, ns or auto", unit)
+		}
 	}
 	return err
 }
@@ -90,15 +123,15 @@ func (r *Route) check(given map[string]bool) error {
 		return errors.New("each line of line protocol names its dataset; want neither dataset= nor +dataset")
 	case r.format == formatLine && r.count > 0:
 		return errors.New("count needs format=json")
-	case r.format == formatLine && given["number"]:
-		return errors.New("number needs format=json: line protocol says which fields are numbers")
 	case slices.ContainsFunc(r.numbers, func(name string) bool { return name == r.time || name == r.id || slices.Contains(r.key, name) }):
 		return errors.New("number or sum names the field of the time, of the identity or of the key, which is no field of the point")
 	case r.tenant != "" && r.property != "":
 		return errors.New("tenant is given twice")
 	}
-	if err := r.checkTime(); err != nil {
-		return err
+	for _, check := range []func() error{r.checkTime, func() error { return r.checkPayload(given) }} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	if err := r.checkCount(given); err != nil {
 		return err
@@ -109,21 +142,41 @@ func (r *Route) check(given map[string]bool) error {
 	if name == "" {
 		name = AnyDataset
 	}
-	return Keys{}.Add(name, r.key)
+	return Keys{}.Add(name, r.rule)
 }
 
 func (r *Route) checkTime() error {
 	switch {
 	case r.time == "":
 		return errors.New("time is missing; want time=FIELD,UNIT, time=FIELD for texts of RFC 3339, or time=arrival")
-	case r.time == timeArrival && r.unit != 0:
-		return errors.New("time=arrival has a unit")
+	case r.zone != nil && (r.time == timeArrival || r.unit != 0):
+		return errors.New("zone is for a time that is a text; the route's is the arrival or a number")
 	case r.format == formatLine && r.time != timeArrival:
 		if r.unit = units[r.time]; r.unit == 0 {
 			return fmt.Errorf("time is %q; line protocol has its own time: want its unit s, ms, us or ns, or arrival for lines without one", r.time)
 		}
 	case r.format == formatLine:
 		r.unit = time.Nanosecond
+	}
+	return nil
+}
+
+// checkPayload checks the words on the form of payloads.
+func (r *Route) checkPayload(given map[string]bool) error {
+	level, isLevel := strings.CutPrefix(r.into, "+")
+	switch {
+	case r.format == formatLine:
+		for _, word := range []string{"number", "zone", "arrays", "each", "into", "strict"} {
+			if given[word] {
+				return fmt.Errorf("%s needs format=json: line protocol says itself what its fields are", word)
+			}
+		}
+	case r.arrays != "" && r.strict:
+		return errors.New("strict and arrays exclude each other: strict refuses a message with an array")
+	case isLevel && len(r.pattern.names()) > 0 && !slices.Contains(r.pattern.names(), level): // else attributes have the names
+		return fmt.Errorf("into names the level %q, which the pattern does not capture", level)
+	case isLevel && (level == tenantName || level == datasetName || slices.Contains(r.key, level)):
+		return fmt.Errorf("into names the level %q, which is the tenant, the dataset or a part of the key", level)
 	}
 	return nil
 }

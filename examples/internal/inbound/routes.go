@@ -28,10 +28,18 @@ type Route struct {
 	property string // the name of the property that says it
 	dataset  string // empty if each message or line says its own
 	key      []string
+	rule     []string // the key as it is written, with a ? after fields that may be missing
 	format   string
-	time     string        // the field with the time, or timeArrival
-	unit     time.Duration // of a number in it; 0 if it is a text
-	numbers  []string      // fields that are numbers, also where they come as decimal text
+	time     string         // the field with the time, or timeArrival
+	unit     time.Duration  // of a number in it; 0 if it is a text
+	auto     bool           // whether the size of the number says its unit
+	zone     *time.Location // of a text without an offset; nil if it is refused
+	cut      time.Duration  // which the time of arrival is a multiple of
+	arrays   string         // how arrays are stored; empty if they are left out
+	each     string         // the array whose elements make points
+	into     string         // the field of a payload that is no object, or a + and the level that names it
+	strict   bool           // whether a message with a field that cannot be stored is refused
+	numbers  []string       // fields that are numbers, also where they come as decimal text
 	merge    bool
 
 	count  time.Duration // the width of buckets; 0 if messages are points
@@ -51,6 +59,8 @@ const (
 const (
 	formatJSON  = "json"
 	formatLine  = "line"
+	arraysIndex = "index"
+	arraysJSON  = "json"
 	timeArrival = "arrival"
 )
 
@@ -110,7 +120,7 @@ func (rs *Routes) add(r *Route) error {
 		if other.dataset != r.dataset {
 			continue
 		}
-		if !slices.Equal(other.key, r.key) || other.merge != r.merge || !other.sameCounts(r) {
+		if !slices.Equal(other.rule, r.rule) || other.merge != r.merge || !other.sameCounts(r) {
 			return fmt.Errorf("the dataset %s has another key, merge, count, sum or remember in an earlier route", cmp.Or(r.dataset, "of each message"))
 		}
 		r.counts = other.counts
@@ -185,7 +195,7 @@ func (r *Route) saysTenant() bool {
 func (rs *Routes) Keys() Keys {
 	keys := Keys{}
 	for _, r := range rs.all {
-		keys[cmp.Or(r.dataset, AnyDataset)] = r.key
+		keys[cmp.Or(r.dataset, AnyDataset)] = r.rule
 	}
 	return keys
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/url"
 	"sync"
@@ -15,6 +16,7 @@ import (
 type conn struct {
 	net.Conn
 	r  *bufio.Reader
+	on bool       // whether the broker's first packet has been read
 	mu sync.Mutex // held while a packet is written
 	w  *bufio.Writer
 
@@ -48,7 +50,20 @@ func (b *Bridge) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return c, nil
 }
 
-func (c *conn) Read(p []byte) (int, error) { return c.r.Read(p) }
+// errOldBroker is the error of a broker that refuses MQTT 5.
+var errOldBroker = errors.New("the broker speaks MQTT 3.1.1 or older, and this service needs MQTT 5: use the broker's webhooks, or let mosquitto bridge its topics")
+
+// Read refuses a broker whose first packet is a CONNACK of MQTT 3.1.1 with the code 1, unacceptable protocol version.
+// The client would report a malformed packet.
+func (c *conn) Read(p []byte) (int, error) {
+	if !c.on {
+		first, _ := c.r.Peek(4)
+		if c.on = true; len(first) == 4 && first[0] == 0x20 && first[1] == 2 && first[3] == 1 {
+			return 0, errOldBroker
+		}
+	}
+	return c.r.Read(p)
+}
 
 func (c *conn) Write(p []byte) (int, error) { return c.w.Write(p) }
 

@@ -125,7 +125,11 @@ func (b *Bridge) begin(m *message) {
 			b.acknowledge(m)
 			return
 		}
-		m.err = b.parse(m)
+		if m.err = b.parse(m); m.err == nil && len(m.events) == 0 {
+			b.counters.ignored.Add(1)
+			b.acknowledge(m)
+			return
+		}
 	}
 	switch {
 	case m.err != nil:

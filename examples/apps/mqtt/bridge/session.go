@@ -84,6 +84,10 @@ func (b *Bridge) connect(ctx context.Context, fail context.CancelCauseFunc) (*au
 				fail(fmt.Errorf("the broker %s refuses this client: reason code %#x %s", b.broker.Redacted(), refused.ReasonCode, refused.Reason))
 				return
 			}
+			if errors.Is(err, errOldBroker) && b.counters.connections.Load() == 0 {
+				fail(fmt.Errorf("%s: %w", b.broker.Redacted(), errOldBroker))
+				return
+			}
 			b.log.Warn("cannot connect to the broker; trying again", "broker", b.broker.Redacted(), "error", err)
 		},
 		ClientConfig: paho.ClientConfig{

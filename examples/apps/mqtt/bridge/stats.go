@@ -1,6 +1,10 @@
 package bridge
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+)
 
 // Stats are what a bridge has done so far, in messages.
 type Stats struct {
@@ -10,11 +14,13 @@ type Stats struct {
 	Journaled   uint64 // acknowledged because all their points are in the journal
 	Counted     uint64 // acknowledged because they are counted in a rollup
 	DeadLetters uint64 // acknowledged because they are published to the dead-letter topic
-	Ignored     uint64 // acknowledged because they store nothing: dead letters, and retained messages that were cleared
+	Ignored     uint64 // acknowledged because they store nothing: dead letters, retained messages that were cleared, and nothing but null
 	Lost        uint64 // of QoS 0, for which there was no space or no store: nobody sends them again
 	Points      uint64 // of the messages Stored and Journaled
 	Waiting     int    // received and not yet acknowledged
 	Connections uint64 // made to the broker
+
+	LeftOut map[inbound.LeftOut]uint64 // fields that no point has: see inbound.Datasets.LeftOut
 }
 
 type counters struct {
@@ -29,5 +35,6 @@ func (b *Bridge) Stats() Stats {
 		Received: c.received.Load(), Repeated: c.repeated.Load(), Stored: c.stored.Load(), Journaled: c.journaled.Load(),
 		Counted: c.counted.Load(), DeadLetters: c.deadLetters.Load(), Ignored: c.ignored.Load(), Lost: c.lost.Load(),
 		Points: c.points.Load(), Waiting: int(c.waiting.Load()), Connections: c.connections.Load(),
+		LeftOut: b.datasets.LeftOut(),
 	}
 }
