@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 
@@ -34,20 +33,13 @@ func (s *server) exportHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, kind, &failure{http.StatusUnauthorized, "the token is missing or not known", 0})
 		return
 	}
-	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
+	plain, release, err := s.body(w, r, id)
 	defer release()
-	if errors.Is(err, edge.ErrNoRoom) {
-		respond(w, kind, busy(err.Error()))
-		return
-	}
 	var body []byte
 	if err == nil {
-		var plain io.Reader
-		if plain, err = unpacked(w, r, packed, s.limits.Body); err == nil {
-			var unpackedRelease func()
-			body, unpackedRelease, err = edge.ReadAll(plain, id, s.memory)
-			defer unpackedRelease()
-		}
+		var releaseAll func()
+		body, releaseAll, err = edge.ReadAll(plain, id, s.memory)
+		defer releaseAll()
 	}
 	switch {
 	case errors.Is(err, edge.ErrNoRoom):

@@ -312,7 +312,7 @@ func TestOTLPOverHTTP(t *testing.T) {
 	}{
 		{"gzip", packed(string(raw)), []func(*http.Request){isProto, isGzip}, 200, ""},
 		{"no gzip", string(raw), []func(*http.Request){isProto, isGzip}, 400, "gzip"},
-		{"another encoding", string(raw), []func(*http.Request){isProto, func(r *http.Request) { r.Header.Set("Content-Encoding", "zstd") }}, 415, "encoding"},
+		{"another encoding", string(raw), []func(*http.Request){isProto, func(r *http.Request) { r.Header.Set("Content-Encoding", "br") }}, 415, "encoding"},
 		{"no type", string(raw), nil, 415, "Content-Type"},
 		{"another type", string(raw), []func(*http.Request){func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }}, 415, "Content-Type"},
 		{"no protobuf", "nonsense", []func(*http.Request){isProto}, 400, "not an ExportMetricsServiceRequest"},

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,8 +57,9 @@ func newServer(in *ingester, a auth, l app.Bounds, m *mapping, log *slog.Logger)
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version1{}) })
-	mux.HandleFunc("POST /api/v2/write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version2{}) })
+	mux.HandleFunc("POST /write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version1{}, clock) })
+	mux.HandleFunc("POST /api/v2/write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version2{}, clock) })
+	mux.HandleFunc("POST /api/v3/write_lp", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version3{}, clock3) })
 	mux.HandleFunc("/query", s.query)
 	if s.mapping != nil {
 		mux.HandleFunc("POST /v1/metrics", s.exportHTTP)
@@ -74,40 +73,36 @@ func (s *server) handler() http.Handler {
 }
 
 // write stores the lines of a request, and responds once the outcome of each is known.
-func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
+func (s *server) write(w http.ResponseWriter, r *http.Request, v version, clockOf func(url.Values) (inbound.Clock, error)) {
 	id, ok := s.auth.tenant(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Basic realm="tidemark"`)
-		v.fail(w, http.StatusUnauthorized, "the token is missing or not known", 0)
+		v.fail(w, http.StatusUnauthorized, "the token is missing or not known", report{})
 		return
 	}
 	whose, err := tenant.Bind(r.Context(), id)
 	if err != nil {
-		v.fail(w, http.StatusForbidden, "the request is another tenant's already", 0)
+		v.fail(w, http.StatusForbidden, "the request is another tenant's already", report{})
 		return
 	}
-	unit, ok := units[r.URL.Query().Get("precision")]
-	if !ok {
-		v.fail(w, http.StatusBadRequest, "precision must be ns, us, ms, s, m or h", 0)
-		return
+	query := r.URL.Query()
+	clock, err := clockOf(query)
+	consistent := false
+	if err == nil {
+		consistent, err = boolean(query, "consistent", false)
 	}
-	consistent, err := isConsistent(r)
 	if err != nil {
-		v.fail(w, http.StatusBadRequest, err.Error(), 0)
+		v.fail(w, http.StatusBadRequest, err.Error(), report{})
 		return
 	}
-	packed, release, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
+	body, release, err := s.body(w, r, id)
 	defer release()
 	if errors.Is(err, edge.ErrNoRoom) {
 		s.busy(w, v, err.Error())
 		return
 	}
-	var body io.Reader
-	if err == nil {
-		body, err = unpacked(w, r, packed, s.limits.Body)
-	}
 	if err != nil {
-		v.fail(w, statusOf(err), tooLarge(err, ""), 0)
+		v.fail(w, statusOf(err), tooLarge(err, ""), report{})
 		return
 	}
 	releaseSlot, fail := s.begin(id)
@@ -118,13 +113,25 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, v version) {
 	defer releaseSlot()
 	ctx, cancel := context.WithTimeout(whose, s.limits.Timeout)
 	defer cancel()
-	rep, err := s.in.ingest(ctx, id, body, inbound.Clock{Unit: unit, Now: time.Now().Truncate(unit)}, maxUseless)
+	rep, err := s.in.ingest(ctx, id, body, clock, maxUseless)
 	s.count(&s.lines, rep)
-	readable := true
-	if consistent && err == nil && rep.journaled > 0 {
-		readable = s.in.sink.Writer.Flush(ctx) == nil
+	s.answer(w, v, id, rep, err, !consistent || s.readable(ctx, rep, err))
+}
+
+// body reads the body of a request, and returns it decompressed. Always call release, once it is read. The error is
+// edge.ErrNoRoom if there is no memory for it now.
+func (s *server) body(w http.ResponseWriter, r *http.Request, id tenant.ID) (_ io.Reader, release func(), _ error) {
+	packed, releasePacked, err := edge.ReadBody(http.MaxBytesReader(w, r.Body, s.limits.Body), id, s.memory)
+	if err != nil {
+		return nil, releasePacked, err
 	}
-	s.answer(w, v, id, rep, err, readable)
+	body, releaseUnpacked, err := s.unpacked(w, r, id, packed)
+	return body, func() { releaseUnpacked(); releasePacked() }, err
+}
+
+// readable waits until the points in the journal can be read, and reports whether they can.
+func (s *server) readable(ctx context.Context, rep report, err error) bool {
+	return err != nil || rep.journaled == 0 || s.in.sink.Writer.Flush(ctx) == nil
 }
 
 // begin takes a slot for a request. Do this after its body was read, so that slow clients do not block others.
@@ -140,53 +147,35 @@ func (s *server) begin(id tenant.ID) (release func(), _ *failure) {
 	return func() { s.slots.Return(id, 1) }, nil
 }
 
-// isConsistent reports whether a request asks for an answer only once its points can be read.
-func isConsistent(r *http.Request) (bool, error) {
-	text := r.URL.Query().Get("consistent")
-	if text == "" {
-		return false, nil
-	}
-	yes, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("consistent is %.20q; want 1 or 0", text)
-	}
-	return yes, nil
-}
-
 // answer responds with the outcome of the lines. Agents drop the lines after a status below 500, and send them again
 // after any other. So a request whose lines may not all be stored gets 500 or more, even if it also has bad lines.
 //
 // readable says that the points can be read, or that the request did not ask to wait for that.
 func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep report, err error, readable bool) {
-	var bad string
-	first := 0
-	if rep.refused > 0 {
-		bad = rep.why()
-		first = rep.examples[0].number
-	}
 	over, isOver := errors.AsType[*limit.Error](err)
 	switch {
 	case isOver && outgrows(rep, over):
-		v.fail(w, http.StatusRequestEntityTooLarge, burstText(over), 0)
+		v.fail(w, http.StatusRequestEntityTooLarge, burstText(over), report{})
 	case isOver:
 		r := errstatus.HTTP(over)
 		edge.RetryAfter(w, r.RetryAfter)
-		v.fail(w, r.Status, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), 0)
+		v.fail(w, r.Status, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), report{})
 	case errors.Is(err, errUndelivered):
 		s.log.Error("lines not stored", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
 		s.busy(w, v, "not all points could be stored; send them again")
 	case err != nil:
 		s.log.Warn("request not read to its end", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
-		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err, " once it is unpacked"), rep.stored), 0)
+		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err, " once it is unpacked"), rep.stored), report{})
 	case rep.refused > 0:
+		bad := rep.why()
 		s.log.Warn("lines refused", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
-		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), first)
+		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), rep)
 	case !readable:
 		writeJSON(w, http.StatusAccepted, map[string]string{
 			"message": "all points are in the journal and will be delivered; within the time of the request not all could be read yet",
 		})
 	default:
-		w.WriteHeader(http.StatusNoContent)
+		v.done(w, rep)
 	}
 }
 
@@ -209,7 +198,7 @@ func burstText(over *limit.Error) string {
 // busy responds with 503 and Retry-After.
 func (s *server) busy(w http.ResponseWriter, v version, why string) {
 	w.Header().Set("Retry-After", "1")
-	v.fail(w, http.StatusServiceUnavailable, why, 0)
+	v.fail(w, http.StatusServiceUnavailable, why, report{})
 }
 
 // count adds the report of a request to the totals.
@@ -226,51 +215,6 @@ func (s *server) sum() (lines, metrics report) {
 	return s.lines, s.metrics
 }
 
-// units are the precisions, by their names in either version.
-var units = map[string]time.Duration{
-	"": 1, "n": 1, "ns": 1, "u": time.Microsecond, "µ": time.Microsecond, "us": time.Microsecond,
-	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
-}
-
-var errEncoding = errors.New("the body's encoding is neither gzip nor none")
-
-// errGzip is the error of a body that is not in gzip format, although its header says so.
-var errGzip = errors.New("the body is not in gzip format")
-
-// unpacked returns the decompressed body. Reading it fails with an *http.MaxBytesError if it has more than most bytes.
-func unpacked(w http.ResponseWriter, r *http.Request, packed io.Reader, most int64) (io.Reader, error) {
-	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
-	case "", "identity":
-		return packed, nil
-	case "gzip":
-	default:
-		return nil, errEncoding
-	}
-	z, err := gzip.NewReader(packed)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errGzip, err)
-	}
-	return http.MaxBytesReader(w, z, most), nil
-}
-
-// tooLarge returns the text of an error. If a body is too large, it names the limit and when it was exceeded.
-func tooLarge(err error, when string) string {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fmt.Sprintf("the body has more than %d bytes%s, which is the limit of -max-body", large.Limit, when)
-	}
-	return err.Error()
-}
-
-func statusOf(err error) int {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, errEncoding) {
-		return http.StatusUnsupportedMediaType
-	}
-	return http.StatusBadRequest
-}
-
 var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)
 
 // query answers CREATE DATABASE, which agents of version 1 send first. It creates nothing: the token selects the
@@ -278,11 +222,11 @@ var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if _, ok := s.auth.tenant(r); !ok {
-		version1{}.fail(w, http.StatusUnauthorized, "the token is missing or not known", 0)
+		version1{}.fail(w, http.StatusUnauthorized, "the token is missing or not known", report{})
 		return
 	}
 	if !createDatabase.MatchString(r.FormValue("q")) {
-		version1{}.fail(w, http.StatusBadRequest, "only CREATE DATABASE is answered here", 0)
+		version1{}.fail(w, http.StatusBadRequest, "only CREATE DATABASE is answered here", report{})
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"results": []map[string]int{{"statement_id": 0}}})

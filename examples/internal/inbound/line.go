@@ -23,6 +23,8 @@ var errSeveral = errors.New("a quoted text ends in an odd place")
 // Clock is how lines of line protocol state the time.
 type Clock struct {
 	Unit time.Duration
+	// Guess says that the size of a number gives its unit, as InfluxDB 3 documents it, and not Unit.
+	Guess bool
 	// Now is the time of lines without one. Use one value per request, so that such lines of one series merge. If it is
 	// zero, they are refused.
 	Now time.Time
@@ -169,5 +171,21 @@ func readTime(d *lineprotocol.Decoder, c Clock) (Stamp, error) {
 	if err != nil {
 		return Stamp{}, unparsable(fmt.Errorf("the time %.64q does not fit 64 bits", text))
 	}
+	if c.Guess {
+		return Unix(n, guess(n)), nil
+	}
 	return Unix(n, c.Unit), nil
+}
+
+// guess returns the unit in which a number is about a time from 1970 to 2128, as InfluxDB 3 guesses it.
+func guess(n int64) time.Duration {
+	switch {
+	case -5e9 < n && n < 5e9:
+		return time.Second
+	case -5e12 < n && n < 5e12:
+		return time.Millisecond
+	case -5e15 < n && n < 5e15:
+		return time.Microsecond
+	}
+	return time.Nanosecond
 }
