@@ -33,10 +33,10 @@ type Config struct {
 	// rollups, Ensure, package tenants) and for the reads that they depend on. Bigtable accepts them only through a
 	// profile with single-cluster routing. Empty means AppProfile.
 	ConditionalAppProfile string
-	// BulkAppProfile is the app profile for long reads that decide nothing: the rows of exports (package transfer), the
-	// samples of forecasts (tidectl) and of keys (package keys). A profile with a low priority or with Data Boost keeps
-	// their load away from other requests. With Data Boost they may miss the writes and deletions of the last half
-	// hour: see docs/production.md. Empty means AppProfile.
+	// BulkAppProfile is the app profile for long reads that decide nothing: the rows of exports (package transfer), and
+	// the samples of tidectl and the console. A profile with a low priority or with Data Boost keeps their load away
+	// from other requests. With Data Boost they may miss the writes and deletions of the last half hour: see
+	// docs/production.md. Empty means AppProfile.
 	BulkAppProfile string
 	// DisableDirectAccess keeps the official client from connecting to Bigtable's servers without a proxy, which it
 	// tries by default. If the variable CBT_ENABLE_DIRECTPATH is set, the client follows it instead. See

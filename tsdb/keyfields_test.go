@@ -17,7 +17,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -136,7 +135,6 @@ func TestPartOfAnotherKindIsNotSent(t *testing.T) {
 		"DeleteRange of all": second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
 		"DeleteRange":        second(repo.DeleteRange(ctx, e, tsdb.AllTime())),
 		"DeletePrefix":       second(repo.DeletePrefix(ctx, p)),
-		"keys.Advise":        second(keys.Advise(s, keys.Sample{Entities: []keys.SampledEntity{{Tenant: acme, Entity: e}}})),
 		"Range": func() (err error) {
 			for _, err = range repo.Range(ctx, e, tsdb.AllTime(), tsdb.OldestFirst) {
 			}
@@ -281,9 +279,12 @@ func TestKindsOfTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, sample, err := keys.TakeSample(ctx, store, "visits", acme, 0)
-	if err != nil || len(sample.Entities) != 3 {
-		t.Fatalf("sample %+v, error %v", sample, err)
+	var d tsdb.Dataset
+	for of, err := range store.Datasets(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = of
 	}
 	e := must[tsdb.Entity](t)(d.Entity("1041", "-1"))
 	var user, level string
@@ -333,19 +334,6 @@ func TestKindsOfTools(t *testing.T) {
 	}
 	if _, err := repo.Get(context.WithoutCancel(ctx), must[tsdb.Entity](t)(kinds.Entity(1042, -2)), start); err != nil {
 		t.Errorf("Put to the next entity: %v", err)
-	}
-}
-
-// TestAdviseReadsNumbers: consecutive signed numbers are recognised as numbers, and none is called unpadded.
-func TestAdviseReadsNumbers(t *testing.T) {
-	s := defined(t, "steps", tsdb.Key().Int("step", 6), tsdb.SchemaOptions{})
-	var sample keys.Sample
-	for i := range 1000 {
-		sample.Entities = append(sample.Entities, keys.SampledEntity{Tenant: acme, Entity: must[tsdb.Entity](t)(s.Entity(i - 500)), Rate: 1 + float64(i/900)*9})
-	}
-	advice, err := keys.Advise(s, sample)
-	if err != nil || len(advice) != 1 || advice[0].Cause != "sequential" {
-		t.Errorf("advice %v, error %v; want one, about consecutive numbers", advice, err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -30,7 +32,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/internal/version"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
+	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
 
 func status(err error) codes.Code { return grpcstatus.Code(err) }
@@ -240,15 +242,15 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 	}))
 	for _, disabled := range []bool{false, true} {
 		var features btpb.FeatureFlags
-		profiles := map[string]string{} // by request
+		profiles := map[string]bool{} // of reads
 		record := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			md, _ := metadata.FromOutgoingContext(ctx)
 			b, err := base64.URLEncoding.DecodeString(strings.Join(md.Get("bigtable-features"), ""))
 			if err := errors.Join(err, proto.Unmarshal(b, &features)); err != nil {
 				t.Error(err)
 			}
-			if params, err := url.ParseQuery(strings.Join(md.Get("x-goog-request-params"), "&")); err == nil {
-				profiles[path.Base(method)] = params.Get("app_profile_id")
+			if params, err := url.ParseQuery(strings.Join(md.Get("x-goog-request-params"), "&")); err == nil && path.Base(method) == "ReadRows" {
+				profiles[params.Get("app_profile_id")] = true
 			}
 			return streamer(ctx, desc, cc, method, opts...)
 		}
@@ -262,25 +264,29 @@ func TestDirectAccessAndProfiles(t *testing.T) {
 			},
 		}))
 		defer store.Close()
-		if err := store.Ensure(t.Context(), readings(t, tsdb.SchemaOptions{})); err != nil {
+		s := readings(t, tsdb.SchemaOptions{})
+		if err := store.Ensure(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if features.DirectAccessRequested == disabled {
 			t.Errorf("DisableDirectAccess %v: the client requests direct access: %v", disabled, features.DirectAccessRequested)
 		}
-		if got := profiles["ReadRows"]; got != "general" {
-			t.Errorf("Ensure read with the profile %q, want general", got)
+		if want := map[string]bool{"general": true}; !maps.Equal(profiles, want) {
+			t.Errorf("Ensure read with the profiles %v, want general", profiles)
 		}
 		for _, method := range []string{"CreateTable", "CheckAndMutateRow"} {
 			if agent, _ := agents.Load(method); !strings.HasPrefix(fmt.Sprint(agent), "tidemark/"+version.Version+" ") {
 				t.Errorf("%s came from the user agent %q, want tidemark/%s", method, agent, version.Version)
 			}
 		}
-		if _, _, err := keys.TakeSample(t.Context(), store, "readings", acme, 0); err != nil {
+		if err := s.For(store, acme).Put(t.Context(), roof, start, reading{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := profiles["ReadRows"]; got != "bulk" {
-			t.Errorf("the advisor took a sample with the profile %q, want bulk", got)
+		if done, err := transfer.Export(t.Context(), store, acme, io.Discard, transfer.ExportOptions{}); err != nil || done.Points != 1 {
+			t.Fatalf("an export of one point has %d, %v", done.Points, err)
+		}
+		if !profiles["bulk"] {
+			t.Errorf("an export read with the profiles %v, want bulk among them", profiles)
 		}
 	}
 }

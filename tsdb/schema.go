@@ -172,8 +172,8 @@ type Schema[T any] struct {
 	listed   []Rollup                  // SchemaOptions.Rollups
 }
 
-// Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Store.Datasets and package
-// tsdb/keys return those of the catalogue. Other types cannot implement it.
+// Dataset is any *Schema, for calls that take several: Store.Ensure and Store.Verify. Store.Datasets returns those of
+// the catalogue. Other types cannot implement it.
 type Dataset interface {
 	// Name returns the dataset's name.
 	Name() string

@@ -13,7 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 )
@@ -210,19 +209,6 @@ var attacks = map[string]func(h *walls, a attack) error{
 	},
 
 	"Store.EnsureView": func(h *walls, a attack) error { return h.store.EnsureView(a.ctx, a.id, h.datasets()...) },
-	"keys.TakeSample": func(h *walls, a attack) error {
-		_, sample, err := keys.TakeSample(a.ctx, h.store, a.dataset, a.id, 0)
-		if err != nil {
-			return err
-		}
-		want := h.of(a.id, a.dataset, "")
-		for _, e := range sample.Entities {
-			if !slices.ContainsFunc(want, func(p place) bool { return p.entity == e.Entity && len(h.points[p]) > 0 }) || e.Tenant != a.id {
-				return fmt.Errorf("entity %q of %s, of %s; want one of %v", e.Entity, e.Tenant, a.id, want)
-			}
-		}
-		return nil
-	},
 
 	"tenants.Onboard": func(h *walls, a attack) error {
 		_, err := tenants.Onboard(a.ctx, h.store, a.id, tenants.Profile{Name: h.value(a)}, tenants.OnboardOptions{Replace: true})

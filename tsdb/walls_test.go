@@ -292,7 +292,7 @@ func (h *walls) same(what string, got, want []string) {
 // boundary.
 func unexercised(t *testing.T) {
 	t.Helper()
-	for _, prefix := range []string{"Repository.", "Sink.", "Store.", "keys.", "tenants.", "transfer.", "PrefixReader.", "Follower.", "window.Aggregator.ReadGroups"} {
+	for _, prefix := range []string{"Repository.", "Sink.", "Store.", "tenants.", "transfer.", "PrefixReader.", "Follower.", "window.Aggregator.ReadGroups"} {
 		found := calls.Of(prefix)
 		if len(found) == 0 {
 			t.Errorf("no call begins with %q: it has another name now", prefix)

@@ -20,7 +20,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/calls"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -119,10 +118,6 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.EnsureView: func(ctx context.Context, w *world) error { return w.store.EnsureView(ctx, acme, schema) },
 	telemetry.Verify:     func(ctx context.Context, w *world) error { return w.store.Verify(ctx, schema) },
 	telemetry.Datasets:   func(ctx context.Context, w *world) error { return last(w.store.Datasets(ctx)) },
-	telemetry.KeysSample: func(ctx context.Context, w *world) error {
-		_, _, err := keys.TakeSample(ctx, w.store, "readings", acme, 0)
-		return err
-	},
 	telemetry.Upkeep: func(ctx context.Context, w *world) error {
 		_, _ = tsdbtest.Open(w, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Telemetry: w.watch}}, schema) // reads erasure marks in the background
 		return nil

@@ -149,8 +149,6 @@ const (
 	RetentionPlan
 	RetentionApply
 
-	KeysSample
-
 	Operations // the number of operations
 )
 
@@ -171,7 +169,6 @@ var operations = [Operations]struct {
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false},
-	KeysSample:  {"keys.TakeSample", false},
 	UnderLatest: {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderPageLatest: {"under.PageLatest", true},
 	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderEntities: {"under.Entities", true}, UnderPageEntities: {"under.PageEntities", true}, UnderChildren: {"under.Children", true},

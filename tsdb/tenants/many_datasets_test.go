@@ -11,7 +11,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
@@ -59,9 +58,6 @@ func TestManyDatasets(t *testing.T) {
 	}
 	if p, err := retention.NewPlanFor(t.Context(), store, nil); err != nil || !p.Empty() {
 		t.Errorf("NewPlanFor: %v", err)
-	}
-	if _, _, err := keys.TakeSample(t.Context(), store, "readings", acme, 0); err != nil {
-		t.Errorf("Sample: %v", err)
 	}
 	if _, err := tenants.Onboard(t.Context(), store, beta, tenants.Profile{Classes: map[string]string{"readings": "keep"}}, tenants.OnboardOptions{}); err != nil {
 		t.Errorf("Onboard: %v", err)

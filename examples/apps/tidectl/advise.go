@@ -13,17 +13,17 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/keyadvice"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // adviceOn is the advice on a dataset's key, by a sample.
 type adviceOn struct {
-	Dataset  string        `json:"dataset"`
-	Tenant   string        `json:"tenant,omitempty"` // whose entities the sample holds; empty where a file says
-	Entities int           `json:"entities"`         // of the sample
-	Advice   []keys.Advice `json:"advice"`
+	Dataset  string             `json:"dataset"`
+	Tenant   string             `json:"tenant,omitempty"` // whose entities the sample holds; empty where a file says
+	Entities int                `json:"entities"`         // of the sample
+	Advice   []keyadvice.Advice `json:"advice"`
 }
 
 // advise judges keys: those that a store has, or those that a file lists before there is a store.
@@ -45,7 +45,7 @@ func (a *app) advise() *cli.Command {
 			}
 			of := adviceOn{Dataset: c.Args().First()}
 			var d tsdb.Dataset
-			var s keys.Sample
+			var s keyadvice.Sample
 			var err error
 			if c.IsSet("file") {
 				d, s, err = a.sampleOfFile(c)
@@ -57,7 +57,7 @@ func (a *app) advise() *cli.Command {
 				return err
 			}
 			of.Entities = len(s.Entities)
-			if of.Advice, err = keys.Advise(d, s); err != nil {
+			if of.Advice, err = keyadvice.Advise(d, s); err != nil {
 				return err
 			}
 			return a.print(of, func(w *tabwriter.Writer) { of.text(w) })
@@ -78,7 +78,7 @@ func (of adviceOn) text(w io.Writer) {
 }
 
 // sampleOfStore samples what a tenant has stored.
-func (a *app) sampleOfStore(ctx context.Context, c *cli.Command) (d tsdb.Dataset, s keys.Sample, err error) {
+func (a *app) sampleOfStore(ctx context.Context, c *cli.Command) (d tsdb.Dataset, s keyadvice.Sample, err error) {
 	if c.Args().Len() != 2 {
 		return nil, s, usageError{fmt.Errorf("%s takes a dataset and a tenant, or --file", c.FullName())}
 	}
@@ -96,11 +96,11 @@ func (a *app) sampleOfStore(ctx context.Context, c *cli.Command) (d tsdb.Dataset
 		return nil, s, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return keys.TakeSample(ctx, store, c.Args().First(), id, c.Int("entities"))
+	return keyadvice.TakeSample(ctx, store, c.Args().First(), id, c.Int("entities"))
 }
 
 // sampleOfFile reads a sample for a schema that may not exist yet.
-func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s keys.Sample, err error) {
+func (a *app) sampleOfFile(c *cli.Command) (d tsdb.Dataset, s keyadvice.Sample, err error) {
 	if c.Args().Len() != 1 || c.String("key") == "" || c.IsSet("entities") {
 		return nil, s, usageError{fmt.Errorf("%s with --file takes a dataset, and --key; --entities is for a store", c.FullName())}
 	}
@@ -159,11 +159,11 @@ func keyFields(text string) (key tsdb.KeyFields, err error) {
 
 // readEntities reads lines of a tenant, as many parts as there are fields, and perhaps a rate, with tabs between them
 // or, where a line has none, spaces. Lines that are empty or start with # are passed over. mostGiven is how many
-// entities keys.Advise takes.
+// entities keyadvice.Advise takes.
 const mostGiven = 100_000
 
-func readEntities(r io.Reader, d tsdb.Dataset, fields int) ([]keys.SampledEntity, error) {
-	var out []keys.SampledEntity
+func readEntities(r io.Reader, d tsdb.Dataset, fields int) ([]keyadvice.SampledEntity, error) {
+	var out []keyadvice.SampledEntity
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimRight(lines.Text(), "\r")
@@ -182,7 +182,7 @@ func readEntities(r io.Reader, d tsdb.Dataset, fields int) ([]keys.SampledEntity
 	return out, lines.Err()
 }
 
-func readEntity(line string, d tsdb.Dataset, fields int) (e keys.SampledEntity, err error) {
+func readEntity(line string, d tsdb.Dataset, fields int) (e keyadvice.SampledEntity, err error) {
 	columns := strings.Fields(line)
 	if strings.Contains(line, "\t") {
 		columns = strings.Split(line, "\t")

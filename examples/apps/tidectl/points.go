@@ -10,10 +10,10 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tidemark-go/tidemark/examples/internal/keyadvice"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 const pointArgs = "DATASET TENANT FIELD=VALUE..."
@@ -71,7 +71,7 @@ func (a *app) latest() *cli.Command {
 			case c.Args().Len() > 2:
 				return a.latestUnder(ctx, v, p, most)
 			}
-			_, sample, err := keys.TakeSample(ctx, store, v.Describe().Name, id, most)
+			_, sample, err := keyadvice.TakeSample(ctx, store, v.Describe().Name, id, most)
 			if err != nil {
 				return err
 			}

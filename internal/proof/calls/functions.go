@@ -71,7 +71,6 @@ var Functions = []any{
 	httptenant.Paths,
 	limit.New,
 	limit.Parse,
-	keys.Advise,
 	tsdb.AllEntities,
 	tsdb.AllTime,
 	tsdb.Between,

@@ -4,7 +4,6 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -95,7 +94,6 @@ var List = []Call{
 	{Func: (*rollup.Adder[int]).AddFunc, Tenants: One, Operation: "Deliver"},
 
 	// Tenants.
-	{Func: keys.TakeSample, Tenants: One, Operation: "keys.TakeSample"},
 	{Func: tenants.Onboard, Tenants: One, Operation: "tenants.Onboard"},
 	{Func: tenants.Load, Tenants: One, Operation: "tenants.Profile"},
 	{Func: tenants.KeptFor, Tenants: All, Operation: "tenants.Profile"},

@@ -8,7 +8,6 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -64,16 +63,6 @@ var stores = group{title: "The store, and retention", calls: []call{
 	{
 		covers: []string{"Store.EnsureView"}, name: "`Store.EnsureView`, if nothing is missing", opts: tsdbtest.Options{ViewsFor: []tenant.ID{acme}}, requests: map[string]shape{"admin": always(1)},
 		run: func(w *world, _ int) func() { return func() { w.ok(w.store.EnsureView(w.ctx, acme, w.schema)) } },
-	},
-	{
-		covers: []string{"keys.TakeSample"}, name: "`keys.TakeSample`, histories of 5 points", of: "entities", sizes: []int{1, 10, 20}, requests: map[string]shape{"read": each(2, 2).atMost()}, seen: each(26, 34).atMost(),
-		run: func(w *world, n int) func() {
-			w.history(n, 5)
-			return func() {
-				_, _, err := keys.TakeSample(w.ctx, w.store, "readings", acme, 0)
-				w.ok(err)
-			}
-		},
 	},
 	{
 		covers: []string{"retention.NewPlan"}, requests: map[string]shape{"read": always(2), "admin": always(1)}, seen: always(2),

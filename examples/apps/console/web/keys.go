@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/heatview"
+	"github.com/tidemark-go/tidemark/examples/internal/keyadvice"
 	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tenant"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 const (
@@ -148,13 +148,13 @@ func hashes(page []byte, of *regexp.Regexp) (list string) {
 	return list
 }
 
-// advice is what package keys says about a tenant's keys.
+// advice is what package keyadvice says about a tenant's keys.
 type advice struct {
-	At       float64       `json:"at"`
-	Every    float64       `json:"every_ms"`
-	Entities int           `json:"entities"` // in the sample
-	Share    float64       `json:"share"`
-	Advice   []keys.Advice `json:"advice"`
+	At       float64            `json:"at"`
+	Every    float64            `json:"every_ms"`
+	Entities int                `json:"entities"` // in the sample
+	Share    float64            `json:"share"`
+	Advice   []keyadvice.Advice `json:"advice"`
 }
 
 // advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the
@@ -184,15 +184,15 @@ func (s *Console) advice(w http.ResponseWriter, r request) error {
 	}
 	name, id := d.described.Name, r.tenant
 	out, err := s.advices.of(tenantDataset{id, name}, func(ctx context.Context) (*advice, error) {
-		found, sample, err := keys.TakeSample(operatorContext(ctx), s.Store, name, id, advised)
+		found, sample, err := keyadvice.TakeSample(operatorContext(ctx), s.Store, name, id, advised)
 		if err != nil {
 			return nil, err
 		}
-		list, err := keys.Advise(found, sample)
+		list, err := keyadvice.Advise(found, sample)
 		if err != nil {
 			return nil, err
 		}
-		return &advice{millis(time.Now()), adviceFor.Seconds() * 1000, len(sample.Entities), sample.Share, append([]keys.Advice{}, list...)}, nil
+		return &advice{millis(time.Now()), adviceFor.Seconds() * 1000, len(sample.Entities), sample.Share, append([]keyadvice.Advice{}, list...)}, nil
 	}).get(r.Context())
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -38,8 +38,7 @@ const (
 // Errors match tsdb.ErrInvalid for a dataset that the catalogue does not have, tsdb.ErrTenantMismatch if ctx carries
 // another tenant, and tsdb.ErrErased if the tenant is erased.
 func TakeSample(ctx context.Context, store *tsdb.Store, name string, id tenant.ID, n int) (_ tsdb.Dataset, sample Sample, err error) {
-	ctx, op := inside.Of(store).Watch().Begin(ctx, telemetry.KeysSample, telemetry.Subject{Tenant: id.String()})
-	defer func() { op.End(err) }()
+	ctx = ctxerr.Given(ctx)
 	limit := cmp.Or(n, defaultEntities)
 	if limit < 1 || limit > maxEntities {
 		return nil, Sample{}, invalid.New(tsdb.ErrInvalid, "number of entities", strconv.Itoa(limit), fmt.Sprintf("0 for %d, or 1 to %d", defaultEntities, maxEntities))

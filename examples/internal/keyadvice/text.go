@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"strconv"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // shown returns a part for a message, or a placeholder if it looks personal.
 func shown(part string) string {
-	if CheckPersonal("", part) != nil {
+	if keys.CheckPersonal("", part) != nil {
 		return "a value that is not shown"
 	}
 	return invalid.Quote(part)

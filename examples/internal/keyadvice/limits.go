@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 // The capacity of one server. Bigtable moves and splits ranges of rows between servers by load. But a point belongs
 // to one row, and a row to one server at a time.

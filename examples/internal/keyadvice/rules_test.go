@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,13 @@
-package keys
+// Package keyadvice checks the keys of a dataset before it has points, because keys cannot be changed afterwards.
+//
+// Advise takes a sample of the dataset's entities, and reports keys that create hot spots, prevent reads by prefix,
+// show personal data or waste space. TakeSample selects a sample from a tenant's stored data.
+//
+// The rules and their figures follow the public guides of Cloud Bigtable:
+// https://cloud.google.com/bigtable/docs/schema-design,
+// https://cloud.google.com/bigtable/docs/schema-design-time-series, https://cloud.google.com/bigtable/docs/performance
+// and https://cloud.google.com/bigtable/quotas. They know neither cluster nor load, which Key Visualizer shows.
+package keyadvice
 
 import (
 	"errors"
@@ -67,8 +76,8 @@ type Advice struct {
 	//     count as ids.
 	//   - hashed-part: a key field of hashes or random ids, different for each entity, before a field with few values
 	//     that could group the entities. Random ids at the end of a key, or with entities below them, are fine.
-	//   - personal-data: personal data that CheckPersonal finds in keys and in tenants' names. The texts do not show
-	//     it. At least 20 IPv4 addresses of many networks are an info, because they may belong to persons or to
+	//   - personal-data: personal data that keys.CheckPersonal finds in keys and in tenants' names. The texts do not
+	//     show it. At least 20 IPv4 addresses of many networks are an info, because they may belong to persons or to
 	//     machines.
 	//   - long-key: a row key of 2 KiB or more, of 4 KiB at most; or keys with a median of 256 bytes or more.
 	//   - long-names: names of tenant, dataset, retention class and column that together take 64 bytes or more, and more

@@ -1,11 +1,11 @@
-package keys
+package keyadvice
 
 import (
 	"fmt"
 	"net/netip"
 )
 
-// mayBelong finds parts that may be visitors' addresses. CheckPersonal accepts addresses, because they also name
+// mayBelong finds parts that may be visitors' addresses. keys.CheckPersonal accepts addresses, because they also name
 // machines. So only many addresses in many networks count, and the advice is only an info.
 func (a *analysis) mayBelong(f *field) {
 	if len(f.values) < fewestPersonal {

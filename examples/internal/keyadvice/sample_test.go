@@ -1,4 +1,4 @@
-package keys_test
+package keyadvice_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/keyadvice"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
-	"github.com/tidemark-go/tidemark/tsdb/keys"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -57,7 +57,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				ds, sample, err := keys.TakeSample(t.Context(), store, "readings", acme, 0)
+				ds, sample, err := keyadvice.TakeSample(t.Context(), store, "readings", acme, 0)
 				if err != nil || ds.Name() != "readings" || len(sample.Entities) != 40 || sample.Share != 1 || len(sample.OtherDatasets) != 1 {
 					t.Fatalf("%v, %+v, %v", ds, sample, err)
 				}
@@ -73,7 +73,7 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 						t.Errorf("%+v, want %v points a second of 8 bytes", e, want)
 					}
 				}
-				advice, err := keys.Advise(ds, sample)
+				advice, err := keyadvice.Advise(ds, sample)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,11 +81,11 @@ func TestSampleOfWhatIsStored(t *testing.T) {
 					t.Errorf("no advice on the hot entity: %v", advice)
 				}
 
-				_, few, err := keys.TakeSample(t.Context(), store, "readings", acme, 4)
+				_, few, err := keyadvice.TakeSample(t.Context(), store, "readings", acme, 4)
 				if err != nil || len(few.Entities) != 4 || few.Share != 0.1 {
 					t.Errorf("a sample of 4 of 40 entities: %+v, %v", few, err)
 				}
-				_, none, err := keys.TakeSample(t.Context(), store, "other", acme, 0)
+				_, none, err := keyadvice.TakeSample(t.Context(), store, "other", acme, 0)
 				if err != nil || len(none.Entities) != 0 || none.Share != 0 {
 					t.Errorf("a sample of an empty dataset: %+v, %v", none, err)
 				}
@@ -117,7 +117,7 @@ func TestSampleRefuses(t *testing.T) {
 			{"fewer than none", t.Context(), "readings", acme, -1, tsdb.ErrInvalid},
 			{"too many", t.Context(), "readings", acme, 10_001, tsdb.ErrInvalid},
 		} {
-			if ds, sample, err := keys.TakeSample(tt.ctx, store, tt.dataset, tt.id, tt.most); !errors.Is(err, tt.want) || ds != nil || sample.Entities != nil {
+			if ds, sample, err := keyadvice.TakeSample(tt.ctx, store, tt.dataset, tt.id, tt.most); !errors.Is(err, tt.want) || ds != nil || sample.Entities != nil {
 				t.Errorf("%s: %v, %+v, %v; want %v", tt.name, ds, sample, err, tt.want)
 			}
 		}
@@ -135,17 +135,17 @@ func TestSampleRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := keys.TakeSample(t.Context(), strict, "readings", acme, 0); err != nil {
+			if _, _, err := keyadvice.TakeSample(t.Context(), strict, "readings", acme, 0); err != nil {
 				t.Errorf("an operator's call without a tenant in its context: %v, want nil", err)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := keys.TakeSample(ctx, store, "readings", acme, 0); !errors.Is(err, context.Canceled) {
+		if _, _, err := keyadvice.TakeSample(ctx, store, "readings", acme, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("with an ended context: %v", err)
 		}
 		store.Close()
-		if _, _, err := keys.TakeSample(t.Context(), store, "readings", acme, 0); !errors.Is(err, tsdb.ErrClosed) {
+		if _, _, err := keyadvice.TakeSample(t.Context(), store, "readings", acme, 0); !errors.Is(err, tsdb.ErrClosed) {
 			t.Errorf("on a closed store: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/tsdb/keys"
 )
 
 // unpadded finds numbers whose text does not sort by number.
@@ -105,14 +106,14 @@ func (a *analysis) personal(f *field) {
 	})
 }
 
-// Kinds of personal data, in the words of CheckPersonal.
+// Kinds of personal data, in the words of keys.CheckPersonal.
 const (
 	mailLike = "like a mail address"
 	cardLike = "like a payment card number"
 )
 
 func personalLike(v string) string {
-	bad, ok := errors.AsType[*invalid.Error](CheckPersonal("", v))
+	bad, ok := errors.AsType[*invalid.Error](keys.CheckPersonal("", v))
 	if !ok {
 		return ""
 	}

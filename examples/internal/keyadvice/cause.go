@@ -1,4 +1,4 @@
-package keys
+package keyadvice
 
 // The severities, as Advice.Severity explains, in their order.
 const (
