@@ -59,15 +59,24 @@ func TestForms(t *testing.T) {
 		{"time=t,s strict", "a/t1", `{"t":1767225600,"a":{"b":1},"a.b":2}`, nil, `twice`},
 		{"time=t,s", "a/t1", `{"t":1767225600,"a":{"b":1},"a.b":2}`, []string{`t1 ` + at + ` {"a.b":1}`}, ""},
 		// Arrays.
-		{"time=t,s arrays=index", "a/t1", `{"t":1767225600,"by_minute":[0,1.5,null],"in":[[1],{"x":2}]}`,
-			[]string{`t1 ` + at + ` {"by_minute.0":0,"by_minute.1":1.5,"in.0.0":1,"in.1.x":2}`}, ""},
-		{"time=t,s arrays=json", "a/t1", `{"t":1767225600,"by_minute":[0,1.50,null,{"b":"z","a":1}]}`,
-			[]string{`t1 ` + at + ` {"by_minute":"[0,1.50,null,{\"a\":1,\"b\":\"z\"}]"}`}, ""},
+		{
+			"time=t,s arrays=index", "a/t1", `{"t":1767225600,"by_minute":[0,1.5,null],"in":[[1],{"x":2}]}`,
+			[]string{`t1 ` + at + ` {"by_minute.0":0,"by_minute.1":1.5,"in.0.0":1,"in.1.x":2}`},
+			"",
+		},
+		{
+			"time=t,s arrays=json", "a/t1", `{"t":1767225600,"by_minute":[0,1.50,null,{"b":"z","a":1}]}`,
+			[]string{`t1 ` + at + ` {"by_minute":"[0,1.50,null,{\"a\":1,\"b\":\"z\"}]"}`},
+			"",
+		},
 		{"time=arrival arrays=index", "a/t1", `[1,2]`, []string{`t1 ` + arrival + ` {"value.0":1,"value.1":2}`}, ""},
 		{"time=arrival", "a/t1", `[1,{"x":2}]`, nil, "is an array"},
 		// each= makes a point of each element.
-		{"time=t,s each=rx.meta key=d,rx.meta.gw", "a/t1", `{"t":1767225600,"x":1,"rx":{"n":2,"meta":[{"gw":"g1","rssi":-1},{"gw":"g2","rssi":-2}]}}`,
-			[]string{`t1/g1 ` + at + ` {"rx.meta.rssi":-1,"rx.n":2,"x":1}`, `t1/g2 ` + at + ` {"rx.meta.rssi":-2,"rx.n":2,"x":1}`}, ""},
+		{
+			"time=t,s each=rx.meta key=d,rx.meta.gw", "a/t1", `{"t":1767225600,"x":1,"rx":{"n":2,"meta":[{"gw":"g1","rssi":-1},{"gw":"g2","rssi":-2}]}}`,
+			[]string{`t1/g1 ` + at + ` {"rx.meta.rssi":-1,"rx.n":2,"x":1}`, `t1/g2 ` + at + ` {"rx.meta.rssi":-2,"rx.n":2,"x":1}`},
+			"",
+		},
 		{"time=list.t,s each=list", "a/t1", `{"list":[{"t":1767225600,"x":1},{"t":1767225601,"x":2}]}`, []string{`t1 ` + at + ` {"list.x":1}`, `t1 2026-01-01T00:00:01Z {"list.x":2}`}, ""},
 		{"time=arrival each=list", "a/t1", `{"x":1,"list":[]}`, []string{`t1 ` + arrival + ` {"x":1}`}, ""},
 		{"time=arrival each=list", "a/t1", `{"x":1}`, []string{`t1 ` + arrival + ` {"x":1}`}, ""},
