@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -24,9 +25,9 @@ type options struct {
 	retention gc.Class
 	times     inbound.Bounds
 
-	otlpAddr string   // of gRPC
-	mapping  *mapping // of OTLP
-	inQuery  bool     // a parameter may be the token
+	otlpAddr string           // of gRPC
+	mapping  *inbound.Mapping // of OTLP
+	inQuery  bool             // a parameter may be the token
 
 	file   string
 	tenant tenant.ID
@@ -151,4 +152,10 @@ func (o *options) checkServer(given map[string]bool) error {
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
 	}
 	return o.Bounds.Check()
+}
+
+// readMapping reads a file with store and drop lines, and adds its datasets to the keys. Its errors name the line.
+func readMapping(name string, keys inbound.Keys) (*inbound.Mapping, error) {
+	m := &inbound.Mapping{}
+	return m, edge.Lines(name, func(text string) error { return m.Add(text, keys) })
 }

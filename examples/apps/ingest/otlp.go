@@ -105,12 +105,12 @@ func (s *server) outcome(id tenant.ID, rep report, err error) (*collectorpb.Expo
 
 // export stores the data points of a request for a tenant, and reports on each. A data point that cannot be stored does
 // not affect the others. The error is errUndelivered.
-func (in *ingester) export(ctx context.Context, m *mapping, id tenant.ID, request *collectorpb.ExportMetricsServiceRequest) (rep report, err error) {
+func (in *ingester) export(ctx context.Context, m *inbound.Mapping, id tenant.ID, request *collectorpb.ExportMetricsServiceRequest) (rep report, err error) {
 	x := &exporter{in: in, mapping: m, id: id, rep: &rep, batch: &inbound.Batch[origin]{}}
 	for _, r := range request.GetResourceMetrics() {
-		shared, badResource := m.tags(nil, resourcePrefix, r.GetResource().GetAttributes())
+		shared, badResource := mappedTags(m, nil, inbound.ResourcePrefix, r.GetResource().GetAttributes())
 		for _, sm := range r.GetScopeMetrics() {
-			tags, badScope := m.scopeTags(shared[:len(shared):len(shared)], sm.GetScope())
+			tags, badScope := scopeTags(m, shared[:len(shared):len(shared)], sm.GetScope())
 			for _, metric := range sm.GetMetrics() {
 				if err := x.metric(ctx, metric, tags, errors.Join(badResource, badScope)); err != nil {
 					return rep, err
@@ -124,7 +124,7 @@ func (in *ingester) export(ctx context.Context, m *mapping, id tenant.ID, reques
 // exporter stores the data points of one request.
 type exporter struct {
 	in      *ingester
-	mapping *mapping
+	mapping *inbound.Mapping
 	id      tenant.ID
 	rep     *report
 	batch   *inbound.Batch[origin]
@@ -136,17 +136,17 @@ type exporter struct {
 // metric adds the data points of a metric to the batch. bad is why none of them can be stored.
 func (x *exporter) metric(ctx context.Context, m *metricspb.Metric, tags []tag, bad error) error {
 	var d *inbound.Dataset
-	switch r := x.mapping.rule(m.GetName()); {
+	switch dataset := x.mapping.Metric(m.GetName()); {
 	case bad != nil:
 	case m.GetName() == "":
 		bad = badValue("its metric has no name")
 	case len(m.GetName()) > codec.MaxFieldName:
 		bad = badValue("its metric's name has %d bytes, and %d is the most", len(m.GetName()), codec.MaxFieldName)
-	case r == nil:
+	case dataset == "":
 		bad = &inbound.Error{Reason: "no store line names its metric", Err: errors.New("no line of the mapping stores this metric")}
 	default:
 		var err error
-		if d, err = x.in.datasets.Find(ctx, x.id, r.dataset); err != nil {
+		if d, err = x.in.datasets.Find(ctx, x.id, dataset); err != nil {
 			if !inbound.IsFinal(err) {
 				return fmt.Errorf("%w: %w", errUndelivered, err)
 			}
@@ -184,7 +184,7 @@ func (x *exporter) add(d *inbound.Dataset, name string, dp dataPoint, tags []tag
 		x.rep.lines--
 		return nil
 	}
-	if x.tags, err = x.mapping.tags(append(x.tags[:0], tags...), "", dp.attributes); err != nil {
+	if x.tags, err = mappedTags(x.mapping, append(x.tags[:0], tags...), "", dp.attributes); err != nil {
 		return err
 	}
 	b, size := &x.point, pointBytes

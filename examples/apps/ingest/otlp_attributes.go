@@ -13,12 +13,6 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 )
 
-// resourcePrefix and scopePrefix begin the names of tags that are not attributes of the data point itself.
-const (
-	resourcePrefix = "resource."
-	scopePrefix    = "scope."
-)
-
 // Bounds of the attributes of a data point, with those of its resource and scope. A point has at most 8 KiB, and a key
 // 4 KiB.
 const (
@@ -34,11 +28,11 @@ type tag struct{ name, value string }
 
 var errAttributes = fmt.Errorf("more than %d attributes, with those of the resource and the scope; drop some in the mapping", maxAttributes)
 
-// tags appends attributes that are not dropped, as tags. The error is an *inbound.Error.
-func (m *mapping) tags(to []tag, prefix string, attributes []*commonpb.KeyValue) ([]tag, error) {
+// mappedTags appends attributes that are not dropped, as tags. The error is an *inbound.Error.
+func mappedTags(m *inbound.Mapping, to []tag, prefix string, attributes []*commonpb.KeyValue) ([]tag, error) {
 	for _, a := range attributes {
 		name := prefix + a.GetKey()
-		if covering(m.drops, name) != "" {
+		if m.Drops(name) {
 			continue
 		}
 		if len(name) > maxAttributeName {
@@ -48,15 +42,15 @@ func (m *mapping) tags(to []tag, prefix string, attributes []*commonpb.KeyValue)
 		if err != nil {
 			return nil, badAttribute(fmt.Errorf("the attribute %.64q: %w", name, err))
 		}
-		if to, err = m.tag(to, name, text); err != nil {
+		if to, err = addTag(to, name, text); err != nil {
 			return nil, err
 		}
 	}
 	return to, nil
 }
 
-// tag appends one tag.
-func (m *mapping) tag(to []tag, name, value string) ([]tag, error) {
+// addTag appends one tag.
+func addTag(to []tag, name, value string) ([]tag, error) {
 	if len(to) == maxAttributes {
 		return nil, badAttribute(errAttributes)
 	}
@@ -64,19 +58,19 @@ func (m *mapping) tag(to []tag, name, value string) ([]tag, error) {
 }
 
 // scopeTags appends what identifies a scope. A scope without a name is unknown, and adds nothing.
-func (m *mapping) scopeTags(to []tag, s *commonpb.InstrumentationScope) (_ []tag, err error) {
-	for _, t := range []tag{{scopePrefix + "name", s.GetName()}, {scopePrefix + "version", s.GetVersion()}} {
-		if t.value == "" || covering(m.drops, t.name) != "" {
+func scopeTags(m *inbound.Mapping, to []tag, s *commonpb.InstrumentationScope) (_ []tag, err error) {
+	for _, t := range []tag{{inbound.ScopePrefix + "name", s.GetName()}, {inbound.ScopePrefix + "version", s.GetVersion()}} {
+		if t.value == "" || m.Drops(t.name) {
 			continue
 		}
 		if len(t.value) > maxAttributeBytes {
 			return nil, badAttribute(fmt.Errorf("%s is longer than %d bytes", t.name, maxAttributeBytes))
 		}
-		if to, err = m.tag(to, t.name, t.value); err != nil {
+		if to, err = addTag(to, t.name, t.value); err != nil {
 			return nil, err
 		}
 	}
-	return m.tags(to, scopePrefix, s.GetAttributes())
+	return mappedTags(m, to, inbound.ScopePrefix, s.GetAttributes())
 }
 
 func badAttribute(err error) error {

@@ -41,14 +41,14 @@ type server struct {
 	slots  *edge.Shares // one for each request that may write at once
 	ready  *edge.Ready
 
-	mapping *mapping // of OTLP; nil if it is off
+	mapping *inbound.Mapping // of OTLP; nil if it is off
 
 	mu      sync.Mutex
 	lines   report // of all requests
 	metrics report
 }
 
-func newServer(in *ingester, a auth, l app.Bounds, m *mapping, log *slog.Logger) *server {
+func newServer(in *ingester, a auth, l app.Bounds, m *inbound.Mapping, log *slog.Logger) *server {
 	return &server{
 		in: in, auth: a, limits: l, mapping: m, log: log,
 		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.Requests)), ready: edge.NewReady(in.sink.Store.Ping),

@@ -88,6 +88,7 @@ type PointBuilder struct {
 	fields  []codec.Field
 
 	metric, kind string
+	measured     bool // whether a key field is the measurement
 }
 
 // NewPoint begins a point of the dataset.
@@ -118,7 +119,7 @@ func (b *PointBuilder) Tag(name, value string) error {
 	if len(name) > maxTagName {
 		return &Error{ReasonValue, fmt.Errorf("the tag %.64q has a name of %d bytes, and %d is the most", name, len(name), maxTagName)}
 	}
-	if i := slices.Index(b.dataset.tags, name); i >= 0 {
+	if i := slices.Index(b.dataset.tags, name); i >= 0 && !(b.measured && name == Measurement) {
 		if b.given[i] {
 			return badSyntax("the tag %q comes twice", name)
 		}
@@ -137,6 +138,13 @@ func (b *PointBuilder) Tag(name, value string) error {
 	}
 	b.others = append(b.others, tag)
 	return nil
+}
+
+// measurement sets the key field of that name, if the key has it. A tag of that name is then outside the key.
+func (b *PointBuilder) measurement(name string) {
+	if i := slices.Index(b.dataset.tags, Measurement); i >= 0 {
+		b.key[i], b.given[i], b.measured = name, true, true
+	}
 }
 
 // Stream says which metric the record is of, and of which kind: in a dataset with a hash, records of other metrics and

@@ -38,6 +38,9 @@ type Options struct {
 	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its
 	// key fields.
 	Schemas []*tsdb.Schema[codec.Record]
+	// Mapping says where lines of line protocol are stored. Nil means that each is stored in the dataset of its
+	// measurement. Keys has its datasets, too.
+	Mapping *Mapping
 	// Times are the times of points that are accepted.
 	Times Bounds
 	// Noun is the input's word for what is stored in one dataset, for texts of errors. The default is "dataset".
@@ -53,6 +56,7 @@ type Datasets struct {
 	noun   string
 	shared tsdb.SchemaOptions
 	bounds Bounds
+	lines  Mapping
 	others []string // the key of datasets without a rule; nil if they are refused
 
 	mu      sync.RWMutex
@@ -81,6 +85,9 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 	ds := &Datasets{
 		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, bounds: opts.Times.withDefaults(), others: ks[AnyDataset],
 		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{}, left: map[LeftOut]uint64{}, named: map[leftOutField]bool{},
+	}
+	if opts.Mapping != nil {
+		ds.lines = *opts.Mapping
 	}
 	if ds.log == nil {
 		ds.log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,15 +54,17 @@ func (ds *Datasets) readLine(ctx context.Context, id tenant.ID, d *lineprotocol.
 	if err != nil {
 		return Point{}, unparsable(err)
 	}
-	dataset, err := ds.Find(ctx, id, string(measurement))
+	name := string(measurement)
+	dataset, err := ds.Find(ctx, id, cmp.Or(ds.lines.Line(name), name))
 	if err != nil {
 		return Point{}, err
 	}
 	b := dataset.NewPoint()
+	b.measurement(name)
 	if err := b.addNames(tags); err != nil {
 		return Point{}, err
 	}
-	if err := readTags(d, b); err != nil {
+	if err := ds.readTags(d, b); err != nil {
 		return Point{}, err
 	}
 	if err := readFields(d, b); err != nil {
@@ -109,7 +112,7 @@ func unparsable(err error) error {
 }
 
 // readTags adds the tags, of which some are the key.
-func readTags(d *lineprotocol.Decoder, b *PointBuilder) error {
+func (ds *Datasets) readTags(d *lineprotocol.Decoder, b *PointBuilder) error {
 	for {
 		name, value, err := d.NextTag()
 		if err != nil {
@@ -117,6 +120,9 @@ func readTags(d *lineprotocol.Decoder, b *PointBuilder) error {
 		}
 		if name == nil {
 			return b.CheckKey()
+		}
+		if ds.lines.Drops(string(name)) {
+			continue
 		}
 		if err := b.Tag(string(name), string(value)); err != nil {
 			return err

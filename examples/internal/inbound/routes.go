@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,11 @@ import (
 )
 
 // Routes map topics to tenants, datasets and keys. ParseRoutes makes them.
-type Routes struct{ all []*Route }
+type Routes struct {
+	all     []*Route
+	mapping Mapping
+	keys    Keys // of the mapping
+}
 
 // Route says where messages of one pattern are stored, and how their payload is read. It is read-only and safe for
 // concurrent use.
@@ -68,8 +73,8 @@ const (
 const maxRoutes = 100
 
 // ParseRoutes reads a pattern file: one route on each line, as a pattern and words. The first matching route of a topic
-// applies. Lines that begin with # are comments; the pattern of all topics is +/#. The error has a line for each faulty
-// line.
+// applies. Lines that begin with # are comments; the pattern of all topics is +/#. Lines that begin with store or drop
+// are those of a Mapping. The error has a line for each faulty line.
 //
 //	# topic                          where and how
 //	v1/+tenant/+site/+device/data    dataset=telemetry key=site,device time=ts,ms
@@ -80,7 +85,7 @@ const maxRoutes = 100
 // otherwise fields that begin with "tag:". A field of the payload that key= names is a key field, too. The README of
 // examples/apps/mqtt lists the words.
 func ParseRoutes(r io.Reader) (*Routes, error) {
-	rs := &Routes{}
+	rs := &Routes{keys: Keys{}}
 	var faults []error
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -88,25 +93,41 @@ func ParseRoutes(r io.Reader) (*Routes, error) {
 		if len(words) == 0 || words[0][0] == '#' {
 			continue
 		}
-		route, err := ParseRoute(words[0], words[1:]...)
-		if err == nil {
-			err = rs.add(route)
-		}
-		if err != nil {
+		if err := rs.addLine(words); err != nil {
 			faults = append(faults, fmt.Errorf("line %d: %w", n, err))
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if len(faults) == 0 && len(rs.all) == 0 {
+	if len(faults) == 0 && len(rs.all) == 0 && len(rs.mapping.rules) == 0 {
 		return nil, errors.New("no line has a route")
+	}
+	for _, r := range rs.all {
+		if rs.keys[r.dataset] != nil {
+			faults = append(faults, fmt.Errorf("the dataset %s is named by a store line and by a route", r.dataset))
+		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return rs, nil
 }
+
+// addLine takes the words of a line.
+func (rs *Routes) addLine(words []string) error {
+	if isMapping(words) {
+		return rs.mapping.Add(strings.Join(words, " "), rs.keys)
+	}
+	r, err := ParseRoute(words[0], words[1:]...)
+	if err != nil {
+		return err
+	}
+	return rs.add(r)
+}
+
+// Mapping returns the store and drop lines.
+func (rs *Routes) Mapping() *Mapping { return &rs.mapping }
 
 // add appends a route. Routes to one dataset must agree in what is stored.
 func (rs *Routes) add(r *Route) error {
@@ -193,7 +214,7 @@ func (r *Route) saysTenant() bool {
 
 // Keys returns the rules of the routes' datasets.
 func (rs *Routes) Keys() Keys {
-	keys := Keys{}
+	keys := maps.Clone(rs.keys)
 	for _, r := range rs.all {
 		keys[cmp.Or(r.dataset, AnyDataset)] = r.rule
 	}
