@@ -62,6 +62,8 @@ type place struct {
 	nanos   int
 }
 
+func placeOf(p Point) place { return place{p.Entity, p.Time.Unix(), p.Time.Nanosecond()} }
+
 // Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones
 // of the same place, so that these are stored: one that is too large, or whose tags differ from theirs. The store
 // refuses such records of different batches. Add reports whether the record changed a field of an earlier one. In a
@@ -75,7 +77,7 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 		b.append(g, p, origin, n)
 		return false, nil
 	}
-	at := place{p.Entity, p.Time.Unix(), p.Time.Nanosecond()}
+	at := placeOf(p)
 	i, ok := g.index[at]
 	if !ok {
 		g.index[at] = len(g.points)

@@ -37,6 +37,7 @@ const (
 	outTwice = "its name comes twice"
 	outMany  = "the object has too many values"
 	outTag   = "its name begins as those of tags"
+	outPlace = "another element has its key and time"
 )
 
 // leaveOut leaves a field out. If the route is strict, it returns the error that refuses the message instead.

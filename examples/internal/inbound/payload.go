@@ -73,6 +73,7 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 		return nil, err
 	}
 	var events []Event
+	places := map[place]bool{}
 	for _, o := range objects {
 		e, err := r.readObject(d, o, m)
 		if err == ErrBlank {
@@ -81,8 +82,16 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 		if err != nil {
 			return nil, err
 		}
+		at := placeOf(e.Point)
+		if r.each != "" && places[at] {
+			if err := o.leaveOut(r.each, outPlace, badSyntax("two elements of %.64q have the same key and time", r.each)); err != nil {
+				return nil, err
+			}
+		} else {
+			events = append(events, e)
+		}
+		places[at] = true
 		ds.leaveOut(d, o.out)
-		events = append(events, e)
 	}
 	if r.idProp != "" && len(events) > 1 {
 		return nil, badSyntax("the payload has %d objects, and their identity comes from a property; want one", len(events))
