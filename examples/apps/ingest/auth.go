@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/examples/internal/edge"
@@ -35,6 +37,38 @@ func (a *auth) tenant(r *http.Request) (tenant.ID, bool) {
 	}
 	_, password, _ := r.BasicAuth()
 	return a.tokens.Tenant(password)
+}
+
+// tokenHeader may have the token of a request with JSON, for senders that cannot set Authorization.
+const tokenHeader = "X-Tidemark-Token"
+
+var (
+	errToken  = errors.New("the token is missing or not known")
+	errTokens = errors.New("the token comes in more than one way; want one")
+)
+
+// only returns the tenant of a request with JSON. It has one token: in its Authorization header, in its tokenHeader, or
+// in the parameter token if that is allowed.
+func (a *auth) only(r *http.Request) (tenant.ID, error) {
+	tokens := r.Header.Values(tokenHeader)
+	if a.inQuery {
+		tokens = append(slices.Clip(tokens), r.URL.Query()["token"]...)
+	}
+	ways := len(tokens) + len(r.Header.Values("Authorization"))
+	var id tenant.ID
+	ok := false
+	switch {
+	case ways > 1:
+		return id, errTokens
+	case len(tokens) == 1:
+		id, ok = a.tokens.Tenant(tokens[0])
+	case ways == 1:
+		id, ok = a.tenant(r)
+	}
+	if !ok {
+		return tenant.ID{}, errToken
+	}
+	return id, nil
 }
 
 // bearer returns the tenant of the token in an Authorization header or in the metadata of a gRPC call.

@@ -27,6 +27,8 @@ type options struct {
 
 	otlpAddr string           // of gRPC
 	mapping  *inbound.Mapping // of OTLP
+	lines    *inbound.Mapping // of line protocol
+	routes   routes           // of JSON
 	inQuery  bool             // a parameter may be the token
 
 	file   string
@@ -38,6 +40,7 @@ type options struct {
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: inbound.Keys{}, Bounds: app.Bounds{Body: 25 << 20, Requests: 32, Timeout: time.Minute}}
 	var keep, tenantName, precision, mappingFile string
+	var routes inbound.RouteFlags
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.StringVar(&o.journal, "journal", "",
 		"acknowledge points once they are in a journal in this `folder` on a local disk, and deliver them afterwards")
@@ -48,23 +51,25 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o.times.Flags(flags)
 
 	o.Door.Flags(flags, "127.0.0.1:8086", 30*time.Second)
-	flags.BoolVar(&o.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it; proxies may log it")
+	flags.BoolVar(&o.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it, or for JSON in the parameter token; proxies may log it")
 	o.Bounds.Flags(flags)
 
 	flags.StringVar(&o.file, "file", "", "instead of listening, store the lines of this `file`, gzip or plain; - is standard input")
 	flags.StringVar(&tenantName, "tenant", "", "the tenant of the points in the file")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
+	routes.Flags(flags, "paths after /json/")
 	flags.StringVar(&mappingFile, "otlp", "", "also accept OTLP metrics, which this `file` maps to datasets and keys, at /v1/metrics of -addr")
 	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
 	o.Place.Flags(flags)
 
-	given, err := app.Parse(flags, args, stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics that come over HTTP or gRPC.")
+	given, err := app.Parse(flags, args, stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics and JSON that come over HTTP or gRPC.")
 	if err != nil {
 		return o, err
 	}
 	for _, check := range []func() error{
 		func() error { return o.checkMapping(given, mappingFile) },
+		func() error { return o.checkRoutes(routes) },
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
 		func() error { return o.checkServer(given) },
@@ -117,7 +122,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
 		}
 	}
-	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "otlp", "otlp-grpc-addr"} {
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "route", "routes", "otlp", "otlp-grpc-addr"} {
 		if o.file != "" && given[name] {
 			return fmt.Errorf("-file and -%s exclude each other", name)
 		}

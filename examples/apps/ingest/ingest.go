@@ -110,6 +110,9 @@ func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[lin
 	if err != nil {
 		return err
 	}
+	if !p.Dataset.Merges() { // then a line would replace the point of another series
+		return &inbound.Error{Reason: "a route has its measurement", Err: fmt.Errorf("the %s %s is the dataset of a route that does not say merge", noun, p.Dataset.Name())}
+	}
 	replaced, err := b.Add(p, line{first: l.first, last: l.last}, len(l.text))
 	if err != nil {
 		return err
@@ -127,12 +130,7 @@ func (in *ingester) flush(ctx context.Context, b *inbound.Batch[line], id tenant
 // storeBatch stores a batch, and adds the outcome of each line, or of whatever the points come from, to the report.
 // number returns its position in the input.
 func storeBatch[O fmt.Stringer](ctx context.Context, in *ingester, b *inbound.Batch[O], id tenant.ID, rep *report, number func(O) int) error {
-	if err := in.fits(id, b.Points()); err != nil {
-		rep.sent += b.Points()
-		return fmt.Errorf("%w: %w", errUndelivered, err)
-	}
-	err := b.Store(ctx, in.sink, id, func(origins []O, out tsdb.Outcome) {
-		rep.sent++
+	return storePoints(ctx, in, b, id, rep, func(origins []O, out tsdb.Outcome) {
 		_, refused := errors.AsType[*inbound.Error](out.Err)
 		switch {
 		case out.Err == nil:
@@ -149,6 +147,18 @@ func storeBatch[O fmt.Stringer](ctx context.Context, in *ingester, b *inbound.Ba
 		default:
 			rep.undelivered += len(origins)
 		}
+	})
+}
+
+// storePoints stores a batch, and calls each with the outcome of each point.
+func storePoints[O any](ctx context.Context, in *ingester, b *inbound.Batch[O], id tenant.ID, rep *report, each func([]O, tsdb.Outcome)) error {
+	if err := in.fits(id, b.Points()); err != nil {
+		rep.sent += b.Points()
+		return fmt.Errorf("%w: %w", errUndelivered, err)
+	}
+	err := b.Store(ctx, in.sink, id, func(origins []O, out tsdb.Outcome) {
+		rep.sent++
+		each(origins, out)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndelivered, err)

@@ -57,8 +57,13 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
+	shared := tsdb.SchemaOptions{Retention: o.retention}
+	schemas, err := o.routes.Schemas(shared)
+	if err != nil {
+		return err
+	}
 	ds, err := inbound.NewDatasets(ctx, store.Store, o.keys, inbound.Options{
-		Schema: tsdb.SchemaOptions{Retention: o.retention}, Times: o.times, Noun: noun, Log: log,
+		Schema: shared, Schemas: schemas, Mapping: o.lines, Times: o.times, Noun: noun, Log: log,
 	})
 	if err != nil {
 		return err
@@ -114,7 +119,7 @@ func deliver(ctx context.Context, w *tsdb.Writer, out io.Writer) error {
 // serve answers requests until ctx ends, waits for those in progress, and prints how many lines were stored and
 // refused. OTLP over gRPC has a listener of its own, or nil.
 func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener, log *slog.Logger, std streams) error {
-	s := newServer(in, auth{&o.Tokens, o.inQuery}, o.Bounds, o.mapping, log)
+	s := newServer(in, o, log)
 	srv := s.http()
 	fmt.Fprintf(std.out, "Listening on http://%s; Ctrl-C stops\n", lis.Addr())
 	rpc := s.grpc()
@@ -137,10 +142,14 @@ func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener,
 		return err
 	}
 	rpcs.Wait()
-	lines, metrics := s.sum()
+	lines, metrics, messages := s.sum()
 	lines.print(std.out)
 	if o.mapping != nil {
 		metrics.printMetrics(std.out)
+	}
+	if messages.lines+messages.blank > 0 {
+		messages.printMessages(std.out)
+		inbound.PrintLeftOut(std.out, in.datasets.LeftOut())
 	}
 	return err
 }

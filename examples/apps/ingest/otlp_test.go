@@ -268,7 +268,7 @@ func TestOTLPWithoutValues(t *testing.T) {
 			t.Errorf("%s: status %d, %v", name, got.Code, response)
 		}
 	}
-	if _, rep := r.sum(); rep.lines != 0 || rep.blank != 1 || rep.points != 0 {
+	if _, rep, _ := r.sum(); rep.lines != 0 || rep.blank != 1 || rep.points != 0 {
 		t.Errorf("the report is %+v", rep)
 	}
 	r.stored(t, "host", acme, start, "", "a")

@@ -15,7 +15,7 @@ import (
 const shown = 10
 
 // report counts lines by their outcome: each line that is not blank is stored, refused or undelivered. For OTLP, a line
-// is a data point, and a blank one has no value.
+// is a data point, and for JSON a message; a blank one has no value.
 type report struct {
 	lines, blank int
 	bytes        int64 // of the lines
@@ -34,6 +34,7 @@ type report struct {
 // refusal is one of the refused lines.
 type refusal struct {
 	number int    // its position in the input
+	reason string // one of a few
 	where  string // the same, in words
 	err    error
 }
@@ -50,7 +51,7 @@ func (r *report) refuse(number int, where fmt.Stringer, err error) {
 	r.reasons[reason]++
 	r.refused++
 	if len(r.examples) < shown {
-		r.examples = append(r.examples, refusal{number, where.String(), err})
+		r.examples = append(r.examples, refusal{number, reason, where.String(), err})
 	}
 }
 
@@ -87,6 +88,12 @@ func (r *report) print(w io.Writer) {
 func (r *report) printMetrics(w io.Writer) {
 	fmt.Fprintf(w, "%9d data points, and %d without a value\n", r.lines, r.blank)
 	r.printOutcomes(w, "data point")
+}
+
+// printMessages prints the counts of messages of JSON, in the same way.
+func (r *report) printMessages(w io.Writer) {
+	fmt.Fprintf(w, "%9d messages, and %d without a value\n", r.lines, r.blank)
+	r.printOutcomes(w, "message")
 }
 
 func (r *report) printOutcomes(w io.Writer, noun string) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ func memoryOf(l app.Bounds) int64 { return bodies * max(l.Body, 64<<10) }
 // them.
 const maxUseless = 10_000
 
-// server implements the endpoints of InfluxDB 1 and 2 that agents use to write.
+// server implements the endpoints of InfluxDB 1, 2 and 3 that agents use to write, and those of OTLP and JSON.
 type server struct {
 	in     *ingester
 	auth   auth
@@ -42,15 +43,18 @@ type server struct {
 	ready  *edge.Ready
 
 	mapping *inbound.Mapping // of OTLP; nil if it is off
+	routes  routes           // of JSON
 
-	mu      sync.Mutex
-	lines   report // of all requests
-	metrics report
+	mu       sync.Mutex
+	lines    report // of all requests
+	metrics  report
+	messages report
 }
 
-func newServer(in *ingester, a auth, l app.Bounds, m *inbound.Mapping, log *slog.Logger) *server {
+func newServer(in *ingester, o options, log *slog.Logger) *server {
+	l := o.Bounds
 	return &server{
-		in: in, auth: a, limits: l, mapping: m, log: log,
+		in: in, auth: auth{&o.Tokens, o.inQuery}, limits: l, mapping: o.mapping, routes: o.routes, log: log,
 		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.Requests)), ready: edge.NewReady(in.sink.Store.Ping),
 	}
 }
@@ -68,6 +72,10 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Influxdb-Version", "tidemark-ingest")
+		if strings.HasPrefix(r.URL.EscapedPath(), jsonPath) { // the mux would clean the path, and redirect
+			s.postJSON(w, r)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -159,16 +167,16 @@ func (s *server) answer(w http.ResponseWriter, v version, id tenant.ID, rep repo
 	case isOver:
 		r := errstatus.HTTP(over)
 		edge.RetryAfter(w, r.RetryAfter)
-		v.fail(w, r.Status, fmt.Sprintf("over the tenant's limit %s; send all lines again", over.ID), report{})
+		v.fail(w, r.Status, fmt.Sprintf("over the tenant's limit %s; send all of it again", over.ID), report{})
 	case errors.Is(err, errUndelivered):
-		s.log.Error("lines not stored", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
+		s.log.Error("not all is stored", "tenant", id.String(), "read", rep.lines, "stored", rep.stored, "error", err)
 		s.busy(w, v, "not all points could be stored; send them again")
 	case err != nil:
 		s.log.Warn("request not read to its end", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "error", err)
 		v.fail(w, statusOf(err), fmt.Sprintf("partial write: %v; %d lines stored before", tooLarge(err, " once it is unpacked"), rep.stored), report{})
 	case rep.refused > 0:
 		bad := rep.why()
-		s.log.Warn("lines refused", "tenant", id.String(), "lines", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
+		s.log.Warn("some is refused", "tenant", id.String(), "read", rep.lines, "stored", rep.stored, "refused", rep.refused, "why", bad)
 		v.fail(w, http.StatusBadRequest, fmt.Sprintf("partial write: %s dropped=%d", bad, rep.refused), rep)
 	case !readable:
 		writeJSON(w, http.StatusAccepted, map[string]string{
@@ -208,11 +216,11 @@ func (s *server) count(total *report, rep report) {
 	total.add(rep)
 }
 
-// sum returns the totals of all requests, of lines and of data points.
-func (s *server) sum() (lines, metrics report) {
+// sum returns the totals of all requests, of lines, of data points and of messages.
+func (s *server) sum() (lines, metrics, messages report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lines, s.metrics
+	return s.lines, s.metrics, s.messages
 }
 
 var createDatabase = regexp.MustCompile(`(?i)^\s*create\s+database\s`)

@@ -50,16 +50,21 @@ func newRig(t testing.TB, l app.Bounds, args ...string) *rig {
 		t.Fatal(err)
 	}
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Timeouts: tsdb.Timeouts{Write: time.Second}, Limits: table.Limiter, ProfileLimits: o.Profiles}})
-	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Times: o.times, Noun: noun})
+	schemas, err := o.routes.Schemas(tsdb.SchemaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Schemas: schemas, Mapping: o.lines, Times: o.times, Noun: noun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Bounds = l
 	w, err := store.NewWriter(tsdb.WriterOptions{DeliveryTimeout: l.Timeout, Journal: tsdb.JournalOptions{Dir: o.journal}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}, auth{&o.Tokens, o.inQuery}, l, o.mapping, slog.New(slog.DiscardHandler))
+	s := newServer(&ingester{datasets: ds, sink: inbound.Sink{Store: store, Writer: w}, limits: table.Limiter, journaled: o.journal != ""}, o, slog.New(slog.DiscardHandler))
 	return &rig{s, conn, s.http().Handler}
 }
 
@@ -265,7 +270,7 @@ func TestLinesOfOneSeriesMerge(t *testing.T) {
 	r.stored(t, "cpu", acme, start, "{x=1 y=2 z=3i}", "a")
 	want(t, "another request", r.post(v1, "cpu,host=a z=\"now text\",w=t 1767225600000000000"), 204)
 	r.stored(t, "cpu", acme, start, `{w=true x=1 y=2 z="now text"}`, "a")
-	if rep, _ := r.sum(); rep.lines != 3 || rep.stored != 3 || rep.points != 2 || rep.merged != 1 || rep.replaced != 1 {
+	if rep, _, _ := r.sum(); rep.lines != 3 || rep.stored != 3 || rep.points != 2 || rep.merged != 1 || rep.replaced != 1 {
 		t.Errorf("the report is %+v", rep)
 	}
 }
@@ -415,7 +420,7 @@ func TestConsistent(t *testing.T) {
 		}
 	}
 	journaled := func() int {
-		rep, _ := r.sum()
+		rep, _, _ := r.sum()
 		return rep.journaled
 	}
 	end := r.conn.Outage()

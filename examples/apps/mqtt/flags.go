@@ -28,8 +28,7 @@ type options struct {
 
 // given are flags that need more than one step.
 type given struct {
-	routesFile   string
-	routes       []string
+	routes       inbound.RouteFlags
 	keep         string
 	tenantFrom   string
 	tenants      string
@@ -64,11 +63,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 func (o *options) define(flags *flag.FlagSet, g *given) {
 	c := &o.bridge
-	flags.StringVar(&g.routesFile, "routes", "", "the pattern `file`: on each line a pattern of topics, and where and how its messages are stored")
-	flags.Func("route", "one `line` of a pattern file; may be repeated", func(line string) error {
-		g.routes = append(g.routes, line)
-		return nil
-	})
+	g.routes.Flags(flags, "topics")
 	flags.StringVar(&c.Broker, "broker", c.Broker, "the `URL` of the broker: mqtt://host:port, or mqtts://host:port for TLS")
 	flags.StringVar(&c.ClientID, "client-id", "", "the `name` of the session at the broker: one of its own for each process, and the same again after a restart. The default is tidemark- and the machine's name")
 	flags.StringVar(&c.Username, "username", "", "the user `name` at the broker")
@@ -116,26 +111,10 @@ func (o *options) checkStore(set map[string]bool, keep string) (err error) {
 }
 
 func (o *options) readRoutes(g given) (err error) {
-	switch {
-	case g.routesFile != "" && g.routes != nil:
-		return errors.New("-routes and -route exclude each other")
-	case g.routes != nil:
-		if o.routes, err = inbound.ParseRoutes(strings.NewReader(strings.Join(g.routes, "\n"))); err != nil {
-			return fmt.Errorf("-route: %w", err)
-		}
-		return nil
-	case g.routesFile == "":
-		return errors.New("no -route and no -routes: they say which topics are stored, as in -route 'v1/+tenant/+device dataset=telemetry key=device time=arrival'")
+	if o.routes, err = g.routes.Parse(); err == nil && o.routes == nil {
+		err = errors.New("no -route and no -routes: they say which topics are stored, as in -route 'v1/+tenant/+device dataset=telemetry key=device time=arrival'")
 	}
-	f, err := os.Open(g.routesFile)
-	if err != nil {
-		return fmt.Errorf("-routes: %w", err)
-	}
-	defer f.Close()
-	if o.routes, err = inbound.ParseRoutes(f); err != nil {
-		return fmt.Errorf("-routes %s: %w", g.routesFile, err)
-	}
-	return nil
+	return err
 }
 
 // readCredentials reads what the broker knows this client by, and what it knows the broker by.

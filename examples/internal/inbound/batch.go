@@ -67,13 +67,13 @@ func placeOf(p Point) place { return place{p.Entity, p.Time.Unix(), p.Time.Nanos
 // Add adds the point of a record of n bytes. It refuses a record that cannot be stored, alone or with the earlier ones
 // of the same place, so that these are stored: one that is too large, or whose tags differ from theirs. The store
 // refuses such records of different batches. Add reports whether the record changed a field of an earlier one. In a
-// dataset with a hash each record is a point of its own; the last one of a place is stored.
+// dataset that does not merge each record is a point of its own; the last one of a place is stored.
 func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	if err := b.check(p.Record); err != nil {
 		return false, err
 	}
 	g := b.group(p.Dataset)
-	if p.Dataset.hash {
+	if !p.Dataset.merge {
 		b.append(g, p, origin, n)
 		return false, nil
 	}

@@ -21,6 +21,8 @@ type Dataset struct {
 	may  []bool   // whether a record may lack the tag
 	rest bool     // whether one more key field holds all other tags
 	hash bool     // whether it is the hash of a stream
+	// merge says that records of one series and time are one point. Otherwise the last one is stored.
+	merge bool
 	// unnamed is set if no rule names the dataset. It then counts towards its tenants' datasets.
 	unnamed bool
 	// schema merges, unless the key has a hash: records of one series and time become one point, in one request or
@@ -41,7 +43,7 @@ func newDataset(name string, rule []string, shared tsdb.SchemaOptions, bounds *B
 		d.tags, d.rest, d.hash = key[:last], key[last] == OtherTags, key[last] == OtherHash
 	}
 	var err error
-	if !d.hash {
+	if d.merge = !d.hash; d.merge {
 		shared.Merge, shared.Immutable = true, TagPrefix
 	}
 	d.schema, err = tsdb.Define(name, tsdb.Key(key...), codec.Records(), shared)
@@ -50,6 +52,9 @@ func newDataset(name string, rule []string, shared tsdb.SchemaOptions, bounds *B
 
 // Name is the dataset's name.
 func (d *Dataset) Name() string { return d.name }
+
+// Merges reports whether records of one series and time become one point. Otherwise the last one is stored.
+func (d *Dataset) Merges() bool { return d.merge }
 
 // Schema reads and writes the dataset's points.
 func (d *Dataset) Schema() *tsdb.Schema[codec.Record] { return d.schema }

@@ -36,7 +36,7 @@ type Options struct {
 	// Schema is what all datasets share, such as their retention. NewDatasets sets Merge and Immutable.
 	Schema tsdb.SchemaOptions
 	// Schemas are datasets that the program has defined itself, such as those with rollups. A rule names each, with its
-	// key fields.
+	// key fields. A Batch does not merge their records.
 	Schemas []*tsdb.Schema[codec.Record]
 	// Mapping says where lines of line protocol are stored. Nil means that each is stored in the dataset of its
 	// measurement. Keys has its datasets, too.
@@ -102,6 +102,7 @@ func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) 
 			return nil, err
 		}
 		if i := slices.IndexFunc(opts.Schemas, func(s *tsdb.Schema[codec.Record]) bool { return s.Name() == name }); i >= 0 {
+			d.merge = false
 			if d.schema = opts.Schemas[i]; !slices.Equal(d.schema.KeyFields(), keyNames(key)) {
 				return nil, fmt.Errorf("the key of %s is %v, and its schema has %v", name, keyNames(key), d.schema.KeyFields())
 			}
