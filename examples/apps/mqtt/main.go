@@ -65,7 +65,7 @@ func printStats(w io.Writer, s bridge.Stats) {
 		{s.Journaled, "journaled"},
 		{s.Counted, "counted"},
 		{s.DeadLetters, "published as dead letters"},
-		{s.Ignored, "ignored: dead letters, retained messages that were cleared, or nothing but null"},
+		{s.Ignored, "ignored: dead letters, empty messages, or nothing but null"},
 		{s.Lost, "lost, of QoS 0"},
 		{uint64(s.Waiting), "not acknowledged: the broker sends them again"},
 	} {

@@ -107,7 +107,9 @@ func TestForms(t *testing.T) {
 		{"time=arrival", "a/t1", "1 2", []string{`t1 ` + arrival + ` {"value":"1 2"}`}, ""},
 		{"time=arrival", "a/t1", `{"x":1}{"x":2}`, nil, "more than one"},
 		{"time=arrival", "a/t1", "\ufeff" + `{"x":1}`, []string{`t1 ` + arrival + ` {"x":1}`}, ""},
-		{"time=arrival", "a/t1", "\ufeff", nil, "empty"},
+		{"time=arrival", "a/t1", "\ufeff", nil, ""},
+		{"time=arrival", "a/t1", "", nil, ""},
+		{"time=arrival strict", "a/t1", "", nil, "empty"},
 		// Times.
 		{"time=arrival,1m", "a/t1", `1`, []string{`t1 2026-01-01T00:01:00Z {"value":1}`}, ""},
 		{"time=t,auto", "a/t1", `{"t":1767225600,"x":1}`, []string{`t1 ` + at + ` {"x":1}`}, ""},

@@ -49,16 +49,19 @@ const (
 	maxDepth      = 8
 )
 
-// Events reads the payload of a message of a tenant. There is none, and no error, if all fields of the payload are null:
-// then there is nothing to store. The error is an *Error if the message can never be stored as it is: then none
-// of its points is. Another error means that the store could not be reached.
+// Events reads the payload of a message of a tenant. There is none, and no error, if there is nothing to store: the
+// payload is empty, as of messages that clear a retained one in MQTT, or all its fields are null. The error is an
+// *Error if the message can never be stored as it is: then none of its points is. Another error means that the store
+// could not be reached.
 //
 // Fields that cannot be stored are left out, unless the route is strict. Datasets.LeftOut counts them.
 func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Message) ([]Event, error) {
 	m.Payload = bytes.TrimPrefix(m.Payload, []byte("\ufeff"))
 	switch {
-	case len(m.Payload) == 0:
+	case len(m.Payload) == 0 && (r.strict || r.count > 0):
 		return nil, badSyntax("the payload is empty")
+	case len(m.Payload) == 0:
+		return nil, nil
 	case !utf8.Valid(m.Payload):
 		return nil, badSyntax("the payload is not valid UTF-8")
 	case r.format == formatLine:

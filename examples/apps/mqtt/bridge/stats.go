@@ -14,7 +14,7 @@ type Stats struct {
 	Journaled   uint64 // acknowledged because all their points are in the journal
 	Counted     uint64 // acknowledged because they are counted in a rollup
 	DeadLetters uint64 // acknowledged because they are published to the dead-letter topic
-	Ignored     uint64 // acknowledged because they store nothing: dead letters, retained messages that were cleared, and nothing but null
+	Ignored     uint64 // acknowledged because they store nothing: dead letters, empty messages, and nothing but null
 	Lost        uint64 // of QoS 0, for which there was no space or no store: nobody sends them again
 	Points      uint64 // of the messages Stored and Journaled
 	Waiting     int    // received and not yet acknowledged

@@ -42,7 +42,7 @@ func TestDeadLetters(t *testing.T) {
 		edit           func(*paho.Publish)
 		reason, error  string
 	}{
-		{good, ``, nil, inbound.ReasonSyntax, "the payload is empty"},
+		{"v1/acme/t1/views", ``, nil, inbound.ReasonSyntax, "the payload is empty"},
 		{good, `{"ts":1767225600000,"temp":NaN}`, nil, inbound.ReasonSyntax, "not JSON"},
 		{good, `{"ts":1767225600000,"temp":1} {}`, nil, inbound.ReasonSyntax, "more than one JSON value"},
 		{good, `{"ts":1767225600000,"temp":"` + "\xff" + `"}`, nil, inbound.ReasonSyntax, "not valid UTF-8"},
