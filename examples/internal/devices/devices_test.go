@@ -1,0 +1,83 @@
+package devices
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+)
+
+const introduction = `# Routes for devices
+
+Each route stores messages in the form that the product's maker documents (see the link). [The words of routes](README.md#topics); the
+[messages](../../internal/devices) that tests send by MQTT 5 and 3.1.1, and by Pub/Sub with the levels of the topic as attributes.
+
+| Product, message | Route | Stored: the key, and fields |
+|---|---|---|
+`
+
+const limits = `
+Not stored as a reader expects:
+
+- SenML whose records share base fields (bn, bt): only the first record has them. Resolve the records first.
+- JSON inside a text, as in data of Particle: it stays one text.
+- Objects whose names are devices, as of ThingsBoard gateways: the names become part of fields.
+`
+
+// TestDocument compares the table for users with the cases.
+func TestDocument(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(introduction)
+	for _, c := range Cases(t) {
+		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s |\n", c.Name, c.Source, c.Line(), c.stored())
+	}
+	b.WriteString(limits)
+	testkit.Golden(t, "../../apps/mqtt/devices.md", b.String(), "the routes that users see are not those that are tested")
+}
+
+// stored describes what is stored: the key of the first point, and a few of its fields, numbers first.
+func (c Case) stored() string {
+	if len(c.Points) == 0 {
+		return "nothing"
+	}
+	p := c.Points[0]
+	var numbers, others []string
+	for name, v := range p.Fields.All() {
+		if _, ok := v.Number(); ok {
+			numbers = append(numbers, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	fields := append(numbers, others...)
+	const shown = 3
+	text := fmt.Sprintf("`%s`: `%s`", strings.Join(p.Key, "`, `"), strings.Join(fields[:min(shown, len(fields))], "`, `"))
+	if len(fields) > shown {
+		text += fmt.Sprintf(" … (%d)", len(fields))
+	}
+	if n := len(c.Points); n > 1 {
+		text += fmt.Sprintf("; %d points", n)
+	}
+	return text
+}
+
+// TestCases: each case is of another message, says its source, and comes from a documented product.
+func TestCases(t *testing.T) {
+	cases := Cases(t)
+	if len(cases) < 32 {
+		t.Errorf("%d cases, want at least 32", len(cases))
+	}
+	names, datasets := map[string]bool{}, map[string]bool{}
+	for _, c := range cases {
+		source, err := url.Parse(c.Source)
+		if err != nil || source.Scheme != "https" {
+			t.Errorf("%s: the source %q is no address", c.Name, c.Source)
+		}
+		if names[c.Name] || datasets[c.word("dataset")] {
+			t.Errorf("%s: its name, or its dataset %s, is that of an earlier case", c.Name, c.word("dataset"))
+		}
+		names[c.Name], datasets[c.word("dataset")] = true, true
+	}
+}
