@@ -23,9 +23,10 @@ const (
 
 // fields are the metrics that the newest payloads of a dataset make for one tenant.
 type fields struct {
-	numbers map[string]*number // by the name of the metric
-	texts   []text
-	clash   map[string]string // metrics that two fields would make, with the names of both
+	numbers    map[string]*number       // by the name of the metric
+	histograms map[string]histogramName // the same
+	texts      []text
+	clash      map[string]string // metrics that two fields would make, with the names of both
 }
 
 // number is a metric of one number in each payload, or of a truth as 0 and 1.
@@ -41,9 +42,9 @@ const infoSuffix = "_info"
 
 // fieldsOf samples the newest points of a tenant.
 func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) (*fields, error) {
-	found := map[string]kinds{}
+	found, histograms := map[string]kinds{}, map[histogramName]bool{}
 	if m.whole == nil {
-		return m.metricsOf(found)
+		return m.metricsOf(found, histograms)
 	}
 	seen := 0
 	for p, err := range m.whole.For(store, id).Under(tsdb.AllEntities()).Latest(ctx) {
@@ -51,15 +52,20 @@ func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) 
 			return nil, err
 		}
 		for name, v := range p.Value.All() {
-			if k, known := found[name]; known || len(found) < mostFields {
+			h, isPart := histogramOf(p.Value, name, v)
+			k, known := found[name]
+			switch more := len(found)+len(histograms) < mostFields; {
+			case isPart && (more || histograms[h]):
+				histograms[h] = true
+			case !isPart && (more || known):
 				found[name] = k.with(v)
 			}
 		}
-		if seen++; seen == sampled || len(found) >= mostFields {
+		if seen++; seen == sampled || len(found)+len(histograms) >= mostFields {
 			break
 		}
 	}
-	return m.metricsOf(found)
+	return m.metricsOf(found, histograms)
 }
 
 // kinds is what a field was found to be. With numbers in some payloads and text in others it is both.
@@ -76,8 +82,8 @@ func (k kinds) with(v codec.Value) kinds {
 }
 
 // metricsOf names the metrics. Two fields with one name are a clash, which the queries that name it report.
-func (m *mapped) metricsOf(found map[string]kinds) (*fields, error) {
-	f := &fields{numbers: map[string]*number{}, clash: map[string]string{}}
+func (m *mapped) metricsOf(found map[string]kinds, histograms map[histogramName]bool) (*fields, error) {
+	f := &fields{numbers: map[string]*number{}, histograms: map[string]histogramName{}, clash: map[string]string{}}
 	taken := m.takenLabels()
 	for _, field := range slices.Sorted(maps.Keys(found)) {
 		k := found[field]
@@ -90,7 +96,11 @@ func (m *mapped) metricsOf(found map[string]kinds) (*fields, error) {
 			f.texts = append(f.texts, text{field, taken.label(field)})
 		}
 	}
-	if _, taken := f.numbers[m.name+infoSuffix]; taken && len(f.texts) > 0 {
+	for h := range histograms {
+		m.addHistogram(f, h)
+	}
+	_, histogram := f.histograms[m.name+infoSuffix]
+	if _, number := f.numbers[m.name+infoSuffix]; (number || histogram) && len(f.texts) > 0 {
 		f.clash[m.name+infoSuffix] = fmt.Sprintf("the field info and the texts of dataset %s", m.of)
 	}
 	return f, nil

@@ -77,6 +77,11 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 		for name := range f.numbers {
 			names = append(names, name)
 		}
+		for name := range f.histograms {
+			if f.numbers[name] == nil {
+				names = append(names, name)
+			}
+		}
 		if len(f.texts) > 0 {
 			names = append(names, m.name+infoSuffix)
 		}
@@ -97,8 +102,8 @@ func (s *mappedSource) names(ctx context.Context, id tenant.ID) ([]string, error
 	return names, nil
 }
 
-// metric is what a name stands for: a number, texts, or an aggregate of a rollup. Without them it is a name that no
-// field of the newest payloads makes. Older payloads may have such a field.
+// metric is what a name stands for: a number, texts, or an aggregate of a rollup. Without them it is a histogram, or a
+// name that no field of the newest payloads makes: their points are read whole. Older payloads may have such a field.
 type metric struct {
 	*mapped
 	name      string
@@ -128,10 +133,14 @@ func (s *mappedSource) find(ctx context.Context, id tenant.ID, name string) (fou
 			return nil, nil, clashError(name, both)
 		}
 		one := &metric{mapped: m, name: name, number: f.numbers[name]}
-		if one.number == nil && one.isInfo() {
+		_, isHistogram := f.histograms[name]
+		switch {
+		case isHistogram:
+			one.number = nil // some points may have a number
+		case one.number == nil && one.isInfo():
 			one.texts = f.texts
 		}
-		if one.number == nil && one.texts == nil {
+		if one.number == nil && one.texts == nil && !isHistogram {
 			others = append(others, one)
 			continue
 		}
@@ -193,7 +202,7 @@ func (s *mappedSource) seriesOf(ctx context.Context, id tenant.ID, m *metric, ma
 				return nil, 0, err
 			}
 			own := from{m, p, depth}
-			open := m.number == nil && m.isInfo()
+			open := m.number == nil && (m.isInfo() || m.mayBeBuckets())
 			b := labels.NewBuilder(labels.EmptyLabels())
 			part := make([]*series, len(entities))
 			for i, e := range entities {

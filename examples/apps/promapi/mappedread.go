@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -67,35 +68,77 @@ func (r *mappedRead) read(ctx context.Context) ([]*selected, error) {
 }
 
 func (r *mappedRead) readNumber(ctx context.Context, n *number) ([]*selected, error) {
-	return readPoints(ctx, r, n.schema, codec.Value.Number)
+	return readPoints(ctx, r, n.schema, func(to *selected, at int64, v codec.Value) error {
+		x, ok := v.Number()
+		if !ok {
+			return nil
+		}
+		return r.add(to, at, sample{float: x})
+	})
 }
 
-// search reads the points whole, and finds the field of the metric in them: none of the newest ones has it.
+// add adds a sample, which counts against the limit.
+func (r *mappedRead) add(to *selected, at int64, s sample) error {
+	if err := r.budget.takeSamples(s.weight()); err != nil {
+		return err
+	}
+	to.points.add(at, s)
+	return nil
+}
+
+// search reads the points whole, and finds the metric in them: a histogram, or a field that none of the newest ones has.
 func (r *mappedRead) search(ctx context.Context) ([]*selected, error) {
+	m := r.metric.metric
 	var mu sync.Mutex
 	found := map[string]kinds{} // of fields that make the metric
-	all, err := readPoints(ctx, r, r.metric.whole, func(fields codec.Record) (x float64, ok bool) {
+	note := func(name string, isNumber bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		k := found[name]
+		found[name] = kinds{k.number || isNumber, k.text || !isNumber}
+	}
+	buckets := map[*series]*bucketSeries{}
+	if m.mayBeBuckets() {
+		for _, one := range r.of {
+			buckets[one] = newBucketSeries(one)
+		}
+	}
+	all, err := readPoints(ctx, r, m.whole, func(to *selected, at int64, fields codec.Record) error {
+		var s sample
+		some := false
 		for name, v := range fields.All() {
-			if !r.metric.isMetricOf(r.metric.name, name) {
+			if histogram, ok := strings.CutSuffix(name, scaleSuffix); ok && histogram != "" && m.isMetricOf(m.name, histogram) {
+				if h := nativeHistogram(fields, histogram); h != nil && !some {
+					s, some = sample{fraction: h}, true
+					note(histogramName{histogram, true}.shownAs(), true)
+				}
+			}
+			if !m.isMetricOf(m.name, name) {
 				continue
 			}
 			n, isNumber := v.AsNumber().Number()
 			if isNumber {
-				x, ok = n, true
+				s, some = sample{float: n}, true
 			}
-			mu.Lock()
-			k := found[name]
-			found[name] = kinds{k.number || isNumber, k.text || !isNumber}
-			mu.Unlock()
+			note(name, isNumber)
 		}
-		return x, ok
+		if b := buckets[to.series]; b != nil {
+			err := b.add(r, at, fields, func(histogram string) { note(histogramName{field: histogram}.shownAs(), true) })
+			if err != nil {
+				return err
+			}
+		}
+		if !some {
+			return nil
+		}
+		return r.add(to, at, s)
 	})
 	if err != nil {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(found))
-	if len(names) == 1 && found[names[0]].text && r.metric.options.Messages != nil { // it may be an enum, which has a number, too
-		n, err := r.metric.mapped.number(names[0])
+	if len(names) == 1 && found[names[0]].text && m.options.Messages != nil { // it may be an enum, which has a number, too
+		n, err := m.mapped.number(names[0])
 		if err != nil {
 			return nil, err
 		}
@@ -104,15 +147,23 @@ func (r *mappedRead) search(ctx context.Context) ([]*selected, error) {
 	numbers := slices.DeleteFunc(names, func(name string) bool { return !found[name].number })
 	switch {
 	case len(numbers) > 1:
-		return nil, clashError(r.metric.name, bothFields(numbers[0], numbers[1], r.metric.of))
-	case len(numbers) == 0 && r.metric.isInfo():
+		return nil, clashError(m.name, bothFields(numbers[0], numbers[1], m.of))
+	case len(numbers) == 0 && m.isInfo():
 		return r.readTexts(ctx)
+	}
+	for _, one := range r.of {
+		if b := buckets[one]; b != nil {
+			for _, s := range b.list {
+				s.points.reverse()
+			}
+			all = append(all, b.list...)
+		}
 	}
 	return all, nil
 }
 
-// readPoints returns the series with the numbers of their points.
-func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T], number func(T) (float64, bool)) ([]*selected, error) {
+// readPoints returns the series with what add adds of each point, newest first.
+func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T], add func(to *selected, at int64, v T) error) ([]*selected, error) {
 	repo, most := schema.For(r.store, r.id), r.most
 	all, byEntity := make([]*selected, len(r.of)), make(map[tsdb.Entity]*selected, len(r.of))
 	for i, one := range r.of {
@@ -120,7 +171,7 @@ func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T
 		byEntity[one.entity] = all[i]
 		most = most && one.from.(*from).prefix == r.metric.prefix
 	}
-	add := func(to *selected, points iter.Seq2[tsdb.Point[T], error]) error {
+	read := func(to *selected, points iter.Seq2[tsdb.Point[T], error]) error {
 		for p, err := range points {
 			if _, bad := asPointError(err); bad {
 				continue // a payload that cannot be read has no number
@@ -135,23 +186,18 @@ func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T
 			if one == nil {
 				continue
 			}
-			x, ok := number(p.Value)
-			if !ok {
-				continue
-			}
-			if err := r.budget.takeSamples(1); err != nil {
+			if err := add(one, p.Time.UnixMilli(), p.Value); err != nil {
 				return err
 			}
-			one.points.add(p.Time.UnixMilli(), sample{float: x})
 		}
 		return nil
 	}
 	var err error
 	if most && len(r.of) >= togetherFrom {
 		parts := r.metric.parts(r.of)
-		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return add(nil, repo.Under(parts[i]).Range(ctx, r.in)) })
+		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return read(nil, repo.Under(parts[i]).Range(ctx, r.in)) })
 	} else {
-		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error { return add(all[i], repo.Range(ctx, r.of[i].entity, r.in)) })
+		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error { return read(all[i], repo.Range(ctx, r.of[i].entity, r.in)) })
 	}
 	for _, one := range all {
 		one.points.reverse()
@@ -247,13 +293,15 @@ func (m *metric) withTexts(ls labels.Labels, fields codec.Record) labels.Labels 
 	}
 	for name, v := range fields.All() {
 		if text, ok := v.Str(); ok && !known[name] {
-			b.Set(used.label(name), text)
+			if _, isPart := histogramOf(fields, name, v); !isPart {
+				b.Set(used.label(name), text)
+			}
 		}
 	}
 	return b.Labels()
 }
 
-// complete returns the series of texts as they are now: with the texts of each entity's newest point.
+// complete returns the series of texts, or of buckets, as they are now: as each entity's newest point has them.
 func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error) {
 	m := of[0].from.(*from).metric
 	entities := make([]tsdb.Entity, len(of))
@@ -264,11 +312,15 @@ func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series)
 	if found == nil {
 		return nil, err
 	}
-	out := make([]*series, len(of))
+	out := make([]*series, 0, len(of))
 	for i, one := range of {
-		out[i] = one
-		if found[i].Err == nil && len(found[i].Points) > 0 {
-			out[i] = &series{labels: m.withTexts(one.labels, found[i].Points[0].Value), entity: one.entity, from: one.from}
+		switch {
+		case found[i].Err != nil || len(found[i].Points) == 0:
+			out = append(out, one)
+		case m.mayBeBuckets():
+			out = append(out, m.withBuckets(one, found[i].Points[0])...)
+		default:
+			out = append(out, &series{labels: m.withTexts(one.labels, found[i].Points[0].Value), entity: one.entity, from: one.from})
 		}
 	}
 	return out, nil

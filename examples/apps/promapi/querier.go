@@ -33,7 +33,7 @@ type source interface {
 	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the
 	// metric.
 	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
-	// complete returns open series with the labels that they have now.
+	// complete returns open series with the labels that they have now. One may be several.
 	complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error)
 	// forget drops what is cached of a tenant.
 	forget(id tenant.ID)
@@ -166,6 +166,9 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 		all, err := src.complete(ctx, q.tenant, matching)
 		if err != nil {
 			return stored(err)
+		}
+		if err := q.budget.takeSeries(max(0, len(all)-len(matching))); err != nil { // a bucket is a series
+			return err
 		}
 		return visit(slices.DeleteFunc(all, func(s *series) bool { return !matches(s.labels, matchers) }))
 	})
