@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
-	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -25,10 +24,9 @@ type options struct {
 	retention gc.Class
 	times     inbound.Bounds
 
-	otlpAddr string           // of gRPC
-	mapping  *inbound.Mapping // of OTLP
-	lines    *inbound.Mapping // of line protocol
+	mapping  *inbound.Mapping // of line protocol and OTLP
 	routes   routes           // of JSON
+	otlpAddr string           // of gRPC
 	inQuery  bool             // a parameter may be the token
 
 	file   string
@@ -39,13 +37,13 @@ type options struct {
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: inbound.Keys{}, Bounds: app.Bounds{Body: 25 << 20, Requests: 32, Timeout: time.Minute}}
-	var keep, tenantName, precision, mappingFile string
+	var keep, tenantName, precision string
 	var routes inbound.RouteFlags
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.StringVar(&o.journal, "journal", "",
 		"acknowledge points once they are in a journal in this `folder` on a local disk, and deliver them afterwards")
 	flags.Func("key", "the tags that are a measurement's key, as `measurement=tag,tag`; once per measurement. The measurement * means "+
-		"all others, a last tag * all other tags", o.keys.Set)
+		"all others, a last tag * all other tags. Without any -key, the dataset measurements takes all", o.keys.Set)
 	flags.StringVar(&keep, "keep", "never", "when points expire, as a `policy`: never, or maxage=30d")
 
 	o.times.Flags(flags)
@@ -58,8 +56,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&tenantName, "tenant", "", "the tenant of the points in the file")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
-	routes.Flags(flags, "paths after /json/")
-	flags.StringVar(&mappingFile, "otlp", "", "also accept OTLP metrics, which this `file` maps to datasets and keys, at /v1/metrics of -addr")
+	routes.Flags(flags, "paths after /json/, or a store or drop line for measurements and metrics")
 	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
 	o.Place.Flags(flags)
 
@@ -68,7 +65,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	for _, check := range []func() error{
-		func() error { return o.checkMapping(given, mappingFile) },
 		func() error { return o.checkRoutes(routes) },
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
@@ -82,32 +78,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-func (o *options) checkMapping(given map[string]bool, file string) (err error) {
-	switch {
-	case !given["otlp"] && given["otlp-grpc-addr"]:
-		return errors.New("-otlp-grpc-addr needs -otlp: the file that maps metrics to datasets")
-	case !given["otlp"]:
-		return nil
-	case file == "":
-		return errors.New("-otlp is empty; want a file")
-	}
-	if given["otlp-grpc-addr"] {
-		if err := app.CheckAddr("otlp-grpc-addr", o.otlpAddr, o.Remote); err != nil {
-			return err
-		}
-	}
-	if o.mapping, err = readMapping(file, o.keys); err != nil {
-		return fmt.Errorf("-otlp: %w", err)
-	}
-	return nil
-}
-
 func (o *options) checkStore(given map[string]bool, keep string) error {
 	switch {
 	case given["journal"] && o.journal == "":
 		return errors.New("-journal is empty; want a folder")
-	case len(o.keys) == 0:
-		return errors.New(`no -key: it says which measurements there are, as in -key readings=fleet,name; -key '*=*' takes any`)
 	}
 	var err error
 	if o.retention, err = inbound.Retention(keep); err != nil {
@@ -122,7 +96,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
 		}
 	}
-	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "route", "routes", "otlp", "otlp-grpc-addr"} {
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "otlp-grpc-addr"} {
 		if o.file != "" && given[name] {
 			return fmt.Errorf("-file and -%s exclude each other", name)
 		}
@@ -156,11 +130,10 @@ func (o *options) checkServer(given map[string]bool) error {
 	if o.Tokens.Len() == 0 {
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
 	}
+	if given["otlp-grpc-addr"] {
+		if err := app.CheckAddr("otlp-grpc-addr", o.otlpAddr, o.Remote); err != nil {
+			return err
+		}
+	}
 	return o.Bounds.Check()
-}
-
-// readMapping reads a file with store and drop lines, and adds its datasets to the keys. Its errors name the line.
-func readMapping(name string, keys inbound.Keys) (*inbound.Mapping, error) {
-	m := &inbound.Mapping{}
-	return m, edge.Lines(name, func(text string) error { return m.Add(text, keys) })
 }

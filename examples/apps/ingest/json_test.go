@@ -210,7 +210,7 @@ func TestJSONMessages(t *testing.T) {
 
 // TestJSONRoutes: the path of a request is the topic of the routes.
 func TestJSONRoutes(t *testing.T) {
-	r := newRig(t, ample, tenantRoutes...)
+	r := newRig(t, ample, append([]string{"-key", "*=device"}, tenantRoutes...)...)
 	url := r.listen(t) + "/json/"
 	sendJSON(t, url+"v1/acme/t%201", `{"time":1767225600,"temp":1}`).want(t, "the device in the path", 200, 1, 0)
 	r.stored(t, "telemetry", acme, start, "{temp=1i}", "t 1")

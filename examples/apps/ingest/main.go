@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		return err
 	}
 	ds, err := inbound.NewDatasets(ctx, store.Store, o.keys, inbound.Options{
-		Schema: shared, Schemas: schemas, Mapping: o.lines, Times: o.times, Noun: noun, Log: log,
+		Schema: shared, Schemas: schemas, Mapping: o.mapping, Times: o.times, Noun: noun, Log: log,
 	})
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func serve(ctx context.Context, o options, in *ingester, lis, otlp net.Listener,
 	rpcs.Wait()
 	lines, metrics, messages := s.sum()
 	lines.print(std.out)
-	if o.mapping != nil {
+	if metrics.lines+metrics.blank > 0 {
 		metrics.printMetrics(std.out)
 	}
 	if messages.lines+messages.blank > 0 {

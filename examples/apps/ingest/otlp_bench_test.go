@@ -73,7 +73,7 @@ func BenchmarkOTLP(b *testing.B) {
 		journal      bool
 	}{{"hash", "hash.g", false}, {"merge", "all.g", false}, {"hash-journal", "hash.g", true}, {"merge-journal", "all.g", true}} {
 		open := func(b *testing.B) *rig {
-			args := []string{"-otlp", write(b, hashMap), "-key", "cpu=host"}
+			args := []string{"-routes", write(b, hashMap), "-key", "cpu=host"}
 			if way.journal {
 				args = append(args, "-journal", b.TempDir())
 			}

@@ -216,7 +216,7 @@ func TestOTLPWhileTheStoreIsDown(t *testing.T) {
 	clients, perRequest := 10, 200/testkit.Stride(4)
 	mapping := write(t, otlpMap)
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, app.Bounds{Body: 1 << 20, Requests: 8, Timeout: 10 * time.Second}, "-key", "cpu=host", "-otlp", mapping, "-max-future", "0") // the test's clock begins in 2000
+		r := newRig(t, app.Bounds{Body: 1 << 20, Requests: 8, Timeout: 10 * time.Second}, "-key", "cpu=host", "-routes", mapping, "-max-future", "0") // the test's clock begins in 2000
 		before := heap()
 		end := r.conn.Outage()
 		down := time.Now()

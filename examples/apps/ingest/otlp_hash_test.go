@@ -66,7 +66,7 @@ func (r *rig) onlyBulk(t *testing.T) {
 // of their own, however they are grouped into requests. Sending them again changes nothing. Nothing is read.
 func TestHashedStreams(t *testing.T) {
 	for _, journal := range []bool{false, true} {
-		args := []string{"-key", "cpu=host", "-otlp", write(t, hashMap)}
+		args := []string{"-key", "cpu=host", "-routes", write(t, hashMap)}
 		if journal {
 			args = append(args, "-journal", t.TempDir())
 		}
@@ -130,14 +130,14 @@ func TestHashedStreams(t *testing.T) {
 // TestHashedStreamsBesideOthers: datasets without a hash are stored as before, a stored one cannot become hashed, and
 // line protocol cannot write to a hashed one.
 func TestHashedStreamsBesideOthers(t *testing.T) {
-	r := newRig(t, ample, "-key", "cpu=host", "-otlp", write(t, hashMap))
+	r := newRig(t, ample, "-key", "cpu=host", "-routes", write(t, hashMap))
 	r.sendAll(t, request(gauge("m.g", number(1))), request(gauge("m.h", number(2))), request(gauge("all.g", number(3, attr("cpu", 0)))))
 	r.stored(t, "host", acme, start, `{m.g=1i m.h=2i}`, "a")
 	r.stored(t, "every", acme, start, `{all.g=3i}`, "a", "cpu=0")
 
 	for dataset, line := range map[string]string{"host": "store m.* in host by resource.host.name *hash", "every": "store all.* in every by resource.host.name *hash"} {
 		keys := inbound.Keys{}
-		if _, err := readMapping(write(t, line), keys); err != nil {
+		if err := new(inbound.Mapping).Add(line, keys); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := inbound.NewDatasets(t.Context(), r.in.sink.Store, keys, inbound.Options{}); err == nil || !strings.Contains(err.Error(), dataset) {

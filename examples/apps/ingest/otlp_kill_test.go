@@ -30,7 +30,7 @@ func TestOTLPKill(t *testing.T) {
 	}{{"stored", "m.g", "host", nil}, {"journal", "m.g", "host", nil}, {"hash", "hash.g", "hashed", []string{inbound.OtherHash}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			args := []string{"-otlp", write(t, hashMap), "-dir", filepath.Join(dir, "data")}
+			args := []string{"-routes", write(t, hashMap), "-dir", filepath.Join(dir, "data")}
 			if tt.name == "journal" {
 				args = append(args, "-journal", filepath.Join(dir, "journal"))
 			}

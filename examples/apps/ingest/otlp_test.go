@@ -86,7 +86,7 @@ const otlpMap = "drop resource.process.*\nstore m.* in host by resource.host.nam
 
 func newOTLP(t *testing.T, l app.Bounds, args ...string) *rig {
 	t.Helper()
-	return newRig(t, l, append([]string{"-key", "cpu=host", "-otlp", write(t, otlpMap)}, args...)...)
+	return newRig(t, l, append([]string{"-key", "cpu=host", "-routes", write(t, otlpMap)}, args...)...)
 }
 
 // send posts a request in protobuf, and returns the response, which has the same encoding.
@@ -330,9 +330,6 @@ func TestOTLPOverHTTP(t *testing.T) {
 	if got := r.get("/v1/metrics"); got.Code != 405 {
 		t.Errorf("GET: %d", got.Code)
 	}
-	if got := newRig(t, ample, "-key", "cpu=host").post("/v1/metrics", "", isProto); got.Code != 404 {
-		t.Errorf("without -otlp: %d", got.Code)
-	}
 }
 
 // TestOTLPManySmallMessages: a small body that would take much memory when it is decoded is refused before that.
@@ -361,7 +358,7 @@ func FuzzOTLP(f *testing.F) {
 	text, _ := protojson.Marshal(m)
 	f.Add(raw, false)
 	f.Add(text, true)
-	r := newRig(f, ample, "-otlp", "otlp.map", "-key", "cpu=host")
+	r := newRig(f, ample, "-routes", "otlp.map", "-key", "cpu=host")
 	f.Fuzz(func(t *testing.T, body []byte, isJSON bool) {
 		if len(body) > 4096 {
 			return

@@ -347,7 +347,7 @@ func TestExitCode(t *testing.T) {
 		{"-key cpu=host -tenant acme -metrics-addr " + busy.Addr().String() + " -file " + good, 1, "-metrics-addr"},
 		{"-key cpu=host -tenant acme -otlp-endpoint http://127.0.0.1:1 -file " + good, 0, "telemetry is not delivered"},
 		{"extra", 2, "unexpected argument"},
-		{"", 2, "no -key"},
+		{"", 2, "no -token"},
 		{"-key cpu=host", 2, "no -token"},
 		{"-key cpu", 2, "measurement=tag"},
 		{"-key cpu= -token s=acme", 2, "measurement=tag"},

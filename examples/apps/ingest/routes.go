@@ -16,26 +16,35 @@ type routes interface {
 	Schemas(shared tsdb.SchemaOptions) ([]*tsdb.Schema[codec.Record], error)
 }
 
-// checkRoutes reads -route or -routes, and adds their datasets to those of -key and -otlp. Their store and drop lines are
-// for line protocol. Without routes the datasets of -key take JSON, too.
+// checkRoutes reads -route or -routes, and adds their datasets to those of -key. Without routes the datasets of -key take
+// JSON, too, and without any -key each dataset does.
 func (o *options) checkRoutes(flags inbound.RouteFlags) error {
 	given, err := flags.Parse()
 	if err != nil {
 		return err
 	}
+	noKeys := len(o.keys) == 0
+	o.mapping = &inbound.Mapping{}
 	if given != nil {
-		o.lines = given.Mapping()
 		if err := o.keys.AddRoutes(given); err != nil {
 			return err
 		}
-		if len(given.Filters()) > 0 { // not only store and drop lines
-			o.routes = given
-			return nil
-		}
+		o.mapping = given.Mapping()
+	}
+	o.mapping.AddDefaults(o.keys, noKeys)
+	if given != nil && len(given.Filters()) > 0 {
+		o.routes = given
+		return nil
+	}
+	if noKeys {
+		o.keys[inbound.AnyDataset] = []string{jsonKey}
 	}
 	o.routes, err = builtInRoutes(o.keys)
 	return err
 }
+
+// jsonKey is the key of the datasets of JSON, if no rule says another.
+const jsonKey = "device"
 
 // builtIn are the routes if none are given: the path is the dataset. Its key is that of -key.
 type builtIn struct {
@@ -45,7 +54,7 @@ type builtIn struct {
 
 func builtInRoutes(keys inbound.Keys) (*builtIn, error) {
 	b := &builtIn{named: map[string]*inbound.Route{}}
-	others := []string{"device"}
+	others := []string{jsonKey}
 	for name, key := range keys {
 		switch last := key[len(key)-1]; {
 		case name == inbound.AnyDataset && len(key) == 1 && last == inbound.OtherTags:

@@ -42,7 +42,7 @@ type server struct {
 	slots  *edge.Shares // one for each request that may write at once
 	ready  *edge.Ready
 
-	mapping *inbound.Mapping // of OTLP; nil if it is off
+	mapping *inbound.Mapping // of OTLP
 	routes  routes           // of JSON
 
 	mu       sync.Mutex
@@ -65,9 +65,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /api/v2/write", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version2{}, clock) })
 	mux.HandleFunc("POST /api/v3/write_lp", func(w http.ResponseWriter, r *http.Request) { s.write(w, r, version3{}, clock3) })
 	mux.HandleFunc("/query", s.query)
-	if s.mapping != nil {
-		mux.HandleFunc("POST /v1/metrics", s.exportHTTP)
-	}
+	mux.HandleFunc("POST /v1/metrics", s.exportHTTP)
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /health", s.health)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

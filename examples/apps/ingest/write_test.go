@@ -54,7 +54,7 @@ func newRig(t testing.TB, l app.Bounds, args ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Schemas: schemas, Mapping: o.lines, Times: o.times, Noun: noun})
+	ds, err := inbound.NewDatasets(t.Context(), store, o.keys, inbound.Options{Schemas: schemas, Mapping: o.mapping, Times: o.times, Noun: noun})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,9 +62,9 @@ func (ks Keys) AddRoutes(rs *Routes) error {
 		case !ok:
 			ks[name] = key
 		case !slices.Equal(old, key):
-			return fmt.Errorf("a route says key=%s for the dataset %s, and another rule says %s=%s (-key, or -otlp)", text, name, name, strings.Join(old, ","))
+			return fmt.Errorf("a route says key=%s for the dataset %s, and another rule says %s=%s (-key, or a store line)", text, name, name, strings.Join(old, ","))
 		case !rs.merges(name):
-			return fmt.Errorf("a route to the dataset %s does not say merge, and the rule %s=%s (-key, or -otlp) is for points that merge", name, name, text)
+			return fmt.Errorf("a route to the dataset %s does not say merge, and the rule %s=%s (-key, or a store line) is for points that merge", name, name, text)
 		}
 	}
 	return nil
