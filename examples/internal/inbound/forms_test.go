@@ -78,8 +78,11 @@ func TestForms(t *testing.T) {
 			"",
 		},
 		{"time=list.t,s each=list", "a/t1", `{"list":[{"t":1767225600,"x":1},{"t":1767225601,"x":2}]}`, []string{`t1 ` + at + ` {"list.x":1}`, `t1 2026-01-01T00:00:01Z {"list.x":2}`}, ""},
-		{"time=arrival each=list key=d,list.k", "a/t1", `{"list":[{"k":"a","x":1},{"k":"b","x":2},{"k":"a","x":3}]}`,
-			[]string{`t1/a ` + arrival + ` {"list.x":1}`, `t1/b ` + arrival + ` {"list.x":2}`}, ""},
+		{
+			"time=arrival each=list key=d,list.k", "a/t1", `{"list":[{"k":"a","x":1},{"k":"b","x":2},{"k":"a","x":3}]}`,
+			[]string{`t1/a ` + arrival + ` {"list.x":1}`, `t1/b ` + arrival + ` {"list.x":2}`},
+			"",
+		},
 		{"time=arrival each=list strict", "a/t1", `{"list":[1,2]}`, nil, "same key and time"},
 		{"time=arrival each=list", "a/t1", `{"x":1,"list":[]}`, []string{`t1 ` + arrival + ` {"x":1}`}, ""},
 		{"time=arrival each=list", "a/t1", `{"x":1}`, []string{`t1 ` + arrival + ` {"x":1}`}, ""},
