@@ -43,8 +43,9 @@ func (a *auth) tenant(r *http.Request) (tenant.ID, bool) {
 const tokenHeader = "X-Tidemark-Token"
 
 var (
-	errToken  = errors.New("the token is missing or not known")
-	errTokens = errors.New("the token comes in more than one way; want one")
+	errNoToken = errors.New("the request has neither a token nor a signature of the route's tenant")
+	errToken   = errors.New("the token is not known")
+	errTokens  = errors.New("the token comes in more than one way; want one")
 )
 
 // only returns the tenant of a request with JSON. It has one token: in its Authorization header, in its tokenHeader, or
@@ -58,11 +59,13 @@ func (a *auth) only(r *http.Request) (tenant.ID, error) {
 	var id tenant.ID
 	ok := false
 	switch {
+	case ways == 0:
+		return id, errNoToken
 	case ways > 1:
 		return id, errTokens
 	case len(tokens) == 1:
 		id, ok = a.tokens.Tenant(tokens[0])
-	case ways == 1:
+	default:
 		id, ok = a.tenant(r)
 	}
 	if !ok {

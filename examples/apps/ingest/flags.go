@@ -24,10 +24,12 @@ type options struct {
 	retention gc.Class
 	times     inbound.Bounds
 
-	mapping  *inbound.Mapping // of line protocol and OTLP
-	routes   routes           // of JSON
-	otlpAddr string           // of gRPC
-	inQuery  bool             // a parameter may be the token
+	mapping *inbound.Mapping // of line protocol and OTLP
+	routes  routes           // of JSON
+	// signatures stand for the tokens of JSON.
+	signatures signatures
+	otlpAddr   string // of gRPC
+	inQuery    bool   // a parameter may be the token
 
 	file   string
 	tenant tenant.ID
@@ -37,7 +39,7 @@ type options struct {
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{keys: inbound.Keys{}, Bounds: app.Bounds{Body: 25 << 20, Requests: 32, Timeout: time.Minute}}
-	var keep, tenantName, precision string
+	var keep, tenantName, precision, signaturesFile string
 	var routes inbound.RouteFlags
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.StringVar(&o.journal, "journal", "",
@@ -57,6 +59,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 
 	routes.Flags(flags, "paths after /json/, or a store or drop line for measurements and metrics")
+	flags.StringVar(&signaturesFile, "signatures", "", "accept JSON without a token if its body is signed: a `file` with lines TENANT HEADER SECRET, for routes that name the tenant")
 	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
 	o.Place.Flags(flags)
 
@@ -66,6 +69,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	}
 	for _, check := range []func() error{
 		func() error { return o.checkRoutes(routes) },
+		func() error { return o.checkSignatures(given, signaturesFile) },
 		func() error { return o.checkStore(given, keep) },
 		func() error { return o.checkFile(given, tenantName, precision) },
 		func() error { return o.checkServer(given) },
@@ -76,6 +80,19 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		}
 	}
 	return o, nil
+}
+
+func (o *options) checkSignatures(given map[string]bool, file string) (err error) {
+	switch {
+	case !given["signatures"]:
+		return nil
+	case !given["route"] && !given["routes"]:
+		return errors.New("-signatures needs -route or -routes: a route that names the tenant, as v1/+tenant/+device does")
+	}
+	if o.signatures, err = readSignatures(file); err != nil {
+		return fmt.Errorf("-signatures: %w", err)
+	}
+	return nil
 }
 
 func (o *options) checkStore(given map[string]bool, keep string) error {
@@ -96,7 +113,7 @@ func (o *options) checkFile(given map[string]bool, tenantName, precision string)
 			return fmt.Errorf("-%s is for -file; requests say it themselves", name)
 		}
 	}
-	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "max-body", "max-requests", "timeout", "drain", "otlp-grpc-addr"} {
+	for _, name := range []string{"addr", "allow-remote", "token", "tokens", "token-in-query", "signatures", "max-body", "max-requests", "timeout", "drain", "otlp-grpc-addr"} {
 		if o.file != "" && given[name] {
 			return fmt.Errorf("-file and -%s exclude each other", name)
 		}
@@ -127,7 +144,7 @@ func (o *options) checkServer(given map[string]bool) error {
 	if err := o.Door.Check(given); err != nil {
 		return err
 	}
-	if o.Tokens.Len() == 0 {
+	if o.Tokens.Len() == 0 && len(o.signatures) == 0 {
 		return errors.New("no -token and no -tokens, so every request would be refused; with -token secret=acme, requests with that token write acme's points")
 	}
 	if given["otlp-grpc-addr"] {

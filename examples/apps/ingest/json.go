@@ -86,7 +86,7 @@ func (s *server) postJSON(w http.ResponseWriter, r *http.Request) {
 		v.fail(w, http.StatusForbidden, "the request is another tenant's already", report{})
 		return
 	}
-	body, release, fail := s.bodyJSON(w, r, to.id)
+	body, release, fail := s.bodyJSON(w, r, to)
 	defer release()
 	if fail != nil {
 		s.failJSON(w, fail)
@@ -119,15 +119,19 @@ func (s *server) placeOf(r *http.Request) (to place, consistent bool, _ *failure
 	if r.Method != http.MethodPost {
 		return bad(http.StatusMethodNotAllowed, errors.New("messages are sent by POST"))
 	}
-	owner, err := s.auth.only(r)
-	if err != nil {
-		return bad(http.StatusUnauthorized, err)
-	}
 	topic, err := topicOf(r.URL)
 	if err != nil {
 		return bad(http.StatusBadRequest, err)
 	}
-	if to.route, to.names = s.routes.Match(topic); to.route == nil {
+	to.route, to.names = s.routes.Match(topic)
+	owner, err := s.auth.only(r)
+	if err == errNoToken {
+		owner, to.signed, err = s.signer(r, to)
+	}
+	if err != nil {
+		return bad(http.StatusUnauthorized, err)
+	}
+	if to.route == nil {
 		return bad(http.StatusNotFound, fmt.Errorf("no route matches the path %.128q after %s", topic, jsonPath))
 	}
 	if to.route.IsLines() {
@@ -142,8 +146,27 @@ func (s *server) placeOf(r *http.Request) (to place, consistent bool, _ *failure
 	return to, consistent, nil
 }
 
+// signer returns the tenant of a request without a token, and the signatures of which one must match its body. The route
+// names the tenant.
+func (s *server) signer(r *http.Request, to place) (tenant.ID, signatures, error) {
+	if to.route == nil {
+		return tenant.ID{}, nil, errNoToken
+	}
+	id, err := to.route.Tenant(inbound.Message{Names: to.names}, tenant.ID{})
+	signed := s.signatures.of(id, r.Header)
+	if err != nil || len(signed) == 0 {
+		return tenant.ID{}, nil, errNoToken
+	}
+	return id, signed, nil
+}
+
 // bodyJSON reads the whole body of a request, and decompresses it. Always call release, once the body is no longer used.
-func (s *server) bodyJSON(w http.ResponseWriter, r *http.Request, id tenant.ID) (_ []byte, release func(), _ *failure) {
+func (s *server) bodyJSON(w http.ResponseWriter, r *http.Request, to place) (_ []byte, release func(), _ *failure) {
+	id := to.id
+	if len(to.signed) > 0 {
+		r.Body = to.signed.body(r)
+		id = tenant.ID{} // anybody can send it: it takes none of the tenant's memory
+	}
 	plain, releasePlain, err := s.body(w, r, id)
 	if err != nil {
 		return nil, releasePlain, bodyFailure(err)
@@ -158,8 +181,11 @@ func (s *server) bodyJSON(w http.ResponseWriter, r *http.Request, id tenant.ID) 
 
 // bodyFailure returns the failure of a body that could not be read.
 func bodyFailure(err error) *failure {
-	if errors.Is(err, edge.ErrNoRoom) {
+	switch {
+	case errors.Is(err, edge.ErrNoRoom):
 		return busy(err.Error())
+	case errors.Is(err, errSignature):
+		return &failure{http.StatusUnauthorized, err.Error(), 0}
 	}
 	return &failure{statusOf(err), tooLarge(err, ""), 0}
 }
@@ -169,7 +195,7 @@ func (s *server) failJSON(w http.ResponseWriter, f *failure) {
 	case f.retry > 0:
 		edge.RetryAfter(w, f.retry)
 	case f.status == http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="tidemark"`)
+		w.Header().Set("WWW-Authenticate", `Basic realm="tidemark"`)
 	case f.status == http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", http.MethodPost)
 	}

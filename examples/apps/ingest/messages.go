@@ -45,6 +45,8 @@ type place struct {
 	id    tenant.ID
 	route *inbound.Route
 	names map[string]string // that the route captures
+	// signed are the signatures of which one must match the body; none if a token says the tenant.
+	signed signatures
 }
 
 // countedEvent is an event of a message that a route counts.

@@ -44,6 +44,8 @@ type server struct {
 
 	mapping *inbound.Mapping // of OTLP
 	routes  routes           // of JSON
+	// signatures stand for the tokens of JSON.
+	signatures signatures
 
 	mu       sync.Mutex
 	lines    report // of all requests
@@ -54,7 +56,7 @@ type server struct {
 func newServer(in *ingester, o options, log *slog.Logger) *server {
 	l := o.Bounds
 	return &server{
-		in: in, auth: auth{&o.Tokens, o.inQuery}, limits: l, mapping: o.mapping, routes: o.routes, log: log,
+		in: in, auth: auth{&o.Tokens, o.inQuery}, limits: l, mapping: o.mapping, routes: o.routes, signatures: o.signatures, log: log,
 		memory: edge.NewShares(memoryOf(l)), slots: edge.NewShares(int64(l.Requests)), ready: edge.NewReady(in.sink.Store.Ping),
 	}
 }
