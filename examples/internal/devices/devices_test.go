@@ -12,7 +12,8 @@ import (
 const introduction = `# Routes for devices
 
 Each route stores messages in the form that the product's maker documents (see the link). [The words of routes](README.md#topics); the
-[messages](../../internal/devices) that tests send by MQTT 5 and 3.1.1, and by Pub/Sub with the levels of the topic as attributes.
+[messages](../../internal/devices) that tests send by MQTT 5 and 3.1.1, by HTTP with the topic as the path, and by Pub/Sub with the levels of the
+topic as attributes.
 
 | Product, message | Route | Stored: the key, and fields |
 |---|---|---|
