@@ -63,7 +63,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.otlpAddr, "otlp-grpc-addr", "", "accept OTLP metrics over gRPC at this `host:port`, too; the usual port is 4317")
 	o.Place.Flags(flags)
 
-	given, err := app.Parse(flags, args, stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, and OTLP metrics and JSON that come over HTTP or gRPC.")
+	given, err := app.Parse(flags, args, stdout, "Stores InfluxDB line protocol that comes over HTTP or from a file, JSON that comes over HTTP, and OTLP metrics over HTTP or gRPC.")
 	if err != nil {
 		return o, err
 	}

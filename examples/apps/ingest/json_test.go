@@ -448,6 +448,20 @@ func TestJSONJournal(t *testing.T) {
 	}
 }
 
+// TestJSONConsistentInAnOutage: if the wait ends before the points can be read, the answer says that the journal has them.
+func TestJSONConsistentInAnOutage(t *testing.T) {
+	l := ample
+	l.Timeout = 2 * time.Second
+	r := newRig(t, l, "-key", "telemetry=device", "-journal", t.TempDir())
+	end := r.conn.Outage()
+	sendJSON(t, r.listen(t)+"/json/telemetry?consistent=1", sensor("t1", 1)).want(t, "consistent", 202, 0, 0, "in the journal")
+	end()
+	if err := r.in.sink.Writer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.stored(t, "telemetry", acme, start, "{temp=1i}", "t1")
+}
+
 // TestJSONTooManyRequests: a request that arrives while all slots are used is asked to retry.
 func TestJSONTooManyRequests(t *testing.T) {
 	r := newRig(t, app.Bounds{Body: 1 << 20, Requests: 1, Timeout: 30 * time.Second}, "-key", "*=device")

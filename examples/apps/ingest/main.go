@@ -1,12 +1,14 @@
-// Ingest stores InfluxDB line protocol and OTLP metrics. Telegraf and other clients of InfluxDB write to a Tidemark
-// store unchanged, and so do OpenTelemetry's exporters. Lines also come from a file, or from standard input.
+// Ingest stores InfluxDB line protocol, OTLP metrics and JSON. Telegraf and other clients of InfluxDB write to a Tidemark
+// store unchanged, and so do OpenTelemetry's exporters, devices and webhooks. Lines also come from a file, or from
+// standard input.
 //
 //	go run ./examples/apps/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
 //	go run ./examples/apps/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz
 //
 // README.md says what is stored where, how to configure agents, and what the responses mean. In this folder main.go
 // opens and closes everything, flags.go is the command line, server.go and version.go speak HTTP, file.go reads files,
-// ingest.go goes from lines to points, and the files otlp… do all of that for OTLP. Package inbound stores the points.
+// ingest.go goes from lines to points, the files otlp… do all of that for OTLP, and json.go, split.go, messages.go and
+// signatures.go for JSON. Package inbound stores the points.
 package main
 
 import (
