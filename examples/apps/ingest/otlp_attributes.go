@@ -1,11 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 
@@ -63,10 +66,7 @@ func scopeTags(m *inbound.Mapping, to []tag, s *commonpb.InstrumentationScope) (
 		if t.value == "" || m.Drops(t.name) {
 			continue
 		}
-		if len(t.value) > maxAttributeBytes {
-			return nil, badAttribute(fmt.Errorf("%s is longer than %d bytes", t.name, maxAttributeBytes))
-		}
-		if to, err = addTag(to, t.name, t.value); err != nil {
+		if to, err = addTag(to, t.name, shortened(t.value)); err != nil {
 			return nil, err
 		}
 	}
@@ -107,10 +107,18 @@ func attributeText(v *commonpb.AnyValue) (string, error) {
 		}
 		text = string(list)
 	}
-	if len(text) > maxAttributeBytes {
-		return "", fmt.Errorf("its value has %d bytes, and %d is the most", len(text), maxAttributeBytes)
+	return shortened(text), nil
+}
+
+// shortened returns a text of at most maxAttributeBytes. In a longer one, the end is replaced by a hash of the whole, so
+// that two texts that differ are still two: an attribute may be a part of a key.
+func shortened(text string) string {
+	if len(text) <= maxAttributeBytes {
+		return text
 	}
-	return text, nil
+	sum := sha256.Sum256([]byte(text))
+	hash := "…sha256:" + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(text[:maxAttributeBytes-len(hash)], "") + hash
 }
 
 // plainValue returns a value for encoding/json, which orders the keys of maps.
