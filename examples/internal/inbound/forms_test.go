@@ -136,6 +136,10 @@ func TestForms(t *testing.T) {
 		{"time=t", "a/t1", `{"t":"yesterday","x":1}`, nil, "RFC 3339"},
 		{"time=t", "a/t1", `{"t":true,"x":1}`, nil, "neither"},
 		{"time=t", "a/t1", `{"t":[1],"x":1}`, nil, "missing"},
+		// text= keeps texts as they are written.
+		{"time=t,s text=x,y,z", "a/t1", `{"t":1767225600,"x":7.0,"y":true,"z":"1e5","n":1e5}`, []string{`t1 ` + at + ` {"n":100000.0,"x":"7.0","y":"true","z":"1e5"}`}, ""},
+		{"time=t,s text=x,gps.lat", "a/t1", `{"t":1767225600,"gps":{"lat":1.50},"x":null}`, []string{`t1 ` + at + ` {"gps.lat":"1.50"}`}, ""},
+		{"time=t,s key=d,n text=n", "a/t1", `{"t":1767225600,"n":7.0,"x":1}`, []string{`t1/7.0 ` + at + ` {"x":1}`}, ""},
 		// Parts of the key that may be missing.
 		{"time=arrival key=d,site?", "a/t1", `{"x":1}`, []string{`t1/- ` + arrival + ` {"x":1}`}, ""},
 		{"time=arrival key=d,site?", "a/t1", `{"x":1,"site":""}`, []string{`t1/- ` + arrival + ` {"x":1}`}, ""},

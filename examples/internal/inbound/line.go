@@ -34,6 +34,15 @@ type Clock struct {
 // ParseLine parses one line of line protocol. The error is ErrBlank, or an *Error if the line can never be stored as it
 // is.
 func (ds *Datasets) ParseLine(ctx context.Context, id tenant.ID, text []byte, c Clock) (Point, error) {
+	return ds.parseLine(ctx, id, text, nil, c)
+}
+
+// Line parses a message that is one line of line protocol, as ParseLine does. The route must read line protocol.
+func (r *Route) Line(ctx context.Context, ds *Datasets, id tenant.ID, m Message) (Point, error) {
+	return ds.parseLine(ctx, id, m.Payload, m.Names, r.clock(m))
+}
+
+func (ds *Datasets) parseLine(ctx context.Context, id tenant.ID, text []byte, tags map[string]string, c Clock) (Point, error) {
 	if !utf8.Valid(text) {
 		return Point{}, unparsable(errors.New("the line is not valid UTF-8"))
 	}
@@ -41,7 +50,7 @@ func (ds *Datasets) ParseLine(ctx context.Context, id tenant.ID, text []byte, c 
 	if !d.Next() {
 		return Point{}, ErrBlank
 	}
-	p, err := ds.readLine(ctx, id, d, nil, c)
+	p, err := ds.readLine(ctx, id, d, tags, c)
 	if err == nil && d.Next() {
 		return Point{}, unparsable(errSeveral)
 	}
@@ -79,10 +88,7 @@ func (ds *Datasets) readLine(ctx context.Context, id tenant.ID, d *lineprotocol.
 
 // readLines reads a payload of line protocol. Comments and empty lines store nothing.
 func (r *Route) readLines(ctx context.Context, ds *Datasets, id tenant.ID, m Message) ([]Event, error) {
-	c := Clock{Unit: r.unit}
-	if r.time == timeArrival {
-		c.Now = m.Arrived
-	}
+	c := r.clock(m)
 	var events []Event
 	d := lineprotocol.NewDecoderWithBytes(m.Payload)
 	for n := 1; d.Next(); n++ {
@@ -102,6 +108,15 @@ func (r *Route) readLines(ctx context.Context, ds *Datasets, id tenant.ID, m Mes
 		return nil, badSyntax("the payload has no line")
 	}
 	return events, nil
+}
+
+// clock returns how the lines of a message state the time.
+func (r *Route) clock(m Message) Clock {
+	c := Clock{Unit: r.unit}
+	if r.time == timeArrival {
+		c.Now = m.Arrived
+	}
+	return c
 }
 
 func unparsable(err error) error {

@@ -160,6 +160,17 @@ func (o *object) take(name string) (text string, ok bool) {
 	return text, ok
 }
 
+// texts makes texts of the values that the route names as text: numbers as they are written.
+func (o *object) texts(names []string) {
+	for _, name := range names {
+		if n, ok := o.values[name].(json.Number); ok {
+			o.values[name] = n.String()
+		} else if text, ok := codec.ValueOf(o.values[name]).Text(); ok {
+			o.values[name] = text
+		}
+	}
+}
+
 // numbers makes numbers of the values that the route names as numbers.
 func (o *object) numbers(names []string) error {
 	for _, name := range names {

@@ -24,7 +24,10 @@ type Message struct {
 	// Property returns the values of a user property. Nil means that there are none.
 	Property func(name string) []string
 	Payload  []byte
-	Arrived  time.Time
+	// Values are the fields of a message without a payload, such as a row of a file. They are as those of JSON, which
+	// encoding/json decodes, or of another type that codec.ValueOf takes. Texts must be valid UTF-8.
+	Values  map[string]any
+	Arrived time.Time
 }
 
 func (m Message) property(name string) []string {
@@ -58,6 +61,9 @@ const (
 func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Message) ([]Event, error) {
 	m.Payload = bytes.TrimPrefix(m.Payload, []byte("\ufeff"))
 	switch {
+	case m.Values != nil && r.format == formatLine:
+		return nil, badSyntax("the message has fields, and its route wants line protocol")
+	case m.Values != nil:
 	case len(m.Payload) == 0 && (r.strict || r.count > 0):
 		return nil, badSyntax("the payload is empty")
 	case len(m.Payload) == 0:
@@ -112,6 +118,9 @@ func (r *Route) datasetOf(m Message) string {
 // readJSON returns the objects of a payload: one, those of an array, or one for each element that each= names. A
 // payload that is no object is the only field of one. If the topic names that field, it is no longer a name of m.
 func (r *Route) readJSON(m *Message) ([]*object, error) {
+	if m.Values != nil {
+		return r.flatten(m.Values)
+	}
 	v, err := r.decode(m.Payload)
 	if err != nil {
 		return nil, err
@@ -202,6 +211,7 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 			return e, badSyntax("%s is %.64q in the payload, and %.64q outside it", name, said, m.Names[name])
 		}
 	}
+	o.texts(r.asText)
 	at, err := r.takeTime(o, m, d.bounds)
 	if err != nil {
 		return e, err

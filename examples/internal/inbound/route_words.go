@@ -66,8 +66,10 @@ func (r *Route) set(name, value string) (err error) {
 		r.numbers = append(r.numbers, r.sums...)
 	case "number":
 		r.numbers = append(r.numbers, strings.Split(value, ",")...)
+	case "text":
+		r.asText = strings.Split(value, ",")
 	default:
-		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, zone, number, arrays, each, into, strict, merge, count, id, sum or remember", name)
+		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, zone, number, text, arrays, each, into, strict, merge, count, id, sum or remember", name)
 	}
 	return err
 }
@@ -125,6 +127,8 @@ func (r *Route) check(given map[string]bool) error {
 		return errors.New("count needs format=json")
 	case slices.ContainsFunc(r.numbers, func(name string) bool { return name == r.time || name == r.id || slices.Contains(r.key, name) }):
 		return errors.New("number or sum names the field of the time, of the identity or of the key, which is no field of the point")
+	case slices.ContainsFunc(r.asText, func(name string) bool { return name == r.time || slices.Contains(r.numbers, name) }):
+		return errors.New("text names the field of the time, or one that number or sum names")
 	case r.tenant != "" && r.property != "":
 		return errors.New("tenant is given twice")
 	}
@@ -166,7 +170,7 @@ func (r *Route) checkPayload(given map[string]bool) error {
 	level, isLevel := strings.CutPrefix(r.into, "+")
 	switch {
 	case r.format == formatLine:
-		for _, word := range []string{"number", "zone", "arrays", "each", "into", "strict"} {
+		for _, word := range []string{"number", "text", "zone", "arrays", "each", "into", "strict"} {
 			if given[word] {
 				return fmt.Errorf("%s needs format=json: line protocol says itself what its fields are", word)
 			}

@@ -45,6 +45,7 @@ type Route struct {
 	into     string         // the field of a payload that is no object, or a + and the level that names it
 	strict   bool           // whether a message with a field that cannot be stored is refused
 	numbers  []string       // fields that are numbers, also where they come as decimal text
+	asText   []string       // fields that are text, also where they come as numbers
 	merge    bool
 
 	count  time.Duration // the width of buckets; 0 if messages are points
@@ -180,6 +181,18 @@ func ParseRoute(topics string, words ...string) (*Route, error) {
 	}
 	return r, r.defineCounts()
 }
+
+// Text reports whether the route keeps a field as text.
+func (r *Route) Text(field string) bool { return slices.Contains(r.asText, field) }
+
+// Number reports whether the route makes a number of a field.
+func (r *Route) Number(field string) bool { return slices.Contains(r.numbers, field) }
+
+// Arrival reports whether the time of a message is the one at which it arrives.
+func (r *Route) Arrival() bool { return r.time == timeArrival }
+
+// All returns the routes in their order.
+func (rs *Routes) All() []*Route { return rs.all }
 
 // Match returns the first route of a topic, with the levels that it captures, or nil.
 func (rs *Routes) Match(topic string) (*Route, map[string]string) {

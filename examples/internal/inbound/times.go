@@ -24,8 +24,10 @@ func (r *Route) takeTime(o *object, m Message, bounds *Bounds) (Stamp, error) {
 	text, isText := v.(string)
 	if n, isNumber := v.(json.Number); isNumber {
 		text = n.String()
-	} else if !isText {
+	} else if typed := codec.ValueOf(v); !isText && (typed.AsNumber() != typed || typed.Kind() == codec.KindInvalid) {
 		return Stamp{}, badTime("the time is neither a text nor a number")
+	} else if !isText {
+		text, _ = typed.Text()
 	}
 	number, isNumber := codec.ParseNumber(text)
 	switch {
