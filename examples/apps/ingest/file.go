@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -14,20 +12,17 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+	"github.com/tidemark-go/tidemark/examples/internal/infile"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // importFile stores the lines of a file, or of standard input if its name is "-", and prints the result.
 func importFile(ctx context.Context, o options, in *ingester, std streams) error {
-	r, closer, err := openFile(o.file, std)
+	lines, closer, err := openFile(o.file, std)
 	if err != nil {
 		return err
 	}
 	defer closer()
-	lines, err := unpack(r)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", o.file, err)
-	}
 	begin := time.Now()
 	// Ctrl-C ends the reading; what has been read by then is still stored.
 	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, inbound.Clock{Unit: o.unit, Now: begin.Truncate(o.unit)}, 0)
@@ -47,27 +42,16 @@ func importFile(ctx context.Context, o options, in *ingester, std streams) error
 	return nil
 }
 
-// openFile returns the bytes of a file, with a progress bar on a terminal. The closer may be called twice.
+// openFile returns the unpacked bytes of a file, with a progress bar on a terminal. The closer may be called twice.
 func openFile(name string, std streams) (io.Reader, func(), error) {
-	if name == "-" {
-		return std.in, func() {}, nil
-	}
-	f, err := os.Open(name)
+	f, err := infile.Open(name, std.in)
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+	if f.Size < 0 || !isTerminal(std.err) {
+		return f, func() { _ = f.Close() }, nil
 	}
-	if info.IsDir() {
-		return nil, nil, errors.Join(fmt.Errorf("%s is a folder; want a file", name), f.Close())
-	}
-	closer := func() { _ = f.Close() }
-	if !isTerminal(std.err) {
-		return f, closer, nil
-	}
-	bar := progressbar.NewOptions64(info.Size(),
+	bar := progressbar.NewOptions64(f.Size,
 		progressbar.OptionSetWriter(std.err),
 		progressbar.OptionSetDescription("Reading"),
 		progressbar.OptionShowBytes(true),
@@ -75,29 +59,27 @@ func openFile(name string, std streams) (io.Reader, func(), error) {
 		progressbar.OptionSetWidth(40),
 		progressbar.OptionClearOnFinish(),
 	)
-	reader := progressbar.NewReader(f, bar)
-	return &reader, func() {
+	return watched{f, bar}, func() {
 		_ = bar.Exit()
 		_ = f.Close()
 	}, nil
 }
 
+// watched shows how much of a file is read.
+type watched struct {
+	f   *infile.File
+	bar *progressbar.ProgressBar
+}
+
+func (s watched) Read(p []byte) (int, error) {
+	n, err := s.f.Read(p)
+	_ = s.bar.Set64(s.f.At())
+	return n, err
+}
+
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// unpack decompresses gzip, and passes on anything else.
-func unpack(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 64<<10)
-	magic, err := b.Peek(2)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	if len(magic) < 2 || magic[0] != 0x1f || magic[1] != 0x8b {
-		return b, nil
-	}
-	return gzip.NewReader(b)
 }
 
 var errInterrupted = errors.New("interrupted")

@@ -54,7 +54,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.inQuery, "token-in-query", false, "also accept the token in the parameter p, where some agents of version 1 send it, or for JSON in the parameter token; proxies may log it")
 	o.Bounds.Flags(flags)
 
-	flags.StringVar(&o.file, "file", "", "instead of listening, store the lines of this `file`, gzip or plain; - is standard input")
+	flags.StringVar(&o.file, "file", "", "instead of listening, store the lines of this `file`, plain, gzip or zstd; - is standard input")
 	flags.StringVar(&tenantName, "tenant", "", "the tenant of the points in the file")
 	flags.StringVar(&precision, "precision", "ns", "the `unit` of the times in the file: ns, us, ms, s, m or h")
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+	"github.com/tidemark-go/tidemark/examples/internal/infile"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -38,6 +38,16 @@ type ingester struct {
 	journaled bool
 }
 
+// line is the place of a line of line protocol: its lines in the input, from 1.
+type line struct{ first, last int }
+
+func (l line) String() string {
+	return infile.Record{First: int64(l.first), Last: int64(l.last)}.String()
+}
+
+// maxLine bounds one line in bytes, and so the memory of a request.
+const maxLine = infile.MaxLine
+
 // errUndelivered says that some lines or data points may not be stored. It is safe to send all of them again.
 var errUndelivered = errors.New("not all of it is stored")
 
@@ -52,13 +62,14 @@ const checkEvery = 256
 // others. The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or
 // refused; then the remaining lines are not read. If useless is 0 there is no such limit.
 func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inbound.Clock, useless int) (rep report, err error) {
-	ls := newLines(r)
+	ls := infile.NewLines(r)
 	b := &inbound.Batch[line]{}
 	for read := 1; ; read++ {
-		l, err := ls.next()
+		rec, err := ls.Next()
 		if err == io.EOF {
 			break
 		}
+		l := line{int(rec.First), int(rec.Last)}
 		if read%checkEvery == 0 && ctx.Err() != nil {
 			return rep, fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
 		}
@@ -66,12 +77,12 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 			return rep, errors.Join(fmt.Errorf("%w: more than %d lines before line %d are blank, comments or refused", errUseless, useless, l.first), in.flush(ctx, b, id, &rep))
 		}
 		switch {
-		case err == nil && isBlank(l.text):
+		case err == nil && rec.Err != nil:
+			err = &inbound.Error{Reason: inbound.ReasonSyntax, Err: rec.Err}
+		case err == nil && infile.Blank(rec.Payload):
 			err = inbound.ErrBlank
 		case err == nil:
-			err = in.take(ctx, id, b, l, c, &rep)
-		case errors.Is(err, errLongLine), errors.Is(err, errOpenText):
-			err = &inbound.Error{Reason: inbound.ReasonSyntax, Err: err}
+			err = in.take(ctx, id, b, l, rec.Payload, c, &rep)
 		default: // store the lines so far, then return the error
 			err = errors.Join(fmt.Errorf("read after line %d: %w", l.first-1, err), in.flush(ctx, b, id, &rep))
 			return rep, err
@@ -81,9 +92,9 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 			continue
 		}
 		rep.lines++
-		rep.bytes += int64(len(l.text))
+		rep.bytes += int64(len(rec.Payload))
 		if _, bad := errors.AsType[*inbound.Error](err); bad {
-			rep.refuse(l.first, line{first: l.first, last: l.last}, err)
+			rep.refuse(l.first, l, err)
 		} else if err != nil {
 			return rep, fmt.Errorf("%w: %w", errUndelivered, err)
 		}
@@ -98,22 +109,16 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 	return rep, err
 }
 
-// isBlank reports whether a line is empty or a comment, without the decoder, which would cost 20 times as much.
-func isBlank(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r")
-	return len(text) == 0 || text[0] == '#'
-}
-
 // take adds a line to the batch.
-func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[line], l line, c inbound.Clock, rep *report) error {
-	p, err := in.datasets.ParseLine(ctx, id, l.text, c)
+func (in *ingester) take(ctx context.Context, id tenant.ID, b *inbound.Batch[line], l line, text []byte, c inbound.Clock, rep *report) error {
+	p, err := in.datasets.ParseLine(ctx, id, text, c)
 	if err != nil {
 		return err
 	}
 	if !p.Dataset.Merges() { // then a line would replace the point of another series
 		return &inbound.Error{Reason: "a route has its measurement", Err: fmt.Errorf("the %s %s is the dataset of a route that does not say merge", noun, p.Dataset.Name())}
 	}
-	replaced, err := b.Add(p, line{first: l.first, last: l.last}, len(l.text))
+	replaced, err := b.Add(p, l, len(text))
 	if err != nil {
 		return err
 	}

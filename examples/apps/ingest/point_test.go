@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
+	"github.com/tidemark-go/tidemark/examples/internal/infile"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -35,7 +36,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if isBlank([]byte(text)) {
+		if infile.Blank([]byte(text)) {
 			t.Fatalf("%q is a point, but was skipped as blank", text)
 		}
 		fields := 0

@@ -31,6 +31,7 @@ type leftOut struct {
 // The reasons why fields are left out. They follow the field's name in texts.
 const (
 	outArray = "it is an array"
+	outBytes = "it is bytes"
 	outDeep  = "it is nested too deep"
 	outLarge = "its number is too large"
 	outName  = "its name is empty or too long"
@@ -115,6 +116,8 @@ func (o *object) add(name string, v any, depth int) error {
 	case codec.KindNull:
 		o.nulls++
 		return nil
+	case codec.KindBytes:
+		return o.leaveOut(name, outBytes, badSyntax("the field %.64q is bytes, which are no text", name))
 	case codec.KindInvalid:
 		return o.leaveOut(name, outLarge, badSyntax("the field %.64q is %.64q, which is too large for a float", name, v))
 	}

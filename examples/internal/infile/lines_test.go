@@ -1,4 +1,4 @@
-package main
+package infile
 
 import (
 	"errors"
@@ -13,24 +13,24 @@ import (
 // split returns the lines of a text, each with its position or its error.
 func split(t testing.TB, r io.Reader) (out []string) {
 	t.Helper()
-	ls := newLines(r)
+	ls := NewLines(r)
 	for {
-		l, err := ls.next()
+		l, err := ls.Next()
 		switch {
 		case err == io.EOF:
 			return out
-		case errors.Is(err, errLongLine), errors.Is(err, errOpenText):
-			out = append(out, l.String()+": "+err.Error())
 		case err != nil:
 			t.Fatal(err)
+		case l.Err != nil:
+			out = append(out, l.String()+": "+l.Err.Error())
 		default:
-			out = append(out, l.String()+": "+string(l.text))
+			out = append(out, l.String()+": "+string(l.Payload))
 		}
 	}
 }
 
 func TestLines(t *testing.T) {
-	long := strings.Repeat("x", maxLine)
+	long := strings.Repeat("x", MaxLine)
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"one without a newline", "a b=1", "line 1: a b=1"},
@@ -57,7 +57,7 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	if _, err := newLines(iotest.ErrReader(io.ErrUnexpectedEOF)).next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := NewLines(iotest.ErrReader(io.ErrUnexpectedEOF)).Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("reading: %v", err)
 	}
 }
@@ -75,19 +75,19 @@ func FuzzLines(f *testing.F) {
 		if !ok {
 			return
 		}
-		ls := newLines(strings.NewReader(text))
+		ls := NewLines(strings.NewReader(text))
 		sum := 0
 		for {
-			l, err := ls.next()
+			l, err := ls.Next()
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%q: %v, but the decoder accepts it", text, err)
+			if err != nil || l.Err != nil {
+				t.Fatalf("%q: %v, %v, but the decoder accepts it", text, err, l.Err)
 			}
-			n, ok := count(l.text)
+			n, ok := count(l.Payload)
 			if !ok || n > 1 {
-				t.Fatalf("%q: %v is %q, which the decoder does not read as one", text, l, l.text)
+				t.Fatalf("%q: %v is %q, which the decoder does not read as one", text, l, l.Payload)
 			}
 			sum += n
 		}
