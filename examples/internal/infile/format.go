@@ -55,8 +55,11 @@ func (f *File) Guess() (Format, error) {
 	if _, ending := Stem(f.Name); ending != "" {
 		return endings[ending], nil
 	}
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
-	first, _, _ := bytes.Cut(head, []byte{'\n'})
+	first, head, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("\ufeff")), []byte{'\n'})
+	for Blank(first) && len(head) > 0 {
+		first, head, _ = bytes.Cut(head, []byte{'\n'})
+	}
+	first = bytes.TrimLeft(first, " \t\r")
 	switch {
 	case len(first) == 0:
 		return "", errFormat
@@ -74,5 +77,5 @@ func (f *File) Guess() (Format, error) {
 func isLine(text []byte) bool {
 	var s syntax
 	s.scan(text)
-	return s.at == inValue || s.at == inTail && text[0] != '#'
+	return s.at == inValue || s.at == inText || s.at == inTail && text[0] != '#'
 }
