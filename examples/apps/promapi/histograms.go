@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 // Ingest stores a histogram of OpenTelemetry as fields of a point: NAME:count, NAME:sum, and for each bound NAME:le:BOUND
@@ -198,8 +197,8 @@ func (s *bucketSeries) add(r *mappedRead, at int64, fields codec.Record, found f
 }
 
 // withBuckets returns a series for each bucket of an entity's newest point, or the series as it is if that has none.
-func (m *metric) withBuckets(one *series, newest tsdb.Point[codec.Record]) (all []*series) {
-	_ = m.buckets(newest.Value, nil, func(field, _ string, _ float64) error { // it fails only if yield does
+func (m *metric) withBuckets(one *series, newest codec.Record) (all []*series) {
+	_ = m.buckets(newest, nil, func(field, _ string, _ float64) error { // it fails only if yield does
 		all = append(all, &series{labels: m.withBound(one.labels, field), entity: one.entity, from: one.from})
 		return nil
 	})

@@ -252,6 +252,36 @@ func TestHistogramLimits(t *testing.T) {
 	}
 }
 
+// TestNewestPointsOnce: the lists of a request read the newest point of an entity once, for all histograms and texts.
+func TestNewestPointsOnce(t *testing.T) {
+	s := mappedOver(t, someLimits, recorded)
+	s.recordsAt("a", 0, with(classic("x", []float64{1}, 3, 4), classic("y", []float64{1}, 3, 4)))
+	src, read := s.sources[1].(*mappedSource), newest{}
+	complete := func(metric string, read newest) (les string) {
+		t.Helper()
+		of, err := src.list(t.Context(), acme, metric, nil, span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := src.complete(t.Context(), acme, of, read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			les += " " + one.labels.Get("le")
+		}
+		return les
+	}
+	first := complete("rec_x_bucket", read)
+	s.recordsAt("a", 1, with(classic("x", []float64{2}, 3, 4), classic("y", []float64{2}, 3, 4)))
+	if got := complete("rec_y_bucket", read); first != " +Inf 1.0" || got != first {
+		t.Errorf("the bounds are%s, and of another histogram in the same request%s, want +Inf 1.0 of one point", first, got)
+	}
+	if got := complete("rec_y_bucket", newest{}); got != " +Inf 2.0" {
+		t.Errorf("the bounds of another request are%s, want those of the newest point", got)
+	}
+}
+
 // FuzzBucketField: a bucket has one field, and its label is the bound.
 func FuzzBucketField(f *testing.F) {
 	for _, field := range []string{"x:le:0.5", "x:le:1e+06", "x:le:abc", "x:le:NaN", "x:le:-Inf", "x:le:le:1", ":le:1", "x:le:1.0", "x:le:+1", "x:le:-0", "x:le:9007199254740993"} {

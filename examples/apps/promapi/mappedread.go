@@ -301,26 +301,40 @@ func (m *metric) withTexts(ls labels.Labels, fields codec.Record) labels.Labels 
 	return b.Labels()
 }
 
+// newest are the newest points of entities that a request has read, by dataset: the metrics of a dataset share them.
+type newest map[string]map[tsdb.Entity]codec.Record
+
 // complete returns the series of texts, or of buckets, as they are now: as each entity's newest point has them.
-func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error) {
+func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series, read newest) ([]*series, error) {
 	m := of[0].from.(*from).metric
-	entities := make([]tsdb.Entity, len(of))
-	for i, one := range of {
-		entities[i] = one.entity
+	known := read[m.of]
+	if known == nil {
+		known = map[tsdb.Entity]codec.Record{}
+		read[m.of] = known
 	}
-	found, err := m.whole.For(s.store, id).LatestMany(ctx, entities, 1)
-	if found == nil {
+	var lacking []tsdb.Entity
+	for _, one := range of {
+		if _, ok := known[one.entity]; !ok {
+			lacking = append(lacking, one.entity)
+		}
+	}
+	found, err := m.whole.For(s.store, id).LatestMany(ctx, lacking, 1)
+	if found == nil && len(lacking) > 0 {
 		return nil, err
 	}
+	for i, e := range lacking {
+		var value codec.Record // of an entity without a point that can be read
+		if found[i].Err == nil && len(found[i].Points) > 0 {
+			value = found[i].Points[0].Value
+		}
+		known[e] = value
+	}
 	out := make([]*series, 0, len(of))
-	for i, one := range of {
-		switch {
-		case found[i].Err != nil || len(found[i].Points) == 0:
-			out = append(out, one)
-		case m.mayBeBuckets():
-			out = append(out, m.withBuckets(one, found[i].Points[0])...)
-		default:
-			out = append(out, &series{labels: m.withTexts(one.labels, found[i].Points[0].Value), entity: one.entity, from: one.from})
+	for _, one := range of {
+		if m.mayBeBuckets() {
+			out = append(out, m.withBuckets(one, known[one.entity])...)
+		} else {
+			out = append(out, &series{labels: m.withTexts(one.labels, known[one.entity]), entity: one.entity, from: one.from})
 		}
 	}
 	return out, nil

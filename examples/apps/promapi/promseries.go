@@ -115,7 +115,7 @@ func (p *promSource) forget(id tenant.ID) {
 }
 
 // complete does nothing: the labels of these series are in their keys.
-func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series) ([]*series, error) {
+func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series, _ newest) ([]*series, error) {
 	return of, nil
 }
 

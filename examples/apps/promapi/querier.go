@@ -33,8 +33,9 @@ type source interface {
 	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the
 	// metric.
 	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
-	// complete returns open series with the labels that they have now. One may be several.
-	complete(ctx context.Context, id tenant.ID, of []*series) ([]*series, error)
+	// complete returns open series with the labels that they have now. One may be several. The points for it are read
+	// unless the request has read them.
+	complete(ctx context.Context, id tenant.ID, of []*series, read newest) ([]*series, error)
 	// forget drops what is cached of a tenant.
 	forget(id tenant.ID)
 }
@@ -96,6 +97,7 @@ type querier struct {
 	*queryable
 	from, to int64 // in ms, both included
 	when     span  // for which series are listed
+	newest   newest
 }
 
 func (q *querier) Close() error { return nil }
@@ -150,6 +152,9 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 // each calls visit with the matching series of each metric, with all their labels. They count against the limit of
 // series.
 func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
+	if q.newest == nil {
+		q.newest = newest{}
+	}
 	list := func(src source, name string) ([]*series, error) {
 		return src.list(ctx, q.tenant, name, matchers, q.when)
 	}
@@ -163,7 +168,7 @@ func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit fu
 		if err := q.budget.takeSamples(len(matching)); err != nil { // a point of each
 			return err
 		}
-		all, err := src.complete(ctx, q.tenant, matching)
+		all, err := src.complete(ctx, q.tenant, matching, q.newest)
 		if err != nil {
 			return stored(err)
 		}
