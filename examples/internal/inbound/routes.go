@@ -65,6 +65,7 @@ const (
 const (
 	formatJSON  = "json"
 	formatLine  = "line"
+	formatSenML = "senml"
 	arraysIndex = "index"
 	arraysJSON  = "json"
 	timeArrival = "arrival"
