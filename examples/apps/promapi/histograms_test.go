@@ -150,12 +150,14 @@ func TestHostileHistograms(t *testing.T) {
 			map[string]string{`rec_x_bucket{le="+Inf"}`: `[{"metric":{"__name__":"rec_x_bucket","id":"a","le":"+Inf"},"value":[1767225600,"10"]}]`, `rec_x_bucket{le="-Inf"}`: `[{"metric":{"__name__":"rec_x_bucket","id":"a","le":"-Inf"},"value":[1767225600,"0"]}]`},
 		},
 		"a bound in the name": {
-			map[string]codec.Value{"x:le:1:count": n, "x:le:1:le:2": n}, `["rec_x_le_1_bucket","rec_x_le_1_count"]`,
+			map[string]codec.Value{"x:le:1:count": n, "x:le:1:le:2": n},
+			`["rec_x_le_1_bucket","rec_x_le_1_count"]`,
 			map[string]string{`rec_x_le_1_bucket{le="2.0"}`: `[{"metric":{"__name__":"rec_x_le_1_bucket","id":"a","le":"2.0"},"value":[1767225600,"7"]}]`},
 		},
 		"no exponential histogram": {
 			map[string]codec.Value{"x:scale": n, "x:positive": codec.Str("t"), "y:scale": codec.Str("t"), "y:count": n, "z:positive": codec.Str("0:1")},
-			`["rec_info","rec_x_scale","rec_y_count"]`, map[string]string{"rec_x": "[]", "rec_info": `[{"metric":{"__name__":"rec_info","id":"a","x_positive":"t","y_scale":"t","z_positive":"0:1"},"value":[1767225600,"1"]}]`},
+			`["rec_info","rec_x_scale","rec_y_count"]`,
+			map[string]string{"rec_x": "[]", "rec_info": `[{"metric":{"__name__":"rec_info","id":"a","x_positive":"t","y_scale":"t","z_positive":"0:1"},"value":[1767225600,"1"]}]`},
 		},
 	} {
 		s := mappedOver(t, someLimits, recorded)

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"math"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -64,6 +62,9 @@ func TestNativeHistogram(t *testing.T) {
 		if got := s.value(query, 2); !near(got, want) {
 			t.Errorf("%s is %v, want %v", query, got, want)
 		}
+	}
+	if _, got := s.get("query", "query", `histogram_quantile(0.9, sum(rate(rec_lat[1m])))`, "time", at(2)); strings.Contains(got, "warnings") || strings.Contains(got, "infos") {
+		t.Errorf("the quantile of a rate: %s", got)
 	}
 	if _, got := s.get("query", "query", `rec_info{id="a"}`, "time", at(2)); strings.Contains(got, "positive") {
 		t.Errorf("the buckets are labels: %s", got)
@@ -170,28 +171,29 @@ func TestNativeHistogramLimit(t *testing.T) {
 	}
 }
 
-// TestRemoteReadOfHistograms: Prometheus reads them from here as they are.
+// TestRemoteReadOfHistograms: both forms of remote read have them, through changes of the scale and the bounds, resets and
+// numbers of the same name.
 func TestRemoteReadOfHistograms(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
-	s.recordsAt("a", 0, with(exponential("x", 3, 2, "-4:1,2,3", "7:9"), classic("y", []float64{1}, 3, 4)))
-	for metric, want := range map[string]string{"rec_x": "zero_count_float:2", "rec_y_bucket": `labels:<name:"le" value:"1.0" >`} {
-		message, err := (&prompb.ReadRequest{Queries: []*prompb.Query{{
-			StartTimestampMs: start0, EndTimestampMs: start0, Matchers: []*prompb.LabelMatcher{{Name: "__name__", Value: metric}},
-		}}}).Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := httptest.NewRequest(http.MethodPost, "/api/v1/read", bytes.NewReader(snappy.Encode(nil, message)))
-		r.Header.Set("Content-Encoding", "snappy")
-		w := s.send(r, "a")
-		body, err := snappy.Decode(nil, w.Body.Bytes())
-		if err != nil || w.Code != http.StatusOK {
-			t.Fatalf("%s: %d %v", metric, w.Code, err)
-		}
-		var got prompb.ReadResponse
-		if err := got.Unmarshal(body); err != nil || !strings.Contains(got.String(), want) {
-			t.Errorf("%s: %v %s, want %s", metric, err, got.String(), want)
-		}
+	s.recordsAt("a", 0,
+		with(exponential("x", 3, 2, "-4:1,2,3", "7:9"), classic("y", []float64{1}, 3, 4)), exponential("x", 2, 2, "-4:1,2,3,4", "7:9"), exponential("x", 12, 0, "5:1", ""),
+		map[string]codec.Value{"x": codec.Int(7)}, with(exponential("x", 0, 9, "0:1,1", ""), classic("y", []float64{2}, 5, 6)), exponential("x:delta", 0, 0, "0:5", ""), exponential("x:delta", 0, 0, "3:2", ""),
+	)
+	req := &prompb.ReadRequest{Queries: []*prompb.Query{
+		query(0, start0+1e6, "__name__", "rec_x"), query(0, start0+1e6, "__name__", "rec_x_delta"), query(0, start0+1e6, "__name__", "rec_y_bucket"),
+	}}
+	want := []string{
+		"0 __name__=rec_x id=a 0=17 1000=21 2000=1 3000=7 4000=11", "1 __name__=rec_x_delta id=a 5000=5 6000=2",
+		"2 __name__=rec_y_bucket id=a le=+Inf 0=4 4000=6", "2 __name__=rec_y_bucket id=a le=1.0 0=3 4000=NaN", "2 __name__=rec_y_bucket id=a le=2.0 4000=5",
+	}
+	w := s.remoteRead("a", req)
+	if got := texts(t, w.Body.Bytes()); w.Code != http.StatusOK || !slices.Equal(got, want) {
+		t.Errorf("samples: %d\n got %q\nwant %q", w.Code, got, want)
+	}
+	req.AcceptedResponseTypes = []prompb.ReadRequest_ResponseType{prompb.ReadRequest_STREAMED_XOR_CHUNKS}
+	w = s.remoteRead("a", req)
+	if got := streamed(t, w.Body.Bytes()); w.Code != http.StatusOK || !slices.Equal(got, want) {
+		t.Errorf("streamed: %d\n got %q\nwant %q", w.Code, got, want)
 	}
 }
 
