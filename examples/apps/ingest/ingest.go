@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/infile"
@@ -54,9 +55,20 @@ var errUndelivered = errors.New("not all of it is stored")
 // errUseless says that too many lines of an input store nothing.
 var errUseless = errors.New("too many lines without a point")
 
-// checkEvery is how many lines are read between two checks of the context: lines that store nothing make no call that
-// checks it.
-const checkEvery = 256
+// checkEvery is after how many records of a request the next one may have to wait.
+const checkEvery = 8
+
+// pause is called before the record of a number. At every checkEvery it yields the processor, so that a request with
+// many records that store nothing does not delay those of other tenants, and returns errUndelivered once ctx has ended.
+func pause(ctx context.Context, number int) error {
+	if number%checkEvery != 0 {
+		return nil
+	}
+	if runtime.Gosched(); ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
+	}
+	return nil
+}
 
 // ingest reads lines, stores them for a tenant, and reports on each. A line that cannot be stored does not affect the
 // others. The error is a read error, errUndelivered, or errUseless if more than useless lines are blank, comments or
@@ -70,8 +82,8 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 			break
 		}
 		l := line{int(rec.First), int(rec.Last)}
-		if read%checkEvery == 0 && ctx.Err() != nil {
-			return rep, fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
+		if err := pause(ctx, read); err != nil {
+			return rep, err
 		}
 		if useless > 0 && rep.blank+rep.refused > useless {
 			return rep, errors.Join(fmt.Errorf("%w: more than %d lines before line %d are blank, comments or refused", errUseless, useless, l.first), in.flush(ctx, b, id, &rep))

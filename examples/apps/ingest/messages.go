@@ -18,8 +18,11 @@ import (
 // memory.
 const manyMessages = 10_000
 
-// countWidth is how many messages are counted at once.
-const countWidth = 8
+// countWidth is how many messages are counted at once, of at most countBatch that wait.
+const (
+	countWidth = 8
+	countBatch = 256
+)
 
 // message is one of the messages of a request.
 type message struct {
@@ -81,13 +84,13 @@ func (in *ingester) messages(ctx context.Context, to place, texts [][]byte, part
 func (x *messenger) addAll(ctx context.Context, texts [][]byte, parts bool) error {
 	now := time.Now()
 	for i, text := range texts {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
+		if err := pause(ctx, i); err != nil {
+			return err
 		}
 		if err := x.add(ctx, text, parts, now.Add(time.Duration(i))); err != nil {
 			return err
 		}
-		if x.batch.Full() || len(x.counts) >= checkEvery {
+		if x.batch.Full() || len(x.counts) >= countBatch {
 			if err := x.flush(ctx); err != nil {
 				return err
 			}

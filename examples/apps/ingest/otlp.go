@@ -155,8 +155,9 @@ func (x *exporter) metric(ctx context.Context, m *metricspb.Metric, tags []tag, 
 	}
 	return dataPoints(m, func(dp dataPoint) error {
 		x.rep.lines++
-		if x.read++; x.read%checkEvery == 0 && ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", errUndelivered, context.Cause(ctx))
+		x.read++
+		if err := pause(ctx, x.read); err != nil {
+			return err
 		}
 		from := origin{m.GetName(), x.read}
 		err := bad
