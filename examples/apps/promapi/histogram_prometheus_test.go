@@ -34,7 +34,7 @@ import (
 // storeByIngest sends a request of OpenTelemetry to the program ingest, which stores it in a folder.
 func storeByIngest(t *testing.T, dir string, body []byte) {
 	t.Helper()
-	program, mapping := filepath.Join(t.TempDir(), "ingest"), filepath.Join(t.TempDir(), "otlp.map")
+	program, mapping := filepath.Join(t.TempDir(), "ingest"), filepath.Join(t.TempDir(), "routes.txt")
 	build := exec.CommandContext(t.Context(), installed(t, "go"), "build", "-o", program, ".")
 	build.Dir, build.Env = filepath.Join("..", "ingest"), append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -43,7 +43,7 @@ func storeByIngest(t *testing.T, dir string, body []byte) {
 	if err := os.WriteFile(mapping, []byte("store * in web by route\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-dir", dir, "-token", "secret=acme", "-addr", "127.0.0.1:0", "-otlp", mapping)
+	cmd := exec.CommandContext(t.Context(), program, "-dir", dir, "-token", "secret=acme", "-addr", "127.0.0.1:0", "-routes", mapping)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +59,9 @@ func storeByIngest(t *testing.T, dir string, body []byte) {
 		if m := listens.FindStringSubmatch(lines.Text()); m != nil {
 			addr = m[1]
 		}
+	}
+	if addr == "" {
+		t.Fatalf("ingest ends before it listens: %v\n%s", cmd.Wait(), logged.String())
 	}
 	if answer := post(t, "http://"+addr+"/v1/metrics", body); strings.Contains(answer, "rejected") || strings.Contains(answer, "message") {
 		t.Errorf("ingest answers %s", answer)
