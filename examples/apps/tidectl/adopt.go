@@ -293,7 +293,7 @@ func readState(name string) (state adopt.State, err error) {
 
 // saveState replaces the file with the progress as a whole, so that a crash leaves the state before or the one after,
 // also if two copies use one file.
-func saveState(name string, state adopt.State) error {
+func saveState(name string, state any) error {
 	text, err := json.Marshal(state)
 	if err != nil {
 		return err

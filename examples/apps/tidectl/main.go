@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
+	"github.com/tidemark-go/tidemark/examples/internal/infile"
 	"github.com/tidemark-go/tidemark/internal/heat"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -36,7 +37,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitRefused     = 3 // not confirmed, or not allowed: nothing was done
-	exitDamaged     = 4 // a file that is not a complete export or recording
+	exitDamaged     = 4 // a file that is not a complete export or recording, or that cannot be unpacked
 	exitChanges     = 5 // with --detailed-exitcode: a plan with changes, drift, or a finding; a lab that is not as expected; a foreign table that does not fit or differs
 	exitInterrupted = 130
 )
@@ -67,7 +68,8 @@ func exitCode(err error) int {
 	case errors.Is(err, errChanges), errors.Is(err, errFound), errors.Is(err, errUnexpected),
 		errors.Is(err, errUnfitRows), errors.Is(err, errDifferent), errors.Is(err, adopt.ErrUnfit):
 		return exitChanges
-	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heat.ErrDamaged), errors.Is(err, heat.ErrVersion):
+	case errors.Is(err, transfer.ErrDamaged), errors.Is(err, transfer.ErrVersion), errors.Is(err, heat.ErrDamaged), errors.Is(err, heat.ErrVersion),
+		errors.Is(err, infile.ErrDamaged):
 		return exitDamaged
 	}
 	return exitFailed
