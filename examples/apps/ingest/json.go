@@ -93,10 +93,7 @@ func (s *server) postJSON(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	texts, parts := [][]byte{body}, false
-	if !to.route.IsPack() {
-		texts, parts = splitBody(body, kind == "application/x-ndjson" || kind == "application/jsonl", manyMessages)
-	}
+	texts, parts := splitBody(body, kind == "application/x-ndjson" || kind == "application/jsonl", manyMessages)
 	if len(texts) > manyMessages {
 		v.fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d messages; send fewer at once", manyMessages), report{})
 		return

@@ -22,6 +22,7 @@ topic as attributes.
 const limits = `
 Not stored as a reader expects:
 
+- SenML whose records share base fields (bn, bt): only the first record has them. Resolve the records first.
 - JSON inside a text, as in data of Particle: it stays one text.
 - Objects whose names are devices, as of ThingsBoard gateways: the names become part of fields.
 `

@@ -129,12 +129,6 @@ func (r *Route) readJSON(m *Message) ([]*object, error) {
 	if isList && (len(list) == 0 || len(list) > maxEvents) {
 		return nil, badSyntax("the payload has %d objects; want 1 to %d", len(list), maxEvents)
 	}
-	if r.format == formatSenML {
-		if list, err = resolveSenML(v, m.Arrived); err != nil || len(list) == 0 {
-			return nil, err
-		}
-		isList = true
-	}
 	if !isList || slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok }) {
 		list = []any{v}
 	}

@@ -29,8 +29,8 @@ func (r *Route) set(name, value string) (err error) {
 		r.rule = strings.Split(value, ",")
 		r.key = keyNames(r.rule)
 	case "format":
-		if r.format = value; value != formatJSON && value != formatLine && value != formatSenML {
-			return fmt.Errorf("format is %q; want json, line or senml", value)
+		if r.format = value; value != formatJSON && value != formatLine {
+			return fmt.Errorf("format is %q; want json or line", value)
 		}
 	case "time":
 		err = r.setTime(value)
@@ -115,7 +115,7 @@ func (r *Route) check(given map[string]bool) error {
 		return errors.New("key is missing; want key=name,name")
 	case r.dataset != "" && captured:
 		return errors.New("the pattern captures dataset, and dataset= names another")
-	case r.dataset == "" && !captured && r.format != formatLine:
+	case r.dataset == "" && !captured && r.format == formatJSON:
 		return errors.New("dataset is missing; want dataset=name, or a level +dataset")
 	case slices.Contains(r.key, tenantName), slices.Contains(r.key, datasetName):
 		return errors.New("key has tenant or dataset, which are stored outside the key")
@@ -123,7 +123,7 @@ func (r *Route) check(given map[string]bool) error {
 		return errHash
 	case r.format == formatLine && (r.dataset != "" || captured):
 		return errors.New("each line of line protocol names its dataset; want neither dataset= nor +dataset")
-	case r.format != formatJSON && r.count > 0:
+	case r.format == formatLine && r.count > 0:
 		return errors.New("count needs format=json")
 	case slices.ContainsFunc(r.numbers, func(name string) bool { return name == r.time || name == r.id || slices.Contains(r.key, name) }):
 		return errors.New("number or sum names the field of the time, of the identity or of the key, which is no field of the point")
@@ -151,10 +151,6 @@ func (r *Route) check(given map[string]bool) error {
 
 func (r *Route) checkTime() error {
 	switch {
-	case r.format == formatSenML && (r.time != "" || r.zone != nil):
-		return errors.New("time or zone is given; records of SenML have their own time")
-	case r.format == formatSenML:
-		r.time, r.unit = senmlTime, time.Second
 	case r.time == "":
 		return errors.New("time is missing; want time=FIELD,UNIT, time=FIELD for texts of RFC 3339, or time=arrival")
 	case r.zone != nil && (r.time == timeArrival || r.unit != 0):
@@ -179,8 +175,6 @@ func (r *Route) checkPayload(given map[string]bool) error {
 				return fmt.Errorf("%s needs format=json: line protocol says itself what its fields are", word)
 			}
 		}
-	case r.format == formatSenML && (r.each != "" || r.into != ""):
-		return errors.New("each and into need format=json")
 	case r.arrays != "" && r.strict:
 		return errors.New("strict and arrays exclude each other: strict refuses a message with an array")
 	case isLevel && len(r.pattern.names()) > 0 && !slices.Contains(r.pattern.names(), level): // else attributes have the names

@@ -65,7 +65,6 @@ const (
 const (
 	formatJSON  = "json"
 	formatLine  = "line"
-	formatSenML = "senml"
 	arraysIndex = "index"
 	arraysJSON  = "json"
 	timeArrival = "arrival"
