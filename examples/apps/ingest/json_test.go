@@ -250,12 +250,18 @@ func TestHooks(t *testing.T) {
 	r := newRig(t, ample, "-routes", "hooks.txt")
 	url := r.listen(t) + "/json/"
 	for _, tt := range []struct{ path, body, dataset, key, stored string }{
-		{"ttn/acme", `{"end_device_ids":{"device_id":"barn"},"received_at":"2026-01-01T00:00:00Z","uplink_message":{"f_port":2,"decoded_payload":{"temp":4.5}}}`,
-			"ttn", "barn", "{uplink_message.decoded_payload.temp=4.5 uplink_message.f_port=2i}"},
-		{"chirpstack/acme?event=up", `{"time":"2026-01-01T00:00:00.000000000+00:00","deviceInfo":{"devEui":"0101010101010101"},"fPort":1,"object":{"temp":4.5}}`,
-			"chirpstack", "0101010101010101", "{fPort=1i object.temp=4.5}"},
-		{"traccar/acme", `{"position":{"fixTime":"2026-01-01T00:00:00.000+00:00","latitude":1.5,"network":null},"device":{"uniqueId":"42"}}`,
-			"traccar", "42", "{position.latitude=1.5}"},
+		{
+			"ttn/acme", `{"end_device_ids":{"device_id":"barn"},"received_at":"2026-01-01T00:00:00Z","uplink_message":{"f_port":2,"decoded_payload":{"temp":4.5}}}`,
+			"ttn", "barn", "{uplink_message.decoded_payload.temp=4.5 uplink_message.f_port=2i}",
+		},
+		{
+			"chirpstack/acme?event=up", `{"time":"2026-01-01T00:00:00.000000000+00:00","deviceInfo":{"devEui":"0101010101010101"},"fPort":1,"object":{"temp":4.5}}`,
+			"chirpstack", "0101010101010101", "{fPort=1i object.temp=4.5}",
+		},
+		{
+			"traccar/acme", `{"position":{"fixTime":"2026-01-01T00:00:00.000+00:00","latitude":1.5,"network":null},"device":{"uniqueId":"42"}}`,
+			"traccar", "42", "{position.latitude=1.5}",
+		},
 	} {
 		sendJSON(t, url+tt.path, tt.body).want(t, tt.path, 200, 1, 0)
 		r.stored(t, tt.dataset, acme, start, tt.stored, tt.key)
