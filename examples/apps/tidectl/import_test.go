@@ -361,3 +361,25 @@ func manyRows(n, bad int) string {
 	}
 	return text.String()
 }
+
+// TestRowsOfOnePlace: of rows with one key and time the last one is stored, with merge all their fields are, and a row
+// without values stores nothing.
+func TestRowsOfOnePlace(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("ts,site,device,x,y\n1767225600,berlin,t1,1,1\n1767225601,berlin,t1,,\n")
+	for i := range 6000 { // another batch
+		fmt.Fprintf(&text, "%d,berlin,t2,%d,\n", 1767225600+i, i)
+	}
+	text.WriteString("1767225600,berlin,t1,2,\n1767225600,berlin,t1,3,\n")
+	for words, fields := range map[string]string{"": "3", " merge": "3,1"} {
+		dir := filepath.Join(t.TempDir(), "d")
+		result, _, err := imports(t, dir, "", write(t, "a.csv", text.String()), "--route", telemetry+words)
+		if err != nil || result.Blank != 1 || result.Refused != 0 {
+			t.Errorf("%q: %+v, %v", words, result.importState, err)
+		}
+		got := exportOf(t, dir, "telemetry")
+		if line := "berlin,t1,2026-01-01T00:00:00Z," + fields + "\n"; !strings.Contains(got, line) || strings.Count(got, "t1") != 1 {
+			t.Errorf("%q stores %.200s, want %s", words, got, line)
+		}
+	}
+}

@@ -28,7 +28,7 @@ type CSVOptions struct {
 }
 
 // CSV reads rows of CSV. A cell that is a number is a json.Number, true or false a bool, and any other a text. An empty
-// cell is no field. A quoted cell may have newlines; one that does not end consumes the lines after it.
+// cell is nil. A quoted cell may have newlines; one that does not end consumes the lines after it.
 type CSV struct {
 	*liner
 	opts    CSVOptions
@@ -148,6 +148,9 @@ func (c *CSV) row(text string) (map[string]any, error) {
 	clear(c.values)
 	for i, cell := range cells {
 		if cell == "" {
+			if c.columns[i].name != "" {
+				c.values[c.columns[i].name] = nil
+			}
 			continue
 		}
 		if c.values[c.columns[i].name], err = c.value(cell, c.columns[i]); err != nil {

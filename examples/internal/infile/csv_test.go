@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -42,7 +43,9 @@ func rest(t testing.TB, r Reader) (out []string) {
 		case rec.Err != nil:
 			out = append(out, rec.String()+": "+rec.Err.Error())
 		case rec.Values != nil:
-			fields, err := json.Marshal(rec.Values)
+			values := maps.Clone(rec.Values)
+			maps.DeleteFunc(values, func(_ string, v any) bool { return v == nil })
+			fields, err := json.Marshal(values)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,8 @@ import (
 const magicParquet = "PAR1"
 
 // Parquet reads the rows of a Parquet file. A column is a field; columns of a group have the names of both, joined with
-// a dot. A list is an array. Null, NaN and an empty list are no field. A timestamp is a text: with an offset if it is
-// in UTC, otherwise without one. Lists of lists, and what is neither a number, a text, a bool nor a time, are left out.
+// a dot. A list is an array. An empty list is no field. A timestamp is a text: with an offset if it is
+// in UTC, otherwise without one. Null and NaN are nil. Lists of lists, and what is neither a number, a text, a bool nor a time, are left out.
 type Parquet struct {
 	f      *parquet.File
 	leaves []leaf
@@ -182,7 +182,13 @@ func (p *Parquet) Next() (rec Record, err error) {
 	clear(p.values)
 	for _, v := range row {
 		l := p.leaves[v.Column()]
-		if v.IsNull() || l.of == nil {
+		if l.of == nil {
+			continue
+		}
+		if v.IsNull() {
+			if !l.list {
+				p.values[l.name] = nil
+			}
 			continue
 		}
 		if kind := v.Kind(); (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray) && len(v.ByteArray()) > MaxRecord {
@@ -195,7 +201,7 @@ func (p *Parquet) Next() (rec Record, err error) {
 			rec.Bytes += len(text)
 		}
 		switch {
-		case value == nil:
+		case value == nil && l.list:
 		case l.list:
 			list, _ := p.values[l.name].([]any)
 			p.values[l.name] = append(list, value)
