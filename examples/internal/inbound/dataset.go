@@ -131,6 +131,9 @@ func (b *PointBuilder) Tag(name, value string) error {
 		if value == "" && b.dataset.may[i] {
 			return nil
 		}
+		if b.dataset.may[i] && strings.TrimLeft(value, `\`) == missing {
+			value = `\` + value
+		}
 		b.key[i], b.given[i] = value, true
 		return nil
 	}
@@ -166,9 +169,13 @@ func (b *PointBuilder) CheckKey() error {
 			b.key[i] = missing
 			continue
 		}
-		return &Error{"it lacks the key tag " + tag, fmt.Errorf("the tag %q is missing, which is part of the key of %s", tag, b.dataset.name)}
+		return b.dataset.lacks(tag)
 	}
 	return nil
+}
+
+func (d *Dataset) lacks(tag string) error {
+	return &Error{"it lacks the key tag " + tag, fmt.Errorf("the tag %q is missing, which is part of the key of %s", tag, d.name)}
 }
 
 // Field adds a field. If a name comes twice, the later value is stored.
@@ -181,6 +188,15 @@ func (b *PointBuilder) Field(name string, v codec.Value) error {
 	}
 	b.fields = append(b.fields, codec.Field{Name: name, Value: v})
 	return nil
+}
+
+// full reports whether the point has as many fields as it can have.
+func (b *PointBuilder) full() bool {
+	n := len(b.fields)
+	if !b.dataset.rest {
+		n += len(b.others)
+	}
+	return n >= codec.MaxFields
 }
 
 // ErrNoFields is the error of a record without fields.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -65,6 +66,7 @@ type Datasets struct {
 	tenants map[tenant.ID]*unnamed // of the services' tenants, so there are few
 	left    map[LeftOut]uint64
 	named   map[leftOutField]bool // fields that the log has named
+	names   *edge.Shares          // one for each of them
 }
 
 // unnamed holds the datasets of one tenant without a rule.
@@ -84,7 +86,7 @@ type refused struct {
 func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) (*Datasets, error) {
 	ds := &Datasets{
 		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, bounds: opts.Times.withDefaults(), others: ks[AnyDataset],
-		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{}, left: map[LeftOut]uint64{}, named: map[leftOutField]bool{},
+		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{}, left: map[LeftOut]uint64{}, named: map[leftOutField]bool{}, names: edge.NewShares(maxNamed),
 	}
 	if opts.Mapping != nil {
 		ds.lines = *opts.Mapping

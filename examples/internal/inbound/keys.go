@@ -10,7 +10,7 @@ import (
 )
 
 // Keys holds the tags that are the key of each dataset, in order. A ? after one means that a record may lack it: then
-// that part of the key is a "-".
+// that part of the key is a "-". A tag that is a "-" itself has a backslash before it, or the two would be one series.
 type Keys map[string][]string
 
 const (

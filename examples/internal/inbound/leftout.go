@@ -6,6 +6,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // LeftOut is a dataset and a reason why fields are left out of its points.
@@ -14,11 +16,11 @@ type LeftOut struct{ Dataset, Reason string }
 // leftOutField is a field of a dataset that the log has named.
 type leftOutField struct{ dataset, name string }
 
-// maxNamed bounds the fields that are remembered because the log has named them.
+// maxNamed bounds the fields that are remembered because the log has named them. Tenants share them.
 const maxNamed = 1000
 
 // leaveOut counts fields, and logs each the first time.
-func (ds *Datasets) leaveOut(d *Dataset, fields []leftOut) {
+func (ds *Datasets) leaveOut(id tenant.ID, d *Dataset, fields []leftOut) {
 	if len(fields) == 0 {
 		return
 	}
@@ -27,11 +29,11 @@ func (ds *Datasets) leaveOut(d *Dataset, fields []leftOut) {
 	for _, f := range fields {
 		ds.left[LeftOut{d.name, f.why}]++
 		field := leftOutField{d.name, f.name}
-		if ds.named[field] || len(ds.named) == maxNamed {
+		if ds.named[field] || !ds.names.Take(id, 1) {
 			continue
 		}
 		ds.named[field] = true
-		ds.log.Warn("a field is left out", "dataset", d.name, "field", f.name, "reason", f.why)
+		ds.log.Warn("a field is left out", "tenant", id.String(), "dataset", d.name, "field", f.name, "reason", f.why)
 	}
 }
 

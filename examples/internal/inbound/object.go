@@ -106,6 +106,9 @@ func (o *object) add(name string, v any, depth int) error {
 		}
 		return o.addAll(name+".", v, depth-1)
 	case []any:
+		if name == o.each && o.elements != nil {
+			return o.leaveOut(name, outTwice, badSyntax("the field %.64q comes twice", name))
+		}
 		if name == o.each {
 			o.elements = v
 			return nil
@@ -153,12 +156,16 @@ func (o *object) addArray(name string, list []any, depth int) error {
 }
 
 // take removes a value that is a part of a key or an identity, and returns its text. Numbers that are equal have the
-// same text.
+// same text. An integer of more than 64 bits has its digits, because several would be the same float.
 func (o *object) take(name string) (text string, ok bool) {
 	v, ok := o.values[name]
 	if ok {
-		text, ok = codec.ValueOf(v).Text()
 		delete(o.values, name)
+		typed := codec.ValueOf(v)
+		if n, isNumber := v.(json.Number); isNumber && typed.Kind() == codec.KindFloat && !strings.ContainsAny(n.String(), ".eE") {
+			return n.String(), true
+		}
+		text, ok = typed.Text()
 	}
 	return text, ok
 }

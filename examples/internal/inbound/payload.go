@@ -82,8 +82,11 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 		return nil, err
 	}
 	var events []Event
-	places := map[place]bool{}
+	arrived, places := m.Arrived, map[eventPlace]bool{}
 	for _, o := range objects {
+		if r.each == "" { // or the objects of an array would all be one point
+			m.Arrived = arrived.Add(time.Duration(len(events)))
+		}
 		e, err := r.readObject(d, o, m)
 		if err == ErrBlank {
 			continue
@@ -91,7 +94,7 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 		if err != nil {
 			return nil, err
 		}
-		at := placeOf(e.Point)
+		at := r.placeOf(e)
 		if r.each != "" && places[at] {
 			if err := o.leaveOut(r.each, outPlace, badSyntax("two elements of %.64q have the same key and time", r.each)); err != nil {
 				return nil, err
@@ -100,12 +103,25 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 			events = append(events, e)
 		}
 		places[at] = true
-		ds.leaveOut(d, o.out)
+		ds.leaveOut(id, d, o.out)
 	}
 	if r.idProp != "" && len(events) > 1 {
 		return nil, badSyntax("the payload has %d objects, and their identity comes from a property; want one", len(events))
 	}
 	return events, nil
+}
+
+// eventPlace is what tells two events of a payload apart: where they are stored, or which of a bucket they are.
+type eventPlace struct {
+	place
+	id string
+}
+
+func (r *Route) placeOf(e Event) eventPlace {
+	if r.count > 0 {
+		e.Time = e.Time.Truncate(r.count)
+	}
+	return eventPlace{placeOf(e.Point), e.ID}
 }
 
 func (r *Route) datasetOf(m Message) string {
@@ -221,11 +237,13 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 			return e, err
 		}
 	}
-	for _, name := range r.key {
+	for i, name := range r.key {
 		if part, ok := o.take(name); ok {
 			if err := b.Tag(name, part); err != nil {
 				return e, err
 			}
+		} else if m.Names[name] == "" && name == r.rule[i] && name != OtherTags {
+			return e, d.lacks(name)
 		}
 	}
 	if err := o.numbers(r.numbers); err != nil {
@@ -234,6 +252,12 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 	for _, name := range slices.Sorted(maps.Keys(o.values)) {
 		if strings.HasPrefix(name, TagPrefix) && !r.strict {
 			_ = o.leaveOut(name, outTag, nil)
+			continue
+		}
+		if b.full() && r.count == 0 {
+			if err := o.leaveOut(name, outMany, badSyntax("a point has more than %d fields and tags", codec.MaxFields)); err != nil {
+				return e, err
+			}
 			continue
 		}
 		if err := b.Field(name, codec.ValueOf(o.values[name])); err != nil {
