@@ -154,7 +154,7 @@ func New(ctx context.Context, store *tsdb.Store, routes *inbound.Routes, c Confi
 	if err != nil {
 		return nil, err
 	}
-	opts := inbound.Options{Schema: c.Schema, Schemas: append(slices.Clip(c.Schemas), defined...), Times: c.Times, Log: c.Log}
+	opts := inbound.Options{Schema: c.Schema, Schemas: append(slices.Clip(c.Schemas), defined...), Mapping: routes.Mapping(), Times: c.Times, Log: c.Log}
 	if b.datasets, err = inbound.NewDatasets(ctx, store, routes.Keys(), opts); err != nil {
 		return nil, err
 	}

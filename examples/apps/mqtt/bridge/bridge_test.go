@@ -126,3 +126,19 @@ func TestStoresMessages(t *testing.T) {
 		t.Errorf("Run: %v", b.err)
 	}
 }
+
+// TestStoreLines: a pattern file stores line protocol as its store and drop lines say.
+func TestStoreLines(t *testing.T) {
+	m := startBroker(t)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	b := run(t, store, m, routesOf(t, "telegraf/+tenant format=line key=host,* time=ns", "store cpu in processors by device", "drop url"), Config{})
+	device := m.client("device", nil)
+	publish(t, device, "telegraf/acme", "cpu,device=t1,url=x usage=1 1767225600000000000")
+	waitStats(t, b, func(s Stats) bool { return s.Stored+s.DeadLetters == 1 })
+	if got := points(t, store, acme, "processors", "t1"); !slices.Equal(got, []string{"1767225600000 {usage=1}"}) {
+		t.Errorf("the points are %q", got)
+	}
+	if _, err := New(t.Context(), store, routesOf(t, "store cpu in processors by device"), Config{Broker: m.url()}); err == nil {
+		t.Error("a pattern file without a pattern is accepted")
+	}
+}
