@@ -62,6 +62,7 @@ type countedEvent struct {
 type messenger struct {
 	in     *ingester
 	to     place
+	now    time.Time // of the next message
 	rep    report
 	all    []*message
 	batch  *inbound.Batch[*message]
@@ -71,7 +72,7 @@ type messenger struct {
 // messages stores messages, and reports on each. A message that cannot be stored does not affect the others. The error
 // is errUndelivered. parts says that the messages are parts of a body.
 func (in *ingester) messages(ctx context.Context, to place, texts [][]byte, parts bool) (report, error) {
-	x := &messenger{in: in, to: to, batch: &inbound.Batch[*message]{}}
+	x := &messenger{in: in, to: to, now: time.Now(), batch: &inbound.Batch[*message]{}}
 	err := x.addAll(ctx, texts, parts)
 	if err == nil {
 		err = x.flush(ctx)
@@ -80,14 +81,13 @@ func (in *ingester) messages(ctx context.Context, to place, texts [][]byte, part
 	return x.rep, err
 }
 
-// addAll adds messages. Each has another time of arrival, or those of one device would be one point.
+// addAll adds messages. Each point has another time of arrival, or those of one device would be one.
 func (x *messenger) addAll(ctx context.Context, texts [][]byte, parts bool) error {
-	now := time.Now()
 	for i, text := range texts {
 		if err := pause(ctx, i); err != nil {
 			return err
 		}
-		if err := x.add(ctx, text, parts, now.Add(time.Duration(i))); err != nil {
+		if err := x.add(ctx, text, parts); err != nil {
 			return err
 		}
 		if x.batch.Full() || len(x.counts) >= countBatch {
@@ -100,11 +100,12 @@ func (x *messenger) addAll(ctx context.Context, texts [][]byte, parts bool) erro
 }
 
 // add adds the points of a message to the batch.
-func (x *messenger) add(ctx context.Context, text []byte, part bool, now time.Time) error {
+func (x *messenger) add(ctx context.Context, text []byte, part bool) error {
 	m := &message{number: len(x.all) + 1}
 	x.all = append(x.all, m)
 	x.rep.bytes += int64(len(text))
-	events, err := x.read(ctx, text, part, now)
+	events, err := x.read(ctx, text, part)
+	x.now = x.now.Add(time.Duration(max(1, len(events))))
 	for _, e := range events {
 		if x.to.route.Counts() {
 			x.counts = append(x.counts, countedEvent{m, e})
@@ -130,7 +131,7 @@ func (x *messenger) add(ctx context.Context, text []byte, part bool, now time.Ti
 }
 
 // read returns the points of a message.
-func (x *messenger) read(ctx context.Context, text []byte, part bool, now time.Time) ([]inbound.Event, error) {
+func (x *messenger) read(ctx context.Context, text []byte, part bool) ([]inbound.Event, error) {
 	bad := ""
 	switch {
 	case text == nil:
@@ -143,7 +144,7 @@ func (x *messenger) read(ctx context.Context, text []byte, part bool, now time.T
 	if bad != "" {
 		return nil, &inbound.Error{Reason: inbound.ReasonSyntax, Err: errors.New(bad)}
 	}
-	return x.to.route.Events(ctx, x.in.datasets, x.to.id, inbound.Message{Names: x.to.names, Payload: text, Arrived: now})
+	return x.to.route.Events(ctx, x.in.datasets, x.to.id, inbound.Message{Names: x.to.names, Payload: text, Arrived: x.now})
 }
 
 // flush stores the batch, or counts the events.

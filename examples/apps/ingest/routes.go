@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -17,13 +19,13 @@ type routes interface {
 }
 
 // checkRoutes reads -route or -routes, and adds their datasets to those of -key. Without routes the datasets of -key take
-// JSON, too, and without any -key each dataset does.
+// JSON, too, and without any -key each dataset does that no store line has.
 func (o *options) checkRoutes(flags inbound.RouteFlags) error {
 	given, err := flags.Parse()
 	if err != nil {
 		return err
 	}
-	noKeys := len(o.keys) == 0
+	keys := maps.Clone(o.keys)
 	o.mapping = &inbound.Mapping{}
 	if given != nil {
 		if err := o.keys.AddRoutes(given); err != nil {
@@ -31,16 +33,17 @@ func (o *options) checkRoutes(flags inbound.RouteFlags) error {
 		}
 		o.mapping = given.Mapping()
 	}
-	o.mapping.AddDefaults(o.keys, noKeys)
+	o.mapping.AddDefaults(o.keys, len(keys) == 0)
 	if given != nil && len(given.Filters()) > 0 {
 		o.routes = given
 		return nil
 	}
-	if noKeys {
+	if len(keys) == 0 {
 		o.keys[inbound.AnyDataset] = []string{jsonKey}
+		keys[inbound.AnyDataset] = o.keys[inbound.AnyDataset]
 	}
-	o.routes, err = builtInRoutes(o.keys)
-	return err
+	o.routes = builtInRoutes(keys, o.keys)
+	return nil
 }
 
 // jsonKey is the key of the datasets of JSON, if no rule says another.
@@ -48,34 +51,40 @@ const jsonKey = "device"
 
 // builtIn are the routes if none are given: the path is the dataset. Its key is that of -key.
 type builtIn struct {
-	named  map[string]*inbound.Route
+	named  map[string]*inbound.Route // nil for datasets that take no JSON
 	others *inbound.Route
 }
 
-func builtInRoutes(keys inbound.Keys) (*builtIn, error) {
+// builtInRoutes makes the routes of the datasets of -key. The other ones of all are those of store lines: their keys are
+// made for lines and metrics, and messages of several devices would be one series.
+func builtInRoutes(keys, all inbound.Keys) *builtIn {
 	b := &builtIn{named: map[string]*inbound.Route{}}
-	others := []string{jsonKey}
-	for name, key := range keys {
-		switch last := key[len(key)-1]; {
-		case name == inbound.AnyDataset && len(key) == 1 && last == inbound.OtherTags:
-			others = append(others, key...) // or all devices would be one series
-		case name == inbound.AnyDataset:
-			others = key
-		case last != inbound.OtherHash: // such a dataset stores OTLP only
-			r, err := inbound.ParseRoute(name, "dataset="+name, "key="+strings.Join(key, ","), "time=time,auto", "merge")
-			if err != nil {
-				return nil, err
-			}
-			b.named[name] = r
+	for name := range all {
+		if name != inbound.AnyDataset {
+			b.named[name] = jsonRoute(name, keys[name], "dataset="+name)
 		}
 	}
-	var err error
-	b.others, err = inbound.ParseRoute("+dataset", "key="+strings.Join(others, ","), "time=time,auto", "merge")
-	return b, err
+	others := keys[inbound.AnyDataset]
+	if others == nil {
+		others = []string{jsonKey}
+	}
+	b.others = jsonRoute("+dataset", others)
+	return b
+}
+
+// jsonRoute returns a route of JSON, or nil if there is no key, or it has one of the names that routes use otherwise.
+// Messages need a part of the key: without one, it is the device.
+func jsonRoute(pattern string, key []string, words ...string) *inbound.Route {
+	if key != nil && !slices.ContainsFunc(key, func(part string) bool { return part != inbound.OtherTags && !strings.HasSuffix(part, "?") }) {
+		rest := slices.DeleteFunc(slices.Clone(key), func(part string) bool { return part == jsonKey+"?" })
+		key = append([]string{jsonKey}, rest...)
+	}
+	r, _ := inbound.ParseRoute(pattern, append(words, "key="+strings.Join(key, ","), "time=time,auto", "merge")...)
+	return r
 }
 
 func (b *builtIn) Match(topic string) (*inbound.Route, map[string]string) {
-	if r := b.named[topic]; r != nil {
+	if r, ok := b.named[topic]; ok {
 		return r, nil
 	}
 	if strings.Contains(topic, "/") {
