@@ -191,9 +191,6 @@ func (r *Route) Number(field string) bool { return slices.Contains(r.numbers, fi
 // Arrival reports whether the time of a message is the one at which it arrives.
 func (r *Route) Arrival() bool { return r.time == timeArrival }
 
-// All returns the routes in their order.
-func (rs *Routes) All() []*Route { return rs.all }
-
 // Match returns the first route of a topic, with the levels that it captures, or nil.
 func (rs *Routes) Match(topic string) (*Route, map[string]string) {
 	for _, r := range rs.all {

@@ -117,15 +117,6 @@ func (c *CSV) setColumns(names []string) error {
 	return nil
 }
 
-// Columns returns the names of the columns.
-func (c *CSV) Columns() []string {
-	names := make([]string, len(c.columns))
-	for i, col := range c.columns {
-		names[i] = col.name
-	}
-	return names
-}
-
 // Next implements Reader. It skips empty lines.
 func (c *CSV) Next() (Record, error) {
 	rec, err := c.record()
