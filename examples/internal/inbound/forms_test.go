@@ -131,6 +131,8 @@ func TestForms(t *testing.T) {
 		{"time=t zone=Europe/Berlin", "a/t1", `{"t":"2025-10-26T02:30:00","x":1}`, []string{`t1 2025-10-26T00:30:00Z {"x":1}`}, ""},
 		{"time=t zone=Europe/Berlin", "a/t1", `{"t":"2025-10-26T03:00:00","x":1}`, []string{`t1 2025-10-26T02:00:00Z {"x":1}`}, ""},
 		{"time=t zone=Europe/Berlin", "a/t1", `{"t":"2025-03-30T02:30:00","x":1}`, nil, "skip"},
+		{"time=t zone=Europe/Berlin", "a/t1", `{"t":"2026-01-02","x":1}`, []string{`t1 2026-01-01T23:00:00Z {"x":1}`}, ""},
+		{"time=t", "a/t1", `{"t":"2026-01-02","x":1}`, nil, "zone="},
 		{"time=t zone=Pacific/Kiritimati", "a/t1", `{"t":"2026-01-01T14:00:00","x":1}`, []string{`t1 ` + at + ` {"x":1}`}, ""},
 		{"time=t", "a/t1", `{"t":"2026-13-01T00:00:00Z","x":1}`, nil, "RFC 3339"},
 		{"time=t", "a/t1", `{"t":"yesterday","x":1}`, nil, "RFC 3339"},

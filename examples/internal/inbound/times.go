@@ -103,7 +103,7 @@ func unixTime(text string, unit time.Duration) (Stamp, error) {
 const local = "2006-01-02T15:04:05"
 
 // parseTime returns the time of a text: RFC 3339 in any case, also with a space in the place of T, and with an offset
-// of +02, +0200 or +02:00. A text without an offset is in the zone; nil refuses it.
+// of +02, +0200 or +02:00. A text without an offset, also a date alone, is in the zone; nil refuses it.
 func parseTime(text string, zone *time.Location) (time.Time, error) {
 	if at, err := instant.Parse(text); err == nil {
 		return at, nil
@@ -122,6 +122,9 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 		}
 	}
 	wall, err := time.Parse(local, form)
+	if err != nil {
+		wall, err = time.Parse(time.DateOnly, form)
+	}
 	switch {
 	case err != nil:
 		return time.Time{}, badTime("the time %.64q is not RFC 3339, as 2026-01-02T15:04:05Z is", text)
