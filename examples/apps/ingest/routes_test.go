@@ -33,6 +33,11 @@ func TestRouteFlags(t *testing.T) {
 		{[]string{"-routes=missing.txt"}, "missing.txt"},
 		{[]string{"-route=v1 dataset=t"}, "line 1: key is missing"},
 		{[]string{"-route=store * in rest by measurement,*", "-file=x", "-tenant=acme"}, ""},
+		{[]string{"-key=cpu=host?", "-route=drop ho*"}, "ho* drops the attribute host, which is part of the key of cpu"},
+		{[]string{"-key=*=zone,*", "-route=drop zone"}, "zone drops the attribute zone, which is part of the key of *"},
+		{[]string{"-key=cpu=host,*", "-route=drop url"}, ""},
+		{[]string{"-route=a format=line key=host?,* time=ns", "-route=drop host"}, "host drops the attribute host, which is part of the key of *"},
+		{[]string{"-route=v1/+device dataset=d key=device time=arrival", "-route=drop device"}, ""}, // JSON has no tags
 	} {
 		args := tt.args
 		if !strings.Contains(strings.Join(args, " "), "-file") {

@@ -104,3 +104,21 @@ func TestOneTenantDoesNotFillTheLog(t *testing.T) {
 		t.Errorf("the log has %d lines", n)
 	}
 }
+
+// TestAnotherRoutesDataset: a message whose topic names the dataset of another route, with another key, replaces no
+// point of another device.
+func TestAnotherRoutesDataset(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	_, ds := route(t, store, "a/+x dataset=telemetry key=x? time=arrival,1m\nb/+dataset/+dev key=dev time=arrival,1m")
+	rs, err := ParseRoutes(strings.NewReader("b/+dataset/+dev key=dev time=arrival,1m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rs.all[0].texts(t, ds, "b/telemetry/t1", `{"v":1}`)
+	if err == nil || !IsFinal(err) {
+		t.Errorf("%q and %v, want a final error", got, err)
+	}
+	if got, err := rs.all[0].texts(t, ds, "b/other/t1", `{"v":1}`); err != nil || len(got) != 1 {
+		t.Errorf("%q and %v for a dataset of its own", got, err)
+	}
+}

@@ -142,12 +142,22 @@ func (m *Mapping) drop(words []string) error {
 		if err := errors.Join(checkPattern(p), checkAttribute(p)); err != nil {
 			return err
 		}
-		for _, r := range m.rules {
-			if i := slices.IndexFunc(r.key, func(name string) bool { return matches(p, name) && !isOthers(name) }); i >= 0 {
-				return fmt.Errorf("%s drops the attribute %s, which is part of the key of %s", p, r.key[i], r.dataset)
-			}
-		}
 		m.drops = append(m.drops, p)
+	}
+	for _, r := range m.rules {
+		if err := m.keeps(r.dataset, r.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keeps returns an error if a part of a dataset's key is dropped.
+func (m *Mapping) keeps(dataset string, key []string) error {
+	for _, name := range key {
+		if p := covering(m.drops, name); p != "" && !isOthers(name) {
+			return fmt.Errorf("%s drops the attribute %s, which is part of the key of %s", p, name, dataset)
+		}
 	}
 	return nil
 }

@@ -101,12 +101,15 @@ func ParseRoutes(r io.Reader) (*Routes, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if len(faults) == 0 && len(rs.all) == 0 && len(rs.mapping.rules) == 0 {
+	if len(faults) == 0 && len(rs.all) == 0 && len(rs.mapping.rules)+len(rs.mapping.drops) == 0 {
 		return nil, errors.New("no line has a route")
 	}
 	for _, r := range rs.all {
 		if rs.keys[r.dataset] != nil {
 			faults = append(faults, fmt.Errorf("the dataset %s is named by a store line and by a route", r.dataset))
+		}
+		if r.IsLines() {
+			faults = append(faults, rs.mapping.keeps(AnyDataset, r.key))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
