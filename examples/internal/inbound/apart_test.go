@@ -32,6 +32,7 @@ func TestRecordsStayApart(t *testing.T) {
 		{"time=arrival key=d,site?", `{"x":1,"site":"-"}`, []string{`t1/\- ` + arrival + `09Z {"x":1}`}, ""},
 		{"time=arrival key=d,site?", `{"x":1,"site":"\\-"}`, []string{`t1/\\- ` + arrival + `09Z {"x":1}`}, ""},
 		{"time=arrival key=d,site", `{"x":1,"site":"-"}`, []string{`t1/- ` + arrival + `09Z {"x":1}`}, ""},
+		{"time=arrival key=d,*", `{"x":1}`, []string{`t1/- ` + arrival + `09Z {"x":1}`}, ""},
 		{"time=t,s each=l id=l.id count=1h", `{"t":1767225600,"l":[{"id":1},{"id":2}]}`, []string{`t1 ` + at + ` {"id":"1"}`, `t1 ` + at + ` {"id":"2"}`}, ""},
 		{"time=l.t,s each=l id=id count=1h", `{"id":7,"l":[{"t":1767225600},{"t":1767225601}]}`, []string{`t1 ` + at + ` {"id":"7"}`}, outPlace},
 	} {

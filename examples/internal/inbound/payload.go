@@ -238,6 +238,9 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 		}
 	}
 	for i, name := range r.key {
+		if !d.merge && !d.rest && !slices.Contains(d.tags, name) { // another route's: a message would replace the point of another key
+			return e, badSyntax("the dataset %s has another key than the route of the message", d.name)
+		}
 		if part, ok := o.take(name); ok {
 			if err := b.Tag(name, part); err != nil {
 				return e, err
