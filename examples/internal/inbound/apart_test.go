@@ -110,7 +110,7 @@ func TestOneTenantDoesNotFillTheLog(t *testing.T) {
 // point of another device.
 func TestAnotherRoutesDataset(t *testing.T) {
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
-	_, ds := route(t, store, "a/+x dataset=telemetry key=x? time=arrival,1m\nb/+dataset/+dev key=dev time=arrival,1m")
+	_, ds := route(t, store, "a/+x dataset=telemetry key=x? time=t,s\nb/+dataset/+dev key=dev time=arrival,1m")
 	rs, err := ParseRoutes(strings.NewReader("b/+dataset/+dev key=dev time=arrival,1m"))
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func TestForms(t *testing.T) {
 		{"time=arrival", "a/t1", "", nil, ""},
 		{"time=arrival strict", "a/t1", "", nil, "empty"},
 		// Times.
-		{"time=arrival,1m", "a/t1", `1`, []string{`t1 2026-01-01T00:01:00Z {"value":1}`}, ""},
+		{"time=arrival,1m merge", "a/t1", `1`, []string{`t1 2026-01-01T00:01:00Z {"value":1}`}, ""},
 		{"time=t,auto", "a/t1", `{"t":1767225600,"x":1}`, []string{`t1 ` + at + ` {"x":1}`}, ""},
 		{"time=t,auto", "a/t1", `{"t":"1767225600000","x":1}`, []string{`t1 ` + at + ` {"x":1}`}, ""},
 		{"time=t,auto", "a/t1", `{"t":1767225600000000,"x":1}`, []string{`t1 ` + at + ` {"x":1}`}, ""},

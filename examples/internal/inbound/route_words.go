@@ -153,6 +153,8 @@ func (r *Route) checkTime() error {
 	switch {
 	case r.time == "":
 		return errors.New("time is missing; want time=FIELD,UNIT, time=FIELD for texts of RFC 3339, or time=arrival")
+	case r.cut > 0 && !r.merge && r.dataset != "":
+		return errors.New("time=arrival with a duration needs merge: otherwise the last message of that time replaces the others")
 	case r.zone != nil && (r.time == timeArrival || r.unit != 0):
 		return errors.New("zone is for a time that is a text; the route's is the arrival or a number")
 	case r.format == formatLine && r.time != timeArrival:

@@ -100,6 +100,7 @@ func TestFaultyRoutes(t *testing.T) {
 		"a/+x dataset=d key=x time=t count=x id=m":        "duration",
 		"a/+x dataset=d key=x time=arrival count=1h id=m": "another time",
 		"a/+x dataset=d key=x time=t merge count=1h id=m": "merge",
+		"a/+x dataset=d key=x time=arrival,10s":           "needs merge",
 		"a/# format=line key=host time=ts":                "ns",
 		"a/# format=line dataset=d key=host time=ns":      "line protocol",
 		"a/+x dataset=d key=x time=t number=x":            "number or sum",
