@@ -48,9 +48,9 @@ var (
 	errTokens  = errors.New("the token comes in more than one way; want one")
 )
 
-// only returns the tenant of a request with JSON. It has one token: in its Authorization header, in its tokenHeader, or
+// oneToken returns the tenant of a request with JSON. It has one token: in its Authorization header, in its tokenHeader, or
 // in the parameter token if that is allowed.
-func (a *auth) only(r *http.Request) (tenant.ID, error) {
+func (a *auth) oneToken(r *http.Request) (tenant.ID, error) {
 	tokens := r.Header.Values(tokenHeader)
 	if a.inQuery {
 		tokens = append(slices.Clip(tokens), r.URL.Query()["token"]...)

@@ -124,7 +124,7 @@ func (s *server) placeOf(r *http.Request) (to place, consistent bool, _ *failure
 		return bad(http.StatusBadRequest, err)
 	}
 	to.route, to.names = s.routes.Match(topic)
-	owner, err := s.auth.only(r)
+	owner, err := s.auth.oneToken(r)
 	if err == errNoToken {
 		owner, to.signed, err = s.signer(r, to)
 	}

@@ -38,9 +38,7 @@ func (m *message) String() string { return fmt.Sprintf("message %d", m.number) }
 func (m *message) outcome(out tsdb.Outcome) {
 	m.waiting--
 	m.journaled = m.journaled || out.State == tsdb.Journaled
-	if out.Err != nil && (m.err == nil || inbound.IsFinal(m.err)) {
-		m.err = out.Err
-	}
+	m.err = inbound.Graver(m.err, out.Err)
 }
 
 // place is where the messages of a request are stored.

@@ -51,7 +51,7 @@ func TestSignatures(t *testing.T) {
 	for _, device := range []string{"hub", "older", "bare", "shop", "zipped"} {
 		r.stored(t, "telemetry", acme, start, "{temp=1i}", device)
 	}
-	for range 3 { // whoever sends it again doubles nothing
+	for range 3 { // a body that is sent again stores nothing new
 		sendJSON(t, url+"hub", body, signed("whsec-acme", body)).want(t, "again", 200, 1, 0)
 	}
 	n := 0

@@ -172,9 +172,7 @@ func (s *subscriber) enqueue(ctx context.Context, id tenant.ID, events []inbound
 			mu.Lock()
 			defer mu.Unlock()
 			state = out.State
-			if out.Err != nil && (err == nil || inbound.IsFinal(err)) {
-				err = out.Err
-			}
+			err = inbound.Graver(err, out.Err)
 			all.Done()
 		})
 	}

@@ -60,13 +60,12 @@ type Datasets struct {
 	lines  Mapping
 	others []string // the key of datasets without a rule; nil if they are refused
 
+	left leftOuts
+
 	mu      sync.RWMutex
 	known   map[string]*Dataset
 	pending int                    // being created: they count towards MaxDatasets
 	tenants map[tenant.ID]*unnamed // of the services' tenants, so there are few
-	left    map[LeftOut]uint64
-	named   map[leftOutField]bool // fields that the log has named
-	names   *edge.Shares          // one for each of them
 }
 
 // unnamed holds the datasets of one tenant without a rule.
@@ -86,7 +85,8 @@ type refused struct {
 func NewDatasets(ctx context.Context, store *tsdb.Store, ks Keys, opts Options) (*Datasets, error) {
 	ds := &Datasets{
 		store: store, log: opts.Log, noun: cmp.Or(opts.Noun, "dataset"), shared: opts.Schema, bounds: opts.Times.withDefaults(), others: ks[AnyDataset],
-		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{}, left: map[LeftOut]uint64{}, named: map[leftOutField]bool{}, names: edge.NewShares(maxNamed),
+		known: map[string]*Dataset{}, tenants: map[tenant.ID]*unnamed{},
+		left: leftOuts{counts: map[LeftOut]uint64{}, named: map[leftOutField]bool{}, names: edge.NewShares(maxNamed)},
 	}
 	if opts.Mapping != nil {
 		ds.lines = *opts.Mapping

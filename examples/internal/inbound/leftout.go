@@ -6,7 +6,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 
+	"github.com/tidemark-go/tidemark/examples/internal/edge"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -24,24 +26,40 @@ func (ds *Datasets) leaveOut(id tenant.ID, d *Dataset, fields []leftOut) {
 	if len(fields) == 0 {
 		return
 	}
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	for _, f := range fields {
-		ds.left[LeftOut{d.name, f.why}]++
-		field := leftOutField{d.name, f.name}
-		if ds.named[field] || !ds.names.Take(id, 1) {
-			continue
-		}
-		ds.named[field] = true
+	for _, f := range ds.left.add(id, d, fields) {
 		ds.log.Warn("a field is left out", "tenant", id.String(), "dataset", d.name, "field", f.name, "reason", f.why)
 	}
 }
 
+// leftOuts are the fields that are left out so far. They have a lock of their own, so that they do not
+// delay the search for datasets.
+type leftOuts struct {
+	mu     sync.Mutex
+	counts map[LeftOut]uint64
+	named  map[leftOutField]bool // fields that the log has named
+	names  *edge.Shares          // one for each of them
+}
+
+// add counts fields, and returns those that the log has not named yet.
+func (l *leftOuts) add(id tenant.ID, d *Dataset, fields []leftOut) (unnamed []leftOut) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range fields {
+		l.counts[LeftOut{d.name, f.why}]++
+		field := leftOutField{d.name, f.name}
+		if !l.named[field] && l.names.Take(id, 1) {
+			l.named[field] = true
+			unnamed = append(unnamed, f)
+		}
+	}
+	return unnamed
+}
+
 // LeftOut returns how many fields are left out so far. Those of a message that is sent again count again.
 func (ds *Datasets) LeftOut() map[LeftOut]uint64 {
-	ds.mu.RLock()
-	defer ds.mu.RUnlock()
-	return maps.Clone(ds.left)
+	ds.left.mu.Lock()
+	defer ds.left.mu.Unlock()
+	return maps.Clone(ds.left.counts)
 }
 
 // PrintLeftOut prints how many fields are left out, by dataset and reason.

@@ -237,35 +237,11 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 			return e, err
 		}
 	}
-	for i, name := range r.key {
-		if !d.merge && !d.rest && !slices.Contains(d.tags, name) { // another route's: a message would replace the point of another key
-			return e, badSyntax("the dataset %s has another key than the route of the message", d.name)
-		}
-		if part, ok := o.take(name); ok {
-			if err := b.Tag(name, part); err != nil {
-				return e, err
-			}
-		} else if m.Names[name] == "" && name == r.rule[i] && name != OtherTags {
-			return e, d.lacks(name)
-		}
-	}
-	if err := o.numbers(r.numbers); err != nil {
+	if err := r.addKey(b, o, m); err != nil {
 		return e, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.values)) {
-		if strings.HasPrefix(name, TagPrefix) && !r.strict {
-			_ = o.leaveOut(name, outTag, nil)
-			continue
-		}
-		if b.full() && r.count == 0 {
-			if err := o.leaveOut(name, outMany, badSyntax("a point has more than %d fields and tags", codec.MaxFields)); err != nil {
-				return e, err
-			}
-			continue
-		}
-		if err := b.Field(name, codec.ValueOf(o.values[name])); err != nil {
-			return e, err
-		}
+	if err := r.addFields(b, o); err != nil {
+		return e, err
 	}
 	if r.count > 0 { // an event needs no field but its identity
 		b.fields = append(b.fields, codec.Field{Name: "id", Value: codec.Str(e.ID)})
@@ -278,6 +254,46 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 	}
 	e.Point, err = b.Point(at)
 	return e, err
+}
+
+// addKey adds the key fields that are in the payload.
+func (r *Route) addKey(b *PointBuilder, o *object, m Message) error {
+	d := b.dataset
+	for i, name := range r.key {
+		if !d.merge && !d.rest && !slices.Contains(d.tags, name) { // another route's: a message would replace the point of another key
+			return badSyntax("the dataset %s has another key than the route of the message", d.name)
+		}
+		if part, ok := o.take(name); ok {
+			if err := b.Tag(name, part); err != nil {
+				return err
+			}
+		} else if m.Names[name] == "" && name == r.rule[i] && name != OtherTags {
+			return d.lacks(name)
+		}
+	}
+	return nil
+}
+
+// addFields adds the values that are left, in the order of their names.
+func (r *Route) addFields(b *PointBuilder, o *object) error {
+	if err := o.numbers(r.numbers); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.values)) {
+		var err error
+		switch {
+		case strings.HasPrefix(name, TagPrefix) && !r.strict:
+			err = o.leaveOut(name, outTag, nil)
+		case b.full() && r.count == 0:
+			err = o.leaveOut(name, outMany, badSyntax("a point has more than %d fields and tags", codec.MaxFields))
+		default:
+			err = b.Field(name, codec.ValueOf(o.values[name]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addNames adds what a topic or attributes say as tags.

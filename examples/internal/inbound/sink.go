@@ -35,6 +35,15 @@ func IsFinal(err error) bool {
 	return err == nil || refused
 }
 
+// Graver returns the error of two points that decides what becomes of their message. A point that may still be stored
+// counts more than one that is refused: the message is sent again.
+func Graver(a, b error) error {
+	if b != nil && IsFinal(a) {
+		return b
+	}
+	return a
+}
+
 // The reasons why the store refuses points.
 const (
 	ReasonSeries = "another series has its key and time"

@@ -184,9 +184,7 @@ func (b *Bridge) enqueue(m *message) {
 func (m *message) outcome(out tsdb.Outcome) (last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if out.Err != nil && (m.err == nil || inbound.IsFinal(m.err)) {
-		m.err = out.Err
-	}
+	m.err = inbound.Graver(m.err, out.Err)
 	m.journaled = m.journaled || out.State == tsdb.Journaled
 	m.left--
 	return m.left == 0
