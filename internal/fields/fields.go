@@ -1,0 +1,112 @@
+// Package fields splits payloads into their fields and joins fields to a payload again, without decoding values.
+//
+// A field has a path: the names of the objects that it is in and its own, each escaped like a part of a row key, joined
+// by '#'. A name in an object of JSON may be empty; it is '%' in a path. Fields of protobuf have numbers instead of
+// names. A payload that is a single value is one field with the empty path.
+package fields
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
+)
+
+// The formats whose payloads have several fields. A payload of any other format is one field.
+const (
+	JSON   = "json"
+	Record = "rec"
+	Proto  = "pb"
+)
+
+// maxDepth is in how many objects within each other fields are split. Deeper objects are one field, whole.
+const maxDepth = 16
+
+var errCut = errors.New("fields: payload is damaged")
+
+// Part is a field and its value in the bytes of its format. The bytes of a field of protobuf are a message that has only
+// this field, with the messages around it; they are empty for a default.
+type Part struct {
+	Path string
+	Raw  []byte
+}
+
+// Split calls visit for each field of a payload, once for each path. The payload must be one that its codec decodes;
+// for another one Split may return an error. raw is part of the payload or is new memory, and never changes.
+//
+// With a shape it visits the fields of the shape only; protobuf needs one. Without, those that a JSON text or a record
+// has. A null of JSON is visited: see [IsNull]. An empty object has no fields.
+func Split(format string, shape *Shape, payload []byte, visit func(path string, raw []byte)) error {
+	if shape.whole() {
+		visit("", payload)
+		return nil
+	}
+	switch format {
+	case JSON:
+		return splitJSON(shape, payload, visit)
+	case Record:
+		return splitRecord(payload, visit)
+	case Proto:
+		if shape != nil {
+			return splitProto(shape, payload, visit)
+		}
+	}
+	visit("", payload)
+	return nil
+}
+
+// Join returns a payload of the parts, which are sorted, the oldest first. Paths are distinct. If a path is a value and
+// also that of an object around another part, the newer of both counts.
+func Join(format string, parts []Part) ([]byte, error) {
+	if len(parts) == 1 && parts[0].Path == "" {
+		return parts[0].Raw, nil
+	}
+	switch format {
+	case JSON:
+		return joinJSON(parts)
+	case Record:
+		return joinRecord(parts), nil
+	case Proto:
+		var out []byte
+		for _, p := range parts {
+			out = append(out, p.Raw...)
+		}
+		return out, nil
+	}
+	if len(parts) == 0 {
+		return nil, errCut
+	}
+	return parts[len(parts)-1].Raw, nil
+}
+
+// IsNull reports whether the value of a field is null.
+func IsNull(format string, raw []byte) bool {
+	return format == JSON && string(bytes.TrimSpace(raw)) == "null"
+}
+
+// appendName appends a name to the path of the object that it is in.
+func appendName(path, name string, depth int) string {
+	part := "%"
+	if name != "" {
+		part = rowkey.Path(name)
+	}
+	if depth == 0 {
+		return part
+	}
+	return path + "#" + part
+}
+
+// Names returns the names of a path of JSON or of a record.
+func Names(path string) []string {
+	if path == "" {
+		return nil
+	}
+	names := rowkey.Parts(path)
+	for i, part := range strings.Split(path, "#") {
+		if part == "%" {
+			names[i] = ""
+		}
+	}
+	return names
+}

@@ -1,0 +1,68 @@
+package fields
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// splitRecord reads the format of codec.Records, whose fields have one name each.
+func splitRecord(src []byte, visit func(string, []byte)) error {
+	count, n := binary.Uvarint(src)
+	if n <= 0 {
+		return errCut
+	}
+	src = src[n:]
+	for range count {
+		if len(src) == 0 || 1+int(src[0]) >= len(src) {
+			return errCut
+		}
+		name, value := string(src[1:1+src[0]]), src[1+int(src[0]):]
+		size := valueSize(value)
+		if size > len(value) {
+			return errCut
+		}
+		visit(appendName("", name, 0), value[:size:size])
+		src = value[size:]
+	}
+	return nil
+}
+
+// valueSize returns the size of the value at the start of src, with its type: more than there is if it is damaged.
+func valueSize(src []byte) int {
+	damaged := len(src) + 1
+	switch src[0] {
+	case 'T', 'F':
+		return 1
+	case 'f':
+		return 9
+	}
+	u, n := binary.Uvarint(src[1:])
+	switch {
+	case n <= 0:
+		return damaged
+	case src[0] == 'i', src[0] == 'u':
+		return 1 + n
+	case src[0] == 's' && u <= uint64(len(src)):
+		return 1 + n + int(u)
+	}
+	return damaged
+}
+
+func joinRecord(parts []Part) []byte {
+	type field struct {
+		name string
+		raw  []byte
+	}
+	all := make([]field, len(parts))
+	for i, p := range parts {
+		all[i] = field{Names(p.Path)[0], p.Raw}
+	}
+	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	out := binary.AppendUvarint(nil, uint64(len(all)))
+	for _, f := range all {
+		out = append(append(out, byte(len(f.name))), f.name...)
+		out = append(out, f.raw...)
+	}
+	return out
+}
