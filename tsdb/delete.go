@@ -26,6 +26,7 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 	if err != nil {
 		return rejected(err).err()
 	}
+	defer r.pauseChanges(e.path)()
 	return outcomeOf(r.rows.DeletePoint(ctx, e.path, units, r.id)).err()
 }
 
@@ -48,6 +49,7 @@ func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) 
 	if !ok {
 		return 0, nil
 	}
+	defer r.pauseChanges(e.path)()
 	return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
 }
 
@@ -59,6 +61,7 @@ func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int
 	if err := r.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
+	defer r.pauseChangesUnder(p)()
 	return r.deletionOf(r.rows.DeleteUnder(ctx, p.path))
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
-// State is the state of a write: Stored, Rejected, Unknown or Journaled. The zero State is none of them.
+// State is the state of a write: Stored, Rejected, Unknown, Journaled or Unchanged. The zero State is none of them.
 type State uint8
 
 // The states of a write.
@@ -21,9 +21,11 @@ const (
 	Unknown State = State(bt.Unknown)
 	// Journaled means that the write is in a writer's journal, synced to disk. The writer will deliver it.
 	Journaled State = State(bt.Journaled)
+	// Unchanged means that a sink with OnChange left the point out, because it says nothing new.
+	Unchanged State = State(bt.Unchanged)
 )
 
-// String returns "stored", "rejected", "unknown" or "journaled".
+// String returns "stored", "rejected", "unknown", "journaled" or "unchanged".
 func (s State) String() string { return bt.State(s).String() }
 
 // Outcome is the result of one write.
@@ -31,7 +33,7 @@ type Outcome struct {
 	State State
 	// Attempts is how many times the write was sent. It is 0 if the write was refused before it was sent.
 	Attempts int
-	// Err is nil for Stored and Journaled; otherwise it is the cause.
+	// Err is nil for Stored, Journaled and Unchanged; otherwise it is the cause.
 	Err error
 }
 
@@ -41,8 +43,10 @@ func outcomeOf(o bt.Outcome) Outcome {
 
 func rejected(err error) Outcome { return Outcome{State: Rejected, Err: err} }
 
-// done reports whether the write is stored or in a journal.
-func (o Outcome) done() bool { return o.State == Stored || o.State == Journaled }
+// done reports whether the write is stored or in a journal, or says nothing new.
+func (o Outcome) done() bool {
+	return o.State == Stored || o.State == Journaled || o.State == Unchanged
+}
 
 // err returns nil for a write that is done, and a *WriteError for any other.
 func (o Outcome) err() error {

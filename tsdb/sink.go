@@ -20,6 +20,7 @@ import (
 type Sink[T any] struct {
 	repo   *Repository[T]
 	writer *Writer
+	change *OnChange[T] // nil stores every point
 }
 
 // Via returns a sink that writes through a writer of the same store. It does no I/O and cannot fail: each call on the
@@ -48,20 +49,24 @@ func (s *Sink[T]) TryEnqueue(ctx context.Context, e Entity, t time.Time, v T) er
 // enqueue gives a point to the writer. With try it does not wait for space. If done is nil, it waits until the point is
 // in the journal; otherwise done gets the outcome.
 func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done func(Outcome)) error {
+	if s != nil && s.change != nil {
+		return s.offer(ctx, point, try, done)
+	}
 	p, err := s.prepare(ctx, point, callerOf(done))
 	out := rejected(err)
 	if err == nil {
+		s.writer.changes.touch(ctx, p, try)
 		out = s.writer.take(ctx, p, try)
 	}
 	return out.refusal(done)
 }
 
 // EnqueueFunc is Enqueue with a callback. It calls done exactly once with the outcome: Stored, Rejected or Unknown, or,
-// with a journal, Journaled as soon as the point is on disk. To decide whether to acknowledge a message, check the
-// outcome's Err: it is nil for Stored and for Journaled.
+// with a journal, Journaled as soon as the point is on disk, or, with OnChange, Unchanged. To decide whether to
+// acknowledge a message, check the outcome's Err: it is nil for Stored, Journaled and Unchanged.
 //
-// If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine. Otherwise done is
-// called later, on a goroutine of the writer that handles one point after the other. A slow callback delays other
+// If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine; so it may with
+// Unchanged. Otherwise done is called later, on a goroutine of the writer that handles one point after the other. A slow callback delays other
 // points and, once the buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
 func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, done func(Outcome)) error {
 	if done == nil {
@@ -71,7 +76,7 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 }
 
 // EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order.
-// The error is nil if all are Stored or Journaled, and a *BatchError otherwise. A point that cannot be stored does not
+// The error is nil if all are Stored, Journaled or Unchanged, and a *BatchError otherwise. A point that cannot be stored does not
 // affect the others. If ctx ends first, points without an outcome are Unknown with ctx's error; the writer still sends
 // those that it has taken.
 //

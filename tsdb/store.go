@@ -38,6 +38,7 @@ type Store struct {
 	closers closers
 
 	creating ensure.Turns // for calls that create datasets for tenants
+	changes  memories
 }
 
 // Options configure a store of New.
@@ -88,7 +89,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	s.core.Watch = opts.Telemetry.open(s)
 	s.core.Time.Report(s.core.Watch.Clock)
-	if err := s.core.Tenancy.Open(s.core.Cache.DropTenants, opts.ProfileLimits); err != nil {
+	if err := s.core.Tenancy.Open(s.dropTenants, opts.ProfileLimits); err != nil {
 		return nil, err
 	}
 	if opts.Admin != nil {

@@ -42,6 +42,7 @@ type Writer struct {
 
 	journal *journal.Journal  // nil for none
 	records *delivery.Records // of the journal
+	changes changes
 	watch   *telemetry.Writer // nil if telemetry is disabled
 
 	mu   sync.Mutex
@@ -62,6 +63,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{store: s, opts: opts}
+	w.changes.writer = w
 	o := opts.buffer(s.core.Whole.Timeouts().Write)
 	o.Apart = s.core.Views != nil
 	if w.watch = s.core.Watch.NewWriter(); w.watch != nil {
@@ -106,10 +108,12 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctxerr.Of(ctx)
 	}
-	if w.journal != nil {
-		return w.journal.Flush(ctx)
-	}
-	return w.buffer.Flush(ctx)
+	return w.changes.flush(func() error {
+		if w.journal != nil {
+			return w.journal.Flush(ctx)
+		}
+		return w.buffer.Flush(ctx)
+	})
 }
 
 // Close stops taking points, sends those that it holds, and returns when all have an outcome. If ctx ends first, Close
@@ -127,6 +131,7 @@ func (w *Writer) Close(ctx context.Context) error {
 		return invalid.New(ErrInvalid, "writer", "the zero value", "a writer from Store.NewWriter")
 	}
 	defer w.watch.Close()
+	w.changes.close(ctx)
 	if w.journal != nil {
 		return w.journal.Close(ctx)
 	}
@@ -156,6 +161,8 @@ type WriterStats struct {
 	RateLimit int64
 	// Stored, Rejected and Unknown count points by outcome.
 	Stored, Rejected, Unknown uint64
+	// Unchanged counts points that sinks with OnChange left out.
+	Unchanged uint64
 	// Requests counts all requests, Retries those that repeated one.
 	Requests, Retries uint64
 	// Blocked is the total time that callers have waited for space in the buffer.
@@ -197,7 +204,7 @@ func (w *Writer) Stats() WriterStats {
 		Journal:        j,
 		BufferedPoints: s.Entries, BufferedBytes: s.Bytes, OldestAge: s.Oldest,
 		InFlight: s.InFlight, Slots: s.Slots, RateLimit: s.Rate,
-		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown,
+		Stored: s.Stored, Rejected: s.Rejected, Unknown: s.Unknown, Unchanged: w.changes.unchanged(),
 		Requests: s.Requests, Retries: s.Retries, Blocked: s.Blocked, Down: s.Down,
 	}
 }
@@ -210,7 +217,7 @@ func (w *Writer) figures(o buffer.Options) func() telemetry.WriterFigures {
 			Points: int64(s.BufferedPoints), Bytes: s.BufferedBytes,
 			CapacityPoints: int64(o.BufferEntries), CapacityBytes: o.BufferBytes,
 			Oldest: s.OldestAge, InFlight: int64(s.InFlight), Slots: int64(s.Slots), RateLimit: s.RateLimit, Down: s.Down != nil,
-			Stored: int64(s.Stored), Rejected: int64(s.Rejected), Unknown: int64(s.Unknown),
+			Stored: int64(s.Stored), Rejected: int64(s.Rejected), Unknown: int64(s.Unknown), Unchanged: int64(s.Unchanged),
 			Requests: int64(s.Requests), Retries: int64(s.Retries), Blocked: s.Blocked,
 			Journal: w.journal != nil, JournalPoints: int64(s.Journal.Points), JournalBytes: s.Journal.Bytes,
 			JournalLimit: s.Journal.Limit, Dead: int64(s.Journal.DeadLetters),
@@ -278,7 +285,8 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 		Outcome: outcomeOf(out),
 	}
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
-	if p.Caller == nil && w.journal == nil {
+	w.changes.failed(p)
+	if silent(p.Caller) && w.journal == nil {
 		w.mu.Lock()
 		if w.lost.Total++; len(w.lost.Points) < mostListed {
 			w.lost.Points = append(w.lost.Points, u)

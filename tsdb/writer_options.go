@@ -89,13 +89,16 @@ func (o WriterOptions) buffer(request time.Duration) buffer.Options {
 		AloneEntries:   4 * points.InsertWidth, // conditional writes, sent one by one, points.InsertWidth at a time
 		Linger:         max(0, cmp.Or(o.Linger, 5*time.Millisecond)),
 		BufferEntries:  cmp.Or(o.BufferPoints, 100_000),
-		BufferBytes:    cmp.Or(o.BufferBytes, 64<<20),
+		BufferBytes:    o.bufferBytes(),
 		InFlight:       cmp.Or(o.InFlight, 16),
 		FlowControl:    o.FlowControl,
 		Request:        request,
 		Delivery:       cmp.Or(o.DeliveryTimeout, 2*time.Minute),
 	}
 }
+
+// bufferBytes also bounds what the writer remembers for sinks with OnChange.
+func (o WriterOptions) bufferBytes() int64 { return cmp.Or(o.BufferBytes, 64<<20) }
 
 // JournalOptions configure a writer's journal. The zero value is no journal.
 //

@@ -24,9 +24,11 @@ const (
 	Unknown
 	// Journaled: the write is in a writer's journal, synced to disk, and will be delivered.
 	Journaled
+	// Unchanged: the point was left out of a sink that stores on change.
+	Unchanged
 )
 
-// String returns "stored", "rejected", "unknown" or "journaled".
+// String returns "stored", "rejected", "unknown", "journaled" or "unchanged".
 func (s State) String() string {
 	switch s {
 	case Stored:
@@ -37,6 +39,8 @@ func (s State) String() string {
 		return "unknown"
 	case Journaled:
 		return "journaled"
+	case Unchanged:
+		return "unchanged"
 	}
 	return fmt.Sprintf("State(%d)", uint8(s))
 }

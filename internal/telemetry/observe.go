@@ -57,6 +57,9 @@ func (p *Probe) observe(m maker) {
 			to.ObserveInt64(ended, f.Stored, stored)
 			to.ObserveInt64(ended, f.Rejected, rejected)
 			to.ObserveInt64(ended, f.Unknown, unknown)
+			if f.Unchanged > 0 {
+				to.ObserveInt64(ended, f.Unchanged, one(attrOutcome, "unchanged"))
+			}
 			to.ObserveInt64(requests, f.Requests, plain)
 			to.ObserveInt64(retries, f.Retries, plain)
 			to.ObserveFloat64(blocked, f.Blocked.Seconds(), plain)

@@ -19,8 +19,8 @@ type WriterFigures struct {
 	RateLimit                     int64 // bytes a second; 0 means none
 	Down                          bool
 
-	Stored, Rejected, Unknown, Requests, Retries int64
-	Blocked                                      time.Duration
+	Stored, Rejected, Unknown, Unchanged, Requests, Retries int64
+	Blocked                                                 time.Duration
 
 	Journal                                         bool
 	JournalPoints, JournalBytes, JournalLimit, Dead int64
@@ -28,7 +28,7 @@ type WriterFigures struct {
 
 // ended returns the figures that remain when a writer is closed.
 func (f WriterFigures) ended() WriterFigures {
-	return WriterFigures{Stored: f.Stored, Rejected: f.Rejected, Unknown: f.Unknown, Requests: f.Requests, Retries: f.Retries, Blocked: f.Blocked}
+	return WriterFigures{Stored: f.Stored, Rejected: f.Rejected, Unknown: f.Unknown, Unchanged: f.Unchanged, Requests: f.Requests, Retries: f.Retries, Blocked: f.Blocked}
 }
 
 // add adds the figures of another writer.
@@ -45,6 +45,7 @@ func (f *WriterFigures) add(g WriterFigures) {
 	f.Stored += g.Stored
 	f.Rejected += g.Rejected
 	f.Unknown += g.Unknown
+	f.Unchanged += g.Unchanged
 	f.Requests += g.Requests
 	f.Retries += g.Retries
 	f.Blocked += g.Blocked

@@ -1,0 +1,183 @@
+package tsdb
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ingest/change"
+	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+)
+
+// changes is what a writer remembers for its sinks with OnChange. It is empty until the first point of one.
+type changes struct {
+	writer *Writer
+	once   sync.Once
+	memory atomic.Pointer[change.Memory]
+}
+
+// open returns the writer's memory, and makes it for the first point.
+func (c *changes) open() *change.Memory {
+	if m := c.memory.Load(); m != nil {
+		return m
+	}
+	c.once.Do(func() {
+		w := c.writer
+		m := change.New(change.Options{Bytes: int(w.opts.bufferBytes()), Put: c.again, Erased: w.store.erased})
+		w.store.changes.add(m)
+		c.memory.Store(m)
+	})
+	return c.memory.Load()
+}
+
+// take gives a point to the writer.
+func (c *changes) take(ctx context.Context, p *change.Point, try bool) Outcome {
+	pending := p.Pending
+	p.Pending = nil // once the writer has it, it may be reused
+	out := c.writer.take(ctx, pending, try)
+	if out.Err != nil {
+		p.Pending = pending
+	}
+	return out
+}
+
+// again gives a point to the writer because the one before it was not stored.
+func (c *changes) again(p *change.Point) {
+	if out := c.take(context.Background(), p, true); out.Err != nil {
+		c.lose(p, out)
+	}
+}
+
+// storeHeld gives points to the writer that were left out.
+func (c *changes) storeHeld(ctx context.Context, held []*change.Point, try bool) {
+	for _, p := range held {
+		if out := c.take(ctx, p, try); out.Err != nil {
+			c.lose(p, out)
+		}
+	}
+}
+
+// lose ends a point that was left out and that the writer cannot take now.
+func (c *changes) lose(p *change.Point, out Outcome) {
+	o := bt.Outcome{State: bt.Rejected, Err: out.Err}
+	c.writer.failed(&p.Pending.Item, o)
+	p.Ended(o)
+}
+
+// touch forgets the entity of a point that is not compared, and stores what is held of it.
+func (c *changes) touch(ctx context.Context, p *delivery.Pending, try bool) {
+	if m := c.memory.Load(); m != nil {
+		c.storeHeld(ctx, m.Touch(p.Item.Tenant, p.Dataset(), p.Path()), try)
+	}
+}
+
+// failed forgets the entity of a point that is not stored, which its caller may know as journaled.
+func (c *changes) failed(p *delivery.Pending) {
+	if c.writer.journal != nil {
+		c.touch(context.Background(), p, true)
+	}
+}
+
+// flush runs until no points were given to the writer meanwhile because others failed.
+func (c *changes) flush(run func() error) error {
+	m := c.memory.Load()
+	if m == nil {
+		return run()
+	}
+	for {
+		before := m.Again()
+		if err := run(); err != nil || m.Again() == before {
+			return err
+		}
+	}
+}
+
+// close stores all held points, and compares no more.
+func (c *changes) close(ctx context.Context) {
+	if m := c.memory.Load(); m != nil {
+		c.writer.store.changes.remove(m)
+		c.storeHeld(ctx, m.Close(), false)
+	}
+}
+
+func (c *changes) unchanged() uint64 {
+	if m := c.memory.Load(); m != nil {
+		return m.Unchanged()
+	}
+	return 0
+}
+
+// silent reports whether nobody waits for the outcome of a write.
+func silent(c journal.Caller) bool {
+	p, ok := c.(*change.Point)
+	return c == nil || ok && p.Silent()
+}
+
+// memories are those of a store's writers.
+type memories struct {
+	mu  sync.Mutex
+	all atomic.Pointer[[]*change.Memory]
+}
+
+func (ms *memories) list() []*change.Memory {
+	if all := ms.all.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (ms *memories) add(m *change.Memory) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	all := append(slices.Clone(ms.list()), m)
+	ms.all.Store(&all)
+}
+
+func (ms *memories) remove(m *change.Memory) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	all := slices.DeleteFunc(slices.Clone(ms.list()), func(o *change.Memory) bool { return o == m })
+	ms.all.Store(&all)
+}
+
+// erased reports whether a write belongs to what was erased since it was taken, as far as is known.
+func (s *Store) erased(w tenancy.Write, taken tenancy.Generation) bool {
+	m := s.core.Erased.Last()
+	return m != nil && m.CoversWrite(w, taken, s.core.Erased.Clock())
+}
+
+// dropTenants forgets what is in memory of tenants whose marks have changed.
+func (s *Store) dropTenants(of func(tenant string) bool) {
+	s.core.Cache.DropTenants(of)
+	for _, m := range s.changes.list() {
+		m.Drop(of)
+	}
+}
+
+// pauseChanges makes writers forget an entity, and store all points of its tenant until the returned function is
+// called.
+func (r *Repository[T]) pauseChanges(path string) (resume func()) {
+	return r.pause(func(other string) bool { return other == path })
+}
+
+// pauseChangesUnder is pauseChanges for the entities below a prefix.
+func (r *Repository[T]) pauseChangesUnder(p Prefix) (resume func()) {
+	space := r.rows.Space
+	return r.pause(func(path string) bool { return path == p.path || space.ID(path).Below(space, p.path) })
+}
+
+func (r *Repository[T]) pause(covers func(path string) bool) (resume func()) {
+	list, id := r.store.changes.list(), r.rows.Tenant.String()
+	for _, m := range list {
+		m.Pause(id, r.schema.d.Name, covers)
+	}
+	return func() {
+		for _, m := range list {
+			m.Resume(id)
+		}
+	}
+}
