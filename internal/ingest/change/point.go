@@ -30,8 +30,8 @@ type Point struct {
 	payload []byte
 	taken   tenancy.Generation
 	state   state
-	stream  *stream // that it is or was part of
-	before  *Point  // the last point of the stream before it, for Undo; until it has an outcome
+	stream  *stream  // that it is or was part of
+	before  *Point   // the last point of the stream before it, for Undo; until it has an outcome
 	waiting []*Point // left out, until it has an outcome
 	waits   bool     // it is in another's waiting
 	waited  int      // the bytes that it counts there

@@ -55,6 +55,7 @@ var List = []Call{
 	{Func: (*tsdb.Sink[int]).TryEnqueue, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueFunc, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueMany, Tenants: One, Operation: "Deliver"},
+	{Func: (*tsdb.Sink[int]).OnChange, Free: "binds a comparison, which is made in memory"},
 
 	// A writer holds points of all tenants.
 	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
