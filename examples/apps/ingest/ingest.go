@@ -175,6 +175,9 @@ func storePoints[O any](ctx context.Context, in *ingester, b *inbound.Batch[O], 
 	}
 	err := b.Store(ctx, in.sink, id, func(origins []O, out tsdb.Outcome) {
 		rep.sent++
+		if out.State == tsdb.Unchanged {
+			rep.unchanged++
+		}
 		each(origins, out)
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type report struct {
 	stored       int   // lines
 	points       int   // points of the stored lines
 	merged       int   // stored lines that are part of another line's point
+	unchanged    int   // points of the stored lines that are left out, because they say nothing new
 	journaled    int   // stored lines that are in the journal, to be delivered
 	replaced     int   // merged lines that gave a field of an earlier line another value
 	refused      int
@@ -63,6 +64,7 @@ func (r *report) add(o report) {
 	r.stored += o.stored
 	r.points += o.points
 	r.merged += o.merged
+	r.unchanged += o.unchanged
 	r.journaled += o.journaled
 	r.replaced += o.replaced
 	r.refused += o.refused
@@ -98,6 +100,9 @@ func (r *report) printMessages(w io.Writer) {
 
 func (r *report) printOutcomes(w io.Writer, noun string) {
 	fmt.Fprintf(w, "%9d stored, as %d points\n", r.stored, r.points)
+	if r.unchanged > 0 {
+		fmt.Fprintf(w, "%19d points left out, as nothing has changed\n", r.unchanged)
+	}
 	if r.journaled > 0 {
 		fmt.Fprintf(w, "%19d through the journal\n", r.journaled)
 	}

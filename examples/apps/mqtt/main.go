@@ -73,6 +73,9 @@ func printStats(w io.Writer, s bridge.Stats) {
 			fmt.Fprintf(w, "%19d %s\n", line.n, line.text)
 		}
 	}
+	if s.Unchanged > 0 {
+		fmt.Fprintf(w, "%9d of %d points left out, as nothing has changed\n", s.Unchanged, s.Points)
+	}
 	inbound.PrintLeftOut(w, s.LeftOut)
 }
 

@@ -237,5 +237,8 @@ func (s *subscriber) print(w io.Writer) {
 			fmt.Fprintf(w, "%19d %s\n", line.n, line.text)
 		}
 	}
+	if n := s.sink.Writer.Stats().Unchanged; n > 0 {
+		fmt.Fprintf(w, "%9d of %d points left out, as nothing has changed\n", n, s.points.Load())
+	}
 	inbound.PrintLeftOut(w, s.datasets.LeftOut())
 }

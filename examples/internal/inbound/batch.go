@@ -18,7 +18,7 @@ import (
 // goroutine. Use another one after Store.
 type Batch[O any] struct {
 	groups  []*group[O]
-	find    map[*Dataset]*group[O]
+	find    map[kind]*group[O]
 	added   int
 	bytes   int
 	encoded []byte // the last record, to see whether it can be stored
@@ -49,10 +49,16 @@ func (b *Batch[O]) Points() (n int) {
 
 // group is a batch's points of one dataset.
 type group[O any] struct {
-	dataset *Dataset
+	kind
 	points  []tsdb.Point[codec.Record]
 	origins [][]O // of each point
 	index   map[place]int
+}
+
+// kind is what the points of a group have in common.
+type kind struct {
+	dataset *Dataset
+	change  *tsdb.OnChange[codec.Record]
 }
 
 // place is where a point is stored: two records with the same place are one point.
@@ -72,7 +78,7 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	if err := b.check(p.Record); err != nil {
 		return false, err
 	}
-	g := b.group(p.Dataset)
+	g := b.group(kind{p.Dataset, p.change})
 	if !p.Dataset.merge {
 		b.append(g, p, origin, n)
 		return false, nil
@@ -127,14 +133,14 @@ func (b *Batch[O]) check(r codec.Record) (err error) {
 	return nil
 }
 
-func (b *Batch[O]) group(d *Dataset) *group[O] {
-	g := b.find[d]
+func (b *Batch[O]) group(k kind) *group[O] {
+	g := b.find[k]
 	if g == nil {
-		g = &group[O]{dataset: d, index: map[place]int{}}
+		g = &group[O]{kind: k, index: map[place]int{}}
 		if b.find == nil {
-			b.find = map[*Dataset]*group[O]{}
+			b.find = map[kind]*group[O]{}
 		}
-		b.find[d] = g
+		b.find[k] = g
 		b.groups = append(b.groups, g)
 	}
 	return g
@@ -149,7 +155,7 @@ func (b *Batch[O]) Store(ctx context.Context, s Sink, id tenant.ID, each func([]
 	stores.SetLimit(storeWidth)
 	for n, g := range b.groups {
 		stores.Go(func() error {
-			outcomes[n], _ = g.dataset.schema.For(s.Store, id).Via(s.Writer).EnqueueMany(ctx, g.points) // each outcome has its error
+			outcomes[n], _ = s.via(id, g.dataset, g.change).EnqueueMany(ctx, g.points) // each outcome has its error
 			return nil
 		})
 	}

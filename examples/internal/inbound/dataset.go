@@ -82,6 +82,7 @@ type Point struct {
 	Entity  tsdb.Entity
 	Time    time.Time
 	Record  codec.Record
+	change  *tsdb.OnChange[codec.Record] // of its route; nil if each point is stored
 }
 
 // PointBuilder makes a point of tags and fields. Its errors are *Errors. Reset begins another point in its memory.

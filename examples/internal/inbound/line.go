@@ -102,6 +102,7 @@ func (r *Route) readLines(ctx context.Context, ds *Datasets, id tenant.ID, m Mes
 		if err != nil {
 			return nil, err
 		}
+		p.change = r.change
 		events = append(events, Event{Point: p})
 	}
 	if len(events) == 0 {

@@ -253,6 +253,7 @@ func (r *Route) readObject(d *Dataset, o *object, m Message) (Event, error) {
 		return e, badSyntax("no field can be stored: %.64q is left out, %s", o.out[0].name, o.out[0].why)
 	}
 	e.Point, err = b.Point(at)
+	e.change = r.change
 	return e, err
 }
 

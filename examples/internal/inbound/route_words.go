@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,6 +52,8 @@ func (r *Route) set(name, value string) (err error) {
 		r.into = value
 	case "merge":
 		r.merge, err = true, alone(name, value)
+	case "onchange":
+		err = r.setOnChange(value)
 	case "count":
 		r.count, err = parseDuration(name, value)
 	case "remember":
@@ -69,7 +72,7 @@ func (r *Route) set(name, value string) (err error) {
 	case "text":
 		r.asText = strings.Split(value, ",")
 	default:
-		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, zone, number, text, arrays, each, into, strict, merge, count, id, sum or remember", name)
+		return fmt.Errorf("unknown word %q; want tenant, dataset, key, format, time, zone, number, text, arrays, each, into, strict, merge, onchange, count, id, sum or remember", name)
 	}
 	return err
 }
@@ -137,7 +140,7 @@ func (r *Route) check(given map[string]bool) error {
 			return err
 		}
 	}
-	if err := r.checkCount(given); err != nil {
+	if err := cmp.Or(r.checkCount(given), r.checkOnChange()); err != nil {
 		return err
 	}
 	// Datasets that messages name are those of all inputs, which merge.

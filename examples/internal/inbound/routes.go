@@ -47,6 +47,8 @@ type Route struct {
 	numbers  []string       // fields that are numbers, also where they come as decimal text
 	asText   []string       // fields that are text, also where they come as numbers
 	merge    bool
+	change   *tsdb.OnChange[codec.Record] // nil if each point is stored
+	changes  string                       // the same in words
 
 	count  time.Duration // the width of buckets; 0 if messages are points
 	id     string        // the field with the message's identity
@@ -145,10 +147,10 @@ func (rs *Routes) add(r *Route) error {
 		if other.dataset != r.dataset {
 			continue
 		}
-		if !slices.Equal(other.rule, r.rule) || other.merge != r.merge || !other.sameCounts(r) {
-			return fmt.Errorf("the dataset %s has another key, merge, count, sum or remember in an earlier route", cmp.Or(r.dataset, "of each message"))
+		if !slices.Equal(other.rule, r.rule) || other.merge != r.merge || !other.sameCounts(r) || other.changes != r.changes {
+			return fmt.Errorf("the dataset %s has another key, merge, onchange, count, sum or remember in an earlier route", cmp.Or(r.dataset, "of each message"))
 		}
-		r.counts = other.counts
+		r.counts, r.change = other.counts, other.change
 	}
 	rs.all = append(rs.all, r)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -13,7 +14,7 @@ import (
 
 // Sink stores points through a writer. The Err of its outcomes is
 //
-//   - nil if the point is stored, or in the writer's journal: acknowledge its records;
+//   - nil if the point is stored, in the writer's journal, or unchanged: acknowledge its records;
 //   - an *Error if it can never be stored as it is: report its records, or move them to a dead-letter queue;
 //   - any other error if it may be stored or not: send its records again, which changes nothing if it is.
 type Sink struct {
@@ -24,9 +25,18 @@ type Sink struct {
 // Enqueue gives a point to the writer, and calls done exactly once with its outcome. tsdb.Sink.EnqueueFunc describes
 // what done may do. Enqueue waits while the writer's buffer is full, until ctx ends.
 func (s Sink) Enqueue(ctx context.Context, id tenant.ID, p Point, done func(tsdb.Outcome)) {
-	_ = p.Dataset.schema.For(s.Store, id).Via(s.Writer).EnqueueFunc(ctx, p.Entity, p.Time, p.Record, func(out tsdb.Outcome) {
+	_ = s.via(id, p.Dataset, p.change).EnqueueFunc(ctx, p.Entity, p.Time, p.Record, func(out tsdb.Outcome) {
 		done(classify(out))
 	})
+}
+
+// via returns the sink of a dataset. A change is that of its route.
+func (s Sink) via(id tenant.ID, d *Dataset, change *tsdb.OnChange[codec.Record]) *tsdb.Sink[codec.Record] {
+	sink := d.schema.For(s.Store, id).Via(s.Writer)
+	if change != nil {
+		sink = sink.OnChange(*change)
+	}
+	return sink
 }
 
 // IsFinal reports whether sending the same record again changes nothing: err is nil or an *Error.

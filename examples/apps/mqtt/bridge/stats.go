@@ -17,6 +17,7 @@ type Stats struct {
 	Ignored     uint64 // acknowledged because they store nothing: dead letters, empty messages, and nothing but null
 	Lost        uint64 // of QoS 0, for which there was no space or no store: nobody sends them again
 	Points      uint64 // of the messages Stored and Journaled
+	Unchanged   uint64 // of these points, left out because they say nothing new
 	Waiting     int    // received and not yet acknowledged
 	Connections uint64 // made to the broker
 
@@ -34,7 +35,7 @@ func (b *Bridge) Stats() Stats {
 	return Stats{
 		Received: c.received.Load(), Repeated: c.repeated.Load(), Stored: c.stored.Load(), Journaled: c.journaled.Load(),
 		Counted: c.counted.Load(), DeadLetters: c.deadLetters.Load(), Ignored: c.ignored.Load(), Lost: c.lost.Load(),
-		Points: c.points.Load(), Waiting: int(c.waiting.Load()), Connections: c.connections.Load(),
+		Points: c.points.Load(), Unchanged: b.sink.Writer.Stats().Unchanged, Waiting: int(c.waiting.Load()), Connections: c.connections.Load(),
 		LeftOut: b.datasets.LeftOut(),
 	}
 }
