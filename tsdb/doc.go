@@ -68,6 +68,7 @@
 //
 // [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a
 // point is [Journaled] when it is on the local disk; the writer delivers it later, also after outages and crashes.
+// [Sink.OnChange] leaves out points that say nothing new.
 //
 // # Tenants
 //
