@@ -147,7 +147,7 @@ func (ms *memories) remove(m *change.Memory) {
 // erased reports whether a write belongs to what was erased since it was taken, as far as is known.
 func (s *Store) erased(w tenancy.Write, taken tenancy.Generation) bool {
 	m := s.core.Erased.Last()
-	return m != nil && m.CoversWrite(w, taken, s.core.Erased.Clock())
+	return m != nil && len(m.Tenants) > 0 && m.CoversWrite(w, taken, s.core.Erased.Clock())
 }
 
 // dropTenants forgets what is in memory of tenants whose marks have changed.

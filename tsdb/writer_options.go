@@ -29,7 +29,8 @@ type WriterOptions struct {
 	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its
 	// caller has it. Zero is 100,000 points and 64 MiB (a small point takes about 500 bytes). The minimum of
 	// BufferBytes is 16 MiB, which holds the largest point. A tenant alone uses at most 7/8 of the buffer; several
-	// tenants that flood it leave space for the others.
+	// tenants that flood it leave space for the others. What the writer remembers for sinks with OnChange uses up to
+	// one and a half times as many bytes again.
 	BufferPoints int
 	BufferBytes  int64
 	// InFlight is the maximum number of requests under way. Zero is 16. The writer starts with 4, adds more while

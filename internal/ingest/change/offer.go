@@ -50,7 +50,8 @@ func (m *Memory) streamOf(p *Point) *stream {
 	if e == nil {
 		return nil
 	}
-	for _, s := range slices.Clone(e.streams) {
+	for i := len(e.streams) - 1; i >= 0; i-- {
+		s := e.streams[i]
 		if s.last.Dataset != p.Dataset || m.opts.Erased(p.Pending, s.last.taken) {
 			m.leave(m.remove(s))
 		} else if slices.Equal(s.last.Fields, p.Fields) && (s.last.Fields == nil) == (p.Fields == nil) {
