@@ -67,6 +67,9 @@ func reusable(t reflect.Type) bool {
 
 func (*jsonCodec[T]) Tag() string { return tagJSON }
 
+// JSONType returns the type whose fields are those of the payloads.
+func (*jsonCodec[T]) JSONType() reflect.Type { return reflect.TypeFor[T]() }
+
 func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	w, ok := c.writers.Get().(*jsonWriter[T])
 	if !ok {

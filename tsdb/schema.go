@@ -64,7 +64,7 @@ var defaultClass = gc.Class{Name: "keep", Policy: gc.Never()}
 // keep another result. The points are then correct; the head follows when the point is written or deleted again. With
 // FirstWins, or if a point has only one possible value, concurrent writers cannot cause this.
 type Head struct {
-	// Points is the number of points in a head, 1 to 100. Zero means no head. Heads need Milliseconds precision,
+	// Points is the number of points in a head, 1 to 100. Zero means none. Heads need Milliseconds precision,
 	// because cell timestamps identify the points in a head. The payloads of a head share 10 MiB: with 5 points, each
 	// may have 2 MiB.
 	Points int `json:"points"`
@@ -73,6 +73,18 @@ type Head struct {
 	// reappear if a newer point is deleted or, in a shorter class, expires, and PutIfAbsent may find it. Only cannot be
 	// combined with FirstWins or Merge.
 	Only bool `json:"only,omitempty"`
+	// Fields keeps the newest value of each field of an entity's points in the head, with the time of its point, so
+	// that LatestFields reads one row per entity. Points may then be 0. It needs Milliseconds precision and one codec:
+	// codec.JSON of a struct, codec.Proto, or codec.Records with Merge. Other payloads would leave a field in the head
+	// when a point is written again without it. It cannot be combined with FirstWins, Only or Identity.
+	//
+	// A write sets two cells per field of the point, and clears those of the fields that it does not have. A deletion
+	// of the newest value of a field finds the one before in up to 1,000 older points; if there is none, each
+	// LatestFields of the entity searches its points, until the field is written again. So does one of an entity with
+	// more than 10,000 fields, of which its head keeps all names. A payload has at most 100 MiB divided by the number
+	// of fields. Fields can be added to the type, and removed: Ensure adds them to the catalogue. Points that were
+	// stored before by other programs do not show an added field.
+	Fields bool `json:"fields,omitempty"`
 }
 
 // SchemaOptions configure a schema. With the zero value points never expire, times are in nanoseconds, entities are not
@@ -246,6 +258,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	for _, r := range readers {
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
+	}
+	if opts.Head.Fields {
+		s.d.Shape = shapeOf(c)
 	}
 	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {

@@ -115,8 +115,9 @@ func describe(of *dataset.Dataset) Description {
 	for i := range of.Classes {
 		out.Classes = append(out.Classes, classOf(&of.Classes[i]))
 	}
-	if of.Head.Points > 0 {
-		out.Head = &tsdb.Head{Points: of.Head.Points, Only: of.Head.Only}
+	if of.Head.Any() {
+		head := tsdb.Head(of.Head)
+		out.Head = &head
 	}
 	for i := range of.Rollups {
 		out.Rollups = append(out.Rollups, rollupOf(&of.Rollups[i]))

@@ -136,6 +136,10 @@ func headOf(d dynamic.Description) string {
 		return ""
 	case d.Head.Only:
 		return strconv.Itoa(d.Head.Points) + " points, nothing else"
+	case d.Head.Fields && d.Head.Points == 0:
+		return "fields"
+	case d.Head.Fields:
+		return strconv.Itoa(d.Head.Points) + " points, fields"
 	}
 	return strconv.Itoa(d.Head.Points) + " points"
 }

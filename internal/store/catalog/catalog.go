@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/fields"
 	"github.com/tidemark-go/tidemark/internal/readrows"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -60,6 +61,12 @@ type Dataset struct {
 type Head struct {
 	Points int  `json:"points"`
 	Only   bool `json:"only"` // the dataset has no rows of points besides
+	// Fields says that heads have fields. Without merging, Shape has those of payloads, and Former the paths of fields
+	// that payloads of other programs have or had.
+	Fields     bool          `json:"fields,omitempty"`
+	NullClears bool          `json:"null_clears,omitempty"`
+	Shape      *fields.Shape `json:"shape,omitempty"`
+	Former     []string      `json:"former,omitempty"`
 }
 
 // String returns the text for messages; "none" for nil.
@@ -69,6 +76,10 @@ func (h *Head) String() string {
 		return "none"
 	case h.Only:
 		return fmt.Sprintf("the only rows, of %d points", h.Points)
+	case h.Fields && h.NullClears:
+		return fmt.Sprintf("of %d points and of fields, which null clears", h.Points)
+	case h.Fields:
+		return fmt.Sprintf("of %d points and of fields", h.Points)
 	}
 	return fmt.Sprintf("of %d points", h.Points)
 }
@@ -215,7 +226,7 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 // Write stores d if the catalogue still holds old, or nothing for the zero Entry. It returns false, and changes
 // nothing, if another process changed the entry first.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
-	d = d.WithRetired(old.Dataset)
+	d = d.WithRetired(old.Dataset).withFields(old.Dataset)
 	doc, err := d.document(old.document)
 	if err != nil {
 		return false, err
@@ -270,7 +281,7 @@ func (d Dataset) Differences(o Dataset) []string {
 	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
 	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
 	diffs = append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
-	return append(diffs, d.additions(&o)...)
+	return slices.Concat(diffs, d.additions(&o), d.missingFields(&o))
 }
 
 // Conflicts is Differences without the differences that writing d to the catalogue resolves: tags, classes, rollups and

@@ -23,7 +23,7 @@ func (d *Dataset) ToCatalog() catalog.Dataset {
 		Name:      d.Name,
 		Key:       d.Fields,
 		Kinds:     d.EntryKinds(),
-		Precision: d.Precision.TimeName(d.Identity),
+		Precision: d.timeName(),
 		Salts:     d.Salts,
 		FirstWins: d.FirstWins,
 		Merge:     d.Merge,
@@ -34,6 +34,15 @@ func (d *Dataset) ToCatalog() catalog.Dataset {
 		Rollups:   d.entryRollups(),
 
 		RollupAges: d.entryRollupAges(),
+	}
+}
+
+// timeName returns the catalogue's name for the dataset's precision.
+func (d *Dataset) timeName() string {
+	if name := d.Precision.TimeName(d.Identity); d.Head.Fields {
+		return rowkey.WithFields(name)
+	} else {
+		return name
 	}
 }
 
@@ -96,11 +105,19 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 		Immutable: e.Fixed,
 	}
 	if e.Head != nil {
-		d.Head = Head{Points: e.Head.Points, Only: e.Head.Only}
+		d.Head = Head{Points: e.Head.Points, Only: e.Head.Only, Fields: e.Head.Fields}
+		d.Shape, d.NullClears = e.Head.Shape, e.Head.NullClears
+	}
+	if rowkey.HasFields(e.Precision) != d.Head.Fields {
+		return nil, invalid.New(ErrInvalid, "precision", invalid.Quote(e.Precision), "one that ends in +fields if heads have fields, and only then")
 	}
 	ages := make(map[string]time.Duration, len(e.RollupAges))
 	for class := range e.RollupAges {
 		ages[class] = e.RollupAge(class)
 	}
-	return d, d.Complete(slices.Clone(e.Rollups), ages)
+	err = d.Complete(slices.Clone(e.Rollups), ages)
+	if err == nil {
+		d.AlsoClear(e.FieldPaths())
+	}
+	return d, err
 }

@@ -46,6 +46,9 @@ func (d *Dataset) writtenIn(class int) *Dataset {
 		to.HeadClasses = toFront(d.HeadClasses, class)
 		to.HeadColumns = columns(to.HeadClasses, d.Tags)
 	}
+	if d.Head.Fields {
+		to.fields = toFront(d.fields, class)
+	}
 	to.FirstColumn = class * len(d.Tags)
 	return &to
 }

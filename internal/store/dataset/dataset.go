@@ -5,11 +5,13 @@ package dataset
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/fields"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
@@ -42,6 +44,13 @@ type Dataset struct {
 	HeadClasses []Class  // the families of heads, by class
 	HeadColumns []Column // as columns, in head rows
 
+	// With Head.Fields, see head_fields.go.
+	Shape      *fields.Shape // the fields of payloads; nil in a dataset with Merge
+	NullClears bool          // null is the value of a field
+	fields     []Class       // the families of fields in heads, by class
+	leafPaths  []string      // of the shape, sorted
+	former     *atomic.Pointer[[]string]
+
 	Rollups []Rollup
 	Marked  int // how many of the rollups each write marks
 }
@@ -68,7 +77,11 @@ func (d *Dataset) MaxPayload() int {
 	if d.Merge {
 		return MaxMerged
 	}
-	return MaxPayload / max(1, d.Head.Points) // the payloads of a head share the size of one cell
+	most := MaxPayload / max(1, d.Head.Points) // the payloads of a head share the size of one cell
+	if leaves := len(d.leafPaths); leaves > 0 {
+		most = min(most, maxFieldRow/leaves)
+	}
+	return most
 }
 
 // checkMerge refuses a schema with Merge whose writes cannot be merged.

@@ -201,6 +201,9 @@ func (d *Dataset) uses(families map[string]*Family) {
 		if d.Head.Points > 0 {
 			use(d.HeadClasses[i].Name, "heads", c.Class, d.Head.Points)
 		}
+		if d.Head.Fields {
+			use(d.fields[i].Name, "fields of heads", c.Class, 1)
+		}
 	}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]

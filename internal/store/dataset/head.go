@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"cloud.google.com/go/bigtable"
@@ -22,7 +23,11 @@ const maxHead = 100
 type Head struct {
 	Points int
 	Only   bool
+	Fields bool
 }
+
+// Any reports whether the dataset has head rows.
+func (h Head) Any() bool { return h.Points > 0 || h.Fields }
 
 // checkHead refuses heads that do not fit the rest of the dataset.
 func (d *Dataset) checkHead() error {
@@ -31,7 +36,7 @@ func (d *Dataset) checkHead() error {
 		return invalid.New(ErrInvalid, "Head.Points", strconv.Itoa(h.Points), fmt.Sprintf("0 for none, or up to %d", maxHead))
 	case h.Points == 0 && h.Only:
 		return invalid.New(ErrInvalid, "Head.Points", "0", fmt.Sprintf("1 to %d, as Head.Only keeps nothing else", maxHead))
-	case h.Points > 0 && d.Precision != rowkey.Milliseconds:
+	case h.Any() && d.Precision != rowkey.Milliseconds:
 		return invalid.New(ErrInvalid, "Precision", d.Precision.String(), "Milliseconds, as heads tell points apart by the timestamps of cells")
 	case h.Only && d.FirstWins:
 		return invalid.New(ErrInvalid, "FirstWins", "true", "false, as Head.Only forgets the first write of a point behind the newest")
@@ -44,22 +49,34 @@ func (d *Dataset) checkHead() error {
 // withHead checks the head and sets the columns of heads.
 func (d *Dataset) withHead() error {
 	h := d.Head
-	if h.Points > 0 && d.Identity {
+	if h.Any() && d.Identity {
 		return invalid.New(ErrInvalid, "Head", "with Identity", "one of the two: a head keeps one point of a time")
 	}
-	if err := d.checkHead(); err != nil || h.Points == 0 {
+	if err := d.checkHead(); err != nil || !h.Any() {
 		return err
 	}
-	classes := make([]Class, len(d.Classes))
-	for i, c := range d.Classes {
-		classes[i] = Class{Class: gc.Class{Name: fmt.Sprintf("%s.h%d", c.Name, h.Points), Policy: gc.Any(c.Policy, gc.MaxVersions(h.Points))}}
-		if err := classes[i].Policy.Validate(); err != nil {
-			return fmt.Errorf("heads of retention class %s: %w", invalid.Quote(c.Name), err)
-		}
+	if err := d.withFields(); err != nil || h.Points == 0 {
+		return err
+	}
+	classes, err := d.headClasses(h.Points)
+	if err != nil {
+		return err
 	}
 	d.HeadColumns = columns(classes, d.Tags)
 	d.HeadClasses = classes
 	return nil
+}
+
+// headClasses returns the families that keep n versions of a column of a head, by class.
+func (d *Dataset) headClasses(n int) ([]Class, error) {
+	classes := make([]Class, len(d.Classes))
+	for i, c := range d.Classes {
+		classes[i] = Class{Class: gc.Class{Name: fmt.Sprintf("%s.h%d", c.Name, n), Policy: gc.Any(c.Policy, gc.MaxVersions(n))}}
+		if err := classes[i].Policy.Validate(); err != nil {
+			return nil, fmt.Errorf("heads of retention class %s: %w", invalid.Quote(c.Name), err)
+		}
+	}
+	return classes, nil
 }
 
 // Ordered reports whether points expire from the oldest to the newest. They do not if one class keeps points longer
@@ -77,15 +94,22 @@ func (d *Dataset) Ordered() bool {
 
 // entryHead returns the description of the dataset's heads for the catalogue.
 func (d *Dataset) entryHead() *catalog.Head {
-	if d.Head.Points == 0 {
+	if !d.Head.Any() {
 		return nil
 	}
-	return &catalog.Head{Points: d.Head.Points, Only: d.Head.Only}
+	out := &catalog.Head{Points: d.Head.Points, Only: d.Head.Only}
+	if d.Head.Fields {
+		out.Fields, out.NullClears, out.Shape = true, d.NullClears, d.Shape
+		if others := d.former.Load(); others != nil {
+			out.Former = *others
+		}
+	}
+	return out
 }
 
 // headFamilies adds the column families of the dataset's heads.
 func (d *Dataset) headFamilies(families map[string]bigtable.Family) {
-	for _, c := range d.HeadClasses {
+	for _, c := range slices.Concat(d.HeadClasses, d.fields) {
 		families[c.Name] = bigtable.Family{GCPolicy: gcrule.To(c.Policy)}
 	}
 }

@@ -23,6 +23,7 @@ type Stored struct {
 	Key   string // of the point's row
 	Cell  bigtable.Timestamp
 	Cells []Cell
+	Had   []string // with Head.Fields: the paths of fields that were copied of earlier states of the point
 }
 
 func (s Stored) Equal(o Stored) bool {
@@ -52,6 +53,12 @@ func (h Visibility) Stored(row *readrows.Row, classes []Class, key string, at bi
 func (d *Dataset) Copies(points []Stored) HeadMutation {
 	m := NewHeadMutation()
 	for _, p := range points {
+		if d.Head.Fields {
+			m.copyFields(d, p)
+		}
+		if d.Head.Points == 0 {
+			continue
+		}
 		m.Clear(d.HeadColumns, p.Cell, After(p.Cell))
 		for _, c := range p.Cells {
 			m.Set(d.HeadClasses[c.Class].Name, c.qualifier, p.Cell, c.value)

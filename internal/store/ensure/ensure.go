@@ -60,6 +60,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 				have.Kinds = entry.Kinds
 			}
 			diffs = append(diffs, entry.Conflicts(have.Dataset)...)
+			d.AlsoClear(have.FieldPaths())
 		}
 	}
 	for _, d := range kinds {
@@ -210,6 +211,7 @@ func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) err
 	diffs := compareFormat(st, true)
 	for _, d := range shapes {
 		if e, ok := st.Datasets[d.Name]; ok {
+			d.AlsoClear(e.FieldPaths())
 			diffs = append(diffs, d.ToCatalog().Differences(e.Dataset)...)
 		} else {
 			diffs = append(diffs, fmt.Sprintf("dataset %s: declared, but not in the catalogue", d.Name))

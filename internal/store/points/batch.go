@@ -165,13 +165,15 @@ func (b *Batch) answerRows(i int, answers []bt.Answer) bt.Answer {
 func (w *Write) Size() int {
 	n := len(w.Key) + len(w.Payload)
 	if w.Head != "" {
-		n += len(w.Head) + len(w.Payload)
+		n += len(w.Head) + len(w.Payload) + w.D.FieldBytes(len(w.Payload))
 	}
 	return n + w.D.Marked*(len(w.Key)+2*markBytes)
 }
 
 // Mutations returns the largest number of mutations of the write.
-func (w *Write) Mutations() int { return len(w.D.Columns) + 2*len(w.D.HeadColumns) + w.D.Marked }
+func (w *Write) Mutations() int {
+	return len(w.D.Columns) + 2*len(w.D.HeadColumns) + w.D.FieldMutations() + w.D.Marked
+}
 
 // headEntry returns the entry that writes points of one entity to its head. It holds the newest points, at most as many
 // as a head keeps; of two points at the same time it holds the last. If it leaves out points, it also clears all older
@@ -186,14 +188,28 @@ func headEntry(writes []*Write) bt.Entry {
 		slices.SortStableFunc(newest, func(a, b *Write) int { return cmp.Compare(b.Cell, a.Cell) })
 		newest = slices.CompactFunc(newest, func(a, b *Write) bool { return a.Cell == b.Cell })
 	}
+	if d.Head.Fields {
+		m.SetFields(fieldPoints(newest))
+	}
 	if n := d.Head.Points; len(newest) > n {
 		newest = newest[:n]
-		m.Clear(d.HeadColumns, 0, newest[n-1].Cell)
+		if n > 0 {
+			m.Clear(d.HeadColumns, 0, newest[n-1].Cell)
+		}
 	}
 	for _, w := range newest {
 		m.SetPoint(w.D, w.Cell, w.Payload)
 	}
 	return headEntryOf(writes[0].Head, m)
+}
+
+// fieldPoints returns writes as points whose fields are written.
+func fieldPoints(writes []*Write) []dataset.FieldPoint {
+	out := make([]dataset.FieldPoint, len(writes))
+	for i, w := range writes {
+		out[i] = dataset.FieldPoint{D: w.D, Cell: w.Cell, Payload: w.Payload}
+	}
+	return out
 }
 
 // combineOutcomes returns the outcome of a write of two rows. It is certain only if both outcomes are certain and

@@ -23,7 +23,7 @@ func (r *Rows) DeletePoint(ctx context.Context, path string, units int64, id str
 	if err := r.admitDelete(); err != nil {
 		return bt.Outcome{State: bt.Rejected, Err: err}
 	}
-	if r.D.Head.Points > 0 {
+	if r.D.Head.Any() {
 		out = r.deletePoint(ctx, path, units)
 	} else {
 		out = r.Explained(r.Delete(ctx, r.removalOf(r.Key(path, units, id), units)))
@@ -40,7 +40,7 @@ func (r *Rows) DeleteSpan(ctx context.Context, path string, oldest, newest int64
 		return Deletions{Err: err}
 	}
 	defer r.Cache.Drop(r.Space.ID(path))
-	if r.D.Head.Points > 0 {
+	if r.D.Head.Any() {
 		return r.deleteSpan(ctx, path, oldest, newest)
 	}
 	return r.deleteRows(ctx, r.Space.Entity(path, oldest, newest))
@@ -52,7 +52,7 @@ func (r *Rows) DeleteUnder(ctx context.Context, path string) Deletions {
 		return Deletions{Err: err}
 	}
 	defer r.Cache.DropBelow(r.Space, path)
-	if r.D.Head.Points > 0 {
+	if r.D.Head.Any() {
 		return r.deleteUnder(ctx, path)
 	}
 	return r.deleteRows(ctx, r.Space.Under(path)...)

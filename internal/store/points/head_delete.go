@@ -26,7 +26,13 @@ func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Out
 	if point.State != bt.Stored {
 		return r.Explained(point)
 	}
-	o := r.Explained(combineOutcomes(point, r.View.Apply(ctx, r.headKey(path), m.Mutation)))
+	head := bt.Outcome{State: bt.Stored}
+	if err := r.clearFields(ctx, path, &m, units, units); err != nil {
+		head = bt.Outcome{State: bt.Unknown, Err: err}
+	} else if m.Count > 0 {
+		head = r.View.Apply(ctx, r.headKey(path), m.Mutation)
+	}
+	o := r.Explained(combineOutcomes(point, head))
 	if o.State != bt.Stored {
 		return o
 	}
@@ -50,12 +56,20 @@ func (r *Rows) deleteSpan(ctx context.Context, path string, oldest, newest int64
 		return out
 	}
 	m := dataset.NewHeadMutation()
-	if oldest == 0 && newest == r.D.Precision.Max() {
+	if oldest == 0 && newest == r.D.Precision.Max() && !r.D.Head.Fields {
 		m.Mutation = r.deletion(r.D.HeadClasses)
+		m.Count++
 	} else {
 		m.Clear(r.D.HeadColumns, r.cellOf(oldest), dataset.After(r.cellOf(newest)))
 	}
-	head := r.Explained(r.View.Apply(ctx, key, m.Mutation))
+	if err := r.clearFields(ctx, path, &m, oldest, newest); err != nil {
+		out.Err = headError(path, err)
+		return out
+	}
+	head := bt.Outcome{State: bt.Stored}
+	if m.Count > 0 {
+		head = r.Explained(r.View.Apply(ctx, key, m.Mutation))
+	}
 	switch {
 	case r.D.Head.Only && head.State != bt.Stored:
 		return Deletions{Head: &head}
@@ -158,7 +172,7 @@ func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, 
 func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Report) (rows, points int) {
 	entries := make([]bt.Entry, len(page))
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.D.HeadClasses), Mutations: len(r.D.HeadClasses)}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.D.HeadFamilies()), Mutations: len(r.D.HeadFamilies())}
 	}
 	for i, out := range r.View.Bulk(ctx, entries) {
 		if out.State == bt.Stored {
@@ -196,6 +210,9 @@ func (r *Rows) repairHeadsUnder(ctx context.Context, path string) error {
 			if !ok {
 				rng = rng.After(found)
 				continue
+			}
+			if err := r.markFields(ctx, of); err != nil {
+				return headError(of, err)
 			}
 			if err := r.repairHead(ctx, of, r.D.Precision.Max()); err != nil {
 				return err

@@ -21,15 +21,7 @@ const (
 // points are read again, from their points.
 func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Options, visit func(i int, hits []dataset.Hit, err error)) {
 	keys := r.headKeys(paths)
-	var ends []int // the end of each request's part of keys
-	size := 0
-	for i, key := range keys {
-		if size += len(key) + keyBytes; size > maxRowSet && i > 0 {
-			ends = append(ends, i)
-			size = len(key) + keyBytes
-		}
-	}
-	ends = append(ends, len(paths))
+	ends := requestEnds(keys)
 	r.Hedges.Earn(o.Hedge, len(ends))
 	var mu sync.Mutex
 	var unsure []int // entities whose head may lack points
@@ -63,6 +55,18 @@ func (r *Rows) newestOfHeads(ctx context.Context, paths []string, n int, o Optio
 		hits, err := r.newestOfOne(ctx, paths[unsure[k]], n, o)
 		visit(unsure[k], hits, err)
 	})
+}
+
+// requestEnds returns the end of each request's part of row keys.
+func requestEnds(keys []string) (ends []int) {
+	size := 0
+	for i, key := range keys {
+		if size += len(key) + keyBytes; size > maxRowSet && i > 0 {
+			ends = append(ends, i)
+			size = len(key) + keyBytes
+		}
+	}
+	return append(ends, len(keys))
 }
 
 // headKeys returns the row keys of heads, which share their memory.

@@ -12,10 +12,16 @@ import (
 
 // repairHead writes an entity's newest points to its head, after points up to a time were deleted from both.
 func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
-	h := r.Visibility()
-	todo, err := r.missingInHead(ctx, h, path, deleted)
-	if err == nil {
-		err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
+	var err error
+	if r.D.Head.Points > 0 {
+		h := r.Visibility()
+		var todo []dataset.Stored
+		if todo, err = r.missingInHead(ctx, h, path, deleted); err == nil {
+			err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
+		}
+	}
+	if err == nil && r.D.Head.Fields {
+		err = r.repairFields(ctx, path)
 	}
 	if err != nil {
 		return headError(path, err)
@@ -71,8 +77,10 @@ func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path str
 // each write.
 func repair(ctx context.Context, rows *bt.Table, h dataset.Visibility, head string, points []dataset.Stored, once bool) error {
 	for len(points) > 0 {
-		if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, h.D.Copies(points))}, once)[0]; out.State != bt.Stored {
-			return out.Err
+		if m := h.D.Copies(points); m.Count > 0 { // else no point has fields
+			if out := bulk(ctx, rows, []bt.Entry{headEntryOf(head, m)}, once)[0]; out.State != bt.Stored {
+				return out.Err
+			}
 		}
 		var err error
 		if points, err = changed(ctx, rows, h, points); err != nil {
@@ -103,6 +111,7 @@ func changed(ctx context.Context, rows *bt.Table, h dataset.Visibility, points [
 	var out []dataset.Stored
 	for i, p := range points {
 		if !now[i].Equal(p) {
+			now[i].Had = h.D.FieldsHad(p)
 			out = append(out, now[i])
 		}
 	}

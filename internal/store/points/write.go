@@ -46,7 +46,7 @@ func NewWrite(d *dataset.Dataset, points, heads rowkey.Space, path string, units
 		Cell:    bigtable.Timestamp(d.Precision.CellMicros(units)),
 		Payload: payload,
 	}
-	if d.Head.Points > 0 {
+	if d.Head.Any() {
 		w.Head, w.HeadOnly = string(heads.AppendEntity(buf[:0], path)), d.Head.Only
 	}
 	return w

@@ -47,6 +47,10 @@ func (p Precision) String() string {
 // know identities reads it as an unknown precision, and does not touch the dataset.
 const withID = "+id"
 
+// withFields follows a precision in the catalogue if heads hold fields. A program that does not know such heads would
+// not write them; it reads an unknown precision, and does not touch the dataset.
+const withFields = "+fields"
+
 // TimeName returns the catalogue's name for the end of points' keys: p, and whether an id follows.
 func (p Precision) TimeName(identity bool) string {
 	if identity {
@@ -55,9 +59,15 @@ func (p Precision) TimeName(identity bool) string {
 	return p.String()
 }
 
-// ParseTimeName returns the arguments of the TimeName call that returned name.
+// WithFields returns what the catalogue has instead of a TimeName in a dataset whose heads hold fields.
+func WithFields(name string) string { return name + withFields }
+
+// HasFields reports whether WithFields has returned the name.
+func HasFields(name string) bool { return strings.HasSuffix(name, withFields) }
+
+// ParseTimeName returns the arguments of the TimeName call that returned name, with or without fields.
 func ParseTimeName(name string) (p Precision, identity bool, err error) {
-	short, identity := strings.CutSuffix(name, withID)
+	short, identity := strings.CutSuffix(strings.TrimSuffix(name, withFields), withID)
 	for p = Nanoseconds; p.Valid(); p++ {
 		if p.String() == short {
 			return p, identity, nil

@@ -1,0 +1,268 @@
+package tsdb_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	storepoints "github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// sparse is a payload whose points have some of the fields.
+type sparse struct {
+	Temp  *float64 `json:"temp,omitempty"`
+	Door  *bool    `json:"door,omitempty"`
+	Note  string   `json:"note,omitempty"`
+	Motor struct {
+		Speed *int `json:"speed,omitempty"`
+		Hours *int `json:"hours,omitempty"`
+	} `json:"motor"`
+}
+
+// fieldShown is the newest value of a field as text, with its time in milliseconds.
+type fieldShown struct {
+	at   int64
+	text string
+}
+
+// fieldFold returns the newest value of each field by a walk over all points.
+func fieldFold[T any](t *testing.T, repo *tsdb.Repository[T], e tsdb.Entity) map[string]fieldShown {
+	t.Helper()
+	out := map[string]fieldShown{}
+	for p, err := range repo.Range(t.Context(), e, tsdb.AllTime()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range fieldsOfValue(t, p.Value) {
+			if _, ok := out[path]; !ok {
+				out[path] = fieldShown{p.Time.UnixMilli(), text}
+			}
+		}
+	}
+	return out
+}
+
+// fieldsOfValue returns the fields of a value by their paths, without the code that is tested.
+func fieldsOfValue(t *testing.T, v any) map[string]string {
+	out := map[string]string{}
+	if r, ok := v.(codec.Record); ok {
+		for name, value := range r.All() {
+			out[strings.ReplaceAll(name, "#", "%23")] = value.String()
+		}
+		return out
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(prefix string, text json.RawMessage)
+	walk = func(prefix string, text json.RawMessage) {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(text, &members) != nil {
+			out[strings.TrimSuffix(prefix, "#")] = string(text)
+			return
+		}
+		for name, m := range members {
+			walk(prefix+name+"#", m)
+		}
+	}
+	walk("", text)
+	return out
+}
+
+// fieldHeads returns the newest values in the heads of entities; nil where points must be read.
+func fieldHeads[T any](t *testing.T, repo *tsdb.Repository[T], entities []tsdb.Entity) []map[string]fieldShown {
+	t.Helper()
+	in, err := inside.Of(repo).Internals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := make([]string, len(entities))
+	for i, e := range entities {
+		paths[i] = inside.Of(e).Path()
+	}
+	var mu sync.Mutex
+	out := make([]map[string]fieldShown, len(entities))
+	in.Rows.NewestFields(t.Context(), paths, storepoints.Options{Width: 4}, func(i int, fields []dataset.HeadField, sure bool, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		if !sure {
+			return
+		}
+		out[i] = map[string]fieldShown{}
+		for _, f := range fields {
+			out[i][f.Path] = fieldShown{int64(f.Cell) / 1000, fieldText(t, in.Rows.D.Tags[0], f.Raw)}
+		}
+	})
+	return out
+}
+
+func fieldText(t *testing.T, tag string, raw []byte) string {
+	if tag != "rec" {
+		return string(raw)
+	}
+	r, err := codec.Records().Decode(append([]byte{1, 1, 'x'}, raw...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := r.Lookup("x")
+	return v.String()
+}
+
+// sameFields compares heads with the points, and returns how many heads can be used.
+func sameFields[T any](t *testing.T, what string, repo *tsdb.Repository[T], entities []tsdb.Entity) (sure int) {
+	t.Helper()
+	for i, got := range fieldHeads(t, repo, entities) {
+		if got == nil {
+			continue
+		}
+		sure++
+		if want := fieldFold(t, repo, entities[i]); !maps.Equal(got, want) {
+			t.Fatalf("%s: the head of %v shows the fields\n%v, its points have\n%v", what, entities[i], got, want)
+		}
+	}
+	return sure
+}
+
+func randomSparse(rnd *rand.Rand, n int) (v sparse) {
+	if rnd.IntN(3) == 0 {
+		f := float64(n)
+		v.Temp = &f
+	}
+	if rnd.IntN(4) == 0 {
+		b := n%2 == 0
+		v.Door = &b
+	}
+	if rnd.IntN(5) == 0 {
+		v.Note = fmt.Sprint("n", n)
+	}
+	if rnd.IntN(2) == 0 {
+		v.Motor.Speed = &n
+	}
+	if rnd.IntN(9) == 0 {
+		v.Motor.Hours = &n
+	}
+	return v
+}
+
+func randomRecord(rnd *rand.Rand, n int) codec.Record {
+	var fields []codec.Field
+	for _, name := range []string{"a", "b", "c.d", "e#f"} {
+		if rnd.IntN(3) == 0 {
+			fields = append(fields, codec.Field{Name: name, Value: codec.Int(int64(n))})
+		}
+	}
+	return codec.NewRecord(fields...)
+}
+
+// TestFieldHeadsAgainstBruteForce: the fields in heads are those of a walk over all points, whatever happened to the
+// points: late ones, some that replace others with fewer fields, merges, deletions, other classes, expiry, lost
+// responses, and garbage collection at any time.
+func TestFieldHeadsAgainstBruteForce(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, opts := range some(int(seed), []tsdb.SchemaOptions{{}, {Salts: 4, Head: tsdb.Head{Points: 1}}, {Head: tsdb.Head{Points: 3}}}) {
+			opts.Precision, opts.Head.Fields = tsdb.Milliseconds, true
+			name := fmt.Sprint(seed, opts.Head.Points)
+			t.Run("json/"+name, func(t *testing.T) {
+				longBubble(t, func(t *testing.T) { fieldModel(t, seed, codec.JSON[sparse](), randomSparse, opts) })
+			})
+			opts.Merge = true
+			t.Run("records/"+name, func(t *testing.T) {
+				longBubble(t, func(t *testing.T) { fieldModel(t, seed, codec.Records(), randomRecord, opts) })
+			})
+		}
+	}
+}
+
+func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(*rand.Rand, int) T, opts tsdb.SchemaOptions) {
+	rnd := rand.New(rand.NewPCG(seed, 11))
+	opts.Retention, opts.Classes = minutes10, []gc.Class{minutes20}
+	s := tsdb.MustDefine("r", tsdb.Key("site", "device"), c, opts)
+	clock := testkit.NewClock(start)
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, s)
+	repo, ctx := s.For(store, acme), t.Context()
+	entities := []tsdb.Entity{tsdb.NewEntity("a", "1"), tsdb.NewEntity("a", "2"), tsdb.NewEntity("a#", "1"), tsdb.NewEntity("b", "1")}
+	one := func() tsdb.Entity { return entities[rnd.IntN(len(entities))] }
+	when := func() time.Time {
+		return clock.Now().Add(-time.Duration(rnd.Int64N(int64(9 * time.Minute)))).Truncate(20 * time.Second)
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sure, all := 0, 0
+	for step := range 200 {
+		what := ""
+		switch e, at := one(), when(); rnd.IntN(12) {
+		case 0, 1, 2, 3:
+			v := random(rnd, step)
+			what = fmt.Sprintf("put %v of %v: %+v", e, at.UnixMilli(), v)
+			check(repo.Put(ctx, e, at, v))
+		case 4, 5:
+			var batch []tsdb.Point[T]
+			for i := range rnd.IntN(12) {
+				batch = append(batch, tsdb.Point[T]{Entity: one(), Time: when(), Value: random(rnd, 1000*step+i)})
+			}
+			what = fmt.Sprintf("batch %+v", batch)
+			_, err := repo.PutMany(ctx, batch)
+			check(err)
+		case 6:
+			what = "put if absent"
+			_, err := repo.PutIfAbsent(ctx, e, at, random(rnd, step))
+			check(err)
+		case 7:
+			for p, err := range repo.Range(ctx, e, tsdb.AllTime(), tsdb.Limit(1+rnd.IntN(4))) { // one that a head may show
+				check(err)
+				at = p.Time
+			}
+			what = fmt.Sprintf("delete %v of %v", e, at.UnixMilli())
+			check(repo.Delete(ctx, e, at))
+		case 8:
+			in := tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(3*time.Minute)))))
+			if rnd.IntN(5) == 0 {
+				in = tsdb.AllTime()
+			}
+			what = fmt.Sprintf("delete %v in %v", e, in)
+			_, err := repo.DeleteRange(ctx, e, in)
+			check(err)
+		case 9:
+			if rnd.IntN(4) == 0 {
+				what = "delete under a"
+				_, err := repo.DeletePrefix(ctx, tsdb.NewPrefix("a"))
+				check(err)
+			} else if rnd.IntN(3) == 0 {
+				assign(t, store, acme, tenants.Profile{Retention: []string{minutes10.Name, minutes20.Name}[rnd.IntN(2)]})
+				time.Sleep(3 * time.Minute)
+			}
+		case 10:
+			what = "later"
+			clock.Add(time.Duration(rnd.Int64N(int64(2 * time.Minute))))
+		case 11:
+			what = "collection"
+			check(conn.Collect(ctx))
+		}
+		sure += sameFields(t, fmt.Sprintf("step %d, after %s", step, what), repo, entities)
+		all += len(entities)
+	}
+	if sure < all*2/3 {
+		t.Errorf("%d of %d heads can be used; the others cost a walk over their points", sure, all)
+	}
+}
