@@ -208,3 +208,6 @@ func (n *node) each(do func(path string)) {
 		c.each(do)
 	}
 }
+
+// OfLeaves returns the shape of leaves, or nil if there is none: with too many of them, or one within another.
+func OfLeaves(leaves []Leaf) *Shape { return newShape(leaves) }
