@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -62,6 +66,19 @@ func fieldsOfValue(t *testing.T, v any) map[string]string {
 		for name, value := range r.All() {
 			out[strings.ReplaceAll(name, "#", "%23")] = value.String()
 		}
+		return out
+	}
+	if m, ok := v.(proto.Message); ok {
+		m.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+			one := m.ProtoReflect().New()
+			one.Set(fd, value)
+			wire, err := proto.Marshal(one.Interface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[fmt.Sprint(fd.Number())] = string(wire)
+			return true
+		})
 		return out
 	}
 	text, err := json.Marshal(v)
@@ -161,6 +178,20 @@ func randomSparse(rnd *rand.Rand, n int) (v sparse) {
 	return v
 }
 
+func randomMessage(rnd *rand.Rand, n int) *descriptorpb.FieldDescriptorProto {
+	m := &descriptorpb.FieldDescriptorProto{}
+	if rnd.IntN(3) == 0 {
+		m.Number = proto.Int32(int32(n))
+	}
+	if rnd.IntN(3) == 0 {
+		m.Name = proto.String(fmt.Sprint("name", n))
+	}
+	if rnd.IntN(2) == 0 {
+		m.JsonName = proto.String("")
+	}
+	return m
+}
+
 func randomRecord(rnd *rand.Rand, n int) codec.Record {
 	var fields []codec.Field
 	for _, name := range []string{"a", "b", "c.d", "e#f"} {
@@ -181,6 +212,10 @@ func TestFieldHeadsAgainstBruteForce(t *testing.T) {
 			name := fmt.Sprint(seed, opts.Head.Points)
 			t.Run("json/"+name, func(t *testing.T) {
 				longBubble(t, func(t *testing.T) { fieldModel(t, seed, codec.JSON[sparse](), randomSparse, opts) })
+			})
+			t.Run("protobuf/"+name, func(t *testing.T) {
+				c := codec.Proto[*descriptorpb.FieldDescriptorProto]()
+				longBubble(t, func(t *testing.T) { fieldModel(t, seed, c, randomMessage, opts) })
 			})
 			opts.Merge = true
 			t.Run("records/"+name, func(t *testing.T) {

@@ -353,7 +353,9 @@ func (h Visibility) HeadFields(row *readrows.Row) HeadFields {
 		}
 	}
 	out.Cut = cells >= MaxHeadCells
-	slices.SortFunc(out.Fields, func(a, b HeadField) int { return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Class, b.Class)) })
+	slices.SortFunc(out.Fields, func(a, b HeadField) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Class, b.Class))
+	})
 	return out
 }
 
