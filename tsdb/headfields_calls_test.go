@@ -82,9 +82,15 @@ func fieldSchema(opts tsdb.SchemaOptions) *tsdb.Schema[sparse] {
 	return tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[sparse](), opts)
 }
 
-func temp(f float64) (v sparse) { v.Temp = &f; return v }
+func tempOf(f float64) (v sparse) {
+	v.Temp = &f
+	return v
+}
 
-func speed(n int) (v sparse) { v.Motor.Speed = &n; return v }
+func speedOf(n int) (v sparse) {
+	v.Motor.Speed = &n
+	return v
+}
 
 // TestDeletionRestoresNoDeletedField: a deletion finds the value before and copies it. Meanwhile other calls delete,
 // replace or write the points.
@@ -100,10 +106,10 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 	for name, meanwhile := range map[string]step{
 		"nothing":             nil,
 		"deleted":             del(2),
-		"replaced":            put(2, temp(20)),
-		"replaced without it": put(2, speed(1)),
-		"a newer one":         put(5, temp(5)),
-		"a late one":          put(3, temp(3)),
+		"replaced":            put(2, tempOf(20)),
+		"replaced without it": put(2, speedOf(1)),
+		"a newer one":         put(5, tempOf(5)),
+		"a late one":          put(3, tempOf(3)),
 		"deleted, then all of it": func(ctx context.Context, r *tsdb.Repository[sparse]) error {
 			_, err := r.DeleteRange(ctx, roof, tsdb.AllTime())
 			return err
@@ -115,11 +121,11 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(at(19)).Now}, DialOptions: d.options()}, s)
 			repo, ctx := s.For(store, acme), t.Context()
 			for i := range 3 {
-				if err := errors.Join(put(i, temp(float64(i)))(ctx, repo), put(i+10, speed(i))(ctx, repo)); err != nil {
+				if err := errors.Join(put(i, tempOf(float64(i)))(ctx, repo), put(i+10, speedOf(i))(ctx, repo)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(put(4, temp(4))(ctx, repo), conn.Collect(ctx)); err != nil {
+			if err := errors.Join(put(4, tempOf(4))(ctx, repo), conn.Collect(ctx)); err != nil {
 				t.Fatal(err)
 			}
 			if meanwhile != nil {
@@ -172,12 +178,12 @@ func TestFieldBehindTheSearchIsUnknown(t *testing.T) {
 	s := fieldSchema(tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start.Add(time.Hour)).Now}}, s)
 	repo, ctx := s.For(store, acme), t.Context()
-	all := []tsdb.Point[sparse]{{Entity: roof, Time: start, Value: temp(1)}}
+	all := []tsdb.Point[sparse]{{Entity: roof, Time: start, Value: tempOf(1)}}
 	for i := range 1000 {
-		all = append(all, tsdb.Point[sparse]{Entity: roof, Time: start.Add(time.Duration(i+1) * time.Second), Value: speed(i)})
+		all = append(all, tsdb.Point[sparse]{Entity: roof, Time: start.Add(time.Duration(i+1) * time.Second), Value: speedOf(i)})
 	}
 	last := start.Add(time.Hour)
-	all = append(all, tsdb.Point[sparse]{Entity: roof, Time: last, Value: temp(2)})
+	all = append(all, tsdb.Point[sparse]{Entity: roof, Time: last, Value: tempOf(2)})
 	if _, err := repo.PutMany(ctx, all); err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +207,9 @@ func TestJournalBringsFieldsToHeads(t *testing.T) {
 	merge := opts
 	merge.Merge = true
 	name := "n"
-	t.Run("json", func(t *testing.T) { fieldJournal(t, codec.JSON[sparse](), opts, temp(1), speed(2)) })
+	t.Run("json", func(t *testing.T) { fieldJournal(t, codec.JSON[sparse](), opts, tempOf(1), speedOf(2)) })
 	t.Run("records", func(t *testing.T) {
-		fieldJournal(t, codec.Records(), merge, codec.NewRecord(codec.Field{Name: "a", Value: codec.Int(1)}), codec.NewRecord(codec.Field{Name: "b", Value: codec.Text("x")}))
+		fieldJournal(t, codec.Records(), merge, codec.NewRecord(codec.Field{Name: "a", Value: codec.Int(1)}), codec.NewRecord(codec.Field{Name: "b", Value: codec.Str("x")}))
 	})
 	t.Run("protobuf", func(t *testing.T) {
 		fieldJournal(t, codec.Proto[*descriptorpb.FieldDescriptorProto](), opts, &descriptorpb.FieldDescriptorProto{Name: &name}, &descriptorpb.FieldDescriptorProto{JsonName: &name})
@@ -288,10 +294,10 @@ func TestStoredBytesOfFieldHeads(t *testing.T) {
 		return codec.NewRecord(codec.Field{Name: name, Value: codec.Int(n)})
 	}
 	_, err := readings.PutMany(ctx, []tsdb.Point[sparse]{
-		{Entity: roof, Time: noon, Value: temp(21.5)}, {Entity: roof, Time: noon.Add(time.Second), Value: speed(7)},
+		{Entity: roof, Time: noon, Value: tempOf(21.5)}, {Entity: roof, Time: noon.Add(time.Second), Value: speedOf(7)},
 	})
 	err = errors.Join(err,
-		readings.Put(ctx, roof, noon.Add(time.Minute), temp(22)),
+		readings.Put(ctx, roof, noon.Add(time.Minute), tempOf(22)),
 		readings.Delete(ctx, roof, noon.Add(time.Minute)),
 		merged.Put(ctx, tsdb.NewEntity("a b"), noon, field("temp.of#x", 1)),
 		merged.Put(ctx, tsdb.NewEntity("a b"), noon, field("n", -3)))
@@ -308,7 +314,7 @@ func TestDeletedFieldsLeaveNoRow(t *testing.T) {
 	repo, ctx := s.For(store, acme), t.Context()
 	other := tsdb.NewEntity("berlin", "roof-77")
 	for i := range 3 {
-		if err := errors.Join(repo.Put(ctx, roof, start.Add(time.Duration(i)*time.Second), temp(1)), repo.Put(ctx, other, start, temp(7))); err != nil {
+		if err := errors.Join(repo.Put(ctx, roof, start.Add(time.Duration(i)*time.Second), tempOf(1)), repo.Put(ctx, other, start, tempOf(7))); err != nil {
 			t.Fatal(err)
 		}
 	}

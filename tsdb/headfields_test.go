@@ -285,7 +285,6 @@ func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(
 				check(err)
 			} else if rnd.IntN(3) == 0 {
 				assign(t, store, acme, tenants.Profile{Retention: []string{minutes10.Name, minutes20.Name}[rnd.IntN(2)]})
-				time.Sleep(3 * time.Minute)
 			}
 		case 10:
 			what = "later"

@@ -329,6 +329,14 @@ type HeadFields struct {
 	Cut    bool               // the head has too many fields to be used
 }
 
+// WithoutFields returns h for copies of points to a head that leave its fields alone.
+func (h Visibility) WithoutFields() Visibility {
+	d := *h.D
+	d.Head.Fields = false
+	h.D = &d
+	return h
+}
+
 // HeadFields returns the fields that FieldFilter has passed.
 func (h Visibility) HeadFields(row *readrows.Row) HeadFields {
 	out, cells := HeadFields{All: -1}, 0
@@ -336,10 +344,10 @@ func (h Visibility) HeadFields(row *readrows.Row) HeadFields {
 		family := h.D.fields[class].Name
 		items := row.Family(family)
 		cells += len(items)
-		from, values := len(out.Fields), len(out.Fields)
+		from, values, cutoff := len(out.Fields), len(out.Fields), h.cutoff(class)
 		for i := range items {
 			name, at := items[i].Column[len(family)+1:], items[i].Timestamp
-			if at < h.cutoff(class) {
+			if at < cutoff {
 				continue
 			}
 			if path, ok := strings.CutPrefix(name, valueSlot); ok {

@@ -173,10 +173,9 @@ func (s *fieldsSearch) traces() dataset.HeadMutation {
 	m, d := dataset.NewHeadMutation(), s.rows.D
 	for _, f := range s.found {
 		for path, trace := range f.trace {
-			if trace == f.point.Cell {
-				continue
+			if trace > f.point.Cell {
+				m.ClearTrace(d, f.class, path, dataset.After(f.point.Cell), dataset.After(trace))
 			}
-			m.ClearTrace(d, f.class, path, dataset.After(f.point.Cell), dataset.After(trace))
 		}
 	}
 	if !s.whole {
@@ -215,11 +214,9 @@ func (s *fieldsSearch) take(p dataset.Stored) {
 	for path, raw := range have {
 		key := fieldKey{class, path}
 		trace, unsure := s.todo[key]
-		if unsure && trace >= p.Cell {
+		if unsure && trace >= p.Cell || s.head.All >= p.Cell && !s.has(key, p.Cell) {
 			f.raw[path], f.trace[path] = raw, trace
 			delete(s.todo, key)
-		} else if s.head.All >= p.Cell && !unsure && !s.has(key, p.Cell) {
-			f.raw[path] = raw
 		}
 	}
 	if len(f.raw) > 0 {

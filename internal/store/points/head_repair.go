@@ -14,7 +14,7 @@ import (
 func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
 	var err error
 	if r.D.Head.Points > 0 {
-		h := r.Visibility()
+		h := r.Visibility().WithoutFields()
 		var todo []dataset.Stored
 		if todo, err = r.missingInHead(ctx, h, path, deleted); err == nil {
 			err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
