@@ -115,7 +115,7 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 			return err
 		},
 	} {
-		for skip := range 6 {
+		for skip := range 9 {
 			s := fieldSchema(tsdb.SchemaOptions{})
 			d := &during{}
 			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(at(19)).Now}, DialOptions: d.options()}, s)
