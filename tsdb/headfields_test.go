@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -243,6 +244,28 @@ func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(
 			t.Fatal(err)
 		}
 	}
+	methods := []tsdbtest.Method{tsdbtest.ReadRows, tsdbtest.MutateRow, tsdbtest.MutateRows, tsdbtest.CheckAndMutateRow}
+	try := func(call func() error) { // once more after a fault, which repairs what is unknown
+		t.Helper()
+		if rnd.IntN(3) == 0 {
+			m, skip := methods[rnd.IntN(len(methods))], rnd.IntN(4)
+			switch rnd.IntN(3) {
+			case 0:
+				conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(m).Skip(skip))
+			case 1:
+				conn.Inject(tsdbtest.LoseResponse(codes.Unknown).On(m).Skip(skip))
+			case 2:
+				head := rnd.IntN(2) == 0
+				conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(key string) bool { return strings.Contains(key, "!head#") == head }))
+			}
+		}
+		err := call()
+		conn.Clear()
+		if err != nil {
+			err = call()
+		}
+		check(err)
+	}
 	sure, all := 0, 0
 	for step := range 200 {
 		what := ""
@@ -250,39 +273,36 @@ func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(
 		case 0, 1, 2, 3:
 			v := random(rnd, step)
 			what = fmt.Sprintf("put %v of %v: %+v", e, at.UnixMilli(), v)
-			check(repo.Put(ctx, e, at, v))
+			try(func() error { return repo.Put(ctx, e, at, v) })
 		case 4, 5:
 			var batch []tsdb.Point[T]
 			for i := range rnd.IntN(12) {
 				batch = append(batch, tsdb.Point[T]{Entity: one(), Time: when(), Value: random(rnd, 1000*step+i)})
 			}
 			what = fmt.Sprintf("batch %+v", batch)
-			_, err := repo.PutMany(ctx, batch)
-			check(err)
+			try(func() error { _, err := repo.PutMany(ctx, batch); return err })
 		case 6:
 			what = "put if absent"
-			_, err := repo.PutIfAbsent(ctx, e, at, random(rnd, step))
-			check(err)
+			v := random(rnd, step)
+			try(func() error { _, err := repo.PutIfAbsent(ctx, e, at, v); return err })
 		case 7:
 			for p, err := range repo.Range(ctx, e, tsdb.AllTime(), tsdb.Limit(1+rnd.IntN(4))) { // one that a head may show
 				check(err)
 				at = p.Time
 			}
 			what = fmt.Sprintf("delete %v of %v", e, at.UnixMilli())
-			check(repo.Delete(ctx, e, at))
+			try(func() error { return repo.Delete(ctx, e, at) })
 		case 8:
 			in := tsdb.Between(at, at.Add(time.Duration(rnd.Int64N(int64(3*time.Minute)))))
 			if rnd.IntN(5) == 0 {
 				in = tsdb.AllTime()
 			}
 			what = fmt.Sprintf("delete %v in %v", e, in)
-			_, err := repo.DeleteRange(ctx, e, in)
-			check(err)
+			try(func() error { _, err := repo.DeleteRange(ctx, e, in); return err })
 		case 9:
 			if rnd.IntN(4) == 0 {
 				what = "delete under a"
-				_, err := repo.DeletePrefix(ctx, tsdb.NewPrefix("a"))
-				check(err)
+				try(func() error { _, err := repo.DeletePrefix(ctx, tsdb.NewPrefix("a")); return err })
 			} else if rnd.IntN(3) == 0 {
 				assign(t, store, acme, tenants.Profile{Retention: []string{minutes10.Name, minutes20.Name}[rnd.IntN(2)]})
 			}
