@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // composed is a codec that is made of others.
@@ -17,6 +18,7 @@ type composed[T any] struct {
 	check    error // why it cannot write, if it was made well
 	readers  []Reader[T]
 	messages map[string]protoreflect.MessageDescriptor
+	layouts  map[string]layout.Of[T]
 	append   func(dst []byte, v T) ([]byte, error)
 	decode   func(src []byte) (T, error)
 }
@@ -33,6 +35,9 @@ func (c *composed[T]) Readers() []Reader[T] { return slices.Clone(c.readers) }
 func (c *composed[T]) Messages() map[string]protoreflect.MessageDescriptor {
 	return maps.Clone(c.messages)
 }
+
+// Layouts says which fields payloads have, by their tags. Package tsdb calls it.
+func (c *composed[T]) Layouts() map[string]layout.Of[T] { return maps.Clone(c.layouts) }
 
 func (c *composed[T]) Append(dst []byte, v T) ([]byte, error) {
 	if c.err != nil {

@@ -3,6 +3,7 @@ package codec
 import (
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // Convert returns a codec of To that stores the format of c. forth converts each From that was read to a To, and back
@@ -36,6 +37,14 @@ func Convert[From, To any](c Codec[From], forth func(From) (To, error), back fun
 	}
 	for _, r := range Readers(c) {
 		out.readers = append(out.readers, Reader[To]{Tag: r.Tag, Number: r.Number, Decode: converted(r.Tag, r.Decode, forth)})
+	}
+	out.layouts = make(map[string]layout.Of[To])
+	for tag, l := range layout.ByTag[From](c) {
+		to := layout.Of[To]{Format: l.Format, JSON: l.JSON, Message: l.Message, Unpack: l.Unpack}
+		if l.Decode != nil {
+			to.Decode = converted(tag, l.Decode, forth)
+		}
+		out.layouts[tag] = to
 	}
 	out.decode = converted(out.tag, c.Decode, forth)
 	out.append = func(dst []byte, v To) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/layout"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -25,6 +26,8 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 		return c
 	}
 	c.readers, c.messages = bareReaders(write), maps.Clone(messagesOf(write))
+	c.layouts = make(map[string]layout.Of[T])
+	maps.Copy(c.layouts, layout.ByTag[T](write))
 	for _, o := range old {
 		if err := Check(o); err != nil && !errors.Is(err, codecerr.ErrReadOnly) {
 			c.err = err
@@ -35,6 +38,7 @@ func Fallback[T any](write Codec[T], old ...Codec[T]) Codec[T] {
 			c.messages = make(map[string]protoreflect.MessageDescriptor)
 		}
 		maps.Copy(c.messages, messagesOf(o))
+		maps.Copy(c.layouts, layout.ByTag[T](o))
 	}
 	c.err = checkReaders(c.tag, c.readers)
 	return c

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // JSON returns a codec that stores values as JSON text, by the rules of [encoding/json]: struct tags, MarshalJSON and
@@ -67,8 +68,10 @@ func reusable(t reflect.Type) bool {
 
 func (*jsonCodec[T]) Tag() string { return tagJSON }
 
-// JSONType returns the type whose fields are those of the payloads.
-func (*jsonCodec[T]) JSONType() reflect.Type { return reflect.TypeFor[T]() }
+// Layouts says which fields payloads have. Package tsdb calls it.
+func (*jsonCodec[T]) Layouts() map[string]layout.Of[T] {
+	return map[string]layout.Of[T]{tagJSON: {Format: tagJSON, JSON: reflect.TypeFor[T]()}}
+}
 
 func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
 	w, ok := c.writers.Get().(*jsonWriter[T])

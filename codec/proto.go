@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // Proto returns a codec that stores a generated protobuf message in its wire format. T is the pointer type that
@@ -50,6 +51,14 @@ func (c protoCodec[T]) Messages() map[string]protoreflect.MessageDescriptor {
 		return nil
 	}
 	return map[string]protoreflect.MessageDescriptor{tagProto: c.typ.Descriptor()}
+}
+
+// Layouts says which fields payloads have. Package tsdb calls it.
+func (c protoCodec[T]) Layouts() map[string]layout.Of[T] {
+	if c.err != nil {
+		return nil
+	}
+	return map[string]layout.Of[T]{tagProto: {Format: tagProto, Message: c.typ.Descriptor()}}
 }
 
 func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {

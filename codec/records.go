@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 const (
@@ -61,6 +62,11 @@ var (
 type recordCodec struct{}
 
 func (recordCodec) Tag() string { return tagRecord }
+
+// Layouts says that payloads have fields. Package tsdb calls it.
+func (recordCodec) Layouts() map[string]layout.Of[Record] {
+	return map[string]layout.Of[Record]{tagRecord: {Format: tagRecord}}
+}
 
 func (recordCodec) Append(dst []byte, r Record) ([]byte, error) {
 	if len(r.fields) > MaxFields {

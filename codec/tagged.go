@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // Tagged returns a codec that stores the bytes of c with another tag. Use it for a second structure in a format that
@@ -61,6 +62,9 @@ func Tagged[T any](tag string, c Codec[T]) Codec[T] {
 	out.readers = []Reader[T]{r}
 	if m, ok := messagesOf(c)[c.Tag()]; ok {
 		out.messages = map[string]protoreflect.MessageDescriptor{tag: m}
+	}
+	if l, ok := layout.ByTag[T](c)[c.Tag()]; ok {
+		out.layouts = map[string]layout.Of[T]{tag: l}
 	}
 	return out
 }

@@ -37,6 +37,7 @@
 //   - One point: [Repository.Latest], [Repository.AsOf], [Repository.Get].
 //   - Several points of one entity: [Repository.LatestN], [Repository.Range], [Repository.Page].
 //   - The newest points of a list of entities: [Repository.LatestMany].
+//   - The newest value of each field: [Repository.LatestFields], [Repository.LatestFieldsMany].
 //   - Everything of all entities under a [Prefix]: [Repository.Under] returns a [PrefixReader].
 //   - New points as they arrive: [Repository.Follow], [PrefixReader.Follow].
 //

@@ -141,6 +141,7 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 	for _, r := range readers {
 		s.decoders = append(s.decoders, r.Decode)
 	}
+	s.layouts = layoutsOf(c, readers)
 	s.numbers, _ = numbersOf(readers, &s.d)
 	for i := range s.listed {
 		s.listed[i] = rollups[d.Rollups[i].Name]

@@ -15,6 +15,7 @@ import (
 // PrefixReader fail with ErrInvalid.
 //
 //   - Latest and LatestN read the newest points of each entity, PageLatest those of one page of entities.
+//   - LatestFields reads the newest value of each field of each entity.
 //   - Range reads the points between two times, entity by entity; Page does so page by page, and Merged in the order of their times.
 //   - Entities and PageEntities list the entities, and Children the distinct values of the next key field.
 //   - Silent finds the entities that have sent nothing since a time.

@@ -154,6 +154,9 @@ type SchemaOptions struct {
 	// buckets of the rollups that are derived from points. Zero is none. They are part of the stored format. Ensure
 	// adds a new rollup to the catalogue; it is complete after it is rebuilt.
 	Rollups []Rollup
+	// NullClears makes a null in JSON the value of a field for LatestFields: from then on the field is null. By default
+	// null says nothing, as if the payload did not have the field. It is not part of the stored format.
+	NullClears bool
 	// MaxLate is the maximum age of a point when it is written; older points are rejected with ErrLate. Zero means no
 	// limit except the retention.
 	MaxLate time.Duration
@@ -179,7 +182,9 @@ type Schema[T any] struct {
 	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
+	layouts  []fieldLayout[T]          // by tag
 	numbers  fieldNumbers              // of the fields that rollups are computed from
+	nulls    bool                      // SchemaOptions.NullClears
 	plain    bool                      // copies of a value share no mutable memory
 	listed   []Rollup                  // SchemaOptions.Rollups
 }
@@ -259,8 +264,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
+	s.layouts, s.nulls = layoutsOf(c, readers), opts.NullClears
 	if opts.Head.Fields {
-		s.d.Shape = shapeOf(c)
+		s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
 	}
 	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {

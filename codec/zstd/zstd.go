@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 const (
@@ -119,6 +120,25 @@ func (c *wrapped[T]) Readers() []codec.Reader[T] {
 		}
 	}
 	return readers
+}
+
+// Layouts says which fields payloads have before compression. Package tsdb calls it.
+func (c *wrapped[T]) Layouts() map[string]layout.Of[T] {
+	if c.err != nil {
+		return nil
+	}
+	out, of := make(map[string]layout.Of[T]), layout.ByTag[T](c.inner)
+	for _, r := range codec.Readers(c.inner) {
+		l, known := of[r.Tag]
+		if !known || l.Unpack != nil { // one field, or compressed twice
+			continue
+		}
+		if l.Unpack = c.frames.decompress; l.Decode == nil {
+			l.Decode = r.Decode
+		}
+		out[r.Tag+Suffix] = l
+	}
+	return out
 }
 
 func (c *wrapped[T]) Append(dst []byte, v T) ([]byte, error) {

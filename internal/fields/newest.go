@@ -1,6 +1,8 @@
 package fields
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,7 +28,18 @@ func NewNewest(shape *Shape) *Newest {
 	return &Newest{shape: shape, found: make(map[string]int)}
 }
 
-// Add adds the value of a field and its time, unless a newer one excludes it. It keeps raw.
+// Clone returns a copy; nil of nil.
+func (n *Newest) Clone() *Newest {
+	if n == nil {
+		return nil
+	}
+	out := *n
+	out.found, out.around, out.chosen = maps.Clone(n.found), maps.Clone(n.around), maps.Clone(n.chosen)
+	out.parts, out.times = slices.Clone(n.parts), slices.Clone(n.times)
+	return &out
+}
+
+// Add adds the value of a field and its time, unless a newer one excludes it. It copies raw.
 func (n *Newest) Add(path string, raw []byte, time int64) {
 	if _, known := n.found[path]; known {
 		return
@@ -41,7 +54,7 @@ func (n *Newest) Add(path string, raw []byte, time int64) {
 		return
 	}
 	n.found[path] = len(n.parts)
-	n.parts, n.times = append(n.parts, Part{path, raw}), append(n.times, time)
+	n.parts, n.times = append(n.parts, Part{path, bytes.Clone(raw)}), append(n.times, time)
 	for i := range len(path) {
 		if path[i] == '#' {
 			n.around = with(n.around, path[:i], struct{}{})

@@ -53,6 +53,9 @@ type node struct {
 	numbered     map[protowire.Number]*node
 }
 
+// Whole returns the shape of payloads that are one field.
+func Whole() *Shape { return newShape([]Leaf{{}}) }
+
 // top returns the root, or nil without a shape.
 func (s *Shape) top() *node {
 	if s == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // ReadOnly returns a codec that reads the tags of a dataset and refuses to write, for schemas of the catalogue. decoder
@@ -26,6 +27,23 @@ func ReadNumbers(tags []string, number func(tag string) func(name string) func([
 	}
 	return c
 }
+
+// ReadFields is ReadOnly for payloads whose fields are known: layouts says how those of a tag are split.
+func ReadFields[T any](tags []string, decoder func(tag string) func(src []byte) (T, error), layouts func(tag string) layout.Of[T]) codec.Codec[T] {
+	c := readFields[T]{codec.Codec[T](ReadOnly(tags, decoder)).(readOnly[T]), make(map[string]layout.Of[T])}
+	for _, tag := range tags {
+		c.layouts[tag] = layouts(tag)
+	}
+	return c
+}
+
+type readFields[T any] struct {
+	readOnly[T]
+	layouts map[string]layout.Of[T]
+}
+
+// Layouts returns the layouts by tag. Package tsdb calls it.
+func (c readFields[T]) Layouts() map[string]layout.Of[T] { return c.layouts }
 
 type readOnly[T any] []codec.Reader[T]
 

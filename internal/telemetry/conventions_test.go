@@ -66,6 +66,15 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 	telemetry.UnderPage: func(ctx context.Context, w *world) error {
 		return second(w.repo.Under(tsdb.AllEntities()).Page(ctx, tsdb.AllTime(), 2, ""))
 	},
+	telemetry.LatestFields: func(ctx context.Context, w *world) error {
+		return second(w.repo.LatestFields(ctx, roof, tsdb.FieldOptions{}))
+	},
+	telemetry.LatestFieldsMany: func(ctx context.Context, w *world) error {
+		return second(w.repo.LatestFieldsMany(ctx, []tsdb.Entity{roof, tsdb.NewEntity("berlin", "none")}, tsdb.FieldOptions{}))
+	},
+	telemetry.UnderLatestFields: func(ctx context.Context, w *world) error {
+		return last(w.repo.Under(tsdb.AllEntities()).LatestFields(ctx, tsdb.FieldOptions{}))
+	},
 	telemetry.UnderLatestN: func(ctx context.Context, w *world) error {
 		return last(w.repo.Under(tsdb.AllEntities()).LatestN(ctx, 3))
 	},
@@ -212,6 +221,7 @@ var absent = []telemetry.Name{telemetry.TenantProfile, telemetry.TenantReadmit}
 // rows is how many rows the reads above return. Nothing is stored of the rollups, so rollup.Entities returns none.
 var rows = map[telemetry.Name]float64{
 	telemetry.Get: 1, telemetry.Latest: 1, telemetry.LatestN: 3, telemetry.AsOf: 1, telemetry.Range: 10, telemetry.Page: 2, telemetry.LatestMany: 1,
+	telemetry.LatestFields: 1, telemetry.LatestFieldsMany: 1, telemetry.UnderLatestFields: 1,
 	telemetry.UnderLatest: 1, telemetry.UnderPageLatest: 1, telemetry.UnderPageEntities: 1,
 	telemetry.UnderRange: 10, telemetry.UnderMerged: 10, telemetry.UnderPage: 2, telemetry.UnderLatestN: 3, telemetry.UnderSilent: 1, telemetry.WindowGroups: 1, telemetry.UnderChildren: 1, telemetry.UnderEntities: 1, telemetry.FollowPoll: 10, telemetry.RollupBuckets: 1, telemetry.RollupLatest: 1, telemetry.RollupMany: 1,
 	telemetry.RollupTotal: 1, telemetry.TenantList: 1, telemetry.Datasets: 1, telemetry.TransferExport: 10,

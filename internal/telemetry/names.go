@@ -100,12 +100,15 @@ const (
 	Range
 	Page
 	LatestMany
+	LatestFields
+	LatestFieldsMany
 	Delete
 	DeleteRange
 	DeletePrefix
 
 	UnderLatest
 	UnderLatestN
+	UnderLatestFields
 	UnderPageLatest
 	UnderRange
 	UnderMerged
@@ -160,6 +163,7 @@ var operations = [Operations]struct {
 	Put: {"Put", false}, PutIfAbsent: {"PutIfAbsent", false}, Deliver: {"Deliver", false},
 	Get: {"Get", true}, Latest: {"Latest", true}, LatestN: {"LatestN", true}, AsOf: {"AsOf", true},
 	Range: {"Range", true}, Page: {"Page", true}, LatestMany: {"LatestMany", true},
+	LatestFields: {"LatestFields", true}, LatestFieldsMany: {"LatestFieldsMany", true},
 	Delete: {"Delete", false}, DeleteRange: {"DeleteRange", false}, DeletePrefix: {"DeletePrefix", false},
 	Ping: {"Ping", false}, Ensure: {"Ensure", false}, EnsureView: {"EnsureView", false}, Verify: {"Verify", false}, Datasets: {"Datasets", true},
 	Upkeep:    {"Upkeep", false},
@@ -169,7 +173,7 @@ var operations = [Operations]struct {
 	TenantUsage: {"tenants.Usage", false}, TenantErase: {"tenants.Erase", false}, TenantReadmit: {"tenants.Readmit", false}, DatasetRemove: {"tenants.Remove", false},
 	TransferExport: {"transfer.Export", true}, TransferImport: {"transfer.Import", false},
 	RetentionPlan: {"retention.Plan", false}, RetentionApply: {"retention.Apply", false},
-	UnderLatest: {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderPageLatest: {"under.PageLatest", true},
+	UnderLatest: {"under.Latest", true}, UnderLatestN: {"under.LatestN", true}, UnderLatestFields: {"under.LatestFields", true}, UnderPageLatest: {"under.PageLatest", true},
 	UnderRange: {"under.Range", true}, UnderMerged: {"under.Merged", true}, UnderPage: {"under.Page", true},
 	UnderEntities: {"under.Entities", true}, UnderPageEntities: {"under.PageEntities", true}, UnderChildren: {"under.Children", true},
 	UnderSilent: {"under.Silent", true}, WindowGroups: {"window.Groups", true},

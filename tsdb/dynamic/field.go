@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/layout"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -104,5 +105,10 @@ func Numbers(d tsdb.Dataset, f Field) (*tsdb.Schema[codec.Value], error) {
 			return nil
 		}
 		return func(src []byte) (codec.Value, error) { return f.Number(tag, src) }
+	}, func(tag string) layout.Of[codec.Value] {
+		return layout.Of[codec.Value]{Has: func(src []byte) bool {
+			v, err := f.Number(tag, src)
+			return err == nil && v.Kind() != codec.KindInvalid
+		}}
 	})
 }

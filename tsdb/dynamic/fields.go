@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
 // Fields returns a codec like c that also reads fields of its protobuf payloads, as [Field.Number] does. A rollup needs
@@ -34,6 +35,9 @@ func (c fielded[T]) Messages() map[string]protoreflect.MessageDescriptor {
 	}
 	return nil
 }
+
+// Layouts says which fields the payloads of the other codec have. Package tsdb calls it.
+func (c fielded[T]) Layouts() map[string]layout.Of[T] { return layout.ByTag[T](c.Codec) }
 
 // Readers returns the readers of the other codec. Function Readers calls it.
 func (c fielded[T]) Readers() []codec.Reader[T] {

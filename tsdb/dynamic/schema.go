@@ -10,8 +10,10 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/fields"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/layout"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -58,7 +60,7 @@ func Schema(d tsdb.Dataset, opts Options) (*tsdb.Schema[codec.Record], error) {
 	if err != nil {
 		return nil, err
 	}
-	return schemaOf(d, t.decoder)
+	return schemaOf(d, t.decoder, t.layout)
 }
 
 // Decoder decodes payloads of any tag into their fields. The zero Decoder is that of the zero Options. It is immutable
@@ -93,19 +95,20 @@ func unknownTag(quoted string) error {
 }
 
 // schemaOf returns the schema of a dataset whose payloads are decoded by tag. decoder returns nil for an unknown tag.
-func schemaOf[T any](d tsdb.Dataset, decoder func(tag string) func(src []byte) (T, error)) (*tsdb.Schema[T], error) {
+// layouts says which fields the payloads have.
+func schemaOf[T any](d tsdb.Dataset, decoder func(tag string) func(src []byte) (T, error), layouts func(tag string) layout.Of[T]) (*tsdb.Schema[T], error) {
 	of, err := inside.Of(d).Shape()
 	if err != nil {
 		return nil, err
 	}
 	var unknown []string
-	c := inside.ReadOnly(of.Tags, func(tag string) func([]byte) (T, error) {
+	c := inside.ReadFields(of.Tags, func(tag string) func([]byte) (T, error) {
 		decode := decoder(tag)
 		if decode == nil {
 			unknown = append(unknown, invalid.Quote(tag))
 		}
 		return decode
-	})
+	}, layouts)
 	if unknown != nil {
 		return nil, fmt.Errorf("dataset %s: %w", invalid.Quote(of.Name),
 			unknownTag(strings.Join(unknown, ", ")))
@@ -148,6 +151,28 @@ func (t tags) decoder(tag string) decodeFunc {
 		return codec.Records().Decode
 	}
 	return nil
+}
+
+// layout says which fields payloads with a tag have. What a function of Options decodes is one field.
+func (t tags) layout(tag string) layout.Of[codec.Record] {
+	if t.decoders[tag] != nil {
+		return layout.Of[codec.Record]{}
+	}
+	if m := t.messages[tag]; m != nil {
+		return layout.Of[codec.Record]{Format: fields.Proto, Message: m.of}
+	}
+	if inner, packed := strings.CutSuffix(tag, zstd.Suffix); packed {
+		of := t.layout(inner)
+		if of.Format == "" || of.Unpack != nil {
+			return layout.Of[codec.Record]{}
+		}
+		of.Unpack, of.Decode = unpack, t.decoder(inner)
+		return of
+	}
+	if tag == tagJSON || tag == tagRecord {
+		return layout.Of[codec.Record]{Format: tag}
+	}
+	return layout.Of[codec.Record]{}
 }
 
 // The tags of package codec.

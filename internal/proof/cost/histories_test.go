@@ -79,6 +79,21 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		run: func(w *world, n int) func() { return newestN(w, n, 2) },
 	},
 	{
+		covers: []string{"PrefixReader.LatestFields"}, name: "`PrefixReader.LatestFields`, if the newest point has all fields", of: "entities", sizes: []int{1, 10, 500},
+		requests: only("read", groups(50, 4).atMost()), seen: each(4, 16).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(n, 2)
+			return func() {
+				found := 0
+				for _, err := range w.repo.Under(tsdb.AllEntities()).LatestFields(w.ctx, tsdb.FieldOptions{}) {
+					w.ok(err)
+					found++
+				}
+				w.wantN(found, n)
+			}
+		},
+	},
+	{
 		covers: []string{"PrefixReader.Children"}, name: "`PrefixReader.Children`, of 20 entities each with 50 points", of: "children", sizes: []int{1, 10, 30},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {

@@ -286,6 +286,28 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
+		covers: []string{"Repository.LatestFields"}, name: "`Repository.LatestFields`, if the newest point has all fields", of: "points in the history", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)), seen: always(16).atMost(),
+		run: func(w *world, n int) func() {
+			w.history(1, n)
+			return func() {
+				f, err := w.repo.LatestFields(w.ctx, device(0), tsdb.FieldOptions{})
+				w.ok(err)
+				w.wantN(f.Times.Len(), 1)
+			}
+		},
+	},
+	{
+		covers: []string{"Repository.LatestFieldsMany"}, name: "`Repository.LatestFieldsMany`, if the newest point has all fields", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(n, 1)
+			return func() {
+				all, err := w.repo.LatestFieldsMany(w.ctx, devices(n), tsdb.FieldOptions{})
+				w.ok(err)
+				w.wantN(len(all), n)
+			}
+		},
+	},
+	{
 		covers: []string{"Repository.LatestMany"}, of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestMany(w, n) },
 	},

@@ -1,0 +1,223 @@
+package tsdb
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/telemetry"
+)
+
+// LatestFields returns the newest value of each field of an entity's points, for senders that do not send all fields
+// each time. Points are looked at newest first, in the order of Range; the first that has a field gives its value. The
+// error is ErrNotFound if there is no visible point, and PointErrors if points that were looked at do not decode: the
+// result then has the fields of the others.
+//
+// Fields are those of codec.JSON, codec.Proto and codec.Records, also if they are compressed, converted, tagged or part
+// of a codec.Fallback. A struct of JSON has the fields that package json decodes: fields of nested structs are fields of
+// their own; a list, a map, an interface and a type that encodes itself are one each. A scalar of protobuf without
+// presence is in each message, with its default if the sender did not set it. Other payloads are one field. A null of
+// JSON is no value, unless the schema has NullClears, and an empty object has no fields. If one payload has a value
+// where another one has an object, or another field of a oneof, the newer counts. Fields that the type does not have
+// are left out. At most 1,024 fields are found.
+//
+// It looks at MaxPoints points at most; Fields.Back says how far it looked. It stops where all fields of the type are
+// found, and before a point in another format (another codec.Proto or JSON type), whose fields cannot be joined.
+//
+// It costs one request for 16 rows, and a second one for up to MaxPoints - 15 rows if these do not have all fields of
+// the type; without fixed fields, as of maps and records, one request for up to MaxPoints + 1 rows. It ignores MaxStale.
+func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options FieldOptions, opts ...ReadOption) (f Fields[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.LatestFields)
+	defer func() {
+		op.Returned(f.Times.Len())
+		op.End(err)
+	}()
+	o, err := r.readOptions(ctx, e, 0, opts)
+	if err == nil {
+		err = options.check()
+	}
+	if err != nil {
+		return Fields[T]{}, err
+	}
+	done, err := r.rows.BeginRead()
+	if err != nil {
+		return Fields[T]{}, err
+	}
+	defer done()
+	s := r.newFieldScan(e, options)
+	if err := s.rest(ctx, o.Hedge); err != nil {
+		return Fields[T]{}, err
+	}
+	if s.seen == 0 {
+		return Fields[T]{}, ErrNotFound
+	}
+	f = s.result()
+	return f, f.Err
+}
+
+// LatestFieldsMany is LatestFields of each entity, in the order of entities. An entity without points has no fields and
+// no error. If some entities could not be read, or have points that do not decode, the error is a *ReadError that lists
+// them, and the other results are valid. For any other error there are no results.
+//
+// It costs the requests of LatestFields for each entity, of which Concurrency limits those under way. An entity that is
+// listed more than once is read once; its results then share what the value points to. The read timeout bounds each
+// request, the scan timeout the whole call.
+func (r *Repository[T]) LatestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts ...ReadOption) (all []Fields[T], err error) {
+	ctx, op := r.begin(ctx, telemetry.LatestFieldsMany)
+	defer func() { op.End(err) }()
+	all, err = r.latestFieldsMany(ctx, entities, options, opts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		op.Returned(all[i].Times.Len())
+	}
+	return all, readError(entities, func(i int) error { return all[i].Err })
+}
+
+func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts []ReadOption) ([]Fields[T], error) {
+	if err := r.admit(ctx); err != nil {
+		return nil, err
+	}
+	o, err := wideOptionsOf(opts)
+	if err == nil {
+		err = options.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	done, err := r.rows.BeginWideRead(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := r.rows.View.Bound(ctx, true)
+	defer cancel()
+	all, first := make([]Fields[T], len(entities)), make(map[Entity]int, len(entities))
+	var read []int // indices of distinct entities
+	for i, e := range entities {
+		all[i].Entity = e
+		if _, listed := first[e]; !listed {
+			first[e], read = i, append(read, i)
+		}
+	}
+	bt.AtOnce(o.Width, len(read), func(k int) {
+		f := &all[read[k]]
+		if f.Err = r.rows.Space.CheckPath(f.Entity.path); f.Err != nil {
+			return
+		}
+		s := r.newFieldScan(f.Entity, options)
+		if f.Err = s.rest(ctx, o.Hedge); f.Err == nil {
+			*f = s.result()
+		}
+	})
+	for i, e := range entities {
+		all[i] = all[first[e]]
+	}
+	return all, nil
+}
+
+// LatestFields is Repository.LatestFields of every entity as a sequence in the order of Entity.Compare. Entities without
+// a point that was looked at are left out. Each iteration over the sequence sends new requests, and leaving the loop
+// ends them.
+//
+// It finds the entities at the cost of Latest. Without AsOf, and for types with fixed fields or if MaxPoints is 15 at
+// most, that is at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points do not have all fields at the cost of LatestFields, up to
+// 250 at once, at most Concurrency requests at a time. It holds the fields of 250 entities in memory.
+//
+// If points that were looked at do not decode, the error of the pair is Fields.Err, and the sequence continues. Any
+// other error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
+func (u PrefixReader[T]) LatestFields(ctx context.Context, options FieldOptions, opts ...ReadOption) iter.Seq2[Fields[T], error] {
+	return sequenceUnder(ctx, u, telemetry.UnderLatestFields, AllTime(), 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[Fields[T]]) error {
+		if err := options.check(); err != nil {
+			return err
+		}
+		c.Slots = make(chan struct{}, c.Options.Width)
+		w := fieldWalk[T]{prefixRead: c, ctx: ctx, repo: u.repo, options: options, emit: emit, want: 16, n: 1}
+		if n := min(firstFields, options.maxPoints()+1); options.AsOf.IsZero() && (u.repo.fixedFields() || n > options.maxPoints()) {
+			w.n, w.values = n, true
+		}
+		err := c.NewestOfEach(ctx, w.n, w.values, w.add)
+		if err == nil && !w.ended() {
+			w.next()
+			w.flush()
+		}
+		return cmp.Or(w.err, err)
+	})
+}
+
+// fieldWalk is one iteration below a prefix.
+type fieldWalk[T any] struct {
+	*prefixRead[T]
+	ctx     context.Context
+	repo    *Repository[T]
+	options FieldOptions
+	emit    emit[Fields[T]]
+	n       int  // points of each entity that are read first
+	values  bool // with their payloads
+
+	current *fieldScan[T]   // gets points
+	group   []*fieldScan[T] // are read next
+	want    int             // how many of them together
+	stopped bool
+	err     error
+}
+
+func (w *fieldWalk[T]) ended() bool { return w.stopped || w.err != nil }
+
+// add takes one of the first points of an entity, and reports whether the iteration goes on.
+func (w *fieldWalk[T]) add(h dataset.Hit) bool {
+	if w.current == nil || w.current.entity.path != h.Path {
+		w.next()
+		w.current = w.repo.newFieldScan(Entity{path: h.Path}, w.options)
+	}
+	if w.values {
+		w.current.add(h)
+	}
+	return !w.ended()
+}
+
+// next ends the entity that got points.
+func (w *fieldWalk[T]) next() {
+	if w.current == nil {
+		return
+	}
+	if w.values && w.current.seen < w.n { // it has no more points
+		w.current.done = true
+	}
+	w.group, w.current = append(w.group, w.current), nil
+	if len(w.group) >= w.want {
+		w.flush()
+	}
+}
+
+// flush reads the rest of the group and emits it.
+func (w *fieldWalk[T]) flush() {
+	group, errs := w.group, make([]error, len(w.group))
+	bt.AtOnce(w.Options.Width, len(group), func(i int) {
+		if group[i].done {
+			return
+		}
+		select {
+		case w.Slots <- struct{}{}:
+			errs[i] = group[i].rest(w.ctx, w.Options.Hedge)
+			<-w.Slots
+		case <-w.ctx.Done():
+			errs[i] = w.Rows.Explain(ctxerr.Of(w.ctx))
+		}
+	})
+	for i, s := range group {
+		if w.err = errs[i]; w.ended() {
+			break
+		}
+		if s.seen > 0 {
+			f := s.result()
+			w.stopped = !w.emit(1, f, f.Err)
+		}
+	}
+	w.group, w.want = nil, min(points.MostRanges, 2*w.want)
+}
