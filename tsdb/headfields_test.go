@@ -2,9 +2,11 @@ package tsdb_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,7 +157,55 @@ func sameFields[T any](t *testing.T, what string, repo *tsdb.Repository[T], enti
 			t.Fatalf("%s: the head of %v shows the fields\n%v, its points have\n%v", what, entities[i], got, want)
 		}
 	}
+	sameAnswers(t, what, repo, entities)
 	return sure
+}
+
+// sameAnswers compares LatestFields of heads with that of points, which a time to look back from makes it read.
+func sameAnswers[T any](t *testing.T, what string, repo *tsdb.Repository[T], entities []tsdb.Entity) {
+	t.Helper()
+	points := tsdb.FieldOptions{AsOf: time.UnixMilli(1 << 45), MaxPoints: 10_000}
+	want, err := repo.LatestFieldsMany(t.Context(), entities, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := repo.LatestFieldsMany(t.Context(), entities, tsdb.FieldOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var below []tsdb.Fields[T]
+	for f, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), tsdb.FieldOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		below = append(below, f)
+	}
+	for i, e := range entities {
+		sameFieldsOf(t, what+": a list", got[i], want[i])
+		one, err := repo.LatestFields(t.Context(), e, tsdb.FieldOptions{})
+		if err != nil && !errors.Is(err, tsdb.ErrNotFound) {
+			t.Fatal(err)
+		}
+		one.Entity = e
+		sameFieldsOf(t, what+": one", one, want[i])
+		k := slices.IndexFunc(below, func(f tsdb.Fields[T]) bool { return f.Entity == e })
+		switch {
+		case k >= 0:
+			sameFieldsOf(t, what+": below a prefix", below[k], want[i])
+		case want[i].Times.Len() > 0:
+			t.Fatalf("%s: LatestFields of a prefix lacks %v", what, e)
+		}
+	}
+}
+
+func sameFieldsOf[T any](t *testing.T, what string, got, want tsdb.Fields[T]) {
+	t.Helper()
+	text := func(f tsdb.Fields[T]) string {
+		return fmt.Sprint(fieldsOfValue(t, f.Value), maps.Collect(f.Times.All()))
+	}
+	if text(got) != text(want) {
+		t.Fatalf("%s: LatestFields of %v from its head is\n%s, from its points\n%s", what, got.Entity, text(got), text(want))
+	}
 }
 
 func randomSparse(rnd *rand.Rand, n int) (v sparse) {

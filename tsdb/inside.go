@@ -141,7 +141,10 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 	for _, r := range readers {
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	s.layouts = layoutsOf(c, readers)
+	s.layouts, s.nulls = layoutsOf(c, readers), d.NullClears
+	if d.Shape != nil && s.layouts[0].Format == d.Tags[0] {
+		s.layouts[0].shape = d.Shape
+	}
 	s.numbers, _ = numbersOf(readers, &s.d)
 	for i := range s.listed {
 		s.listed[i] = rollups[d.Rollups[i].Name]

@@ -28,7 +28,10 @@ import (
 // It looks at MaxPoints points at most; Fields.Back says how far it looked. It stops where all fields of the type are
 // found, and before a point in another format (another codec.Proto or JSON type), whose fields cannot be joined.
 //
-// It costs one request for 16 rows, and a second one for up to MaxPoints - 15 rows if these do not have all fields of
+// In a schema with Head.Fields, and without AsOf, it reads the entity's head and looks at no points: MaxPoints does not
+// limit it. It looks at points if the head does not know a field, after a deletion (see Head).
+//
+// It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one for up to MaxPoints - 15 rows if these do not have all fields of
 // the type; without fixed fields, as of maps and records, one request for up to MaxPoints + 1 rows. It ignores MaxStale.
 func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options FieldOptions, opts ...ReadOption) (f Fields[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestFields)
@@ -49,6 +52,9 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 	}
 	defer done()
 	s := r.newFieldScan(e, options)
+	if err := r.fromHeads(ctx, []*fieldScan[T]{s}, options, points.Options{Hedge: o.Hedge, Width: 1})[0]; err != nil {
+		return Fields[T]{}, err
+	}
 	if err := s.rest(ctx, o.Hedge); err != nil {
 		return Fields[T]{}, err
 	}
@@ -63,7 +69,8 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 // no error. If some entities could not be read, or have points that do not decode, the error is a *ReadError that lists
 // them, and the other results are valid. For any other error there are no results.
 //
-// It costs the requests of LatestFields for each entity, of which Concurrency limits those under way. An entity that is
+// With Head.Fields it costs one request for all entities whose heads answer, or one per 500 KB of row keys. Otherwise it
+// costs the requests of LatestFields for each entity, of which Concurrency limits those under way. An entity that is
 // listed more than once is read once; its results then share what the value points to. The read timeout bounds each
 // request, the scan timeout the whole call.
 func (r *Repository[T]) LatestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts ...ReadOption) (all []Fields[T], err error) {
@@ -99,20 +106,25 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 	defer cancel()
 	all, first := make([]Fields[T], len(entities)), make(map[Entity]int, len(entities))
 	var read []int // indices of distinct entities
+	var scans []*fieldScan[T]
 	for i, e := range entities {
 		all[i].Entity = e
-		if _, listed := first[e]; !listed {
-			first[e], read = i, append(read, i)
+		if _, listed := first[e]; listed {
+			continue
+		}
+		first[e] = i
+		if all[i].Err = r.rows.Space.CheckPath(e.path); all[i].Err == nil {
+			read, scans = append(read, i), append(scans, r.newFieldScan(e, options))
 		}
 	}
+	errs := r.fromHeads(ctx, scans, options, o)
 	bt.AtOnce(o.Width, len(read), func(k int) {
 		f := &all[read[k]]
-		if f.Err = r.rows.Space.CheckPath(f.Entity.path); f.Err != nil {
-			return
+		if errs[k] == nil {
+			errs[k] = scans[k].rest(ctx, o.Hedge)
 		}
-		s := r.newFieldScan(f.Entity, options)
-		if f.Err = s.rest(ctx, o.Hedge); f.Err == nil {
-			*f = s.result()
+		if f.Err = errs[k]; f.Err == nil {
+			*f = scans[k].result()
 		}
 	})
 	for i, e := range entities {
@@ -125,7 +137,8 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 // a point that was looked at are left out. Each iteration over the sequence sends new requests, and leaving the loop
 // ends them.
 //
-// It finds the entities at the cost of Latest. Without AsOf, and for types with fixed fields or if MaxPoints is 15 at
+// It finds the entities at the cost of Latest. With Head.Fields and without AsOf it reads the heads of up to 250 entities
+// in one request. Otherwise, without AsOf, and for types with fixed fields or if MaxPoints is 15 at
 // most, that is at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points do not have all fields at the cost of LatestFields, up to
 // 250 at once, at most Concurrency requests at a time. It holds the fields of 250 entities in memory.
 //
@@ -138,7 +151,7 @@ func (u PrefixReader[T]) LatestFields(ctx context.Context, options FieldOptions,
 		}
 		c.Slots = make(chan struct{}, c.Options.Width)
 		w := fieldWalk[T]{prefixRead: c, ctx: ctx, repo: u.repo, options: options, emit: emit, want: 16, n: 1}
-		if n := min(firstFields, options.maxPoints()+1); options.AsOf.IsZero() && (u.repo.fixedFields() || n > options.maxPoints()) {
+		if n := min(firstFields, options.maxPoints()+1); !u.repo.headsHave(options) && options.AsOf.IsZero() && (u.repo.fixedFields() || n > options.maxPoints()) {
 			w.n, w.values = n, true
 		}
 		err := c.NewestOfEach(ctx, w.n, w.values, w.add)
@@ -197,9 +210,10 @@ func (w *fieldWalk[T]) next() {
 
 // flush reads the rest of the group and emits it.
 func (w *fieldWalk[T]) flush() {
-	group, errs := w.group, make([]error, len(w.group))
+	group := w.group
+	errs := w.repo.fromHeads(w.ctx, group, w.options, w.Options)
 	bt.AtOnce(w.Options.Width, len(group), func(i int) {
-		if group[i].done {
+		if group[i].done || errs[i] != nil {
 			return
 		}
 		select {

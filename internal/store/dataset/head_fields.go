@@ -319,6 +319,9 @@ type HeadField struct {
 	Found bool               // there is a value
 }
 
+// Units returns the time of the value in milliseconds.
+func (f *HeadField) Units() int64 { return unitsOf(f.Cell) }
+
 // sure reports whether no removed value is newer than the one in the head.
 func (f *HeadField) sure() bool { return f.Found && f.Cell >= f.Trace }
 

@@ -1,0 +1,50 @@
+package tsdb
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tidemark-go/tidemark/internal/fields"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
+)
+
+// headsHave reports whether heads have the newest fields.
+func (r *Repository[T]) headsHave(o FieldOptions) bool {
+	d := &r.schema.d
+	return d.Head.Fields && o.AsOf.IsZero() && r.schema.layouts[0].Format == d.Tags[0]
+}
+
+// fromHeads completes the scans whose heads have all fields. It returns the error of each scan.
+func (r *Repository[T]) fromHeads(ctx context.Context, scans []*fieldScan[T], options FieldOptions, o points.Options) []error {
+	errs := make([]error, len(scans))
+	if len(scans) == 0 || !r.headsHave(options) {
+		return errs
+	}
+	paths := make([]string, len(scans))
+	for i, s := range scans {
+		paths[i] = s.entity.path
+	}
+	r.rows.NewestFields(ctx, paths, o, func(i int, list []dataset.HeadField, sure bool, err error) {
+		errs[i] = err
+		if err == nil && sure {
+			scans[i].takeHead(list)
+		}
+	})
+	return errs
+}
+
+// takeHead takes the fields of the entity's head, unless there are none or too many: the points decide then.
+func (s *fieldScan[T]) takeHead(list []dataset.HeadField) {
+	if len(list) == 0 || len(list) > fields.MaxFound {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b dataset.HeadField) int { return cmp.Compare(b.Cell, a.Cell) })
+	s.of = &s.repo.schema.layouts[0]
+	s.newest = fields.NewNewest(s.of.shape)
+	for i := range list {
+		s.newest.Add(list[i].Path, list[i].Raw, list[i].Units())
+	}
+	s.seen, s.done = 1, true
+}
