@@ -151,7 +151,7 @@ func (u PrefixReader[T]) LatestFields(ctx context.Context, options FieldOptions,
 		}
 		c.Slots = make(chan struct{}, c.Options.Width)
 		w := fieldWalk[T]{prefixRead: c, ctx: ctx, repo: u.repo, options: options, emit: emit, want: 16, n: 1}
-		if n := min(firstFields, options.maxPoints()+1); !u.repo.headsHave(options) && options.AsOf.IsZero() && (u.repo.fixedFields() || n > options.maxPoints()) {
+		if n := min(firstFields, options.maxPoints()+1); options.AsOf.IsZero() && !u.repo.headsHave(options) && !c.Rows.D.Head.Only && (u.repo.fixedFields() || n > options.maxPoints()) {
 			w.n, w.values = n, true
 		}
 		err := c.NewestOfEach(ctx, w.n, w.values, w.add)
