@@ -50,10 +50,14 @@ func TestHoldOfPointsStoredOnChange(t *testing.T) {
 						x += draw.Float64() - 0.5
 					}
 				}
-				if err := repo.Via(w).Enqueue(t.Context(), whole, at, x); err != nil {
+				v := x
+				if at.Minute() >= 10 && at.Minute() < 12 { // all points of two minutes are stored
+					v += 20 + 2*float64(at.Second()/10%2)
+				}
+				if err := repo.Via(w).Enqueue(t.Context(), whole, at, v); err != nil {
 					t.Fatal(err)
 				}
-				if err := sink.Enqueue(t.Context(), changed, at, x); err != nil {
+				if err := sink.Enqueue(t.Context(), changed, at, v); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,6 +68,7 @@ func TestHoldOfPointsStoredOnChange(t *testing.T) {
 				t.Fatalf("only %d points are left out", st.Unchanged)
 			}
 			hours, err := window.New(window.Every(time.Hour), []window.Measure[float64]{{
+				Name:       "temp",
 				Of:         func(x float64) (float64, bool) { return x, true },
 				Aggregates: window.Mean | window.Integral, Hold: true, MaxGap: least + every,
 			}}, window.Options{})

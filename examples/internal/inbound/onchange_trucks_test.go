@@ -129,6 +129,7 @@ func (r *routed) read(name string, maxGap time.Duration) told {
 	for field := range fields {
 		out.means[field] = map[string]window.Summary{}
 		a, err := window.New(window.Every(24*time.Hour), []window.Measure[codec.Record]{{
+			Name:       field,
 			Of:         func(v codec.Record) (float64, bool) { return v.Number(field) },
 			Aggregates: window.Basic | window.Integral, Hold: true, MaxGap: maxGap,
 		}}, window.Options{})
