@@ -74,6 +74,7 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.Outcome](),
 	reflect.TypeFor[tsdb.Page[int]](),
 	reflect.TypeFor[tsdb.EntityPage](),
+	reflect.TypeFor[tsdb.OnChange[int]](),
 	reflect.TypeFor[tsdb.Point[int]](),
 	reflect.TypeFor[tsdb.PointError](),
 	reflect.TypeFor[tsdb.PointErrors](),
