@@ -1,11 +1,6 @@
 package codec
 
-import (
-	"strings"
-
-	"github.com/tidemark-go/tidemark/internal/codecerr"
-	"github.com/tidemark-go/tidemark/internal/invalid"
-)
+import "github.com/tidemark-go/tidemark/internal/codecerr"
 
 // Codec converts values of one Go type to stored bytes and back. Its tag is stored with each payload and selects the
 // decoder of a read. So a tag is a contract: once stored data has it, it must mean the same bytes forever.
@@ -95,20 +90,6 @@ func bareReaders[T any](c Codec[T]) []Reader[T] {
 		r.Number = n.Number
 	}
 	return []Reader[T]{r}
-}
-
-// DecodeTag decodes one payload stored with tag. Errors match [ErrUnknownTag] or [ErrCorrupt]. It looks up the tag
-// each time; to decode many payloads, keep the Decode of a reader of [Readers].
-func DecodeTag[T any](c Codec[T], tag string, src []byte) (v T, err error) {
-	readers := Readers(c)
-	tags := make([]string, len(readers))
-	for i, r := range readers {
-		if r.Tag == tag {
-			return r.Decode(src)
-		}
-		tags[i] = r.Tag
-	}
-	return v, invalid.New(ErrUnknownTag, "tag", invalid.Quote(tag), "one of "+strings.Join(tags, ", "))
 }
 
 // Append appends the encoding of v to dst, as c.Append does, with two more guarantees: an error matches [ErrEncode]

@@ -38,7 +38,7 @@ func contract[T any](t *testing.T, c codec.Codec[T], equal func(a, b T) bool, go
 				t.Errorf("Append to ab = %q, %v; want ab%s", behind, err, tt.bytes)
 			}
 			src := []byte(tt.bytes)
-			back, err := codec.DecodeTag(c, c.Tag(), src)
+			back, err := decodeTag(c, c.Tag(), src)
 			for i := range src {
 				src[i] = 0xee // a decoder that kept src would now hold this byte
 			}
@@ -97,7 +97,7 @@ func same[T comparable](a, b T) bool { return a == b }
 // Each fuzz test of a decoder uses it.
 func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
 	t.Helper()
-	v, err := codec.DecodeTag(c, c.Tag(), src)
+	v, err := decodeTag(c, c.Tag(), src)
 	if err != nil {
 		wantCorrupt(t, err, c.Tag(), string(src))
 		return
@@ -106,7 +106,7 @@ func stable[T any](t *testing.T, c codec.Codec[T], src []byte) {
 	if err != nil {
 		t.Fatalf("Decode(%q) = %v, but Append refuses it: %v", src, v, err)
 	}
-	again, err := codec.DecodeTag(c, c.Tag(), first)
+	again, err := decodeTag(c, c.Tag(), first)
 	if err != nil {
 		t.Fatalf("Decode of Append's output %q: %v", first, err)
 	}

@@ -49,7 +49,7 @@ func ExampleCodec() {
 	p, err := c.Decode(payload)
 	fmt.Println(p, err)
 
-	_, err = codec.DecodeTag(c, "acme.pos", payload[:3]) // as a store decodes: it wraps the codec's error
+	_, err = decodeTag(c, "acme.pos", payload[:3]) // as a store decodes: it wraps the codec's error
 	fmt.Println(err)
 	// Output:
 	// <nil>
@@ -92,8 +92,8 @@ func ExampleReader_ownFormats() {
 	var c codec.Codec[bool] = yesNo{}
 	fmt.Println(codec.Check(c), tagsOf(c))
 
-	fmt.Println(codec.DecodeTag(c, "acme.yn", []byte("y")))
-	fmt.Println(codec.DecodeTag(c, "acme.yn", []byte("?")))
+	fmt.Println(decodeTag(c, "acme.yn", []byte("y")))
+	fmt.Println(decodeTag(c, "acme.yn", []byte("?")))
 	// Output:
 	// <nil> [acme.bit acme.yn]
 	// true <nil>

@@ -58,10 +58,10 @@ func ExampleFallback() {
 	)
 	fmt.Println(codec.Check(uptimes), tagsOf(uptimes))
 
-	d, err := codec.DecodeTag(uptimes, "json", []byte(`{"seconds":300}`))
+	d, err := decodeTag(uptimes, "json", []byte(`{"seconds":300}`))
 	fmt.Println(d.AsDuration(), err)
 
-	_, err = codec.DecodeTag(uptimes, "json", []byte(`{"seconds":-1}`))
+	_, err = decodeTag(uptimes, "json", []byte(`{"seconds":-1}`))
 	fmt.Println(err)
 	// Output:
 	// <nil> [pb json]
@@ -80,9 +80,9 @@ func ExampleTagged() {
 		codec.Convert(codec.JSON[oldReading](), fromOld, nil),
 	)
 
-	r, err := codec.DecodeTag(readings, "json", []byte(`{"temp_f":68}`))
+	r, err := decodeTag(readings, "json", []byte(`{"temp_f":68}`))
 	fmt.Println(r.TempC, err)
-	r, err = codec.DecodeTag(readings, "json.v2", []byte(`{"temp_c":20}`))
+	r, err = decodeTag(readings, "json.v2", []byte(`{"temp_c":20}`))
 	fmt.Println(r.TempC, err)
 	// Output:
 	// 20 <nil>
@@ -149,4 +149,14 @@ func ExampleValue_AsNumber() {
 	// "7" 7 7
 	// "7e0" 7e0 7
 	// true true 1
+}
+
+// decodeTag decodes a payload with a tag, as a store does.
+func decodeTag[T any](c codec.Codec[T], tag string, src []byte) (v T, err error) {
+	for _, r := range codec.Readers(c) {
+		if r.Tag == tag {
+			return r.Decode(src)
+		}
+	}
+	return v, codec.ErrUnknownTag
 }

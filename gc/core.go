@@ -33,6 +33,17 @@ func (c policyCore) Terms() iter.Seq2[time.Duration, int] {
 // [Policy.Validate] rejects one of them, the result is false.
 func (c policyCore) KeepsAllOf(q Policy) bool { return c.Value().keepsAllOf(q) }
 
+// Removes reports whether the policy removes a cell of this age with this many newer cells in its column. A point has
+// no newer cells in its column. A policy that [Policy.Validate] rejects removes nothing.
+func (c policyCore) Removes(age time.Duration, newer int) bool {
+	for _, t := range c.Value().terms {
+		if (t.age == 0 || age > t.age) && (t.versions == 0 || newer >= t.versions) {
+			return true
+		}
+	}
+	return false
+}
+
 // Cutoff returns the oldest timestamp that a visible point may have at the time now, in UTC. If bounded is false, there
 // is no limit. It returns the errors of [Policy.PointAge]. A cell has expired if its timestamp is before the cutoff.
 func (c policyCore) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {

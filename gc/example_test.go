@@ -37,12 +37,6 @@ func ExamplePolicy_Equal() {
 	// Output: true
 }
 
-func ExamplePolicy_Removes() {
-	p := gc.Any(gc.MaxAge(30*day), gc.MaxVersions(2))
-	fmt.Println(p.Removes(29*day, 0), p.Removes(31*day, 0), p.Removes(day, 2))
-	// Output: false true true
-}
-
 func ExamplePolicy_PointAge() {
 	age, bounded, err := gc.All(gc.MaxAge(30*day), gc.MaxAge(90*day)).PointAge()
 	fmt.Println(age, bounded, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/instant"
 )
 
@@ -86,7 +87,7 @@ func checkMeaning(t *testing.T, meant rule, p Policy) {
 	for newer := range 10 {
 		for tick := range 20 {
 			age := time.Duration(tick) * time.Second / 2
-			if got, want := p.Removes(age, newer), meant.removes(age, newer); got != want {
+			if got, want := gate.Of(p).Removes(age, newer), meant.removes(age, newer); got != want {
 				t.Fatalf("%v removes a cell of %v below %d newer ones: %v; %v says %v", p, age, newer, got, meant.text(), want)
 			}
 		}

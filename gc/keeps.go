@@ -1,7 +1,5 @@
 package gc
 
-import "time"
-
 // keepsAllOf reports whether p keeps every cell that q keeps.
 func (p Policy) keepsAllOf(q Policy) bool {
 	if p.bad != nil || q.bad != nil {
@@ -20,17 +18,6 @@ func (p Policy) keepsAllOf(q Policy) bool {
 func (p Policy) covers(t term) bool {
 	for _, u := range p.terms {
 		if u.age <= t.age && u.versions <= t.versions {
-			return true
-		}
-	}
-	return false
-}
-
-// Removes reports whether the policy removes a cell of this age with this many newer cells in its column. A point has
-// no newer cells in its column. A policy that [Policy.Validate] rejects removes nothing.
-func (p Policy) Removes(age time.Duration, newer int) bool {
-	for _, t := range p.terms {
-		if (t.age == 0 || age > t.age) && (t.versions == 0 || newer >= t.versions) {
 			return true
 		}
 	}

@@ -107,7 +107,7 @@ func ExamplePoint() {
 
 // badPoint is the error of a read for a payload that does not decode.
 func badPoint() *tsdb.PointError {
-	_, err := codec.DecodeTag(codec.Int64(), "i64", []byte("three"))
+	_, err := codec.Int64().Decode([]byte("three"))
 	return &tsdb.PointError{Entity: tsdb.NewEntity("berlin", "roof-7"), Time: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), Err: err}
 }
 

@@ -161,7 +161,7 @@ func TestEventsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	worker := must[*rollup.Worker](t)(rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s)))
+	worker := must[*rollup.Worker](t)(rollup.NewWorker(store, rollup.WorkerOptions{}, s))
 	reader := rollup.For(hour, repo)
 	count := func(want int64) {
 		t.Helper()

@@ -104,6 +104,10 @@ func (c datasetCore) Shape() (*dataset.Dataset, error) {
 	return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 }
 
+// Listed returns the rollups of a dataset that has a shape, in their order. Those whose definition is not known, as in a
+// dataset of the catalogue, are nil.
+func (c datasetCore) Listed() []Rollup { return c.Value().rollups() }
+
 // Begin begins an operation on the repository's rows, of n events if it is batched.
 func (c repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
 	return c.Value().beginMany(ctx, name, n, batched)

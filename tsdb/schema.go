@@ -201,6 +201,7 @@ type Dataset interface {
 
 	datasetFace
 	shape() *dataset.Dataset
+	rollups() []Rollup
 }
 
 // Define returns the schema of a dataset: its name (1 to 32 bytes of A-Z a-z 0-9 . _ -), its key fields, and the codec
@@ -313,6 +314,9 @@ func (s *Schema[T]) KeyFields() []string {
 	}
 	return slices.Clone(s.d.Fields)
 }
+
+// rollups returns the definitions of the rollups in the schema's order.
+func (s *Schema[T]) rollups() []Rollup { return s.listed }
 
 // shape returns nil for a schema that Define did not make.
 func (s *Schema[T]) shape() *dataset.Dataset {

@@ -116,7 +116,7 @@ func TestRollupsAreComputedWhereTheyAreDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: onlyAcme}, rollup.NewJob(s))
+	w, err := rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: onlyAcme}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func ExampleWrap() {
 	payload, err := reports.Append(nil, strings.Split(strings.Repeat("open closed ", 100), " "))
 	fmt.Println(reports.Tag(), len(payload) < 100, err)
 
-	stored, err := codec.DecodeTag(reports, "json", []byte(`["open"]`))
+	stored, err := decodeTag(reports, "json", []byte(`["open"]`))
 	fmt.Println(stored, err)
 	// Output:
 	// json+zstd true <nil>
@@ -31,4 +31,14 @@ func ExampleOptions() {
 	fmt.Println(err)
 	// Output:
 	// codec: value cannot be encoded as "str+zstd": payload of 2048 bytes before compression; want 1024 at most
+}
+
+// decodeTag decodes a payload with a tag, as a store does.
+func decodeTag[T any](c codec.Codec[T], tag string, src []byte) (v T, err error) {
+	for _, r := range codec.Readers(c) {
+		if r.Tag == tag {
+			return r.Decode(src)
+		}
+	}
+	return v, codec.ErrUnknownTag
 }

@@ -42,7 +42,7 @@ func TestWrapRoundTrip(t *testing.T) {
 		if len(want) > 100 && len(payload) > len(want)/10 {
 			t.Errorf("%d bytes were compressed to %d", len(want), len(payload))
 		}
-		got, err := codec.DecodeTag(c, "str+zstd", payload)
+		got, err := decodeTag(c, "str+zstd", payload)
 		for i := range payload {
 			payload[i] = 0xee
 		}
@@ -90,7 +90,7 @@ func TestWrapWithFallback(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := codec.DecodeTag(tt.c, from.Tag(), payload); err != nil || got != "hello" {
+				if got, err := decodeTag(tt.c, from.Tag(), payload); err != nil || got != "hello" {
 					t.Errorf("payload of %q reads as %q, %v", from.Tag(), got, err)
 				}
 			}
@@ -155,7 +155,7 @@ func TestWrapRefusesDamage(t *testing.T) {
 		"no size":         {stream.String(), "declares its size"},
 		"claims too much": {"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", "the size differs"}, // 16 MiB in 12 bytes
 	} {
-		_, err := codec.DecodeTag(c, "raw+zstd", []byte(tt.src))
+		_, err := decodeTag(c, "raw+zstd", []byte(tt.src))
 		t.Run(name, func(t *testing.T) { wantCorrupt(t, err, "raw+zstd", tt.src, tt.cause) })
 	}
 }

@@ -65,7 +65,7 @@ func rolledMeasures() []rollup.Measure[reading] {
 // work makes passes until nothing is marked.
 func work(b *testing.B, store *tsdb.Store, c *shifted, s *tsdb.Schema[reading]) {
 	b.Helper()
-	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s))
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, s)
 	if err != nil {
 		b.Fatal(err)
 	}

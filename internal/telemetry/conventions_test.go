@@ -153,7 +153,7 @@ var examples = map[telemetry.Name]func(context.Context, *world) error{
 		return second(rollup.For(hour, w.repo).Rebuild(ctx, tsdb.AllTime(), rollup.RebuildOptions{}))
 	},
 	telemetry.RollupPass: func(ctx context.Context, w *world) error {
-		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, schema)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func TestCancelledWorker(t *testing.T) {
 		one := func(context.Context) iter.Seq2[tenant.ID, error] {
 			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
 		}
-		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: one}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: one}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -164,7 +164,7 @@ func TestRollupLag(t *testing.T) {
 	if p := w.points("tidemark.rollup.lag"); len(p) > 0 {
 		t.Errorf("without a worker: got %+v, want none", p)
 	}
-	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestRollupLag(t *testing.T) {
 			_ = yield(tenant.MustParse("beta"), nil) && yield(tenant.ID{}, errors.New("the list of tenants broke off"))
 		}
 	}
-	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, rollup.NewJob(schema))
+	blind, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Tenants: some}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,10 +97,6 @@ func Describe(d tsdb.Dataset) Description {
 	if err != nil {
 		return Description{}
 	}
-	return describe(of)
-}
-
-func describe(of *dataset.Dataset) Description {
 	out := Description{
 		Name: of.Name, Precision: of.Precision.String(), Identity: of.Identity, Salts: of.Salts,
 		FirstWins: of.FirstWins, Merge: of.Merge, Immutable: of.Immutable, Tags: slices.Clone(of.Tags),

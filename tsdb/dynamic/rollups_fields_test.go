@@ -152,7 +152,7 @@ func sameAsTools[T any](t *testing.T, c codec.Codec[T], writes codec.Codec[json.
 		}
 		return known, missing
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

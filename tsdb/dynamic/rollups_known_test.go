@@ -43,7 +43,7 @@ func TestWhatIsShownIsTrue(t *testing.T) {
 			}
 		}
 		put(80)
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestRollupsAreReadAsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(m.schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, m.schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestRollupsOnlyRead(t *testing.T) {
 	if _, err := hours.Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("a rebuild: %v, want ErrInvalid", err)
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -17,7 +16,8 @@ import (
 )
 
 // View is a tenant's points of one dataset, as single points for operators and their tools: payloads are bytes with
-// their codec's tag. It is safe for concurrent use. All calls on the zero View and nil fail with tsdb.ErrInvalid.
+// their codec's tag. [Describe] has the dataset of its Repository's schema as data. It is safe for concurrent use. All
+// calls on the zero View and nil fail with tsdb.ErrInvalid.
 type View struct {
 	store   *tsdb.Store
 	tenant  tenant.ID
@@ -62,18 +62,6 @@ func Open(ctx context.Context, store *tsdb.Store, id tenant.ID, dataset string) 
 	}
 	v.points, err = in.Raw(ctx, v.dataset, id)
 	return v, err
-}
-
-// Describe returns the dataset as data. It does no I/O.
-func (v *View) Describe() Description {
-	if v.check() != nil {
-		return Description{}
-	}
-	of, err := dataset.FromCatalog(v.dataset)
-	if err != nil {
-		return Description{} // Open has read the same entry
-	}
-	return describe(of)
 }
 
 // Entity returns the entity with the given values of the key fields, by name. Values are text, also for numbers and

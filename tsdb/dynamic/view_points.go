@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -75,15 +74,6 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 		return nil
 	}
 	return err
-}
-
-// Latest returns the newest visible point of an entity. The error matches tsdb.ErrNotFound if there is none. It costs
-// as much as the first pair of Points.
-func (v *View) Latest(ctx context.Context, e tsdb.Entity) (Point, error) {
-	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
-		return p, err
-	}
-	return Point{}, fmt.Errorf("%w: entity %s", tsdb.ErrNotFound, e)
 }
 
 // Put stores a point in its class, with its tag, as a repository's Put does, including rollup marks, heads and

@@ -96,14 +96,14 @@ func TestViewEqualsRepository(t *testing.T) {
 			}
 
 			at50 := start.Add(50 * time.Second)
-			d := v.Describe()
+			d := dynamic.Describe(v.Repository().Schema())
 			if err := v.Put(t.Context(), dynamic.Point{Entity: roof, Time: at50, Class: d.Classes[0].Name, Tag: d.Tags[0], Payload: []byte(`{"temp_c":99}`)}); err != nil {
 				t.Fatal(err)
 			}
 			if p, err := repo.Latest(t.Context(), roof); err != nil || p.Value.TempC != 99 || !p.Time.Equal(at50) {
 				t.Errorf("the view's point is read as %v, %v", p, err)
 			}
-			if p, err := v.Latest(t.Context(), roof); err != nil || !p.Time.Equal(at50) {
+			if p, err := v.Repository().Latest(t.Context(), roof); err != nil || !p.Time.Equal(at50) {
 				t.Errorf("a view's newest point is %v, %v", p, err)
 			}
 			if len(opts.Rollups) > 0 {
@@ -130,7 +130,7 @@ func TestViewRefuses(t *testing.T) {
 		}
 		return nil
 	}
-	good := dynamic.Point{Entity: roof, Time: start, Class: v.Describe().Classes[0].Name, Tag: "json", Payload: []byte(`{}`)}
+	good := dynamic.Point{Entity: roof, Time: start, Class: dynamic.Describe(v.Repository().Schema()).Classes[0].Name, Tag: "json", Payload: []byte(`{}`)}
 	changed := func(change func(*dynamic.Point)) error {
 		p := good
 		change(&p)
@@ -162,7 +162,7 @@ func TestViewRefuses(t *testing.T) {
 	if !errors.Is(zero, tenant.ErrInvalid) {
 		t.Errorf("Open for the zero tenant: %v", zero)
 	}
-	if _, err := v.Latest(t.Context(), roof); !errors.Is(err, tsdb.ErrNotFound) {
+	if _, err := v.Repository().Latest(t.Context(), roof); !errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("refused points are stored: %v", err)
 	}
 	other := tenant.NewContext(t.Context(), tenant.MustParse("acme2"))
@@ -176,7 +176,7 @@ func TestViewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Inject(tsdbtest.Fail(codes.PermissionDenied))
-	if _, err := v.Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
+	if _, err := v.Repository().Latest(t.Context(), roof); err == nil || errors.Is(err, tsdb.ErrNotFound) {
 		t.Errorf("under a fault, the newest point is %v", err)
 	}
 	if err := v.Put(t.Context(), good); !errors.Is(err, tsdb.ErrRejected) {

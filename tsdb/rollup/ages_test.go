@@ -50,7 +50,7 @@ func newAged(t *testing.T) *aged {
 	a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: a.Now}}, a.schema)
 	a.assign(t, acme, "d30")
 	var err error
-	if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {
+	if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, a.schema); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -299,7 +299,7 @@ func TestRollupAgesBeyond1970(t *testing.T) {
 		a.store, a.conn, a.table = tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: a.Now}}, a.schema)
 		a.assign(t, acme, "d30")
 		var err error
-		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(a.schema)); err != nil {
+		if a.worker, err = rollup.NewWorker(a.store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, a.schema); err != nil {
 			t.Fatal(err)
 		}
 		a.fill(t, 5)

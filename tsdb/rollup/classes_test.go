@@ -30,7 +30,7 @@ func TestRollupsOfATenantThatMoves(t *testing.T) {
 		o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: o.Now}}, o.schema)
 		o.repo = o.schema.For(o.store, acme)
 		var err error
-		if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema)); err != nil {
+		if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema); err != nil {
 			t.Fatal(err)
 		}
 		o.put(t, start, 1)

@@ -69,7 +69,7 @@ func checkAhead(t *testing.T, store *tsdb.Store, w *wrong) {
 		t.Fatal(err)
 	}
 	repo := schema.For(store, acme)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestAheadOfTheServiceForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func newChain(t *testing.T, dial ...grpc.DialOption) *chain {
 	c.store, c.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}, DialOptions: dial}, c.schema)
 	c.repo = c.schema.For(c.store, acme)
 	var err error
-	if c.worker, err = rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(c.schema)); err != nil {
+	if c.worker, err = rollup.NewWorker(c.store, rollup.WorkerOptions{Tenants: only(acme)}, c.schema); err != nil {
 		t.Fatal(err)
 	}
 	return c

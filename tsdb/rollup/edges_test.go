@@ -41,7 +41,7 @@ func TestNumbersAtTheBorder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestTheEndsOfTime(t *testing.T) {
 					t.Fatalf("%v: %v", at, err)
 				}
 			}
-			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ func ExampleWorker_rollupAges() {
 		}
 		fmt.Println(name, kept[0].Points, kept[0].Rollups)
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(readings))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, readings)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func Example() {
 	put(repo, station, march, 48)
 	put(repo, station, march.AddDate(0, 0, 3), 28*24-1)
 
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 	if err != nil {
 		panic(err)
 	}
@@ -193,7 +193,7 @@ func ExampleWorker() {
 
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{
 		OnError: func(err error) { fmt.Println("later again:", err) },
-	}, rollup.NewJob(schema))
+	}, schema)
 	if err != nil {
 		panic(err)
 	}
@@ -206,18 +206,6 @@ func ExampleWorker() {
 	// 1 tenant, 0 buckets, 0 marks done with, 2 waiting, <nil>
 	// 1 tenant, 1 buckets, 1 marks done with, 1 waiting, <nil>
 	// 1 tenant, 1 buckets, 1 marks done with, 0 waiting, <nil>
-}
-
-// One worker can maintain the rollups of all schemas of a program.
-func ExampleJob() {
-	day := rollup.MustDefine("day", window.Days(1), tempC, rollup.Options{})
-	schema, other := weather(day), tsdb.MustDefine("plain", tsdb.Key("device"), codec.JSON[Weather](), tsdb.SchemaOptions{})
-	for _, job := range []rollup.Job{rollup.NewJob(schema), rollup.NewJob(other)} {
-		fmt.Println(job.Name())
-	}
-	// Output:
-	// weather
-	// plain
 }
 
 // A rollup that is added to a schema with existing points lacks them until it is rebuilt.

@@ -91,7 +91,7 @@ func TestIntervalsAboutTheEpoch(t *testing.T) {
 				}
 			}
 			first, last := day.Grid().Start(epoch), day.Grid().Start(epoch.Add(72*time.Hour))
-			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+			worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 			if err != nil {
 				t.Fatal(err)
 			}

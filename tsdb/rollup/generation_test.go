@@ -31,7 +31,7 @@ func (s *stall) dial() grpc.DialOption {
 // mark is left, so nothing would ever correct a bucket with the deleted point.
 func TestStalledBehindAComputationThatChangesNothing(t *testing.T) {
 	workerPass := func(t *testing.T, o *one) {
-		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
+		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema)
 		if err != nil {
 			t.Error(err)
 			return

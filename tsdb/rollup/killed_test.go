@@ -73,7 +73,7 @@ func killedAt(t *testing.T, kill int) (over bool) {
 		}
 	}
 	worker := func() *rollup.Worker {
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{Concurrency: 1}, rollup.NewJob(def.schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{Concurrency: 1}, def.schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestWorkerFindsItsTenants(t *testing.T) {
 			}
 		}
 		c.Set(start.Add(3 * time.Hour))
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

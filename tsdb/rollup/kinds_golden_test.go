@@ -45,7 +45,7 @@ func TestCellsOfKindsAreTheDocumentedOnes(t *testing.T) {
 		put(30, 200) // reset
 		put(65, 260, 700)
 		c.Add(24 * time.Hour)
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

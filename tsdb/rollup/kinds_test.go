@@ -87,7 +87,7 @@ func kindsOfRollups(t *testing.T, rnd *rand.Rand) {
 	c := testkit.NewClock(start)
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
 	repo := schema.For(store, acme)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (p *pass) waits(dataset, rollup string, since int64) {
 }
 
 // unknown records that jobs could not visit all tenants: the lag reported before stays valid.
-func (p *pass) unknown(jobs ...Job) {
+func (p *pass) unknown(jobs ...job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, j := range jobs {

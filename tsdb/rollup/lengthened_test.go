@@ -41,7 +41,7 @@ func (l *lengthened) open(t *testing.T) {
 	t.Helper()
 	l.repo = l.schema.For(l.store, acme)
 	var err error
-	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(l.schema)); err != nil {
+	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{Tenants: only(acme)}, l.schema); err != nil {
 		t.Fatal(err)
 	}
 }

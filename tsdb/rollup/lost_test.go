@@ -20,7 +20,7 @@ var twoDays = gc.Class{Name: "d2", Policy: gc.MaxAge(48 * time.Hour)}
 // passAll makes one pass with a new worker.
 func passAll(t *testing.T, o *one) {
 	t.Helper()
-	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
+	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema)
 	if err != nil {
 		t.Error(err)
 		return

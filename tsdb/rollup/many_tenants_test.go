@@ -44,7 +44,7 @@ func TestPassOfManyTenants(t *testing.T) {
 		if err := store.Ensure(ctx, schema); err != nil {
 			t.Fatal(err)
 		}
-		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+		w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestTenantsAtOnce(t *testing.T) {
 		}
 		slices.Reverse(ids)
 		o.Set(start.Add(2 * time.Hour))
-		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(append(ids, ids[0])...), Concurrency: width}, rollup.NewJob(o.schema))
+		w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(append(ids, ids[0])...), Concurrency: width}, o.schema)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func derived(t *testing.T, rnd *rand.Rand, opts tsdb.SchemaOptions) {
 	for _, id := range []tenant.ID{acme, acme2} {
 		models = append(models, &model{def.schema.For(store, id), map[tsdb.Entity]map[time.Time]reading{}})
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, rollup.NewJob(def.schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme, acme2)}, def.schema)
 	if err != nil {
 		t.Fatal(err)
 	}

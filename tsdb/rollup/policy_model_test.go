@@ -62,7 +62,7 @@ func bucketsLive(t *testing.T, rnd *rand.Rand, policy gc.Policy, age time.Durati
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, s)
 	_, admin := tsdbtest.Clients(t, conn)
 	repo := s.For(store, acme)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(s))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: only(acme)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (l *life) put(t *testing.T, schema *tsdb.Schema[metered], from time.Time, l
 // worker returns the worker of a program that declares a schema.
 func (l *life) worker(t *testing.T, schema *tsdb.Schema[metered]) *rollup.Worker {
 	t.Helper()
-	w, err := rollup.NewWorker(l.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(schema))
+	w, err := rollup.NewWorker(l.store, rollup.WorkerOptions{Tenants: only(acme)}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

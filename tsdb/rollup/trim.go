@@ -32,7 +32,7 @@ const (
 // trims deletes expired buckets of tenants whose class sets an age for rollups. Garbage collection cannot do it: all
 // tenants share the column families of a rollup.
 func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
-	var jobs []Job
+	var jobs []job
 	for _, j := range w.jobs {
 		if j.ages() {
 			jobs = append(jobs, j)
@@ -68,7 +68,7 @@ func (w *Worker) trims(ctx context.Context, ids []tenant.ID, p *pass) {
 }
 
 // trim reports whether it has deleted everything that has expired.
-func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
+func (w *Worker) trim(ctx context.Context, j job, id tenant.ID, p *pass) bool {
 	rows, err := j.trim(tenant.NewContext(ctx, id), w.store, id)
 	p.count(func(p *Pass) { p.Trimmed += rows })
 	if err == nil || errors.Is(err, tsdb.ErrErased) { // the erasure takes all its rows
@@ -81,13 +81,13 @@ func (w *Worker) trim(ctx context.Context, j Job, id tenant.ID, p *pass) bool {
 }
 
 // ages reports whether a class of the schema sets an age for rollups.
-func (j job[T]) ages() bool {
+func (j jobOf[T]) ages() bool {
 	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
 	return err == nil && d.ShortestRollupAge() > 0
 }
 
 // trim deletes the tenant's buckets that are older than its class allows, and returns the number of changed rows.
-func (j job[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error) {
+func (j jobOf[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error) {
 	_, all, err := levels(ctx, j.For(store, id), true)
 	if err != nil {
 		return 0, err

@@ -65,7 +65,7 @@ func TestRowsOfOthersAreRefused(t *testing.T) {
 	o.pass(t)
 	o.put(t, start.Add(time.Hour), 2)
 	o.Add(time.Hour)
-	all, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob(o.schema))
+	all, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, o.schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestWorkerAmongTenants(t *testing.T) {
 				}
 			}
 		}
-		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{OnError: func(err error) { t.Error(err) }}, rollup.NewJob(def.schema))
+		worker, err := rollup.NewWorker(store, rollup.WorkerOptions{OnError: func(err error) { t.Error(err) }}, def.schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,28 +209,36 @@ func TestNoWorker(t *testing.T) {
 		}
 	}
 	none := func(context.Context) iter.Seq2[tenant.ID, error] { return nil }
-	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: none}, rollup.NewJob(o.schema))
+	w, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: none}, o.schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); p != (rollup.Pass{}) || err != nil {
 		t.Errorf("a pass without tenants: %+v, %v", p, err)
 	}
-	if w, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(tenant.ID{}, acme)}, rollup.NewJob(o.schema)); err != nil {
+	if w, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(tenant.ID{}, acme)}, o.schema); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := w.Pass(t.Context()); !errors.Is(err, tenant.ErrInvalid) || p.Failed != 1 || p.Tenants != 2 {
 		t.Errorf("a pass with the zero tenant: %+v, %v", p, err)
 	}
 	for name, opts := range map[string]rollup.WorkerOptions{"Every": {Every: -1}, "Settle": {Settle: 1}, "Concurrency": {Concurrency: 257}} {
-		if _, err := rollup.NewWorker(o.store, opts, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
+		if _, err := rollup.NewWorker(o.store, opts, o.schema); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := rollup.NewWorker(nil, rollup.WorkerOptions{}, rollup.NewJob(o.schema)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := rollup.NewWorker(nil, rollup.WorkerOptions{}, o.schema); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("NewWorker without a store: %v, want ErrInvalid", err)
 	}
-	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, rollup.NewJob[reading](nil)); !errors.Is(err, tsdb.ErrInvalid) {
+	if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, (*tsdb.Schema[reading])(nil)); !errors.Is(err, tsdb.ErrInvalid) {
 		t.Errorf("NewWorker without a schema: %v, want ErrInvalid", err)
+	}
+	for d, err := range o.store.Datasets(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rollup.NewWorker(o.store, rollup.WorkerOptions{}, d); !errors.Is(err, tsdb.ErrInvalid) || !strings.Contains(err.Error(), "definitions") {
+			t.Errorf("NewWorker with a dataset of the catalogue: %v, want ErrInvalid: the worker would compute nothing", err)
+		}
 	}
 }

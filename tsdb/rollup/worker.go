@@ -40,8 +40,8 @@ type WorkerOptions struct {
 	OnError func(error)
 }
 
-// Job is the derived rollups of one schema, for a Worker. NewJob makes one.
-type Job interface {
+// job is the derived rollups of one schema.
+type job interface {
 	Name() string
 
 	derived() []string // the names of its derived rollups
@@ -53,15 +53,31 @@ type Job interface {
 	trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error)
 }
 
-// NewJob returns the job of maintaining the derived rollups of a schema.
-func NewJob[T any](s *tsdb.Schema[T]) Job {
-	if s == nil {
-		return nil // NewWorker returns the error
+// newJob returns the job of maintaining the rollups of a schema, or nil for a schema without rollups.
+func newJob(d tsdb.Dataset) (job, error) {
+	shape, err := inside.Of(d).Shape()
+	if err != nil || len(shape.Rollups) == 0 {
+		return nil, err
 	}
-	return job[T]{s}
+	for _, r := range inside.Of(d).Listed() {
+		if r, ok := r.(interface{ job(tsdb.Dataset) job }); ok {
+			if j := r.job(d); j != nil {
+				return j, nil
+			}
+		}
+	}
+	return nil, invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(d.Name())+" without definitions of its rollups", "a schema from Define")
 }
 
-type job[T any] struct{ *tsdb.Schema[T] }
+// job returns nil if the schema has values of another type.
+func (r *Rollup[T]) job(d tsdb.Dataset) job {
+	if s, ok := d.(*tsdb.Schema[T]); ok {
+		return jobOf[T]{s}
+	}
+	return nil
+}
+
+type jobOf[T any] struct{ *tsdb.Schema[T] }
 
 // Worker computes marked buckets after they close, and replaces the stored ones. Any number of workers may run, in
 // any processes, without harm. Reads are correct without a worker. Each pass starts at a random tenant, so that
@@ -74,7 +90,7 @@ type Worker struct {
 	store *tsdb.Store
 	in    inside.Store
 	opts  WorkerOptions
-	jobs  []Job
+	jobs  []job
 
 	mu    sync.Mutex
 	known []tenant.ID        // the table's tenants, sorted
@@ -83,16 +99,17 @@ type Worker struct {
 	trimAt map[tenant.ID]time.Time // when to look for expired buckets again
 }
 
-// NewWorker returns a worker for the derived rollups of schemas. Call Run or Pass to start it.
-func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, error) {
+// NewWorker returns a worker for the derived rollups of schemas, at least one. Schemas without rollups cost nothing. Call
+// Run or Pass to start it.
+func NewWorker(store *tsdb.Store, opts WorkerOptions, schemas ...tsdb.Dataset) (*Worker, error) {
 	in, err := inside.Of(store).Internals()
 	if err != nil {
 		return nil, err
 	}
 	write := in.Whole.Timeouts().Write
 	switch {
-	case len(jobs) == 0:
-		return nil, invalid.New(tsdb.ErrInvalid, "jobs", "none", "at least one job from NewJob")
+	case len(schemas) == 0:
+		return nil, invalid.New(tsdb.ErrInvalid, "schemas", "none", "at least one")
 	case opts.Every < 0:
 		return nil, invalid.New(tsdb.ErrInvalid, "Every", opts.Every.String(), "0 for the default, or more")
 	case opts.Settle != 0 && opts.Settle <= write:
@@ -100,9 +117,14 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, jobs ...Job) (*Worker, err
 	case opts.Concurrency < 0 || opts.Concurrency > 256:
 		return nil, invalid.New(tsdb.ErrInvalid, "Concurrency", strconv.Itoa(opts.Concurrency), "0 for the default, or 1 to 256")
 	}
-	for i, j := range jobs {
-		if j == nil || j.Name() == "" {
-			return nil, invalid.New(tsdb.ErrInvalid, "job "+strconv.Itoa(i), "the zero value", "a job from NewJob, with a schema from Define")
+	var jobs []job
+	for i, d := range schemas {
+		j, err := newJob(d)
+		if err != nil {
+			return nil, fmt.Errorf("schema %d: %w", i, err)
+		}
+		if j != nil {
+			jobs = append(jobs, j)
 		}
 	}
 	if opts.Every == 0 {
@@ -257,10 +279,10 @@ func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 	}
 }
 
-func (j job[T]) derived() (names []string) {
+func (j jobOf[T]) derived() (names []string) {
 	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
 	if err != nil {
-		return nil // NewWorker returns the error
+		return nil // newJob has returned the error
 	}
 	for _, r := range d.Rollups {
 		if r.Kind == catalog.Derived {
@@ -271,7 +293,7 @@ func (j job[T]) derived() (names []string) {
 }
 
 // pass processes one tenant: finer rollups first, so that coarser ones include their changes.
-func (j job[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error) {
+func (j jobOf[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error) {
 	_, all, err := levels(ctx, j.For(w.store, id), true)
 	if err != nil {
 		return false, err

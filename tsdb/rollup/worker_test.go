@@ -40,7 +40,7 @@ func newOne(t *testing.T, opts rollup.Options, retention gc.Class, dial ...grpc.
 	o.store, o.conn = tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: o.Now}, DialOptions: dial}, o.schema)
 	o.repo = o.schema.For(o.store, acme)
 	var err error
-	if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema)); err != nil {
+	if o.worker, err = rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -170,7 +170,7 @@ func TestWorkersThatCross(t *testing.T) {
 				o.put(t, start.Add(time.Second), 10)
 				o.Add(time.Hour)
 			}
-			other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
+			other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestSlowerWorkerFirst(t *testing.T) {
 		o.put(t, start.Add(time.Minute), 100)
 		o.Add(time.Hour)
 		before <- func() { close(release); <-done }
-		other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, rollup.NewJob(o.schema))
+		other, err := rollup.NewWorker(o.store, rollup.WorkerOptions{Tenants: only(acme)}, o.schema)
 		if err != nil {
 			t.Fatal(err)
 		}

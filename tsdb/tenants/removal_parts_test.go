@@ -122,7 +122,7 @@ func TestRemoveParts(t *testing.T) {
 	} {
 		a := newUnusedParts(t)
 		if c.part.Rollup != "" {
-			worker, err := rollup.NewWorker(a.store, rollup.WorkerOptions{}, rollup.NewJob(a.full))
+			worker, err := rollup.NewWorker(a.store, rollup.WorkerOptions{}, a.full)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,7 +51,7 @@ func define(t *testing.T, opts tsdb.SchemaOptions) (*tsdb.Repository[sent], *tes
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, schema)
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
 		return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
-	}}, rollup.NewJob(schema))
+	}}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestReadOfAGrownRollup(t *testing.T) {
 	e := tsdb.NewEntity("e")
 	put(t, before.For(store, acme), values(rand.New(rand.NewPCG(1, 1)), e, 500, 0))
 	clock.Add(2 * time.Minute)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(before))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, before)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestLineOfADamagedBucket(t *testing.T) {
 	e, repo := tsdb.NewEntity("e"), schema.For(store, acme)
 	put(t, repo, values(rand.New(rand.NewPCG(1, 1)), e, 500, 0))
 	clock.Add(2 * time.Minute)
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

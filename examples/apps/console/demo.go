@@ -97,7 +97,7 @@ func drive(ctx context.Context, store *tsdb.Store, log *slog.Logger) {
 	defer worker.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(demoSchema))
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, demoSchema)
 	if err != nil {
 		log.Error("the rollup of the demo is not kept", "error", err)
 	} else {

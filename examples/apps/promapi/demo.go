@@ -79,7 +79,7 @@ func rollUp(ctx context.Context, store *tsdb.Store, log *slog.Logger) (stop func
 			return func(yield func(tenant.ID, error) bool) { yield(tenant.Parse(demoTenant)) }
 		},
 		OnError: func(err error) { log.Warn("a rollup of the demo is not stored", "error", err) },
-	}, rollup.NewJob(demoTrucks))
+	}, demoTrucks)
 	if err != nil {
 		return nil, err
 	}

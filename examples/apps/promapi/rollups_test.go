@@ -33,7 +33,7 @@ func TestRollups(t *testing.T) {
 	}
 	w, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
 		return func(yield func(tenant.ID, error) bool) { yield(tenant.MustParse(demoTenant), nil) }
-	}}, rollup.NewJob(demoTrucks))
+	}}, demoTrucks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRollupsOfFunctions(t *testing.T) {
 		}
 	}
 	put(20)
-	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(temps))
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, temps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestKindsOfRollups(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(5 * time.Hour)
-	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(meters))
+	w, err := rollup.NewWorker(store, rollup.WorkerOptions{}, meters)
 	if err != nil {
 		t.Fatal(err)
 	}

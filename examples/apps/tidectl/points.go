@@ -71,7 +71,7 @@ func (a *app) latest() *cli.Command {
 			case c.Args().Len() > 2:
 				return a.latestUnder(ctx, v, p, most)
 			}
-			_, sample, err := keyadvice.TakeSample(ctx, store, v.Describe().Name, id, most)
+			_, sample, err := keyadvice.TakeSample(ctx, store, described(v).Name, id, most)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (a *app) latestOf(ctx context.Context, v *dynamic.View, entities ...tsdb.En
 		return err
 	}
 	for _, e := range entities {
-		p, err := v.Latest(ctx, e)
+		p, err := newest(ctx, v, e)
 		if len(entities) > 1 && errors.Is(err, tsdb.ErrNotFound) {
 			continue // deleted or expired meanwhile
 		}
@@ -126,7 +126,7 @@ func (a *app) latestUnder(ctx context.Context, v *dynamic.View, below tsdb.Prefi
 		}
 	}
 	if out.printed == 0 {
-		a.say("There is no entity with points below %s in dataset %s", below, v.Describe().Name)
+		a.say("There is no entity with points below %s in dataset %s", below, described(v).Name)
 	}
 	return out.end(nil)
 }
@@ -295,7 +295,7 @@ func fieldsOf(c *cli.Command, v *dynamic.View) (map[string]string, error) {
 			return nil, usageError{fmt.Errorf("%q is not FIELD=VALUE with each field once; the fields are %s", arg, strings.Join(keyFieldsOf(v), ", "))}
 		}
 		if key := keyFieldsOf(v); !slices.Contains(key, name) {
-			return nil, usageError{fmt.Errorf("dataset %s has no key field %q%s; the fields are %s", v.Describe().Name, name, didYouMean(name, key), strings.Join(key, ", "))}
+			return nil, usageError{fmt.Errorf("dataset %s has no key field %q%s; the fields are %s", described(v).Name, name, didYouMean(name, key), strings.Join(key, ", "))}
 		}
 		values[name] = value
 	}
@@ -308,8 +308,8 @@ func (a *app) knownEntity(ctx context.Context, c *cli.Command, v *dynamic.View) 
 	if err != nil {
 		return e, err
 	}
-	if _, err = v.Latest(ctx, e); errors.Is(err, tsdb.ErrNotFound) {
-		a.say("%s has no points in dataset %s; %q prints some that have", e, v.Describe().Name, "latest "+strings.Join(c.Args().Slice()[:2], " "))
+	if _, err = v.Repository().Latest(ctx, e); errors.Is(err, tsdb.ErrNotFound) {
+		a.say("%s has no points in dataset %s; %q prints some that have", e, described(v).Name, "latest "+strings.Join(c.Args().Slice()[:2], " "))
 		err = nil
 	}
 	return e, err
@@ -324,9 +324,20 @@ func entityOf(c *cli.Command, v *dynamic.View) (tsdb.Entity, error) {
 	return v.Entity(values)
 }
 
+// newest returns the newest point of an entity.
+func newest(ctx context.Context, v *dynamic.View, e tsdb.Entity) (dynamic.Point, error) {
+	for p, err := range v.Points(ctx, e, tsdb.AllTime()) {
+		return p, err
+	}
+	return dynamic.Point{}, fmt.Errorf("%w: entity %s", tsdb.ErrNotFound, e)
+}
+
+// described returns the dataset of a view as data.
+func described(v *dynamic.View) dynamic.Description { return dynamic.Describe(v.Repository().Schema()) }
+
 // keyFieldsOf returns the names of a dataset's key fields.
 func keyFieldsOf(v *dynamic.View) (names []string) {
-	for _, f := range v.Describe().Key {
+	for _, f := range described(v).Key {
 		names = append(names, f.Name)
 	}
 	return names

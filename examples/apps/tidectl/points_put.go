@@ -36,7 +36,7 @@ func (a *app) put() *cli.Command {
 			if err != nil {
 				return err
 			}
-			d := v.Describe()
+			d := described(v)
 			p := dynamic.Point{Entity: e, Time: time.Now(), ID: c.String("id"), Tag: c.String("tag"), Class: c.String("class")}
 			if c.IsSet("time") {
 				p.Time = timeOf(c, "time")

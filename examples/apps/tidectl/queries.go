@@ -165,7 +165,7 @@ func (a *app) silences(ctx context.Context, c *cli.Command, v *dynamic.View, sin
 	if err != nil {
 		return nil, err
 	}
-	newest, err := v.Latest(ctx, e)
+	newest, err := v.Repository().Latest(ctx, e)
 	switch {
 	case errors.Is(err, tsdb.ErrNotFound):
 		return nil, nil

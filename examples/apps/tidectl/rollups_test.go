@@ -69,7 +69,7 @@ func rolledLifts(t *testing.T, measures []rollup.Measure[lift]) string {
 	defer at(70)()
 	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
 		return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
-	}}, rollup.NewJob(lifts))
+	}}, lifts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (a *app) points(v *dynamic.View, measures ...measure) (*pointRows, error) {
 	p := &pointRows{to: printedPoints{a, a.std.out, a.form, r, v}}
 	switch a.form {
 	case "parquet":
-		p.to, err = newTable(newParquet(a.std.out, v.Describe().Name, precisions[v.Describe().Precision]), r, v, measures, false)
+		p.to, err = newTable(newParquet(a.std.out, described(v).Name, precisions[described(v).Precision]), r, v, measures, false)
 	case "csv":
 		p.to, err = newTable(newCSV(a.std.out), r, v, measures, false)
 	}
@@ -152,7 +152,7 @@ type shownPoint struct {
 }
 
 func (p printedPoints) shown(of dynamic.Point) shownPoint {
-	d := p.view.Describe()
+	d := described(p.view)
 	out := shownPoint{Dataset: d.Name, Key: map[string]string{}, Time: instant.Time{Time: of.Time.UTC()}, ID: of.ID, Class: of.Class, Tag: of.Tag}
 	for i, value := range p.view.Values(of.Entity) {
 		out.Key[d.Key[i].Name] = value

@@ -85,7 +85,7 @@ func newTable(to sheet, r reader, v *dynamic.View, measures []measure, export bo
 
 // first returns the columns before the fields, and last those behind them.
 func (t *pointTable) first() (out []column) {
-	d := t.view.Describe()
+	d := described(t.view)
 	for _, name := range keyFieldsOf(t.view) {
 		out = append(out, column{name, asText, true, true})
 	}
@@ -122,7 +122,7 @@ func (t *pointTable) add(p dynamic.Point) error {
 		row.fixed = append(row.fixed, orNull(p.Class))
 	}
 	row.fixed = append(row.fixed, orNull(p.Tag))
-	if t.view.Describe().Identity {
+	if described(t.view).Identity {
 		row.fixed = append(row.fixed, codec.Str(p.ID))
 	}
 	var plain []byte

@@ -144,7 +144,7 @@ func (a *app) exported(out io.WriteCloser, v *dynamic.View, format string, measu
 	if err != nil {
 		return nil, err
 	}
-	d := v.Describe()
+	d := described(v)
 	e := &exportedPoints{out: out, in: precisions[d.Precision]}
 	switch format {
 	case "csv":

@@ -55,7 +55,7 @@ func (a *app) windows() *cli.Command {
 				if err != nil {
 					return err
 				}
-				rolled, windows, err := q.fromRollup(ctx, c, store, id, v.Describe().Name, e, r.options)
+				rolled, windows, err := q.fromRollup(ctx, c, store, id, described(v).Name, e, r.options)
 				if err != nil {
 					return err
 				}
@@ -132,7 +132,7 @@ func (a *app) groups() *cli.Command {
 				share = slices.Index(key, by) + 1
 				allowed := key[max(given-1, 0) : len(key)-1]
 				if len(allowed) == 0 {
-					return usageError{fmt.Errorf("--by is %q, and the entities of dataset %s share no key field: %s is the only one; leave out --by", by, v.Describe().Name, key[0])}
+					return usageError{fmt.Errorf("--by is %q, and the entities of dataset %s share no key field: %s is the only one; leave out --by", by, described(v).Name, key[0])}
 				}
 				if share < max(given, 1) || share == len(key) {
 					return usageError{fmt.Errorf("--by is %q; want one of %s", by, strings.Join(allowed, ", "))}

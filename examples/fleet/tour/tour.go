@@ -171,7 +171,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 		}
 	}()
 
-	worker, err := rollup.NewWorker(t.store, rollup.WorkerOptions{Every: 10 * time.Second, OnError: func(err error) { t.log.Warn("a rollup waits for the next pass", "error", err) }}, rollup.NewJob(telemetry))
+	worker, err := rollup.NewWorker(t.store, rollup.WorkerOptions{Every: 10 * time.Second, OnError: func(err error) { t.log.Warn("a rollup waits for the next pass", "error", err) }}, telemetry)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestRollups(t *testing.T) {
 	if err := store.Ensure(t.Context(), readings); err != nil {
 		t.Fatal(err)
 	}
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(readings))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, readings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -79,7 +80,7 @@ func (s *sample) rate(cells []*observed) {
 
 // removed reports whether the cell is expired after the time later.
 func (o *observed) removed(later time.Duration) bool {
-	return o.policy.Removes(o.after(later), int(o.newer))
+	return inside.Of(o.policy).Removes(o.after(later), int(o.newer))
 }
 
 // after returns the age after the time later.
@@ -149,7 +150,7 @@ func (s *sample) drops(class string, policy gc.Policy) Drop {
 	from := map[rowkey.Group]*DropFrom{}
 	for i := range s.cells {
 		o := &s.cells[i]
-		if o.class != class || o.removed(0) || !o.under(policy).Removes(o.after(0), int(o.newer)) {
+		if o.class != class || o.removed(0) || !inside.Of(o.under(policy)).Removes(o.after(0), int(o.newer)) {
 			continue
 		}
 		g := *o.group

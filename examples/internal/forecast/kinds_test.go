@@ -47,7 +47,7 @@ func TestForecastOfAllKindsOfRows(t *testing.T) {
 		}
 	}
 	now = noon
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(newer))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, newer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,11 +80,11 @@ func newSDKDriver(ctx context.Context, l *load, c *candidate, be *backend, table
 		return nil, errors.Join(err, d.store.Close())
 	}
 	if d.rollup != nil {
-		var jobs []rollup.Job
+		var schemas []tsdb.Dataset
 		for _, s := range d.schemas {
-			jobs = append(jobs, rollup.NewJob(s))
+			schemas = append(schemas, s)
 		}
-		if d.worker, err = rollup.NewWorker(d.store, rollup.WorkerOptions{}, jobs...); err != nil {
+		if d.worker, err = rollup.NewWorker(d.store, rollup.WorkerOptions{}, schemas...); err != nil {
 			return nil, errors.Join(err, d.close(ctx))
 		}
 	}

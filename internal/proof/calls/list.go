@@ -129,7 +129,6 @@ var List = []Call{
 	// Reads of a table without the program's Go types.
 	{Func: dynamic.Open, Tenants: One},
 	{Func: (*dynamic.View).Points, Tenants: One},
-	{Func: (*dynamic.View).Latest, Tenants: One},
 	{Func: (*dynamic.View).Put, Tenants: One},
 	{Func: (*window.Aggregator[int]).Read, Tenants: One},
 	{Func: (*window.Aggregator[int]).ReadGroups, Tenants: One, Operation: "window.Groups"},

@@ -293,7 +293,7 @@ func (w *world) must(err error) {
 // work lets a worker of the rollups make one pass, after a time in which nothing was written.
 func (w *world) work(ctx context.Context) error {
 	w.clock.Add(10 * time.Minute)
-	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(w.schema))
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, w.schema)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (w *world) worker() *rollup.Worker {
 		Tenants: func(context.Context) iter.Seq2[tenant.ID, error] {
 			return func(yield func(tenant.ID, error) bool) { yield(acme, nil) }
 		},
-	}, rollup.NewJob(w.schema))
+	}, w.schema)
 	w.ok(err)
 	return worker
 }
@@ -208,7 +208,7 @@ var rollups = group{title: "Rollups", calls: []call{
 			for i := range n {
 				w.ok(plain.For(w.store, tenant.MustParse(fmt.Sprintf("t%04d", i))).Put(w.ctx, device(0), noon, value))
 			}
-			worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, rollup.NewJob(w.schema))
+			worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{}, w.schema)
 			w.ok(err)
 			w.pass(worker)
 			return func() { w.pass(worker) }

@@ -75,7 +75,7 @@ func storedRows(t *testing.T) (out []stored) {
 		if len(opts.Rollups) > 0 {
 			w.wait(26 * time.Hour)
 			for range 2 {
-				worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, rollup.NewJob(s))
+				worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, s)
 				w.ok(err)
 				w.pass(worker)
 				w.wait(26 * time.Hour)

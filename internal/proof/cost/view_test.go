@@ -28,21 +28,10 @@ var inspections = group{title: "Inspecting by the catalogue", calls: []call{
 		},
 	},
 	{
-		covers: []string{"dynamic.View.Latest"}, requests: only("read", always(1)), seen: always(1),
-		run: func(w *world, _ int) func() {
-			w.history(1, 1)
-			v := view(w)
-			return func() {
-				_, err := v.Latest(w.ctx, device(0))
-				w.ok(err)
-			}
-		},
-	},
-	{
 		covers: []string{"dynamic.View.Put"}, requests: only("bulk", always(1)), written: always(1),
 		run: func(w *world, _ int) func() {
 			v := view(w)
-			d := v.Describe()
+			d := dynamic.Describe(v.Repository().Schema())
 			return func() {
 				w.ok(v.Put(w.ctx, dynamic.Point{Entity: device(0), Time: noon.Add(-time.Minute), Class: d.Classes[0].Name, Tag: d.Tags[0], Payload: []byte(`{}`)}))
 			}

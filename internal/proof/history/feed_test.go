@@ -78,7 +78,7 @@ func (f *feed) begin(ctx context.Context, w *world, load *sync.WaitGroup) {
 	for _, n := range w.nodes[:2] {
 		worker, err := rollup.NewWorker(n.store, rollup.WorkerOptions{
 			Every: 300 * time.Millisecond, Settle: requestTimeout + time.Second, OnError: func(err error) { w.explain(err) },
-		}, rollup.NewJob(f.schema))
+		}, f.schema)
 		w.must(err)
 		f.done.Go(func() { _ = worker.Run(running) })
 	}
@@ -214,7 +214,7 @@ func (to *follower) complete(i int, n int64) bool {
 func (f *feed) checkRollup(w *world) {
 	store := w.nodes[0].store
 	const settle = requestTimeout + time.Second
-	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Settle: settle}, rollup.NewJob(f.schema))
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{Settle: settle}, f.schema)
 	w.must(err)
 	if w.real {
 		time.Sleep(settle + 2*time.Second) // marks of late points are younger, and wait

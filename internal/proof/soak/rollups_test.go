@@ -119,7 +119,7 @@ func (w *world) askRollup(rnd *rand.Rand, d *device) error {
 
 // work runs a worker until the load ends.
 func (w *world) work() {
-	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, rollup.NewJob(w.plain))
+	worker, err := rollup.NewWorker(w.store, rollup.WorkerOptions{Settle: requestTimeout + time.Second}, w.plain)
 	if err != nil {
 		w.fail("creating the worker: %v", err)
 		return
@@ -137,7 +137,7 @@ func (w *world) work() {
 // checkRollups lets the worker finish, so that reads use stored buckets only, and compares all buckets with the
 // expected values.
 func (w *world) checkRollups(ctx context.Context, store *tsdb.Store) {
-	worker := must(rollup.NewWorker(store, rollup.WorkerOptions{Settle: time.Minute}, rollup.NewJob(w.plain)))
+	worker := must(rollup.NewWorker(store, rollup.WorkerOptions{Settle: time.Minute}, w.plain))
 	for i := 0; ; i++ {
 		pass, err := worker.Pass(ctx)
 		if err != nil {

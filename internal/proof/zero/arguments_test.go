@@ -194,7 +194,7 @@ func validArguments(t *testing.T) argumentsByType {
 	server, err := embedded.NewServer(embedded.Options{})
 	check(err)
 	t.Cleanup(func() { _ = server.Close() })
-	add(follower, view, plan, server, dynamic.Point{Entity: roof, Time: noon, Tag: "json", Class: view.Describe().Classes[0].Name, Payload: []byte("1")})
+	add(follower, view, plan, server, dynamic.Point{Entity: roof, Time: noon, Tag: "json", Class: dynamic.Describe(view.Repository().Schema()).Classes[0].Name, Payload: []byte("1")})
 
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)

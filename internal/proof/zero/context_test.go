@@ -65,7 +65,7 @@ func newLive(t *testing.T) *live {
 	}
 	t.Cleanup(func() { _ = l.writer.Close(context.Background()) })
 	l.sink = l.repo.Via(l.writer)
-	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{}, rollup.NewJob(l.schema)); err != nil {
+	if l.worker, err = rollup.NewWorker(l.store, rollup.WorkerOptions{}, l.schema); err != nil {
 		t.Fatal(err)
 	}
 	return l

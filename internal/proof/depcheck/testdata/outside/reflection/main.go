@@ -60,7 +60,7 @@ func main() {
 		fields(reflect.ValueOf(v))
 	}
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[tsdb.Dataset](), reflect.TypeFor[tsdb.Rollup](), reflect.TypeFor[tsdb.ReadOption](), reflect.TypeFor[rollup.Job](), reflect.TypeFor[window.Ranger[int]](),
+		reflect.TypeFor[tsdb.Dataset](), reflect.TypeFor[tsdb.Rollup](), reflect.TypeFor[tsdb.ReadOption](), reflect.TypeFor[window.Ranger[int]](),
 	} {
 		walk(t, seen)
 	}
