@@ -51,7 +51,12 @@ func main() {
 	values := []any{
 		new(tsdb.Store), (*tsdb.Store)(nil), new(tsdb.Writer), repo, (*tsdb.Repository[int])(nil), schema, (*tsdb.Schema[int])(nil), by, count,
 		rollup.For(count, repo), tsdb.NewEntity("a"), tsdb.NewPrefix("a"), tsdb.AllTime(),
-		aroundStore{new(tsdb.Store)}, &aroundStore{}, aroundDataset{schema}, &aroundDataset{}, aroundRollup{count}, &aroundRollup{},
+		aroundStore{new(tsdb.Store)},
+		&aroundStore{},
+		aroundDataset{schema},
+		&aroundDataset{},
+		aroundRollup{count},
+		&aroundRollup{},
 	}
 	seen := map[reflect.Type]bool{}
 	for _, v := range values {
