@@ -181,6 +181,9 @@ func sameAnswers[T any](t *testing.T, what string, repo *tsdb.Repository[T], ent
 		below = append(below, f)
 	}
 	for i, e := range entities {
+		if !got[i].Back.IsZero() { // the head lacks a field, and so do the points that were looked at
+			continue
+		}
 		sameFieldsOf(t, what+": a list", got[i], want[i])
 		one, err := repo.LatestFields(t.Context(), e, tsdb.FieldOptions{})
 		if err != nil && !errors.Is(err, tsdb.ErrNotFound) {

@@ -106,6 +106,39 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 		}
 		return seen, err
 	},
+	"LatestFields": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, at time.Time) (seen []string, err error) {
+		for _, options := range []tsdb.FieldOptions{{}, {AsOf: at.Add(time.Minute)}} {
+			f, err := r.LatestFields(ctx, e, options)
+			if err != nil {
+				return seen, err
+			}
+			seen = append(seen, f.Value)
+		}
+		return seen, nil
+	},
+	"LatestFieldsMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		all, err := r.LatestFieldsMany(ctx, []tsdb.Entity{e, e}, tsdb.FieldOptions{})
+		for _, f := range all {
+			seen = append(seen, f.Value)
+		}
+		return seen, err
+	},
+	"Under.LatestFields": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
+		for f, err := range r.Under(tsdb.AllEntities()).LatestFields(ctx, tsdb.FieldOptions{}) {
+			if err != nil {
+				return seen, err
+			}
+			if f.Entity == e {
+				seen = append(seen, f.Value)
+			} else if own := label(r.Tenant().String(), r.Schema().Name(), f.Entity.Parts()); f.Value != own {
+				return append(seen, f.Value), nil
+			}
+		}
+		if len(seen) != 1 {
+			return nil, fmt.Errorf("%v was seen %d times", e, len(seen))
+		}
+		return seen, nil
+	},
 	"Under.Latest": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		for _, prefix := range []tsdb.Prefix{tsdb.NewPrefix(e.Parts()[0]), tsdb.AllEntities()} {
 			for p, err := range r.Under(prefix).Latest(ctx) {

@@ -28,8 +28,11 @@ func TestPrefixReaderOfNothing(t *testing.T) {
 	repo, conn := fleetOf(t, 1, 1, tsdbtest.Options{})
 	type reader = tsdb.PrefixReader[int64]
 	calls := map[string]func(context.Context, reader) (int, error){
-		"Latest":     func(ctx context.Context, u reader) (int, error) { return pairs(u.Latest(ctx)) },
-		"LatestN":    func(ctx context.Context, u reader) (int, error) { return pairs(u.LatestN(ctx, 1)) },
+		"Latest":  func(ctx context.Context, u reader) (int, error) { return pairs(u.Latest(ctx)) },
+		"LatestN": func(ctx context.Context, u reader) (int, error) { return pairs(u.LatestN(ctx, 1)) },
+		"LatestFields": func(ctx context.Context, u reader) (int, error) {
+			return pairs(u.LatestFields(ctx, tsdb.FieldOptions{}))
+		},
 		"PageLatest": func(ctx context.Context, u reader) (int, error) { return one(u.PageLatest(ctx, 1, "")) },
 		"Range": func(ctx context.Context, u reader) (int, error) {
 			return pairs(u.Range(ctx, tsdb.AllTime(), tsdb.Limit(0)))

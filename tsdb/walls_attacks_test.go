@@ -95,6 +95,40 @@ var attacks = map[string]func(h *walls, a attack) error{
 		}
 		return nil
 	},
+	"Repository.LatestFields": func(h *walls, a attack) error {
+		f, err := a.repo.LatestFields(a.ctx, a.entity, pick(h.Rand, []tsdb.FieldOptions{{}, {AsOf: far}}))
+		v, there := first(h.want(a.place, far))
+		return h.one(tsdb.Point[string]{Entity: f.Entity, Value: f.Value}, err, v, there)
+	},
+	"Repository.LatestFieldsMany": func(h *walls, a attack) error {
+		all, err := a.repo.LatestFieldsMany(a.ctx, a.all(), tsdb.FieldOptions{})
+		if err != nil {
+			return err
+		}
+		for i, e := range a.all() {
+			want, _ := first(h.want(a.with(e), far))
+			h.same("LatestFieldsMany", []string{all[i].Value}, []string{want})
+		}
+		return nil
+	},
+	"PrefixReader.LatestFields": func(h *walls, a attack) error {
+		prefix, part := a.prefix(h)
+		var got, want []string
+		for f, err := range a.repo.Under(prefix).LatestFields(a.ctx, tsdb.FieldOptions{}) {
+			if err != nil {
+				return err
+			}
+			got = append(got, f.Value)
+		}
+		for _, p := range h.of(a.id, a.dataset, part) {
+			v, _ := first(h.want(p, far))
+			want = append(want, v)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		h.same("PrefixReader.LatestFields", got, want)
+		return nil
+	},
 	"PrefixReader.Latest": func(h *walls, a attack) error {
 		prefix, part := a.prefix(h)
 		var got, want []string
