@@ -292,7 +292,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 			return func() {
 				f, err := w.repo.LatestFields(w.ctx, device(0), tsdb.FieldOptions{})
 				w.ok(err)
-				w.wantN(f.Times.Len(), 1)
+				w.wantN(f.Times.Len(), 2)
 			}
 		},
 	},
