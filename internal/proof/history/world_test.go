@@ -73,7 +73,6 @@ type world struct {
 	sets     []dataset
 	feed     *feed
 	counters *counters
-	changes  *changes
 
 	numbers, faults, failures atomic.Int32
 	close                     []func() error
@@ -105,7 +104,7 @@ func runWorld(t *testing.T, p plan) *world {
 func openWorld(t *testing.T, p plan) *world {
 	w := &world{
 		plan: p, t: t, recorder: &recorder{byRow: p.weak, ops: map[part][]porcupine.Operation{}}, chance: newDice(p.seed, 1),
-		sets: newDatasets(), feed: newFeed(), counters: newCounters(), changes: newChanges(),
+		sets: newDatasets(), feed: newFeed(), counters: newCounters(),
 	}
 	w.link = &link{pause: func() time.Duration { return w.chance.millis(4) }}
 	rnd := rand.New(rand.NewPCG(p.seed, 2))
@@ -120,7 +119,7 @@ func openWorld(t *testing.T, p plan) *world {
 	for range stores {
 		w.nodes = append(w.nodes, w.openNode())
 	}
-	all := []tsdb.Dataset{w.feed.schema, w.counters.schema, w.changes.schema}
+	all := []tsdb.Dataset{w.feed.schema, w.counters.schema}
 	for _, d := range w.sets {
 		all = append(all, d)
 	}
@@ -170,7 +169,6 @@ func (w *world) run() {
 	}
 	w.feed.begin(ctx, w, &clients)
 	w.counters.begin(ctx, w, &clients)
-	w.changes.begin(ctx, w, &clients)
 	clients.Go(func() { w.export(ctx) })
 	erased := w.beginErasures(ctx)
 	others.Go(func() { w.disturb(ctx) })
@@ -190,7 +188,6 @@ func (w *world) run() {
 		return nil
 	})
 	w.counters.check(w)
-	w.changes.check(w)
 	erased.check(w)
 }
 
