@@ -266,8 +266,9 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	s.layouts, s.nulls = layoutsOf(c, readers), opts.NullClears
-	s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
-	s.d.Unpack = s.layouts[0].unpack()
+	if opts.Head.Fields {
+		s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
+	}
 	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {
 		return nil, err

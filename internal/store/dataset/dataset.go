@@ -39,19 +39,16 @@ type Dataset struct {
 	MaxFuture   time.Duration
 	KeyCheck    func(field, part string) error // nil for none
 	ReadOnly    bool                           // refuses deletions; the codec refuses writes
-	Shape       *fields.Shape                  // the fields of all payloads; nil if only a payload says its fields
-	lists       bool
-	// Unpack returns a payload in a format that names its fields, and the tag of that; nil if payloads are in one.
-	Unpack func(payload []byte) (tag string, plain []byte)
 
 	Head        Head
 	HeadClasses []Class  // the families of heads, by class
 	HeadColumns []Column // as columns, in head rows
 
 	// With Head.Fields, see head_fields.go.
-	NullClears bool     // null is the value of a field
-	fields     []Class  // the families of fields in heads, by class
-	leafPaths  []string // of the shape, sorted
+	Shape      *fields.Shape // the fields of payloads; nil in a dataset with Merge
+	NullClears bool          // null is the value of a field
+	fields     []Class       // the families of fields in heads, by class
+	leafPaths  []string      // of the shape, sorted
 	former     *atomic.Pointer[[]string]
 
 	Rollups []Rollup
@@ -129,7 +126,6 @@ func (d *Dataset) complete() error {
 			fmt.Sprintf("at most %d", maxColumns))
 	}
 	d.Columns = columns(d.Classes, d.Tags)
-	d.withLists()
 	d.Layout = d.Precision.TimeName(d.Identity)
 	for i := range d.Classes {
 		d.Layout += fmt.Sprintf(" %s %q", d.Classes[i].Name, d.Classes[i].Policy)
