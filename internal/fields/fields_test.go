@@ -328,3 +328,33 @@ func parse(t *testing.T, m protoDescriptor, text string) proto.Message {
 	}
 	return v
 }
+
+// TestManyEqualNames splits a text whose names come again and again: the last value of each counts, and its fields alone.
+func TestManyEqualNames(t *testing.T) {
+	const names = 20_000
+	var text strings.Builder
+	text.WriteString(`{"o":{"a":1,"b":{"c":2}}`)
+	for i := range names {
+		fmt.Fprintf(&text, `,"n%d":%d`, i, i)
+	}
+	for i := range names {
+		fmt.Fprintf(&text, `,"o":{"a":%d,"b":{"d":3}},"n0":%d`, i, i)
+	}
+	text.WriteString(`}`)
+	got := map[string]string{}
+	err := Split(JSON, nil, []byte(text.String()), func(path string, raw []byte) {
+		if _, again := got[path]; again {
+			t.Errorf("%s is visited twice", path)
+		}
+		got[path] = string(raw)
+	})
+	want := map[string]string{"o#a": "19999", "o#b#d": "3", "n0": "19999", "n1": "1"}
+	for path, v := range want {
+		if got[path] != v {
+			t.Errorf("%s is %q, want %q", path, got[path], v)
+		}
+	}
+	if err != nil || len(got) != names+2 {
+		t.Errorf("%d fields (%v), want %d", len(got), err, names+2)
+	}
+}

@@ -2,7 +2,6 @@ package fields
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // splitJSON reads text that package json accepts, so it checks only what it relies on.
@@ -15,7 +14,7 @@ func splitJSON(shape *Shape, payload []byte, visit func(string, []byte)) error {
 		}
 		return err
 	}
-	w := splitter{scanner: s, at: make(map[string]int)}
+	w := splitter{scanner: s, at: make(map[string]int), last: make(map[string]span)}
 	if err := w.object(shape.top(), "", 0); err != nil {
 		return err
 	}
@@ -43,7 +42,11 @@ type splitter struct {
 	scanner
 	parts []Part // with nil for one that a later one replaced
 	at    map[string]int
+	last  map[string]span // the parts of the last value of a name, without a shape
 }
+
+// span is a part of a slice.
+type span struct{ from, to int }
 
 // object reads an object. With a node of a shape, only names of the node are fields.
 func (w *splitter) object(of *node, path string, depth int) error {
@@ -80,9 +83,11 @@ func (w *splitter) field(of *node, path, name string, depth int) error {
 		path = appendName(path, name, depth)
 	}
 	inner := child != nil && !child.leaf || of == nil && depth+1 < maxDepth
+	from := len(w.parts)
 	if inner && w.peek() == '{' {
 		if of == nil {
-			w.replace(path)
+			w.drop(path)
+			defer func() { w.last[path] = span{from, len(w.parts)} }()
 		}
 		return w.object(child, path, depth+1)
 	}
@@ -95,7 +100,8 @@ func (w *splitter) field(of *node, path, name string, depth int) error {
 		return nil
 	}
 	if of == nil {
-		w.replace(path)
+		w.drop(path)
+		w.last[path] = span{from, from + 1}
 	}
 	w.set(path, raw)
 	return nil
@@ -110,14 +116,13 @@ func (w *splitter) set(path string, raw []byte) {
 	w.parts = append(w.parts, Part{path, raw})
 }
 
-// replace drops the fields of an earlier value of the same name.
-func (w *splitter) replace(path string) {
-	if _, ok := w.at["\x00"+path]; !ok {
-		w.at["\x00"+path] = -1 // seen
-		return
-	}
-	for i := range w.parts {
-		if p := w.parts[i].Path; p == path || strings.HasPrefix(p, path+"#") {
+// drop drops the fields of the value that a name had before in the same text. All drops together take as long as the
+// text has fields.
+func (w *splitter) drop(path string) {
+	s := w.last[path]
+	for i := s.from; i < s.to; i++ {
+		if w.parts[i].Raw != nil {
+			delete(w.at, w.parts[i].Path)
 			w.parts[i].Raw = nil
 		}
 	}

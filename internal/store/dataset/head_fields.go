@@ -93,16 +93,21 @@ func (d *Dataset) AlsoClear(paths []string) {
 	if d.former == nil {
 		return
 	}
-	var others []string
-	if have := d.former.Load(); have != nil {
-		others = slices.Clone(*have)
-	}
-	for _, path := range paths {
-		if _, own := slices.BinarySearch(d.leafPaths, path); !own && !slices.Contains(others, path) {
-			others = append(others, path)
+	for {
+		have := d.former.Load()
+		var others []string
+		if have != nil {
+			others = slices.Clone(*have)
+		}
+		for _, path := range paths {
+			if _, own := slices.BinarySearch(d.leafPaths, path); !own && !slices.Contains(others, path) {
+				others = append(others, path)
+			}
+		}
+		if d.former.CompareAndSwap(have, &others) {
+			return
 		}
 	}
-	d.former.Store(&others)
 }
 
 // HasField reports whether payloads of this program can have a field.
