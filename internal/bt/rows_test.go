@@ -22,6 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/tidemark-go/tidemark/internal/firstrow"
 )
 
 type (
@@ -34,6 +36,7 @@ type play struct {
 	attempts []attempt
 	requests []*btpb.ReadRowsRequest // that came
 	drained  int                     // streams that were read to their end
+	wanted   bool                    // whether a read asked for first rows only
 }
 
 // attempt is the stream of one attempt: its responses, and whether it is then cut.
@@ -50,7 +53,9 @@ func playing(tb testing.TB) (guarded, plain bigtable.TableAPI) {
 	table := func(opts ...grpc.DialOption) bigtable.TableAPI {
 		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithChainStreamInterceptor(
 			func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
-				return &playedStream{ctx: ctx, play: ctx.Value(playKey{}).(*play)}, nil
+				p := ctx.Value(playKey{}).(*play)
+				p.wanted = firstrow.Wanted(ctx)
+				return &playedStream{ctx: ctx, play: p}, nil
 			}))
 		conn, err := grpc.NewClient("passthrough:///played", opts...)
 		if err != nil {
