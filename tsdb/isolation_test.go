@@ -119,7 +119,9 @@ var operations = map[string]func(ctx context.Context, r *tsdb.Repository[string]
 	"LatestFieldsMany": func(ctx context.Context, r *tsdb.Repository[string], e tsdb.Entity, _ time.Time) (seen []string, err error) {
 		all, err := r.LatestFieldsMany(ctx, []tsdb.Entity{e, e}, tsdb.FieldOptions{})
 		for _, f := range all {
-			seen = append(seen, f.Value)
+			if f.Times.Len() > 0 {
+				seen = append(seen, f.Value)
+			}
 		}
 		return seen, err
 	},
