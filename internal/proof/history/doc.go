@@ -10,8 +10,8 @@
 // moment. Bigtable promises that for one row only. So in every second history scans are weak (engine.Options.Weak), and
 // a part is one row.
 //
-// The test also checks followers, counters, the rollup and erasures. The long run fails if a rare branch (package reach)
-// was never taken.
+// The test also checks followers, counters, the rollup, erasures, and points that are stored on change. The long run
+// fails if a rare branch (package reach) was never taken.
 //
 // Most histories run in a bubble of testing/synctest. The seed does not determine the order of what runs at the same
 // moment: repeating a failure may take some runs.

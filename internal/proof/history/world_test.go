@@ -73,6 +73,7 @@ type world struct {
 	sets     []dataset
 	feed     *feed
 	counters *counters
+	changes  *changes
 
 	numbers, faults, failures atomic.Int32
 	close                     []func() error
@@ -104,7 +105,7 @@ func runWorld(t *testing.T, p plan) *world {
 func openWorld(t *testing.T, p plan) *world {
 	w := &world{
 		plan: p, t: t, recorder: &recorder{byRow: p.weak, ops: map[part][]porcupine.Operation{}}, chance: newDice(p.seed, 1),
-		sets: newDatasets(), feed: newFeed(), counters: newCounters(),
+		sets: newDatasets(), feed: newFeed(), counters: newCounters(), changes: newChanges(),
 	}
 	w.link = &link{pause: func() time.Duration { return w.chance.millis(4) }}
 	rnd := rand.New(rand.NewPCG(p.seed, 2))
@@ -119,7 +120,7 @@ func openWorld(t *testing.T, p plan) *world {
 	for range stores {
 		w.nodes = append(w.nodes, w.openNode())
 	}
-	all := []tsdb.Dataset{w.feed.schema, w.counters.schema}
+	all := []tsdb.Dataset{w.feed.schema, w.counters.schema, w.changes.schema}
 	for _, d := range w.sets {
 		all = append(all, d)
 	}
@@ -144,7 +145,11 @@ func (w *world) openNode() *node {
 	in.OnlyFirst = n.id%2 == 0 && !w.tcp // as package embedded does
 	n.writer, err = n.store.NewWriter(tsdb.WriterOptions{BatchPoints: 4})
 	w.must(err)
-	w.close = append(w.close, func() error { return n.writer.Close(w.t.Context()) }, n.store.Close, client.Close)
+	closeWriter := func() error {
+		w.explain(n.writer.Close(w.t.Context())) // of points that were left out and stored later
+		return nil
+	}
+	w.close = append(w.close, closeWriter, n.store.Close, client.Close)
 	return n
 }
 
@@ -169,6 +174,7 @@ func (w *world) run() {
 	}
 	w.feed.begin(ctx, w, &clients)
 	w.counters.begin(ctx, w, &clients)
+	w.changes.begin(ctx, w, &clients)
 	clients.Go(func() { w.export(ctx) })
 	erased := w.beginErasures(ctx)
 	others.Go(func() { w.disturb(ctx) })
@@ -188,6 +194,7 @@ func (w *world) run() {
 		return nil
 	})
 	w.counters.check(w)
+	w.changes.check(w)
 	erased.check(w)
 }
 
