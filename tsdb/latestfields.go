@@ -31,8 +31,9 @@ import (
 // In a schema with Head.Fields, and without AsOf, it reads the entity's head and looks at no points: MaxPoints does not
 // limit it. It looks at points if the head does not know a field, after a deletion (see Head).
 //
-// It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one for up to MaxPoints - 15 rows if these do not have all fields of
-// the type; without fixed fields, as of maps and records, one request for up to MaxPoints + 1 rows. It ignores MaxStale.
+// It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one for
+// up to MaxPoints - 15 rows if these do not have all fields of the type; without fixed fields, as of maps and records,
+// one request for up to MaxPoints + 1 rows. It ignores MaxStale.
 func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options FieldOptions, opts ...ReadOption) (f Fields[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestFields)
 	defer func() {
@@ -138,9 +139,10 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 // ends them.
 //
 // It finds the entities at the cost of Latest. With Head.Fields and without AsOf it reads the heads of up to 250 entities
-// in one request. Otherwise, without AsOf, and for types with fixed fields or if MaxPoints is 15 at
-// most, that is at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points do not have all fields at the cost of LatestFields, up to
-// 250 at once, at most Concurrency requests at a time. It holds the fields of 250 entities in memory.
+// in one request. Otherwise, without AsOf, and for types with fixed fields or if MaxPoints is 15 at most, it finds them
+// at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points do not have
+// all fields, at the cost of LatestFields, up to 250 at once, at most Concurrency requests at a time. It holds the
+// fields of 250 entities in memory.
 //
 // If points that were looked at do not decode, the error of the pair is Fields.Err, and the sequence continues. Any
 // other error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.

@@ -195,7 +195,7 @@ func (m *Memory) makeRoom() (held []*Point) {
 	return held
 }
 
-// release frees the write of a point that is left out for good.
+// release frees the write of a point that will not be stored.
 func (p *Point) release() {
 	if p.Pending != nil {
 		delivery.Free(&p.Pending.Item)

@@ -14,7 +14,7 @@ import (
 
 // Point is a point of a sink that stores on change. It is the Caller of its own write.
 type Point struct {
-	// Pending is its write. It is nil once the writer has taken it, or it is left out for good.
+	// Pending is its write. It is nil once the writer has taken it, or once it will not be stored.
 	Pending *delivery.Pending
 	// Done gets the outcome; nil if nobody waits.
 	Done func(bt.Outcome)

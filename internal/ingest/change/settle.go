@@ -20,9 +20,9 @@ func (m *Memory) settle(p *Point, ok bool) {
 	done, again := m.endWaiting(p, ok)
 	m.mu.Unlock()
 	m.unchanged.Add(uint64(len(done)))
-	for _, tell := range done {
-		if tell != nil {
-			tell(bt.Outcome{State: bt.Unchanged})
+	for _, report := range done {
+		if report != nil {
+			report(bt.Outcome{State: bt.Unchanged})
 		}
 	}
 	m.again.Add(uint64(len(again)))
