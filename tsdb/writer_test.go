@@ -136,6 +136,9 @@ func TestWriterReportsWhatTheTableConfirms(t *testing.T) {
 								want = tsdb.Rejected // on a slow machine, time can pass before each point was sent
 								o.Attempts = 1
 							}
+							if overTCP() && n > 0 && want == tsdb.Unknown && o.Attempts == 1 && o.State == tsdb.Rejected {
+								want = tsdb.Rejected // nor were all points in the request whose response was lost
+							}
 							confirm(t, fmt.Sprintf("%s, point %d (%v)", f.name, n, o.Err), o.State, want, there[key] != nil)
 							if (o.Err == nil) != (o.State == tsdb.Stored) || o.Attempts == 0 {
 								t.Errorf("%s, point %d: outcome %+v", f.name, n, o)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -14,16 +13,16 @@ import (
 // setOnChange takes onchange=0.5,5m: a dead band of numbers, and the time after which a value is stored in any case.
 func (r *Route) setOnChange(value string) error {
 	band, least, _ := strings.Cut(value, ",")
-	within, err := strconv.ParseFloat(band, 64)
-	if err != nil || !(within >= 0) || math.IsInf(within, 0) {
+	number, ok := codec.ParseNumber(band)
+	within, _ := number.Number()
+	if !ok || within < 0 {
 		return fmt.Errorf("the dead band of onchange is %q; want a number such as 0.5, or 0", band)
 	}
 	c := &tsdb.OnChange[codec.Record]{Fields: measured, Same: func(last, next codec.Record) bool { return saysNothing(last, next, within) }}
-	if c.AtLeast, err = parseDuration("the time of onchange", least); err != nil {
-		return err
-	}
+	var err error
+	c.AtLeast, err = parseDuration("the time of onchange", least)
 	r.change, r.changes = c, value
-	return nil
+	return err
 }
 
 func (r *Route) checkOnChange() error {
