@@ -63,9 +63,9 @@ func (m *Memory) Touch(tenant, dataset, path string) (held []*Point) {
 	return held
 }
 
-// Pause forgets the entities of a tenant's dataset that a deletion is about, without what they hold, and compares no
-// points of the tenant until Resume.
-func (m *Memory) Pause(tenant, dataset string, covers func(path string) bool) {
+// Pause forgets the entity of a tenant's dataset that a deletion is about, without what it holds, and compares no points
+// of the tenant until Resume. If below is not nil, the deletion is about all entities for which it returns true.
+func (m *Memory) Pause(tenant, dataset, path string, below func(path string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.paused[tenant]++
@@ -73,8 +73,14 @@ func (m *Memory) Pause(tenant, dataset string, covers func(path string) bool) {
 	if sh == nil {
 		return
 	}
+	if below == nil {
+		if e := sh.entities[place{tenant, dataset, path}]; e != nil {
+			m.erase(e)
+		}
+		return
+	}
 	for at, e := range sh.entities {
-		if at.dataset == dataset && covers(at.path) {
+		if at.dataset == dataset && below(at.path) {
 			m.erase(e)
 		}
 	}
