@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
@@ -137,6 +138,48 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 			if n := sameFields(t, fmt.Sprintf("%s after request %d", name, skip), repo, []tsdb.Entity{roof}); n == 0 && meanwhile == nil {
 				t.Error("the head is not used after a deletion")
 			}
+		}
+	}
+}
+
+// TestFieldsAfterDeletePrefix: points that are written while their prefix is deleted may lose the fields of their head.
+// LatestFields still finds them, also once a newer point has other fields.
+func TestFieldsAfterDeletePrefix(t *testing.T) {
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
+	for skip := range 9 {
+		s := fieldSchema(tsdb.SchemaOptions{})
+		d := &during{}
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(at(19)).Now}, DialOptions: d.options()}, s)
+		repo, ctx := s.For(store, acme), t.Context()
+		put := func(i int, v sparse) error { return repo.Put(ctx, roof, at(i), v) }
+		if err := errors.Join(put(1, tempOf(1)), put(2, speedOf(2))); err != nil {
+			t.Fatal(err)
+		}
+		d.arm(skip, func() error { return errors.Join(put(6, tempOf(6)), put(7, tempOf(7))) })
+		_, err := repo.DeletePrefix(ctx, tsdb.NewPrefix(roof.Parts()[0]))
+		d.arm(0, nil)
+		if err := errors.Join(err, errors.Join(d.errs...), put(8, speedOf(8))); err != nil {
+			t.Fatal(err)
+		}
+		sameFields(t, fmt.Sprint("after request ", skip), repo, []tsdb.Entity{roof})
+	}
+}
+
+// TestOneofInHead: of the fields of a oneof, the newest replaces the others, whatever their order in the head.
+func TestOneofInHead(t *testing.T) {
+	s := must[*tsdb.Schema[*structpb.Value]](t)(tsdb.Define("values", tsdb.Key("site", "device"), codec.Proto[*structpb.Value](),
+		tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Fields: true}}))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for i, v := range []*structpb.Value{structpb.NewNumberValue(1), structpb.NewBoolValue(true), structpb.NewStringValue("closed"), structpb.NewNumberValue(2), structpb.NewStringValue("open")} {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, options := range map[string]tsdb.FieldOptions{"the head": {}, "points": {AsOf: start.Add(time.Hour)}} {
+		f, err := repo.LatestFields(t.Context(), roof, options)
+		if err != nil || f.Value.GetStringValue() != "open" || f.Times.Len() != 1 {
+			t.Errorf("%s: %v with %d fields, %v; want open, alone", what, f.Value, f.Times.Len(), err)
 		}
 	}
 }

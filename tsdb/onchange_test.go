@@ -370,7 +370,8 @@ func TestOnChangeOfFields(t *testing.T) {
 		s := must[*tsdb.Schema[codec.Record]](t)(tsdb.Define("r", tsdb.Key("a", "b"), codec.Records(), tsdb.SchemaOptions{Merge: true}))
 		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
 		w := writer(t, store, tsdb.WriterOptions{})
-		sink := s.For(store, acme).Via(w).OnChange(tsdb.OnChange[codec.Record]{Fields: func(r codec.Record) (names []string) {
+		repo := s.For(store, acme)
+		sink := repo.Via(w).OnChange(tsdb.OnChange[codec.Record]{Fields: func(r codec.Record) (names []string) {
 			for name := range r.All() {
 				names = append(names, name)
 			}
@@ -400,6 +401,16 @@ func TestOnChangeOfFields(t *testing.T) {
 			if out[0].State != step.want {
 				t.Errorf("%d: %s is %v, want %v", i, step.fields, out[0].State, step.want)
 			}
+		}
+		var stored []int
+		for p, err := range repo.Range(t.Context(), roof, tsdb.AllTime(), tsdb.OldestFirst) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, int(p.Time.Sub(start).Seconds()))
+		}
+		if want := []int{0, 1, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(stored, want) {
+			t.Errorf("stored are %v, want %v: the point before each change, also of other fields", stored, want)
 		}
 	})
 }
