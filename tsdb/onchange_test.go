@@ -148,7 +148,10 @@ func TestOnChangeOfOneCall(t *testing.T) {
 			if err := c.w.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if c.holds("0:0 49:0 50:1"); counts[tsdb.Unchanged] != 97 { // the point before the step waited, and is stored
+			c.holds("0:0 49:0 50:1")
+			// The point before the step is stored. It is counted as unchanged if the first one was journaled before the
+			// step was compared.
+			if n := counts[tsdb.Unchanged]; n != 97 && (n != 98 || opts.Journal.Dir == "") {
 				t.Errorf("the outcomes are %v, want 97 unchanged", counts)
 			}
 			if err := c.w.Close(t.Context()); err != nil {
