@@ -266,9 +266,8 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	s.layouts, s.nulls = layoutsOf(c, readers), opts.NullClears
-	if opts.Head.Fields {
-		s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
-	}
+	s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
+	s.d.Unpack = s.layouts[0].unpack()
 	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/ensure"
+	"github.com/tidemark-go/tidemark/internal/store/fieldlist"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
@@ -89,6 +90,7 @@ func New(client *bigtable.Client, table string, opts Options) (*Store, error) {
 	}
 	s.core.Watch = opts.Telemetry.open(s)
 	s.core.Time.Report(s.core.Watch.Clock)
+	s.core.Fields = fieldlist.Open(s.core.Tenancy)
 	if err := s.core.Tenancy.Open(s.dropTenants, opts.ProfileLimits); err != nil {
 		return nil, err
 	}
@@ -153,13 +155,15 @@ func (s *Store) admit() error {
 }
 
 // Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail
-// with the connection's error. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred
+// with the connection's error. If the store has noted new fields (dynamic.FieldsOf), it writes them first, for up to
+// three seconds. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred
 // before the error of Open is checked.
 func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil
 	}
 	s.core.Feed.Close()
+	s.core.Fields.Close()
 	s.core.Cache.Close()
 	s.core.Tenancy.Close()
 	s.core.Watch.Close()

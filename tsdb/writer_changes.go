@@ -152,7 +152,7 @@ func (s *Store) erased(w tenancy.Write, taken tenancy.Generation) bool {
 
 // dropTenants forgets what is in memory of tenants whose marks have changed.
 func (s *Store) dropTenants(of func(tenant string) bool) {
-	s.core.Cache.DropTenants(of)
+	s.core.DropTenants(of)
 	for _, m := range s.changes.list() {
 		m.Drop(of)
 	}

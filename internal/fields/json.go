@@ -50,25 +50,13 @@ type span struct{ from, to int }
 
 // object reads an object. With a node of a shape, only names of the node are fields.
 func (w *splitter) object(of *node, path string, depth int) error {
-	w.pos++ // the brace
-	for first := true; ; first = false {
-		switch c := w.peek(); {
-		case c == '}':
-			w.pos++
-			return nil
-		case c == ',' && !first:
-			w.pos++
-		case !first:
-			return errCut
-		}
-		name, err := w.name()
-		if err != nil {
+	return w.members(func(quoted []byte) error {
+		var name string
+		if err := json.Unmarshal(quoted, &name); err != nil {
 			return err
 		}
-		if err := w.field(of, path, name, depth); err != nil {
-			return err
-		}
-	}
+		return w.field(of, path, name, depth)
+	})
 }
 
 func (w *splitter) field(of *node, path, name string, depth int) error {
@@ -144,20 +132,40 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// name reads a name and the colon after it.
-func (s *scanner) name() (name string, err error) {
+// members reads an object. At each member it calls visit with the name in its quotes; visit reads the value.
+func (s *scanner) members(visit func(quoted []byte) error) error {
+	s.pos++ // the brace
+	for first := true; ; first = false {
+		switch c := s.peek(); {
+		case c == '}':
+			s.pos++
+			return nil
+		case c == ',' && !first:
+			s.pos++
+		case !first:
+			return errCut
+		}
+		quoted, err := s.name()
+		if err == nil {
+			err = visit(quoted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// name passes a name and the colon after it, and returns the name in its quotes.
+func (s *scanner) name() ([]byte, error) {
 	if s.peek() != '"' {
-		return "", errCut
+		return nil, errCut
 	}
-	text, err := s.value()
-	if err != nil {
-		return "", err
-	}
-	if s.peek() != ':' {
-		return "", errCut
+	quoted, err := s.value()
+	if err != nil || s.peek() != ':' {
+		return nil, errCut
 	}
 	s.pos++
-	return name, json.Unmarshal(text, &name)
+	return quoted, nil
 }
 
 // value passes a value and returns its text.

@@ -8,6 +8,11 @@ import (
 
 // splitRecord reads the format of codec.Records, whose fields have one name each.
 func splitRecord(src []byte, visit func(string, []byte)) error {
+	return eachField(src, func(name, value []byte) { visit(appendName("", string(name), 0), value) })
+}
+
+// eachField calls visit for each field of a record, with its value and the byte before it that says its kind.
+func eachField(src []byte, visit func(name, value []byte)) error {
 	count, n := binary.Uvarint(src)
 	if n <= 0 {
 		return errCut
@@ -17,12 +22,12 @@ func splitRecord(src []byte, visit func(string, []byte)) error {
 		if len(src) == 0 || 1+int(src[0]) >= len(src) {
 			return errCut
 		}
-		name, value := string(src[1:1+src[0]]), src[1+int(src[0]):]
+		name, value := src[1:1+src[0]], src[1+int(src[0]):]
 		size := valueSize(value)
 		if size > len(value) {
 			return errCut
 		}
-		visit(appendName("", name, 0), value[:size:size])
+		visit(name, value[:size:size])
 		src = value[size:]
 	}
 	return nil

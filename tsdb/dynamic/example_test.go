@@ -111,6 +111,33 @@ func storedPoints(ctx context.Context, store *tsdb.Store) {
 	}
 }
 
+// The fields that a tenant's points have, for a list of what can be charted.
+func ExampleFieldsOf() {
+	ctx := context.Background()
+	store, err := embedded.New(ctx, embedded.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	storedPoints(ctx, store) // another program has stored readings
+
+	for d, err := range store.Datasets(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		list, err := dynamic.FieldsOf(ctx, store, tenant.MustParse("acme"), d)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, f := range list.Fields {
+			fmt.Println(f.Name, f.Kinds, f.First.Format(time.DateOnly), f.Last.Format(time.DateOnly))
+		}
+	}
+	// Output:
+	// motor.temp_c [int] 2026-06-01 2026-06-01
+	// on [bool] 2026-06-01 2026-06-01
+}
+
 // One number of a payload, wherever the payload comes from.
 func ExampleField_Number() {
 	temperature, err := dynamic.NewField("motor.temp_c", dynamic.Options{})

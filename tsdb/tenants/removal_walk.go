@@ -119,13 +119,13 @@ func (rm *removal) aim(ctx context.Context) error {
 	return nil
 }
 
-// found notes a cell of a row to remove. A cell of a rollup's marks or control data is no data.
+// found notes a cell of a row to remove. A cell of a rollup's marks or control data, or of a list of fields, is no data.
 func (rm *removal) found(row *removable, family, column string, at bigtable.Timestamp) {
 	if rm.cells() && !slices.Contains(row.columns, column) {
 		row.columns = append(row.columns, column)
 	}
 	class, kind, _ := strings.Cut(family, ".")
-	data := family != dataset.MarkFamily && (rm.part.Rollup == "" || kind != "c")
+	data := family != dataset.MarkFamily && (rm.part.Rollup == "" || kind != "c") && !rowkey.IsFieldsRow(row.key)
 	row.visible = row.visible || data && at >= rm.cutoffs[class]
 }
 
@@ -142,7 +142,7 @@ func (rm *removal) remove(ctx context.Context, page []removable) (int, error) {
 			family, qualifier, _ := strings.Cut(column, ":")
 			class, _, _ := strings.Cut(family, ".")
 			switch cutoff, bounded := rm.cutoffs[class]; {
-			case rm.rec.Unexpired:
+			case rm.rec.Unexpired, rowkey.IsFieldsRow(r.key): // some of its cells have a timestamp in the future
 				m.DeleteCellsInColumn(family, qualifier)
 			case bounded:
 				m.DeleteTimestampRange(family, qualifier, 0, cutoff)

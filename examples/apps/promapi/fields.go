@@ -21,7 +21,7 @@ const (
 	mostFields = 1000
 )
 
-// fields are the metrics that the newest payloads of a dataset make for one tenant.
+// fields are the metrics that the payloads of a dataset make for one tenant.
 type fields struct {
 	numbers    map[string]*number       // by the name of the metric
 	histograms map[string]histogramName // the same
@@ -40,16 +40,57 @@ type text struct{ field, label string }
 
 const infoSuffix = "_info"
 
-// fieldsOf samples the newest points of a tenant.
+// fieldsOf returns what a tenant's list of fields and its newest points make. The list lacks points that were stored
+// before programs kept it.
 func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) (*fields, error) {
 	found, histograms := map[string]kinds{}, map[histogramName]bool{}
 	if m.whole == nil {
 		return m.metricsOf(found, histograms)
 	}
+	list, err := dynamic.FieldsOf(ctx, store, id, m.dataset)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.sample(ctx, store, id, found, histograms); err != nil {
+		return nil, err
+	}
+	all := anyRecord(list)
+	for _, f := range list.Fields {
+		if f.First.IsZero() { // a tenant without points has the fields of a type, too
+			break
+		}
+		v, _ := all.Lookup(f.Name)
+		if h, isPart := histogramOf(all, f.Name, v); isPart {
+			histograms[h] = true
+			continue
+		}
+		k := found[f.Name]
+		for _, kind := range f.Kinds {
+			k = k.withKind(kind)
+		}
+		found[f.Name] = k
+	}
+	return m.metricsOf(found, histograms)
+}
+
+// anyRecord returns a record that has all fields of a list, as numbers where they have ever been.
+func anyRecord(list dynamic.FieldList) codec.Record {
+	all := make([]codec.Field, len(list.Fields))
+	for i, f := range list.Fields {
+		all[i] = codec.Field{Name: f.Name, Value: codec.Str("")}
+		if slices.ContainsFunc(f.Kinds, func(k codec.Kind) bool { return kinds{}.withKind(k).number }) {
+			all[i].Value = codec.Int(0)
+		}
+	}
+	return codec.NewRecord(all...)
+}
+
+// sample adds the fields of a tenant's newest points.
+func (m *mapped) sample(ctx context.Context, store *tsdb.Store, id tenant.ID, found map[string]kinds, histograms map[histogramName]bool) error {
 	seen := 0
 	for p, err := range m.whole.For(store, id).Under(tsdb.AllEntities()).Latest(ctx) {
 		if _, bad := asPointError(err); err != nil && !bad {
-			return nil, err
+			return err
 		}
 		for name, v := range p.Value.All() {
 			h, isPart := histogramOf(p.Value, name, v)
@@ -58,21 +99,21 @@ func (m *mapped) fieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID) 
 			case isPart && (more || histograms[h]):
 				histograms[h] = true
 			case !isPart && (more || known):
-				found[name] = k.with(v)
+				found[name] = k.withKind(v.Kind())
 			}
 		}
 		if seen++; seen == sampled || len(found)+len(histograms) >= mostFields {
 			break
 		}
 	}
-	return m.metricsOf(found, histograms)
+	return nil
 }
 
 // kinds is what a field was found to be. With numbers in some payloads and text in others it is both.
 type kinds struct{ number, text bool }
 
-func (k kinds) with(v codec.Value) kinds {
-	switch v.Kind() {
+func (k kinds) withKind(kind codec.Kind) kinds {
+	switch kind {
 	case codec.KindStr:
 		k.text = true
 	case codec.KindFloat, codec.KindInt, codec.KindUint, codec.KindBool, codec.KindTime:

@@ -75,7 +75,7 @@ var List = []Call{
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
-	{Func: (*tsdb.Store).Close, Free: "closes connections"},
+	{Func: (*tsdb.Store).Close, Free: "closes connections; fields that were noted in the last seconds are written first, in the background"},
 	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},
 	{Func: tsdb.Open, Free: "connects; the official client warms its connections and reads no rows"},
 	{Func: embedded.New, Free: "opens a folder or memory; calls no service"},
@@ -127,6 +127,8 @@ var List = []Call{
 	{Func: (*retention.Plan).Apply, Operation: "retention.Apply"},
 
 	// Reads of a table without the program's Go types.
+	{Func: dynamic.FieldsOf, Tenants: One},
+	{Func: dynamic.RecordFields, Tenants: One},
 	{Func: dynamic.Open, Tenants: One},
 	{Func: (*dynamic.View).Points, Tenants: One},
 	{Func: (*dynamic.View).Put, Tenants: One},

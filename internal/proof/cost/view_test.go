@@ -3,6 +3,8 @@ package cost
 import (
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
@@ -37,4 +39,35 @@ var inspections = group{title: "Inspecting by the catalogue", calls: []call{
 			}
 		},
 	},
+	{
+		covers: []string{"dynamic.FieldsOf"}, requests: only("read", always(1)), seen: always(1),
+		run: func(w *world, _ int) func() {
+			s := records(w)
+			return func() {
+				_, err := dynamic.FieldsOf(w.ctx, w.store, acme, s)
+				w.ok(err)
+			}
+		},
+	},
+	{
+		covers: []string{"dynamic.RecordFields"}, of: "points", sizes: []int{100, 2_500}, requests: only("read", fullGroups(1000, 1)), seen: each(1, 0),
+		run: func(w *world, n int) func() {
+			w.history(1, n)
+			return func() {
+				_, err := dynamic.RecordFields(w.ctx, w.store, acme, w.repo.Schema(), dynamic.Options{}, 1_000_000)
+				w.ok(err)
+			}
+		},
+	},
 }}
+
+// records returns a dataset whose fields are listed, with a point and its list.
+func records(w *world) *tsdb.Schema[codec.Record] {
+	s := tsdb.MustDefine("records", tsdb.Key("device"), codec.Records(), tsdb.SchemaOptions{})
+	w.ok(w.store.Ensure(w.ctx, s))
+	w.ok(s.For(w.store, acme).Put(w.ctx, tsdb.NewEntity("a"), noon, codec.NewRecord(codec.Field{Name: "temp", Value: codec.Float(1)})))
+	in, err := inside.Of(w.store).Internals()
+	w.ok(err)
+	w.ok(in.Fields.Flush(w.ctx))
+	return s
+}

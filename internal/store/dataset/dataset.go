@@ -39,16 +39,18 @@ type Dataset struct {
 	MaxFuture   time.Duration
 	KeyCheck    func(field, part string) error // nil for none
 	ReadOnly    bool                           // refuses deletions; the codec refuses writes
+	Shape       *fields.Shape                  // the fields of all payloads; nil if only a payload says its fields
+	// Unpack returns a payload in a format that names its fields, and the tag of that; nil if payloads are in one.
+	Unpack func(payload []byte) (tag string, plain []byte)
 
 	Head        Head
 	HeadClasses []Class  // the families of heads, by class
 	HeadColumns []Column // as columns, in head rows
 
 	// With Head.Fields, see head_fields.go.
-	Shape      *fields.Shape // the fields of payloads; nil in a dataset with Merge
-	NullClears bool          // null is the value of a field
-	fields     []Class       // the families of fields in heads, by class
-	leafPaths  []string      // of the shape, sorted
+	NullClears bool     // null is the value of a field
+	fields     []Class  // the families of fields in heads, by class
+	leafPaths  []string // of the shape, sorted
 	former     *atomic.Pointer[[]string]
 
 	Rollups []Rollup

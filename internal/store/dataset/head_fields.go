@@ -304,7 +304,7 @@ func (d *Dataset) FieldBytes(payload int) int {
 
 // FieldFilter passes the newest visible cell of each column of fields in a head row.
 func (h Visibility) FieldFilter() bigtable.Filter {
-	all := anyOf(len(h.D.fields), func(i int) bigtable.Filter {
+	all := AnyOf(len(h.D.fields), func(i int) bigtable.Filter {
 		cells := bigtable.ColumnRangeFilter(h.D.fields[i].Name, valueSlot, afterFields)
 		if from := h.cutoff(i); from > 0 {
 			return bigtable.ChainFilters(cells, bigtable.TimestampRangeFilterMicros(from, 0), bigtable.LatestNFilter(1))

@@ -37,7 +37,7 @@ func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
 
 // overHeads combines one filter for each class of heads.
 func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter) bigtable.Filter {
-	return anyOf(len(h.D.HeadClasses), func(i int) bigtable.Filter { return filter(&h.D.HeadClasses[i], h.cutoff(i)) })
+	return AnyOf(len(h.D.HeadClasses), func(i int) bigtable.Filter { return filter(&h.D.HeadClasses[i], h.cutoff(i)) })
 }
 
 // Version is one point in a head row.

@@ -140,7 +140,7 @@ func (h Visibility) Shows(n *lastvalue.Newest) bool {
 
 // EveryPayload passes the payload cells of points in every class of the dataset, expired or not.
 func (h Visibility) EveryPayload() bigtable.Filter {
-	return anyOf(len(h.D.Classes), func(i int) bigtable.Filter {
+	return AnyOf(len(h.D.Classes), func(i int) bigtable.Filter {
 		return bigtable.ColumnRangeFilter(h.D.Classes[i].Name, slot, afterSlot)
 	})
 }

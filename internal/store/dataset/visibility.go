@@ -54,11 +54,11 @@ func (h Visibility) Oldest() int64 {
 
 // Filter passes the visible payload cells of points in every class of the dataset.
 func (h Visibility) Filter() bigtable.Filter {
-	return anyOf(len(h.D.Classes), h.ClassFilter)
+	return AnyOf(len(h.D.Classes), h.ClassFilter)
 }
 
-// anyOf passes the cells that pass one of n filters.
-func anyOf(n int, filter func(i int) bigtable.Filter) bigtable.Filter {
+// AnyOf passes the cells that pass one of n filters.
+func AnyOf(n int, filter func(i int) bigtable.Filter) bigtable.Filter {
 	if n == 1 {
 		return filter(0)
 	}

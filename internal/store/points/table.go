@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/store/fieldlist"
 	"github.com/tidemark-go/tidemark/internal/store/lastvalue"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 )
@@ -18,6 +19,13 @@ type Table struct {
 	Cache   *lastvalue.Cache // nil for none
 	Cursors cursor.Box
 	Feed    Feed
+	Fields  *fieldlist.Recorder
 
 	tokens atomic.Int32 // what RecognizesTokens found out; 0 is nothing yet
+}
+
+// DropTenants forgets what is in memory of tenants whose rows may be gone.
+func (s *Table) DropTenants(of func(tenant string) bool) {
+	s.Cache.DropTenants(of)
+	s.Fields.DropTenants(of)
 }

@@ -242,10 +242,10 @@ func (s *Table) insertion(w *Write) bt.Insertion {
 	}
 }
 
-// CacheWrite keeps the last-value cache correct during one call that writes points, and passes stored points to
-// followers. The call reports each point before its first request, and its result before the call returns an outcome.
+// CacheWrite keeps the last-value cache correct during one call that writes points, passes stored points to followers,
+// and notes the fields of points that are or may be stored. The call reports each point before its first request, and its result before the call returns an outcome.
 type CacheWrite struct {
-	feed  *Feed
+	table *Table
 	cache *lastvalue.Cache // nil for none
 	mark  *lastvalue.Mark
 }
@@ -253,9 +253,9 @@ type CacheWrite struct {
 // NewCacheWrite begins a call that writes points.
 func (s *Table) NewCacheWrite() CacheWrite {
 	if s.Cache == nil {
-		return CacheWrite{feed: &s.Feed}
+		return CacheWrite{table: s}
 	}
-	return CacheWrite{feed: &s.Feed, cache: s.Cache, mark: new(lastvalue.Mark)}
+	return CacheWrite{table: s, cache: s.Cache, mark: new(lastvalue.Mark)}
 }
 
 // Begin records that a write is about to be sent.
@@ -268,8 +268,11 @@ func (n CacheWrite) Begin(w *Write) {
 
 // End records the result of a write, or of one attempt at it.
 func (n CacheWrite) End(w *Write, state bt.State) {
+	if state != bt.Rejected {
+		n.table.Fields.Note(w.Entity, w.D, w.Cell, w.Payload)
+	}
 	if state == bt.Stored {
-		n.feed.stored(w)
+		n.table.Feed.stored(w)
 	}
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return
@@ -283,8 +286,11 @@ func (n CacheWrite) End(w *Write, state bt.State) {
 
 // Inserted records the result of a write of PutIfAbsent.
 func (n CacheWrite) Inserted(w *Write, found bt.Inserted, state bt.State) {
+	if state != bt.Rejected && found != bt.Other {
+		n.table.Fields.Note(w.Entity, w.D, w.Cell, w.Payload)
+	}
 	if state == bt.Stored && found != bt.Other {
-		n.feed.stored(w)
+		n.table.Feed.stored(w)
 	}
 	if n.cache == nil || w.D.Identity { // the cache keeps no events
 		return

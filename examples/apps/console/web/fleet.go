@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 const (
@@ -32,7 +33,8 @@ func millis(t time.Time) float64 {
 	return float64(t.UnixMilli()) + float64(t.Nanosecond()%int(time.Millisecond))/float64(time.Millisecond)
 }
 
-// fields answers with the fields that the newest points below a prefix have, or those of one entity.
+// fields answers with the fields of one entity's newest points; or with those of the dataset, and how many of the newest
+// points below a prefix have each.
 func (s *Console) fields(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {
@@ -69,6 +71,11 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 				break
 			}
 		}
+		list, err := dynamic.FieldsOf(r.Context(), s.Store, r.tenant, d)
+		if err != nil {
+			return err
+		}
+		addKnown(found, list)
 	}
 	all := []*field{}
 	for _, name := range slices.Sorted(maps.Keys(found)) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
 
 // A field is the name that package dynamic gives it: of nested objects, the names joined by dots. The name "" is a
@@ -131,6 +132,28 @@ func countFields(found map[string]*field, fields codec.Record) {
 			found[name].Numbers++
 		} else {
 			found[name].States++
+		}
+	}
+}
+
+// addKnown adds the fields of a list that no point had, as if one point had them.
+func addKnown(found map[string]*field, list dynamic.FieldList) {
+	for _, f := range list.Fields {
+		name := shownField(f.Name)
+		if f.First.IsZero() || len(name) > maxName || found[name] != nil || len(found) >= 10*maxFields {
+			continue
+		}
+		one := field{Path: name}
+		for _, k := range f.Kinds {
+			switch k {
+			case codec.KindFloat, codec.KindInt, codec.KindUint, codec.KindTime:
+				one.Numbers = 1
+			case codec.KindStr, codec.KindBool:
+				one.States = 1
+			}
+		}
+		if one.Numbers+one.States > 0 {
+			found[name] = &one
 		}
 	}
 }

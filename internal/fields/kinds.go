@@ -1,0 +1,88 @@
+package fields
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/tidemark-go/tidemark/codec"
+)
+
+// Kinds calls visit for each field of a JSON text or a record, with its name and kind, and for no field of another
+// format. The name is the names of the objects around the field and its own, joined by dots, and valid during the call.
+// Fields of objects that are deeper than maxDepth are left out. Kinds checks only what it relies on, and stops where the
+// payload is damaged. It allocates for names with escapes, and once for a text.
+func Kinds(format string, payload []byte, visit func(name []byte, k codec.Kind)) {
+	switch format {
+	case JSON:
+		w := kinds{scanner: scanner{src: payload}, visit: visit}
+		_ = w.value()
+	case Record:
+		_ = eachField(payload, func(name, value []byte) {
+			visit(name, recordKinds[value[0]])
+		})
+	}
+}
+
+var recordKinds = [256]codec.Kind{'f': codec.KindFloat, 'i': codec.KindInt, 'u': codec.KindUint, 's': codec.KindStr, 'T': codec.KindBool, 'F': codec.KindBool}
+
+// kinds visits the fields of a JSON text.
+type kinds struct {
+	scanner
+	visit func([]byte, codec.Kind)
+	name  []byte // of the value at hand
+	depth int
+}
+
+func (w *kinds) value() error {
+	if w.peek() == '{' && w.depth < maxDepth {
+		w.depth++
+		defer func() { w.depth-- }()
+		return w.members(w.member)
+	}
+	raw, err := w.scanner.value()
+	if err == nil && raw[0] != '{' {
+		w.visit(w.name, kindOf(raw))
+	}
+	return err
+}
+
+func (w *kinds) member(quoted []byte) error {
+	outer := len(w.name)
+	if w.depth > 1 {
+		w.name = append(w.name, '.')
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		w.name = append(w.name, quoted[1:len(quoted)-1]...)
+	} else {
+		var name string
+		if err := json.Unmarshal(quoted, &name); err != nil {
+			return err
+		}
+		w.name = append(w.name, name...)
+	}
+	err := w.value()
+	w.name = w.name[:outer]
+	return err
+}
+
+// kindOf returns the kind of a value that is no object.
+func kindOf(raw []byte) codec.Kind {
+	switch raw[0] {
+	case '[':
+		return codec.KindList
+	case '"':
+		return codec.KindStr
+	case 't', 'f':
+		return codec.KindBool
+	case 'n':
+		return codec.KindNull
+	}
+	if bytes.ContainsAny(raw, ".eE") {
+		return codec.KindFloat
+	}
+	if len(raw) < 19 { // such an integer has 64 bits
+		return codec.KindInt
+	}
+	v, _ := codec.ParseNumber(string(raw))
+	return v.Kind()
+}

@@ -1,0 +1,38 @@
+package dataset
+
+import (
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/internal/fields"
+)
+
+// Lists reports whether the fields of new points are listed in the tenant's row of fields: whether only the payloads say
+// which fields there are.
+func (d *Dataset) Lists() bool {
+	return d.Shape == nil && (d.Unpack != nil || d.Tags[0] == fields.JSON || d.Tags[0] == fields.Record)
+}
+
+// ListFamilies returns the families of the list of fields: one for each class, the written one first. The list of a
+// class expires as its points do.
+func (d *Dataset) ListFamilies() []string {
+	classes := d.Classes
+	if d.Head.Only {
+		classes = d.HeadClasses
+	}
+	out := make([]string, len(classes))
+	for i := range classes {
+		out[i] = classes[i].Name
+	}
+	return out
+}
+
+// ListFamily returns the family in which fields of new points are listed.
+func (d *Dataset) ListFamily() string {
+	if d.Head.Only {
+		return d.HeadClasses[0].Name
+	}
+	return d.Classes[0].Name
+}
+
+// Cutoff returns the oldest visible cell timestamp of the class at an index.
+func (h Visibility) Cutoff(class int) bigtable.Timestamp { return h.cutoff(class) }
