@@ -203,6 +203,7 @@ func TestBoundsChange(t *testing.T) {
 // TestHistogramNames: names that clash are refused, and what is in one name without a clash is one metric.
 func TestHistogramNames(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
+	unlisted(s)
 	fields := classic("x", []float64{1}, 1, 2)
 	for _, more := range []map[string]codec.Value{
 		{"x_bucket": codec.Int(3)}, classic("a.b", []float64{1}, 1, 2), classic("a_b", []float64{1}, 1, 2), classic("free", []float64{1}, 1, 2), {"free": codec.Int(5)},

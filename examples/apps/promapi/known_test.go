@@ -11,10 +11,21 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
 var knownEntities = flag.Int("known.entities", 300, "how many entities TestKnownMetrics has")
+
+// unlisted keeps the fields of points out of the lists of fields, as if programs without these had written the points.
+func unlisted(s *stand) {
+	s.Helper()
+	in, err := inside.Of(s.store).Internals()
+	if err != nil {
+		s.Fatal(err)
+	}
+	in.Fields = nil
+}
 
 // list returns what an address of lists answers.
 func list[T any](s *stand, path string, pairs ...string) (data []T) {

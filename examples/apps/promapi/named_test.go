@@ -182,6 +182,7 @@ func TestSearchedClash(t *testing.T) {
 func TestRemoteWriteIsNotSearched(t *testing.T) {
 	bus := tsdb.MustDefine("bus", tsdb.Key("id"), codec.JSON[any](), tsdb.SchemaOptions{})
 	s := mappedOver(t, someLimits, bus)
+	unlisted(s)
 	for i, v := range []any{map[string]any{"door": 7, "late": 1}, map[string]any{}} {
 		putPoints(t, s, bus, acme, tsdb.Point[any]{Entity: tsdb.NewEntity("a"), Time: time.UnixMilli(start0 + int64(i)), Value: v})
 	}

@@ -128,7 +128,7 @@ func TestMixedHistogram(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
 	gauge := map[string]codec.Value{"x": codec.Float(1.5)}
 	s.recordsAt("a", 0, gauge, exponential("x", 0, 0, "0:5", ""), classic("x", []float64{1}, 3, 4), with(exponential("x", 0, 0, "0:6", ""), gauge), exponential("x", 0, 0, "0:7", ""))
-	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["rec_x","rec_x_count","rec_x_sum"]}` {
+	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["rec_x","rec_x_bucket","rec_x_count","rec_x_sum"]}` {
 		t.Errorf("the names are %s", got)
 	}
 	for second, want := range map[int]string{0: `"value":[1767225600,"1.5"]`, 1: `"histogram":[1767225601,{"count":"5"`, 2: `"histogram":[1767225602,{"count":"5"`, 3: `"value":[1767225603,"1.5"]`, 4: `"histogram":[1767225604,{"count":"7"`} {

@@ -45,9 +45,7 @@ func (r *Recorder) Read(ctx context.Context, t *bt.Table, of rowkey.ID, d *datas
 		return List{}, err
 	}
 	j := joiner{fields: map[string]*joined{}}
-	r.mu.RLock()
-	own := r.lists[of.Dataset()]
-	r.mu.RUnlock()
+	own := r.noted(of)
 	for i, f := range families {
 		if row != nil {
 			j.addCells(row.Family(f), f)
@@ -57,6 +55,16 @@ func (r *Recorder) Read(ctx context.Context, t *bt.Table, of rowkey.ID, d *datas
 		}
 	}
 	return j.list(), nil
+}
+
+// noted returns what this process has noted, or nil.
+func (r *Recorder) noted(of rowkey.ID) *list {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.lists[of.Dataset()]
 }
 
 // joiner joins what several processes have seen.

@@ -82,12 +82,9 @@ func (r *Recorder) with(of rowkey.ID, family string, cell bigtable.Timestamp, vi
 	if !ok {
 		return
 	}
-	of = of.Dataset()
-	r.mu.RLock()
-	l := r.lists[of]
-	r.mu.RUnlock()
+	l := r.noted(of)
 	if l == nil {
-		l = r.add(of)
+		l = r.add(of.Dataset())
 	}
 	if l != nil && l.with(family, day, visit) {
 		r.wake()
