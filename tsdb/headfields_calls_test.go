@@ -142,6 +142,66 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 	}
 }
 
+// TestFieldIsReplacedAfterDeletion: a deletion finds the value before, and cells are collected meanwhile. The point of that
+// value is then written again without the field: the value before it counts.
+func TestFieldIsReplacedAfterDeletion(t *testing.T) {
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
+	for skip := range 9 {
+		s := fieldSchema(tsdb.SchemaOptions{})
+		d := &during{}
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(at(19)).Now}, DialOptions: d.options()}, s)
+		repo, ctx := s.For(store, acme), t.Context()
+		put := func(i int, v sparse) error { return repo.Put(ctx, roof, at(i), v) }
+		if err := errors.Join(put(1, tempOf(1)), put(2, tempOf(2)), put(3, tempOf(3)), conn.Collect(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		d.arm(skip, func() error { return conn.Collect(ctx) })
+		err := repo.Delete(ctx, roof, at(3))
+		d.arm(0, nil)
+		if err := errors.Join(err, errors.Join(d.errs...), put(2, speedOf(2)), conn.Collect(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		sameFields(t, fmt.Sprint("after request ", skip), repo, []tsdb.Entity{roof})
+	}
+}
+
+// TestDeletionShowsNoDeletedField: while a deletion copies the value before, another call deletes that value's point. From
+// then on no head shows it, also if the first deletion ends here.
+func TestDeletionShowsNoDeletedField(t *testing.T) {
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
+	for skip := range 9 {
+		for later := range 4 {
+			s := fieldSchema(tsdb.SchemaOptions{})
+			d := &during{}
+			store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(at(19)).Now}, DialOptions: d.options()}, s)
+			repo, ctx := s.For(store, acme), t.Context()
+			for i := range 4 {
+				if err := repo.Put(ctx, roof, at(i), tempOf(float64(i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := conn.Collect(ctx); err != nil {
+				t.Fatal(err)
+			}
+			d.arm(skip, func() error {
+				err := repo.Delete(ctx, roof, at(2))
+				d.arm(later, func() error {
+					if f := fieldHeads(t, repo, []tsdb.Entity{roof})[0]["temp"]; f.at == at(2).UnixMilli() {
+						t.Errorf("after request %d and %d more the head shows the deleted value %v", skip, later, f)
+					}
+					return nil
+				})
+				return err
+			})
+			if err := errors.Join(repo.Delete(ctx, roof, at(3)), errors.Join(d.errs...)); err != nil {
+				t.Fatal(err)
+			}
+			d.arm(0, nil)
+			sameFields(t, fmt.Sprintf("after request %d and %d more", skip, later), repo, []tsdb.Entity{roof})
+		}
+	}
+}
+
 // TestFieldsAfterDeletePrefix: points that are written while their prefix is deleted may lose the fields of their head.
 // LatestFields still finds them, also once a newer point has other fields.
 func TestFieldsAfterDeletePrefix(t *testing.T) {

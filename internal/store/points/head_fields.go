@@ -135,6 +135,9 @@ func (s *fieldsSearch) repair(ctx context.Context, path string) (again bool, err
 		points[i] = f.point
 		for path, raw := range f.raw {
 			copies.SetValue(r.D, f.class, path, f.point.Cell, raw)
+			if trace := f.trace[path]; trace > f.point.Cell { // another deletion may have removed it
+				copies.SetTrace(r.D, f.class, path, trace)
+			}
 		}
 	}
 	if err := s.apply(ctx, path, copies); err != nil {
@@ -175,6 +178,7 @@ func (s *fieldsSearch) traces() dataset.HeadMutation {
 		for path, trace := range f.trace {
 			if trace > f.point.Cell {
 				m.ClearTrace(d, f.class, path, dataset.After(f.point.Cell), dataset.After(trace))
+				m.SetTrace(d, f.class, path, f.point.Cell) // Bigtable may have collected that of the copy
 			}
 		}
 	}
