@@ -198,3 +198,22 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyHeadsShowWhatTheyKeep: before a collection, a head has more points than the schema keeps. No read shows them.
+func TestOnlyHeadsShowWhatTheyKeep(t *testing.T) {
+	s := headSchema(t, true, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for i := range kept + 3 {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 1; n <= kept+4; n++ {
+		for h, err := range repo.Under(tsdb.AllEntities()).LatestN(t.Context(), n) {
+			if err != nil || len(h.Points) != min(n, kept) {
+				t.Errorf("LatestN of %d: %d points, %v; want %d", n, len(h.Points), err, min(n, kept))
+			}
+		}
+	}
+}

@@ -36,7 +36,7 @@ func TestHistories(t *testing.T) {
 	all := newTotals(t)
 	for i := range *runs {
 		s := *seed + uint64(i)
-		p := plan{seed: s, weak: s%2 == 0, clients: 8, load: 3 * time.Second}
+		p := plan{seed: s, weak: s%2 == 0, collects: s%4 < 2, clients: 8, load: 3 * time.Second}
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			var w *world
@@ -52,7 +52,7 @@ func TestHistoriesInRealTime(t *testing.T) {
 	all := newTotals(t)
 	for i := range max(4, *runs/10) {
 		s := *seed + uint64(i)
-		p := plan{seed: s, weak: s%2 == 0, real: true, tcp: s%4 < 2, slowSync: s%4 >= 2, clients: 8, load: 3 * time.Second}
+		p := plan{seed: s, weak: s%2 == 0, real: true, tcp: s%4 < 2, slowSync: s%4 >= 2, collects: s%4 >= 2, clients: 8, load: 3 * time.Second}
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			all.add(t, runWorld(t, p))

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,6 +26,8 @@ type host interface {
 	open() (*grpc.ClientConn, error)
 	// fail takes the engine down without a warning. Its clients get no answers any more.
 	fail()
+	// collect removes the cells that need not be kept.
+	collect(ctx context.Context) error
 	// close ends the engine.
 	close() error
 }
@@ -59,6 +62,8 @@ func (h *here) fail() {
 	_ = h.server.Close()
 	h.disk = left
 }
+
+func (h *here) collect(ctx context.Context) error { return h.server.Collect(ctx) }
 
 func (h *here) close() error {
 	h.disk.Slow(0)
@@ -132,6 +137,9 @@ func (h *there) fail() {
 	_ = h.cmd.Process.Kill()
 	_ = h.cmd.Wait()
 }
+
+// collect does nothing: the other process has no call for it.
+func (h *there) collect(context.Context) error { return nil }
 
 func (h *there) close() error {
 	_ = h.in.Close()

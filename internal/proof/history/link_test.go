@@ -52,7 +52,7 @@ func count(ctx context.Context, req any) {
 	}
 	switch req := req.(type) {
 	case *btpb.ReadRowsRequest:
-		sent.scan()
+		sent.scan(req.Rows)
 	case *btpb.MutateRowsRequest:
 		for _, e := range req.Entries {
 			sent.write(string(e.RowKey))

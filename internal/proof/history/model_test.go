@@ -12,7 +12,7 @@ import (
 const slots = 5
 
 // cell is what a point holds: two fields, each the number of the write that set it last, or 0 for none. The zero cell
-// is no point. Only merged points have a second field.
+// is no point. Only points of records and structs have a second field.
 type cell [2]int32
 
 func (c cell) absent() bool { return c == cell{} }
@@ -48,7 +48,20 @@ type op struct {
 // sight is what a call has seen of a point.
 type sight struct {
 	is    presence
-	value cell // if is is equal
+	value cell // if is is equal or partly
+}
+
+// anything is the value of a field that a call has not seen.
+const anything = -1
+
+// fits reports whether a point has the fields that were seen.
+func (s sight) fits(c cell) bool {
+	for i, v := range s.value {
+		if v != anything && v != c[i] {
+			return false
+		}
+	}
+	return true
 }
 
 type presence uint8
@@ -58,6 +71,7 @@ const (
 	absent
 	present // with any value
 	equal
+	partly // with the fields of value, except those that are anything; the point may be absent
 )
 
 // sights are what a call has seen of an entity.
@@ -91,7 +105,8 @@ func (o *op) apply(s state) (state, bool) {
 	case look:
 		for i, saw := range o.seen {
 			switch {
-			case saw.is == absent && !s[i].absent(), saw.is == present && s[i].absent(), saw.is == equal && s[i] != saw.value:
+			case saw.is == absent && !s[i].absent(), saw.is == present && s[i].absent(), saw.is == equal && s[i] != saw.value,
+				saw.is == partly && !saw.fits(s[i]):
 				return s, false
 			}
 		}
@@ -131,6 +146,8 @@ func (o *op) String() string {
 				text = append(text, fmt.Sprintf("%d=some", i))
 			case equal:
 				text = append(text, fmt.Sprintf("%d=%v", i, saw.value))
+			case partly:
+				text = append(text, fmt.Sprintf("%d~%v", i, saw.value))
 			}
 		}
 	case remove:

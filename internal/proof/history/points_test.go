@@ -34,7 +34,12 @@ type points[T any] struct {
 
 	write  action // of Put
 	absent bool   // its clients use PutIfAbsent too
-	head   bool   // only the owner of an entity writes it, because writers that differ may leave heads behind points
+	wide   bool   // points have two fields
+	head   bool   // heads have points
+	fields bool   // heads have fields
+	// split is the first slot of an entity that another client owns than the slots before; 0 if one owns all. Only the
+	// owner of a point in a dataset with heads writes it, because writers that differ may leave heads behind points.
+	split int
 }
 
 const (
@@ -69,7 +74,9 @@ func one(n int64) cell { return cell{int32(n)} }
 
 var numbers = points[int64]{of: func(c cell) int64 { return int64(c[0]) }, cell: one}
 
-func newDatasets() []dataset {
+// newDatasets returns the datasets of a history. If cells are collected, none has points in heads, as these lack points
+// until a deletion has repaired them.
+func newDatasets(collects bool) []dataset {
 	plain, first, headed := numbers, numbers, numbers
 	plain.Schema = tsdb.MustDefine("plain", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{})
 	plain.write, plain.absent = set, true
@@ -79,9 +86,13 @@ func newDatasets() []dataset {
 		Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 2},
 	})
 	headed.write, headed.head = set, true
-	merged := points[codec.Record]{write: merge, of: recordOf, cell: cellOf}
+	merged := points[codec.Record]{write: merge, wide: true, of: recordOf, cell: cellOf}
 	merged.Schema = tsdb.MustDefine("merged", tsdb.Key("site", "device"), codec.Records(), tsdb.SchemaOptions{Merge: true})
-	return []dataset{&plain, &first, &headed, &merged}
+	all := append(newFielded(collects), &plain, &first, &merged)
+	if !collects {
+		all = append(all, &headed)
+	}
+	return all
 }
 
 var fieldNames = [2]string{"a", "b"}
@@ -116,7 +127,7 @@ type client struct {
 
 // value returns a cell that no other write has.
 func (d *points[T]) value(c *client) (v cell) {
-	if d.write != merge {
+	if !d.wide {
 		return cell{c.number()}
 	}
 	for v.absent() {
@@ -140,39 +151,67 @@ func (d *points[T]) part(c *client, e tsdb.Entity) part {
 func (d *points[T]) heads(c *client, e tsdb.Entity) part {
 	p := d.part(c, e)
 	if d.head {
-		p.row = headRow
+		return headOf(p)
 	}
 	return p
 }
 
 // rows returns the parts that a write changes.
 func (d *points[T]) rows(c *client, e tsdb.Entity) []part {
-	if d.head {
-		return []part{d.part(c, e), d.heads(c, e)}
+	points := d.part(c, e)
+	if !d.owned() {
+		return []part{points}
 	}
-	return []part{d.part(c, e)}
+	return []part{points, headOf(points)}
+}
+
+// owned reports whether only the owner of a point writes it.
+func (d *points[T]) owned() bool { return d.head || d.fields }
+
+// headOf returns the part of an entity's head.
+func headOf(points part) part {
+	points.row = headRow
+	return points
 }
 
 func (d *points[T]) step(ctx context.Context, c *client) {
 	c.node = c.nodes[c.rnd.IntN(len(c.nodes))]
 	e, slot := entityAt(c.rnd.IntN(numEntities)), c.rnd.IntN(slots)
 	if c.rnd.IntN(100) < 45 {
-		if d.head {
+		if d.owned() {
 			d.writeOwn(ctx, c, slot)
 			return
 		}
 		d.writeOne(ctx, c, e, slot, c.rnd.IntN(100))
 		return
 	}
+	if d.fields && c.rnd.IntN(3) > 0 {
+		d.readFields(ctx, c, e, slot)
+		return
+	}
 	d.read(ctx, c, e, slot)
 }
 
-// writeOwn writes or deletes a point of the client's own entity until the outcome is known.
+// ownSlots returns the owner of a point's entity counted from its own, and the last slot up to which it owns it.
+func (d *points[T]) ownSlots(slot int) (entity, last int) {
+	if slot < d.split {
+		return 0, d.split - 1
+	}
+	return min(d.split, 1), slots - 1
+}
+
+// writeOwn writes or deletes points that the client owns until the outcome is known.
 func (d *points[T]) writeOwn(ctx context.Context, c *client, slot int) {
 	if c.id >= numEntities {
 		return
 	}
-	e, kind := entityAt(c.id), []int{0, 0, 70, 85}[c.rnd.IntN(4)]
+	of, _ := d.ownSlots(slot)
+	e, kind := entityAt((c.id+of)%numEntities), []int{0, 0, 70, 85}[c.rnd.IntN(4)]
+	if d.fields && !d.head && c.rnd.IntN(4) == 0 { // a batch leaves only its newest points in a head
+		for ctx.Err() == nil && !d.writeSeries(ctx, c, e, slot) {
+		}
+		return
+	}
 	for ctx.Err() == nil && !d.writeOne(ctx, c, e, slot, kind) {
 	}
 }
@@ -211,7 +250,8 @@ func (d *points[T]) writeOne(ctx context.Context, c *client, e tsdb.Entity, slot
 		err = d.repo(c).Delete(ctx, e, p.Time)
 		call.wrote(d.rows(c, e), op{action: remove, slot: slot}, err)
 	default:
-		last = min(slot+1+c.rnd.IntN(2), slots-1)
+		_, last = d.ownSlots(slot)
+		last = min(slot+1+c.rnd.IntN(2), last)
 		ctx, call := c.begin(ctx, "DeleteRange")
 		_, err = d.repo(c).DeleteRange(ctx, e, tsdb.Between(timeOf(slot), timeOf(last)).ClosedEnd())
 		for i := slot; i <= last; i++ {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"github.com/anishathalye/porcupine"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -69,15 +70,32 @@ type call struct {
 type traffic struct {
 	mu     sync.Mutex
 	scans  int
+	ranges [][2]string    // of scans
 	writes map[string]int // by row key
 }
 
 type trafficKey struct{}
 
-func (t *traffic) scan() {
+func (t *traffic) scan(rows *btpb.RowSet) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.scans++
+	for _, r := range rows.GetRowRanges() {
+		t.ranges = append(t.ranges, [2]string{string(r.GetStartKeyClosed()) + string(r.GetStartKeyOpen()), string(r.GetEndKeyOpen())})
+	}
+}
+
+// scansOf returns how many scans of an entity's points there were, without those of more entities.
+func (t *traffic) scansOf(p part) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := "#" + escape.Replace(p.entity)
+	for _, r := range t.ranges {
+		if strings.Contains(r[0], key+"#") && strings.Contains(r[1], key) {
+			n++
+		}
+	}
+	return n
 }
 
 func (t *traffic) write(row string) {
@@ -93,6 +111,7 @@ func (t *traffic) write(row string) {
 func (t *traffic) sentBy(p part, attempts int) {
 	for range attempts {
 		t.write("#" + escape.Replace(p.entity) + "#")
+		t.write("!head#" + escape.Replace(p.entity) + "#")
 	}
 }
 
@@ -187,8 +206,12 @@ func (c *call) saw(p part, seen sights) { c.sawSince(p, seen, c.begun) }
 
 // sawSince is saw for a read whose moment may be earlier than the call.
 func (c *call) sawSince(p part, seen sights, from int64) {
+	c.sawAt(p, seen, from, p.row == headRow || !c.byRow && c.sent.scans <= 1)
+}
+
+// sawAt is saw. whole says whether the call has seen all points at one moment.
+func (c *call) sawAt(p part, seen sights, from int64, whole bool) {
 	end := c.tick()
-	whole := p.row == headRow || !c.byRow && c.sent.scans <= 1
 	if whole {
 		c.add(p, c.client, op{seen: seen, what: c.what}, from, end)
 		return

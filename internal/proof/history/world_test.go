@@ -30,6 +30,7 @@ type plan struct {
 	weak     bool // scans see each row in a state of its own
 	real     bool // in real time; otherwise in a bubble of synctest
 	tcp      bool // the engine is another process
+	collects bool // cells that need not be kept are removed now and then
 	slowSync bool // a sync takes 20 ms, which a bubble cannot simulate: Pebble waits for it with a mutex
 	clients  int
 	load     time.Duration
@@ -40,7 +41,7 @@ func (p plan) String() string {
 	for _, part := range []struct {
 		is   bool
 		name string
-	}{{p.weak, "weak scans"}, {p.tcp, "over TCP"}, {p.slowSync, "slow syncs"}} {
+	}{{p.weak, "weak scans"}, {p.collects, "collections"}, {p.tcp, "over TCP"}, {p.slowSync, "slow syncs"}} {
 		if part.is {
 			text += ", " + part.name
 		}
@@ -105,7 +106,7 @@ func runWorld(t *testing.T, p plan) *world {
 func openWorld(t *testing.T, p plan) *world {
 	w := &world{
 		plan: p, t: t, recorder: &recorder{byRow: p.weak, ops: map[part][]porcupine.Operation{}}, chance: newDice(p.seed, 1),
-		sets: newDatasets(), feed: newFeed(), counters: newCounters(), changes: newChanges(),
+		sets: newDatasets(p.collects), feed: newFeed(), counters: newCounters(), changes: newChanges(),
 	}
 	w.link = &link{pause: func() time.Duration { return w.chance.millis(4) }}
 	rnd := rand.New(rand.NewPCG(p.seed, 2))
@@ -215,6 +216,9 @@ func (w *world) disturb(ctx context.Context) {
 	next := time.Now().Add(w.load/4 + time.Duration(rnd.Int64N(int64(w.load/4))))
 	for pause(ctx, time.Duration(rnd.IntN(40))*time.Millisecond) {
 		w.faults.Add(1)
+		if w.collects && rnd.IntN(3) == 0 {
+			w.explain(w.host.collect(w.t.Context()))
+		}
 		if time.Now().Before(next) {
 			w.nodes[rnd.IntN(stores)].conn.Inject(fault(rnd))
 			continue

@@ -170,9 +170,9 @@ func (r *Rows) headPage(ctx context.Context, rng rowkey.Range) (page []headRow, 
 // deleteHeadPage deletes heads, and adds those that could not be deleted to the report. It returns the number of
 // deleted heads and of the points in them.
 func (r *Rows) deleteHeadPage(ctx context.Context, page []headRow, report *Report) (rows, points int) {
-	entries := make([]bt.Entry, len(page))
+	entries, families := make([]bt.Entry, len(page)), r.D.HeadFamilies()
 	for i, row := range page {
-		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(r.D.HeadFamilies()), Mutations: len(r.D.HeadFamilies())}
+		entries[i] = bt.Entry{Key: row.key, Mutation: r.deletion(families), Mutations: len(families)}
 	}
 	for i, out := range r.View.Bulk(ctx, entries) {
 		if out.State == bt.Stored {

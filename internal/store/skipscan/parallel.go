@@ -44,6 +44,9 @@ type Query struct {
 func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) bool) error {
 	h := r.Visibility()
 	each := max(1, q.Each)
+	if r.D.Head.Only {
+		each = min(each, r.D.Head.Points) // a head may have more that are not collected yet
+	}
 	space, heads := r.Space, r.D.HeadsShow(each)
 	if heads {
 		space = r.Heads
