@@ -10,6 +10,9 @@
 // moment. Bigtable promises that for one row only. So in every second history scans are weak (engine.Options.Weak), and
 // a part is one row.
 //
+// In half of the histories, cells that need not be kept are collected now and then. A read of the newest fields is
+// compared with the entity's head, or with its points if it has read these.
+//
 // The test also checks followers, counters, the rollup, erasures, and points that are stored on change. The long run
 // fails if a rare branch (package reach) was never taken.
 //

@@ -9,6 +9,27 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
+var fieldNames = [2]string{"a", "b"}
+
+func recordOf(c cell) (r codec.Record) {
+	for i, v := range c {
+		if v != 0 {
+			r = r.With(fieldNames[i], codec.Int(int64(v)))
+		}
+	}
+	return r
+}
+
+func cellOf(r codec.Record) (c cell) {
+	for i, name := range fieldNames {
+		if v, ok := r.Lookup(name); ok {
+			n, _ := v.Int()
+			c[i] = int32(n)
+		}
+	}
+	return c
+}
+
 // pair is a payload with two fields.
 type pair struct {
 	A *int32 `json:"a,omitempty"`

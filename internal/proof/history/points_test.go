@@ -95,27 +95,6 @@ func newDatasets(collects bool) []dataset {
 	return all
 }
 
-var fieldNames = [2]string{"a", "b"}
-
-func recordOf(c cell) (r codec.Record) {
-	for i, v := range c {
-		if v != 0 {
-			r = r.With(fieldNames[i], codec.Int(int64(v)))
-		}
-	}
-	return r
-}
-
-func cellOf(r codec.Record) (c cell) {
-	for i, name := range fieldNames {
-		if v, ok := r.Lookup(name); ok {
-			n, _ := v.Int()
-			c[i] = int32(n)
-		}
-	}
-	return c
-}
-
 // client makes one call after the other, each through one of the stores.
 type client struct {
 	*world
@@ -165,15 +144,6 @@ func (d *points[T]) rows(c *client, e tsdb.Entity) []part {
 	return []part{points, headOf(points)}
 }
 
-// owned reports whether only the owner of a point writes it.
-func (d *points[T]) owned() bool { return d.head || d.fields }
-
-// headOf returns the part of an entity's head.
-func headOf(points part) part {
-	points.row = headRow
-	return points
-}
-
 func (d *points[T]) step(ctx context.Context, c *client) {
 	c.node = c.nodes[c.rnd.IntN(len(c.nodes))]
 	e, slot := entityAt(c.rnd.IntN(numEntities)), c.rnd.IntN(slots)
@@ -190,30 +160,6 @@ func (d *points[T]) step(ctx context.Context, c *client) {
 		return
 	}
 	d.read(ctx, c, e, slot)
-}
-
-// ownSlots returns the owner of a point's entity counted from its own, and the last slot up to which it owns it.
-func (d *points[T]) ownSlots(slot int) (entity, last int) {
-	if slot < d.split {
-		return 0, d.split - 1
-	}
-	return min(d.split, 1), slots - 1
-}
-
-// writeOwn writes or deletes points that the client owns until the outcome is known.
-func (d *points[T]) writeOwn(ctx context.Context, c *client, slot int) {
-	if c.id >= numEntities {
-		return
-	}
-	of, _ := d.ownSlots(slot)
-	e, kind := entityAt((c.id+of)%numEntities), []int{0, 0, 70, 85}[c.rnd.IntN(4)]
-	if d.fields && !d.head && c.rnd.IntN(4) == 0 { // a batch leaves only its newest points in a head
-		for ctx.Err() == nil && !d.writeSeries(ctx, c, e, slot) {
-		}
-		return
-	}
-	for ctx.Err() == nil && !d.writeOne(ctx, c, e, slot, kind) {
-	}
 }
 
 // writeOne makes a call that changes a point, and reports whether its outcome is known.
