@@ -14,10 +14,10 @@ import (
 // five is a payload of five fields.
 type five struct{ A, B, C, D, E float64 }
 
-// BenchmarkIngestFields measures a writer of points of five fields: of a schema without heads (points), with the newest
+// BenchmarkIngestFieldHeads measures a writer of points of five fields: of a schema without heads (points), with the newest
 // point in heads (head), with the newest value of each field in heads (fields), and without heads in a sink that leaves
 // out nine points of ten (onchange). The points come from 100 devices. It reports requests for a million points.
-func BenchmarkIngestFields(b *testing.B) {
+func BenchmarkIngestFieldHeads(b *testing.B) {
 	define := func(name string, h tsdb.Head) *tsdb.Schema[five] {
 		return tsdb.MustDefine(name, tsdb.Key("site", "device"), codec.JSON[five](), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: h})
 	}
@@ -40,12 +40,12 @@ func BenchmarkIngestFields(b *testing.B) {
 			if bm.onChange {
 				in = in.OnChange(tsdb.OnChange[five]{})
 			}
-			ingestFields(b, w, in)
+			ingestFieldHeads(b, w, in)
 		})
 	}
 }
 
-func ingestFields(b *testing.B, w *tsdb.Writer, in *tsdb.Sink[five]) {
+func ingestFieldHeads(b *testing.B, w *tsdb.Writer, in *tsdb.Sink[five]) {
 	ctx, base := context.Background(), time.Now()
 	devices := make([]tsdb.Entity, 100)
 	for i := range devices {
