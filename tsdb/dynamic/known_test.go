@@ -1,12 +1,9 @@
 package dynamic_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,15 +15,12 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
-	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
-	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -419,113 +413,4 @@ func TestKnownFieldsSurviveFaults(t *testing.T) {
 			t.Errorf("after fault %d the list is %q", i, fields)
 		}
 	}
-}
-
-// Points that were written before there were lists get theirs by RecordFields, of every format, and again without harm.
-func TestRecordFields(t *testing.T) {
-	v := map[string]any{"temp": 21.5, "motor": map[string]any{"on": true}}
-	r := codec.NewRecord(codec.Field{Name: "motor.on", Value: codec.Bool(true)}, codec.Field{Name: "temp", Value: codec.Float(21.5)})
-	record(t, codec.JSON[map[string]any](), v)
-	record(t, zstd.Wrap(codec.JSON[map[string]any](), zstd.Options{}), v)
-	record(t, codec.Records(), r)
-	record(t, zstd.Wrap(codec.Records(), zstd.Options{}), r)
-}
-
-func record[T any](t *testing.T, c codec.Codec[T], v T) {
-	t.Helper()
-	s, err := tsdb.Define("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts := tsdb.StoreOptions{Clock: func() time.Time { return days(9) }}
-	store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: opts}, s)
-	for _, day := range []int{2, 5} {
-		put(t, s.For(store, acme), days(day), v)
-	}
-	flushFields(t, store)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	row := bigtable.NewMutation()
-	row.DeleteRow()
-	if err := table.Apply(t.Context(), "acme#readings!fields#", row); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		one := other(t, conn, opts)
-		if n, err := dynamic.RecordFields(t.Context(), one, acme, s, dynamic.Options{}, 0); n != 2 || err != nil {
-			t.Fatalf("%s: recorded %d points, %v", c.Tag(), n, err)
-		}
-		_ = one.Close()
-		wantKnown(t, other(t, conn, opts), acme, s, "motor.on bool 2-5", "temp float 2-5")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := dynamic.RecordFields(ctx, other(t, conn, opts), acme, s, dynamic.Options{}, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
-	}
-	if _, err := dynamic.RecordFields(t.Context(), other(t, conn, opts), acme, s, dynamic.Options{}, 10); !errors.Is(err, tsdb.ErrInvalid) {
-		t.Errorf("at 10 points a second: %v, want ErrInvalid", err)
-	}
-}
-
-// The fields of a struct are those of its type, and its points cost no list.
-func TestFieldsOfType(t *testing.T) {
-	s := define(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return days(30) }}}, s)
-	put(t, s.For(store, acme), days(3), sample{21.5})
-	conn.Reset()
-	wantKnown(t, store, acme, s, "temp_c float")
-	flushFields(t, store)
-	if c := conn.Counts(); c.Calls[tsdbtest.ReadRows] > 0 || c.Upkeep > 0 {
-		t.Errorf("the list of a type took %+v, want no request", c)
-	}
-	for d, err := range store.Datasets(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantKnown(t, store, acme, d)
-	}
-}
-
-// An import lists the fields of the points that it writes, by their own days.
-func TestImportListsFields(t *testing.T) {
-	s := objects(t, tsdb.SchemaOptions{})
-	opts := tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return days(30) }}}
-	from, _ := tsdbtest.Open(t, opts, s)
-	put(t, s.For(from, acme), days(3), object(t, `{"temp":1.5}`))
-	put(t, s.For(from, acme), days(7), object(t, `{"temp":2.5,"on":true}`))
-	var file bytes.Buffer
-	if _, err := transfer.Export(t.Context(), from, acme, &file, transfer.ExportOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	to, conn := tsdbtest.Open(t, opts, s)
-	if _, err := transfer.Import(t.Context(), to, tenant.MustParse("copy"), &file, transfer.ImportOptions{OtherTenant: true}); err != nil {
-		t.Fatal(err)
-	}
-	flushFields(t, to)
-	wantKnown(t, other(t, conn, opts.StoreOptions), tenant.MustParse("copy"), s, "on bool 7-7", "temp float 3-7")
-}
-
-// TestStoredFields compares a list byte for byte with a golden file.
-func TestStoredFields(t *testing.T) {
-	s := objects(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "d30", Policy: gc.MaxAge(30 * 24 * time.Hour)}})
-	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	store, _, table := tsdbtest.OpenTable(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return at }}}, s)
-	put(t, s.For(store, acme), at, object(t, `{"temp":21.5,"motor":{"on":true,"rpm":1200},"tags":[1],"note":null,"":18446744073709551615,"a:b":"x"}`))
-	put(t, s.For(store, acme), at.AddDate(0, 0, -20), object(t, `{"temp":21}`))
-	flushFields(t, store)
-	put(t, s.For(store, acme), at.AddDate(0, 0, -25), map[string]any{"temp": 1.5, strings.Repeat("x", 256): 1})
-	flushFields(t, store)
-	row, err := table.ReadRow(t.Context(), "acme#readings!fields#")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for _, family := range slices.Sorted(maps.Keys(row)) {
-		for _, item := range row[family] {
-			fmt.Fprintf(&b, "%q %q %d %q\n", item.Row, item.Column, item.Timestamp, item.Value)
-		}
-	}
-	testkit.Golden(t, "testdata/fields.golden", b.String(), "lists of fields that are stored today would no longer be read (see docs/format.md)")
 }
