@@ -177,6 +177,7 @@ func TestKnownFieldsOfProcesses(t *testing.T) {
 	for _, step := range steps {
 		one := other(t, conn, tsdb.StoreOptions{Clock: at})
 		put(t, s.For(one, acme), days(step.day), step.value)
+		wantKnown(t, one, acme, s, step.want...)
 		if err := one.Close(); err != nil { // which writes what it has noted
 			t.Fatal(err)
 		}

@@ -49,6 +49,11 @@ func TestMemory(t *testing.T) {
 				r.NoteFields(datasetOf(t, "greedy", fmt.Sprint("d", i)), "default", 0, codec.NewRecord(codec.Field{Name: fmt.Sprint(f), Value: codec.Int(1)}))
 			}
 		}
+		for _, l := range r.lists {
+			if len(l.fields) > MaxFields {
+				t.Errorf("a list has %d fields", len(l.fields))
+			}
+		}
 		if n := r.tenants["greedy"].Load(); n != mostOfTenant {
 			t.Errorf("one tenant has %d names, want %d", n, mostOfTenant)
 		}
