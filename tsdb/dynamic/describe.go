@@ -35,6 +35,8 @@ type Description struct {
 	Classes []Class `json:"classes"`
 	// Head says which newest points are kept together; nil for none.
 	Head *tsdb.Head `json:"head,omitempty"`
+	// NullClears says that a null in JSON is the value of a field. It is known only of datasets with Head.Fields.
+	NullClears bool `json:"null_clears,omitempty"`
 	// Rollups are the aggregates that are stored.
 	Rollups []Rollup `json:"rollups,omitempty"`
 }
@@ -115,6 +117,7 @@ func Describe(d tsdb.Dataset) Description {
 		head := tsdb.Head(of.Head)
 		out.Head = &head
 	}
+	out.NullClears = of.NullClears
 	for i := range of.Rollups {
 		out.Rollups = append(out.Rollups, rollupOf(&of.Rollups[i]))
 	}

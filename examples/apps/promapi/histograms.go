@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/tidemark-go/tidemark/codec"
 )
@@ -182,7 +181,7 @@ func (s *bucketSeries) add(r *mappedRead, at int64, fields codec.Record, found f
 			s.list = append(s.list, b.selected)
 		}
 		if b.since != s.since {
-			if err := r.add(b.selected, s.since, sample{float: math.Float64frombits(value.StaleNaN)}); err != nil {
+			if err := r.add(b.selected, s.since, ended); err != nil {
 				return err
 			}
 		}

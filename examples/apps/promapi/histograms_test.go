@@ -259,8 +259,8 @@ func TestHistogramLimits(t *testing.T) {
 func TestNewestPointsOnce(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
 	s.recordsAt("a", 0, with(classic("x", []float64{1}, 3, 4), classic("y", []float64{1}, 3, 4)))
-	src, read := s.sources[1].(*mappedSource), newest{}
-	complete := func(metric string, read newest) (les string) {
+	src, read := s.sources[1].(*mappedSource), newNewest(time.Minute, newBudget(100, 100))
+	complete := func(metric string, read *newest) (les string) {
 		t.Helper()
 		of, err := src.list(t.Context(), acme, metric, nil, span{})
 		if err != nil {
@@ -280,7 +280,7 @@ func TestNewestPointsOnce(t *testing.T) {
 	if got := complete("rec_y_bucket", read); first != " +Inf 1.0" || got != first {
 		t.Errorf("the bounds are%s, and of another histogram in the same request%s, want +Inf 1.0 of one point", first, got)
 	}
-	if got := complete("rec_y_bucket", newest{}); got != " +Inf 2.0" {
+	if got := complete("rec_y_bucket", newNewest(time.Minute, newBudget(100, 100))); got != " +Inf 2.0" {
 		t.Errorf("the bounds of another request are%s, want those of the newest point", got)
 	}
 }

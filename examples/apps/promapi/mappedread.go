@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -18,7 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) (all []*selected, err error) {
+func (s *mappedSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in reach, b *budget) (all []*selected, err error) {
 	dataset := "" // that has samples
 	for len(of) > 0 {
 		own := of[0].from.(*from)
@@ -50,7 +48,7 @@ type mappedRead struct {
 	metric *from // of the first series
 	of     []*series
 	most   bool
-	in     tsdb.Interval
+	in     reach
 	budget *budget
 }
 
@@ -58,7 +56,7 @@ func (r *mappedRead) read(ctx context.Context) ([]*selected, error) {
 	m := r.metric.metric
 	switch {
 	case m.aggregate != nil:
-		return r.readBuckets(ctx, r.id, m, r.of, r.in, r.budget)
+		return r.readBuckets(ctx, r.id, m, r.of, r.in.Interval, r.budget)
 	case m.texts != nil:
 		return r.readTexts(ctx)
 	case m.number != nil:
@@ -68,13 +66,51 @@ func (r *mappedRead) read(ctx context.Context) ([]*selected, error) {
 }
 
 func (r *mappedRead) readNumber(ctx context.Context, n *number) ([]*selected, error) {
-	return readPoints(ctx, r, n.schema, func(to *selected, at int64, v codec.Value) error {
-		x, ok := v.Number()
-		if !ok {
-			return nil
+	var newest []*selected
+	left, err := r.fromHeads(ctx, func(one *series, f *tsdb.Fields[codec.Record]) (bool, error) {
+		v, _ := f.Value.Lookup(n.field)
+		at, ok := f.Times.Of(n.field)
+		x, isNumber := v.AsNumber().Number()
+		switch {
+		case !ok || at.UnixMilli() < r.in.from: // no point of the interval has it
+			return true, nil
+		case !isNumber: // an older one of the interval may have a number
+			return false, nil
 		}
-		return r.add(to, at, sample{float: x})
+		to := &selected{series: one}
+		newest = append(newest, to)
+		return true, r.add(to, at.UnixMilli(), sample{float: x})
 	})
+	if err != nil || len(left.of) == 0 {
+		return newest, err
+	}
+	add := func(to *selected, at int64, v codec.Value) error {
+		if x, ok := v.Number(); ok {
+			return r.add(to, at, sample{float: x})
+		}
+		return nil
+	}
+	all, err := []*selected(nil), error(nil)
+	if r.metric.described.NullClears {
+		all, err = readPoints(ctx, left, r.metric.whole, func(to *selected, at int64, fields codec.Record) error {
+			v, _ := fields.Lookup(n.field)
+			if r.ends(v) {
+				return r.add(to, at, ended)
+			}
+			return add(to, at, v.AsNumber())
+		})
+	} else {
+		all, err = readPoints(ctx, left, n.schema, add)
+	}
+	return append(newest, all...), err
+}
+
+// ended is the sample that ends a series.
+var ended = sample{float: math.Float64frombits(value.StaleNaN)}
+
+// ends reports whether a value says that the field has none from now on.
+func (r *mappedRead) ends(v codec.Value) bool {
+	return v.Kind() == codec.KindNull && r.metric.described.NullClears
 }
 
 // add adds a sample, which counts against the limit.
@@ -117,8 +153,12 @@ func (r *mappedRead) search(ctx context.Context) ([]*selected, error) {
 				continue
 			}
 			n, isNumber := v.AsNumber().Number()
-			if isNumber {
+			switch {
+			case isNumber:
 				s, some = sample{float: n}, true
+			case r.ends(v) && !some:
+				s, some = ended, true
+				continue
 			}
 			note(name, isNumber)
 		}
@@ -195,9 +235,13 @@ func readPoints[T any](ctx context.Context, r *mappedRead, schema *tsdb.Schema[T
 	var err error
 	if most && len(r.of) >= togetherFrom {
 		parts := r.metric.parts(r.of)
-		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error { return read(nil, repo.Under(parts[i]).Range(ctx, r.in)) })
+		err = parallel(ctx, len(parts), func(ctx context.Context, i int) error {
+			return read(nil, repo.Under(parts[i]).Range(ctx, r.in.Interval))
+		})
 	} else {
-		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error { return read(all[i], repo.Range(ctx, r.of[i].entity, r.in)) })
+		err = parallel(ctx, len(r.of), func(ctx context.Context, i int) error {
+			return read(all[i], repo.Range(ctx, r.of[i].entity, r.in.Interval))
+		})
 	}
 	for _, one := range all {
 		one.points.reverse()
@@ -225,117 +269,4 @@ func (f *from) parts(of []*series) []tsdb.Prefix {
 		}
 	}
 	return parts
-}
-
-// readTexts returns a series with the value 1 for each set of texts that the points of an entity have. A series ends
-// when a point has other texts, so an entity never has two at once, in spite of the lookback. If neither a newest point
-// nor one that is read has a text, there are no series.
-func (r *mappedRead) readTexts(ctx context.Context) ([]*selected, error) {
-	m := r.metric.metric
-	parts := make([][]*selected, len(r.of))
-	var some atomic.Bool // a point has a text
-	err := parallel(ctx, len(r.of), func(ctx context.Context, i int) error {
-		byTexts := map[string]*selected{}
-		var newer *selected // of the point before, which is the newer one
-		var since int64     // time of that point
-		for p, err := range m.whole.For(r.store, r.id).Range(ctx, r.of[i].entity, r.in) {
-			if _, bad := asPointError(err); bad {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := r.budget.takeSamples(1); err != nil {
-				return err
-			}
-			ls := m.withTexts(r.of[i].labels, p.Value)
-			if ls.Len() > r.of[i].labels.Len() {
-				some.Store(true)
-			}
-			key := string(ls.Bytes(nil))
-			one := byTexts[key]
-			if one == nil {
-				if err := r.budget.takeSeries(1); err != nil {
-					return err
-				}
-				one = &selected{series: &series{labels: ls, entity: r.of[i].entity, open: true}}
-				byTexts[key] = one
-				parts[i] = append(parts[i], one)
-			}
-			if newer != nil && newer != one {
-				one.points.add(since, sample{float: math.Float64frombits(value.StaleNaN)})
-			}
-			newer, since = one, p.Time.UnixMilli()
-			one.points.add(since, sample{float: 1})
-		}
-		for _, one := range parts[i] {
-			one.points.reverse()
-		}
-		return nil
-	})
-	if err != nil || m.texts == nil && !some.Load() {
-		return nil, err
-	}
-	return slices.Concat(parts...), nil
-}
-
-// withTexts adds the texts of a payload to labels: those that the newest payloads have, too, and then all others.
-func (m *metric) withTexts(ls labels.Labels, fields codec.Record) labels.Labels {
-	b := labels.NewBuilder(ls)
-	used := m.takenLabels()
-	known := map[string]bool{}
-	for _, t := range m.texts {
-		used[t.label], known[t.field] = true, true
-		v, _ := fields.Lookup(t.field)
-		if text, ok := v.Str(); ok {
-			b.Set(t.label, text)
-		}
-	}
-	for name, v := range fields.All() {
-		if text, ok := v.Str(); ok && !known[name] {
-			if _, isPart := histogramOf(fields, name, v); !isPart {
-				b.Set(used.label(name), text)
-			}
-		}
-	}
-	return b.Labels()
-}
-
-// newest are the newest points of entities that a request has read, by dataset: the metrics of a dataset share them.
-type newest map[string]map[tsdb.Entity]codec.Record
-
-// complete returns the series of texts, or of buckets, as they are now: as each entity's newest point has them.
-func (s *mappedSource) complete(ctx context.Context, id tenant.ID, of []*series, read newest) ([]*series, error) {
-	m := of[0].from.(*from).metric
-	known := read[m.of]
-	if known == nil {
-		known = map[tsdb.Entity]codec.Record{}
-		read[m.of] = known
-	}
-	var lacking []tsdb.Entity
-	for _, one := range of {
-		if _, ok := known[one.entity]; !ok {
-			lacking = append(lacking, one.entity)
-		}
-	}
-	found, err := m.whole.For(s.store, id).LatestMany(ctx, lacking, 1)
-	if found == nil && len(lacking) > 0 {
-		return nil, err
-	}
-	for i, e := range lacking {
-		var value codec.Record // of an entity without a point that can be read
-		if found[i].Err == nil && len(found[i].Points) > 0 {
-			value = found[i].Points[0].Value
-		}
-		known[e] = value
-	}
-	out := make([]*series, 0, len(of))
-	for _, one := range of {
-		if m.mayBeBuckets() {
-			out = append(out, m.withBuckets(one, known[one.entity])...)
-		} else {
-			out = append(out, &series{labels: m.withTexts(one.labels, known[one.entity]), entity: one.entity, from: one.from})
-		}
-	}
-	return out, nil
 }

@@ -141,8 +141,15 @@ func TestNewestPayloadHasNoField(t *testing.T) {
 		if got := s.vector("level[5m]", end); len(got) != 1 || !maps.Equal(got["id=a"], map[int64]string{start0: "3.5", start0 + 1000: "4"}) {
 			t.Errorf("after %s, level has %v, want 3.5 and the decimal text 4", name, got)
 		}
-		if got := s.vector(`bus_info{driver="Ada"}[5m]`, end); len(got) != 1 || got["driver=Ada,id=a"][start0] != "1" {
-			t.Errorf("after %s, bus_info of Ada has %v, want one at the first point", name, got)
+		got, all := s.vector(`bus_info{driver="Ada"}[5m]`, end), map[int64]string{}
+		for _, samples := range got {
+			maps.Copy(all, samples)
+		}
+		if len(all) != len(values) || got["driver=Ada,id=a"][start0] != "1" {
+			t.Errorf("after %s, bus_info of Ada has %v, want one at each of %d points", name, got, len(values))
+		}
+		if now := s.vector(`bus_info{driver="Ada"}`, end); len(now) != 1 {
+			t.Errorf("after %s, bus_info of Ada has %v now, want one", name, now)
 		}
 		for _, none := range []string{"bus_speedy[5m]", "bus_spee[5m]", "bus_[5m]", "bus[5m]", "bus_motor[5m]", `bus_info{driver="Eve"}[5m]`} {
 			if got := s.vector(none, end); len(got) != 0 && !(none == "bus[5m]" && name == "a plain number") {

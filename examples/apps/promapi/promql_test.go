@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/exemplar"
 	"github.com/prometheus/prometheus/model/histogram"
@@ -61,7 +62,7 @@ func newSuiteStorage(t testing.TB, store *tsdb.Store, id tenant.ID) *suiteStorag
 		t.Fatal(err)
 	}
 	prom := newPromSource(store, schema)
-	return &suiteStorage{queryable: &queryable{id, []source{prom}, newBudget(1<<40, 1<<40)}, prom: prom}
+	return &suiteStorage{queryable: &queryable{id, []source{prom}, newBudget(1<<40, 1<<40), 5 * time.Minute}, prom: prom}
 }
 
 func (s *suiteStorage) Querier(from, to int64) (storage.Querier, error) {

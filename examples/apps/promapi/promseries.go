@@ -115,15 +115,15 @@ func (p *promSource) forget(id tenant.ID) {
 }
 
 // complete does nothing: the labels of these series are in their keys.
-func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series, _ newest) ([]*series, error) {
+func (p *promSource) complete(_ context.Context, _ tenant.ID, of []*series, _ *newest) ([]*series, error) {
 	return of, nil
 }
 
 // togetherFrom is the number of series from which most series of a metric are read together.
 const togetherFrom = 8
 
-func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error) {
-	repo := p.schema.For(p.store, id)
+func (p *promSource) read(ctx context.Context, id tenant.ID, of []*series, most bool, when reach, b *budget) ([]*selected, error) {
+	repo, in := p.schema.For(p.store, id), when.Interval
 	if most && len(of) >= togetherFrom {
 		return p.readTogether(ctx, repo, of, in, b)
 	}

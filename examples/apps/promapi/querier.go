@@ -30,12 +30,11 @@ type source interface {
 	// candidates is list for a query that names the metric, which may be one that names does not return: the series may
 	// have no samples.
 	candidates(ctx context.Context, id tenant.ID, metric string, matchers []*labels.Matcher) ([]*series, error)
-	// read returns the samples of series of one metric in an interval. Most reports that they are most series of the
-	// metric.
-	read(ctx context.Context, id tenant.ID, of []*series, most bool, in tsdb.Interval, b *budget) ([]*selected, error)
+	// read returns the samples of series of one metric. Most reports that they are most series of the metric.
+	read(ctx context.Context, id tenant.ID, of []*series, most bool, in reach, b *budget) ([]*selected, error)
 	// complete returns open series with the labels that they have now. One may be several. The points for it are read
 	// unless the request has read them.
-	complete(ctx context.Context, id tenant.ID, of []*series, read newest) ([]*series, error)
+	complete(ctx context.Context, id tenant.ID, of []*series, read *newest) ([]*series, error)
 	// forget drops what is cached of a tenant.
 	forget(id tenant.ID)
 }
@@ -83,10 +82,22 @@ func (b *budget) takeSamples(n int) error {
 
 // queryable is the series of one tenant, for one request. It implements storage.Queryable.
 type queryable struct {
-	tenant  tenant.ID
-	sources []source
-	budget  *budget
+	tenant   tenant.ID
+	sources  []source
+	budget   *budget
+	lookback time.Duration // how long a value counts
 }
+
+// reach is the time of the samples that are read.
+type reach struct {
+	tsdb.Interval
+	from, to int64 // the same in ms, both included
+	lookback int64 // how long a value counts, in ms
+	every    bool  // all samples count, not only the newest at each time of the evaluation
+}
+
+// once reports whether only the newest sample counts: the expression is evaluated at one time.
+func (r reach) once() bool { return !r.every && r.to-r.from < r.lookback }
 
 func (q *queryable) Querier(from, to int64) (storage.Querier, error) {
 	return &querier{queryable: q, from: from, to: to}, nil
@@ -97,7 +108,7 @@ type querier struct {
 	*queryable
 	from, to int64 // in ms, both included
 	when     span  // for which series are listed
-	newest   newest
+	newest   *newest
 }
 
 func (q *querier) Close() error { return nil }
@@ -105,11 +116,11 @@ func (q *querier) Close() error { return nil }
 // Select reads the samples of all series that match. It reads them before it returns, so that nothing keeps running
 // after it.
 func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	from, to := q.from, q.to
+	from, to, every := q.from, q.to, true
 	if hints != nil {
-		from, to = hints.Start, hints.End
+		from, to, every = hints.Start, hints.End, hints.Range > 0
 	}
-	found, err := q.samples(ctx, from, to, matchers)
+	found, err := q.samples(ctx, from, to, every, matchers)
 	if err != nil {
 		return storage.ErrSeriesSet(err)
 	}
@@ -117,12 +128,13 @@ func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints
 }
 
 // samples returns the series that match and have samples from one time to another, both included, in the order of their
-// labels.
-func (q *querier) samples(ctx context.Context, from, to int64, matchers []*labels.Matcher) ([]*selected, error) {
+// labels. Every is reach.every.
+func (q *querier) samples(ctx context.Context, from, to int64, every bool, matchers []*labels.Matcher) ([]*selected, error) {
 	if to < 0 || to < from {
 		return nil, nil
 	}
-	in := tsdb.Between(time.UnixMilli(max(0, from)), time.UnixMilli(min(to, lastTime.UnixMilli())+1)) // the whole last millisecond
+	from, to = max(0, from), min(to, lastTime.UnixMilli())
+	in := reach{tsdb.Between(time.UnixMilli(from), time.UnixMilli(to+1)), from, to, q.lookback.Milliseconds(), every} // the whole last millisecond
 	var all []*selected
 	written := map[string]bool{} // by remote write: their names are not searched in the payloads of other datasets
 	list := func(src source, name string) ([]*series, error) {
@@ -153,7 +165,7 @@ func (q *querier) samples(ctx context.Context, from, to int64, matchers []*label
 // series.
 func (q *querier) each(ctx context.Context, matchers []*labels.Matcher, visit func(matching []*series) error) error {
 	if q.newest == nil {
-		q.newest = newest{}
+		q.newest = newNewest(q.lookback, q.budget)
 	}
 	list := func(src source, name string) ([]*series, error) {
 		return src.list(ctx, q.tenant, name, matchers, q.when)

@@ -48,7 +48,7 @@ func (s *server) remoteRead(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.limits.timeout)
 	defer cancel()
-	q := &querier{queryable: &queryable{id, s.sources, newBudget(int64(s.limits.series), int64(s.limits.samples))}}
+	q := &querier{queryable: &queryable{id, s.sources, newBudget(int64(s.limits.series), int64(s.limits.samples)), s.limits.lookback}}
 	if prefersChunks(req.AcceptedResponseTypes) {
 		s.streamChunks(ctx, w, r, q, req.Queries)
 		return
@@ -111,7 +111,7 @@ func selectedBy(ctx context.Context, q *querier, query *prompb.Query) ([]*select
 			return nil, badData(err)
 		}
 	}
-	return q.samples(ctx, query.StartTimestampMs, query.EndTimestampMs, matchers)
+	return q.samples(ctx, query.StartTimestampMs, query.EndTimestampMs, true, matchers)
 }
 
 var matcherTypes = map[prompb.LabelMatcher_Type]labels.MatchType{

@@ -191,7 +191,7 @@ func (s *server) admit(ctx context.Context, id tenant.ID) error {
 
 // queryable returns the series of the request's tenant.
 func (s *server) queryable(r request) *queryable {
-	return &queryable{r.tenant, s.sources, r.budget}
+	return &queryable{r.tenant, s.sources, r.budget, r.params.duration("lookback_delta", s.limits.lookback)}
 }
 
 // writeAnswer writes {"status":"success","data":…}.
