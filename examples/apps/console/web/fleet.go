@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 )
@@ -26,7 +27,12 @@ type row struct {
 	Parts  []string    `json:"parts,omitempty"`
 	Time   float64     `json:"t"` // in milliseconds since 1970
 	Values []any       `json:"v"`
+	Times  []any       `json:"at,omitempty"`  // of values that are from other points, or null
 	Bad    bool        `json:"bad,omitempty"` // it does not decode
+}
+
+func (d *dataset) row(p tsdb.Point[codec.Record], names []string, most int, err error) row {
+	return row{Entity: p.Entity, Parts: d.parts(p.Entity), Time: millis(p.Time), Values: d.valuesOf(names, p.Value, most), Bad: err != nil}
 }
 
 func millis(t time.Time) float64 {
@@ -84,7 +90,8 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 	return encode(w, map[string]any{"fields": all})
 }
 
-// latest answers with the newest point of each entity below a prefix, in the order of their keys.
+// latest answers with the newest point of each entity below a prefix, in the order of their keys, and the newest value of
+// each field that the point lacks.
 func (s *Console) latest(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {
@@ -100,6 +107,7 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 		More bool    `json:"more"` // there are more entities
 		Now  float64 `json:"now"`  // the server's clock
 	}{Rows: []row{}, Now: millis(time.Now())}
+	lacking := map[tsdb.Entity]int{} // the rows of points that lack a field
 	for p, err := range repo.Under(prefix).Latest(r.Context()) {
 		if err != nil && !bad(err) {
 			return err
@@ -107,7 +115,15 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 		if out.More = len(out.Rows) == most; out.More {
 			break
 		}
-		out.Rows = append(out.Rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(names, p.Value, maxListed), err != nil})
+		if d.lacks(p.Value, names) {
+			lacking[p.Entity] = len(out.Rows)
+		}
+		out.Rows = append(out.Rows, d.row(p, names, maxListed, err))
+	}
+	if len(lacking) > 0 {
+		if err := d.newestValues(r.Context(), repo, prefix, names, out.Rows, lacking); err != nil {
+			return err
+		}
 	}
 	return encode(w, out)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,9 +50,7 @@ func (w *waiting) add(r row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i, ok := w.at[r.Entity]; w.newestOnly && ok {
-		if r.Time >= w.rows[i].Time {
-			w.rows[i] = r
-		}
+		w.rows[i].merge(&r)
 		return
 	}
 	if len(w.rows) >= w.most {
@@ -63,6 +62,36 @@ func (w *waiting) add(r row) {
 		w.rows = append(w.rows, r)
 	}
 	w.wake()
+}
+
+// merge sets what another point of the entity has that is newer.
+func (r *row) merge(other *row) {
+	older, newer := r, other
+	if other.Time < r.Time {
+		older, newer = other, r
+	}
+	values, times := slices.Clone(newer.Values), slices.Clone(newer.Times)
+	for i, v := range older.Values {
+		if older.at(i) <= newer.at(i) {
+			continue
+		}
+		if times == nil {
+			times = make([]any, len(values))
+		}
+		values[i], times[i] = v, older.at(i)
+	}
+	*r = row{newer.Entity, newer.Parts, newer.Time, values, times, newer.Bad}
+}
+
+// at is the time of a value, or -1 without one.
+func (r *row) at(i int) float64 {
+	switch {
+	case r.Values[i] == nil:
+		return -1
+	case r.Times == nil || r.Times[i] == nil:
+		return r.Time
+	}
+	return r.Times[i].(float64)
 }
 
 func (w *waiting) miss(points int) {
@@ -171,7 +200,7 @@ func collect(ctx context.Context, f *tsdb.Follower[codec.Record], names []string
 		one := row{Entity: p.Entity, Time: millis(p.Time), Bad: err != nil}
 		if queue.newestOnly {
 			one.Parts = d.parts(p.Entity) // it may be new
-			one.Values = valuesOf(names, p.Value, maxListed)
+			one.Values = d.valuesOf(names, p.Value, maxListed)
 		} else {
 			one.Values = valuesOf(names, p.Value, maxText)
 		}

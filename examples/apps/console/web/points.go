@@ -57,7 +57,8 @@ func (s *Console) points(w http.ResponseWriter, r request) error {
 	return encode(w, map[string]any{"points": rows, "next": page.Next})
 }
 
-// asof answers with the newest point of each entity at a time or before it.
+// asof answers with the newest point of each entity at a time or before it, and the newest value of each field that the
+// point lacks.
 func (s *Console) asof(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {
@@ -76,7 +77,15 @@ func (s *Console) asof(w http.ResponseWriter, r request) error {
 		if err != nil && !bad(err) {
 			return err
 		}
-		rows = append(rows, row{p.Entity, d.parts(p.Entity), millis(p.Time), valuesOf(names, p.Value, maxText), err != nil})
+		one := d.row(p, names, maxText, err)
+		if d.lacks(p.Value, names) {
+			f, err := repo.LatestFields(r.Context(), e, tsdb.FieldOptions{AsOf: at})
+			if err != nil && !bad(err) && !errors.Is(err, tsdb.ErrNotFound) {
+				return err
+			}
+			d.complete(&one, names, &f, maxText)
+		}
+		rows = append(rows, one)
 	}
 	return encode(w, map[string]any{"rows": rows})
 }

@@ -236,8 +236,9 @@ class Fleet {
     set(age.lastChild, span(this.frame.now() - row.t) + (silent ? " silent" : ""));
     age.title = both(row.t);
     this.placed.forEach((i, at) => {
-      set(rest[at], row.bad ? "unreadable" : values.text(row.v[i]));
-      rest[at].title = rest[at].textContent;
+      const text = row.bad && absentAt(row, i) ? "unreadable" : values.text(row.v[i]), older = !absentAt(row, i) && timeAt(row, i) < row.t;
+      set(rest[at], older ? `${text} · ${span(this.frame.now() - timeAt(row, i))}` : text);
+      rest[at].title = older ? `${text} at ${both(timeAt(row, i))}` : text;
     });
     if (this.sparkField) {
       const spark = rest[rest.length - 1], scale = this.sparks.scale(row.id);
@@ -285,7 +286,12 @@ class Fleet {
 
   add(rows) {
     const { running, arrived } = this.lists;
-    if (running) for (const row of rows) if (!(row.t < arrived.get(row.id)?.t)) arrived.set(row.id, row);
+    if (running) for (const row of rows) {
+      const old = arrived.get(row.id), one = { ...row, v: [...row.v], at: row.at && [...row.at] };
+      if (old && row.t < old.t) { merge(old, row); continue; }
+      if (old) merge(one, old);
+      arrived.set(row.id, one);
+    }
     this.put(rows);
   }
 
@@ -293,14 +299,15 @@ class Fleet {
   put(rows) {
     let changed = false;
     for (const row of rows) {
-      const old = this.rows.get(row.id);
-      if (old && row.t < old.t) continue;
+      const old = this.rows.get(row.id), i = this.shownFields.indexOf(this.sparkField);
+      if (i >= 0 && !absentAt(row, i)) this.sparks.add(row.id, timeAt(row, i), row.v[i]);
+      if (old && row.t < old.t) { if (merge(old, row)) changed = true; continue; }
       if (!old && this.rows.size >= 11000) continue;
       changed ||= !old || this.isSilent(old) !== this.isSilent(row);
-      if (old) Object.assign(old, { t: row.t, v: row.v, bad: row.bad });
-      else this.rows.set(row.id, prepare(row));
-      const i = this.shownFields.indexOf(this.sparkField);
-      if (i >= 0) this.sparks.add(row.id, row.t, row.v[i]);
+      if (!old) { this.rows.set(row.id, prepare(row)); continue; }
+      const before = { t: old.t, v: old.v, at: old.at };
+      Object.assign(old, { t: row.t, v: [...row.v], at: row.at && [...row.at], bad: row.bad });
+      merge(old, before);
     }
     if (changed) this.resort();
     this.redraw();
@@ -359,6 +366,22 @@ function cell(role, name, ...children) {
 
 function set(node, text) {
   if (node.textContent !== text) node.textContent = text;
+}
+
+const absentAt = (row, i) => row.v[i] === null || row.v[i] === undefined;
+
+/** timeAt returns the time of a value, which may be from an older point than the newest. */
+const timeAt = (row, i) => row.at?.[i] ?? row.t;
+
+/** merge sets the values of a row of which another one has newer ones. */
+function merge(row, other) {
+  let some = false;
+  other.v.forEach((v, i) => {
+    if (absentAt(other, i) || !absentAt(row, i) && timeAt(row, i) >= timeAt(other, i)) return;
+    row.at ||= row.v.map(() => null);
+    [row.v[i], row.at[i], some] = [v, timeAt(other, i), true];
+  });
+  return some;
 }
 
 function prepare(row) {

@@ -72,7 +72,7 @@ export class Sparks {
     g.beginPath();
     let open = false, end = null;
     line.t.forEach((t, i) => {
-      if (line.v[i] === null) { open = false; return; }
+      if (line.v[i] === null) return; // the point lacks the field
       if (open) g.lineTo(x(t), y(line.v[i]));
       else g.moveTo(x(t), y(line.v[i]));
       open = true;

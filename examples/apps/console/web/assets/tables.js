@@ -26,7 +26,8 @@ export function asOfTable(page) {
             const row = found.get(id);
             if (!row) return el("tr", null, el("th", { scope: "row" }, values.nameOf(values.partsOf(id))), el("td", { colspan: paths.length + 1 }, "no point that early"));
             return el("tr", null, el("th", { scope: "row" }, values.nameOf(row.parts)), el("td", { title: both(row.t) }, span(at - row.t) + " before"),
-              row.v.map((v) => el("td", { class: "value" }, row.bad ? "unreadable" : values.text(v))));
+              row.v.map((v, i) => el("td", { class: "value", title: row.at?.[i] ? both(row.at[i]) : null },
+                row.bad && v === null ? "unreadable" : values.text(v) + (row.at?.[i] ? " · " + span(at - row.at[i]) + " before" : ""))));
           })))));
     },
   };
