@@ -110,6 +110,11 @@ type dataset interface {
 	// latestUnder yields a *tsdb.PointError for a point that cannot be read, and continues; any other error is the last
 	// pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
+	// latestFields and the two below it read the newest value of each field. The errors of the second are those of single
+	// entities.
+	latestFields(ctx context.Context, id tenant.ID, e tsdb.Entity, options tsdb.FieldOptions) (newest, error)
+	latestFieldsMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, options tsdb.FieldOptions) ([]newest, []error, error)
+	latestFieldsUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, options tsdb.FieldOptions) iter.Seq2[newest, error]
 	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
 	pageKeys(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (keys []key, next string, err error)

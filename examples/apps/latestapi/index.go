@@ -35,6 +35,8 @@ func (s *server) queries() []query {
 		{http.MethodGet, "/v1/{dataset}/keys", "the keys of the entities that have points, page by page", someKey, []string{"size", "cursor"}, s.keys},
 		{http.MethodGet, "/v1/{dataset}/latest", "the latest point of an entity", wholeKey, []string{"max_stale"}, s.latest},
 		{http.MethodPost, "/v1/{dataset}/latest", `the latest points of {"keys":[…]}, up to 1000`, "", []string{"max_stale"}, s.latestMany},
+		{http.MethodGet, "/v1/{dataset}/fields", "the newest value of each field of an entity, or of the entities of a group", anyKey, []string{"at", "points", "limit", "format"}, s.newestFields},
+		{http.MethodPost, "/v1/{dataset}/fields", `the newest value of each field of {"keys":[…]}, up to 1000`, "", []string{"at", "points"}, s.fieldsMany},
 		{http.MethodGet, "/v1/{dataset}/group", "the latest point of each entity of a group, page by page, or all as lines or CSV", someKey, []string{"limit", "cursor", "format"}, s.group},
 		{http.MethodGet, "/v1/{dataset}/silent", "the entities of a group that have sent nothing since a time, the longest silence first", someKey, []string{"since", "limit", "format"}, s.silent},
 		{http.MethodGet, livePath, "new points of an entity or of a group as they arrive, as server-sent events", anyKey, []string{"since"}, s.live},
