@@ -167,20 +167,44 @@ func (e *Engine) syncForever(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if !e.unsynced.Swap(false) || e.enterWrite(ctx) != nil {
-			continue
+		if e.unsynced.Load() {
+			if err := e.Sync(ctx); err != nil && e.fault.err() != nil {
+				e.log.Error("sync", "error", err)
+			}
 		}
-		b := e.db.NewBatch()
-		err := b.LogData(nil, nil)
-		if err == nil {
-			err = e.commit(b)
-		}
-		if err != nil {
-			e.log.Error("sync", "error", err)
-			e.fault.raise(storageError(err))
-		}
-		e.leave()
 	}
+}
+
+// Sync returns when all acknowledged writes are on disk. Without NoSync they are, and it does nothing.
+func (e *Engine) Sync(ctx context.Context) error {
+	if !e.noSync || e.memory {
+		return nil
+	}
+	if err := e.enterWrite(ctx); err != nil {
+		return err
+	}
+	defer e.leave()
+	e.unsynced.Store(false)
+	b := e.db.NewBatch()
+	err := b.LogData(nil, nil)
+	if err == nil {
+		err = e.commit(b)
+	}
+	if err != nil {
+		e.fault.raise(storageError(err))
+	}
+	return err
+}
+
+// Wrote returns a number that changes with each write that waits for the disk, and whether there was a write since the
+// given number. With NoSync it reports whether there was one since the last sync.
+func (e *Engine) Wrote(since uint64) (now uint64, wrote bool) {
+	if e.noSync {
+		return 0, e.unsynced.Load()
+	}
+	e.inFlight.mu.Lock()
+	defer e.inFlight.mu.Unlock()
+	return e.inFlight.last, e.inFlight.last != since
 }
 
 // readError classifies an error of a read. Damage also ends writing: Pebble cannot compact damaged files, and writes on

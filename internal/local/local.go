@@ -3,11 +3,13 @@ package local
 
 import (
 	"context"
+	"errors"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/attach"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
@@ -20,7 +22,10 @@ const (
 )
 
 // Server is a Bigtable in this process.
-type Server struct{ engine *engine.Engine }
+type Server struct {
+	engine *engine.Engine
+	shared *attach.Server // nil if no other process can attach
+}
 
 // Open opens an engine with opts.
 func Open(opts engine.Options) (*Server, error) {
@@ -34,6 +39,12 @@ func Open(opts engine.Options) (*Server, error) {
 // Register registers the data API and the table admin API of s.
 func (s *Server) Register(r grpc.ServiceRegistrar) { s.engine.Register(r) }
 
+// Share lets other processes attach to the server's folder, until Close. Call it once, before others use s.
+func (s *Server) Share(dir string) (err error) {
+	s.shared, err = attach.Serve(dir, s.engine)
+	return err
+}
+
 // Watch returns the server's watch over its clock.
 func (s *Server) Watch() *clock.Watch { return s.engine.Watch() }
 
@@ -46,7 +57,13 @@ func (s *Server) Dial(opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 func (s *Server) Collect(ctx context.Context) error { return s.engine.RunGC(ctx) }
 
 // Close waits for running calls and stops the server. If it has a folder, all data is then durable.
-func (s *Server) Close() error { return s.engine.Close() }
+func (s *Server) Close() error {
+	var err error
+	if s.shared != nil { // first: the folder's lock protects the socket
+		err = s.shared.Close()
+	}
+	return errors.Join(err, s.engine.Close())
+}
 
 // Clients returns the official clients over a connection that Dial returned. Closing the data client closes conn.
 func Clients(ctx context.Context, conn *grpc.ClientConn) (*bigtable.Client, *bigtable.AdminClient, error) {

@@ -5,7 +5,7 @@
 //	store, err := embedded.Open(ctx, "./data")
 //
 // A write returns after it is on disk: no crash of the process loses it. Concurrent writers share one sync. One
-// process at a time can open a folder. Expired points are removed in the background, and their space is freed.
+// process at a time can open a folder; others attach to it (see Attach in Options). Expired points are removed in the background, and their space is freed.
 //
 // Use it for development, tests, edge devices and small installations. It is limited to one machine, and the folder
 // is the only copy of the data. Programs that run only on Cloud Bigtable need not import this package, and then link
@@ -33,6 +33,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/tidemark-go/tidemark/internal/attach"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/engine"
@@ -51,6 +52,36 @@ type Options struct {
 	// from an existing folder. It refuses a folder that others can write, unless it is empty, and symbolic links as
 	// the folder or in it. Parent folders may be links. On Windows, modes are not checked.
 	Dir string
+	// Attach uses a folder that another process has open through that process, its owner, instead of failing with
+	// tsdb.ErrLocked. If no process has the folder open, New opens it, and this process is the owner. Attach has no effect
+	// in memory.
+	//
+	// The owner listens at a socket in the folder, which only its user can open, and speaks Bigtable's API there. So the
+	// store does what it does in process, with the same guarantees; a call takes about 0.1 ms more. What the owner's
+	// Options say about the folder applies: Clock, CacheBytes, GCInterval, Logger. A write is on disk when it returns, also
+	// if the owner has NoSync. To use one folder, programs need the same version of this module's protocol: New fails if
+	// they differ.
+	//
+	// When the owner ends, calls fail with codes.Unavailable, as when Bigtable cannot be reached: reads and writes that
+	// can be repeated are, until their timeout, so calls outlast an owner that is started again within it. The outcome of
+	// other writes under way is tsdb.ErrUnknown.
+	//
+	// The owner serves 16 connections, and 16 calls at a time on each; further calls wait. It takes requests of up to
+	// 32 MiB, of which 8 writes at a time. Long reads of all processes take turns, and rest four fifths of the time
+	// while anybody writes. After a process has attached to a folder once, tenants.Erase and its like wait for other
+	// stores, as on Cloud Bigtable. If the path of the folder is longer than 100 bytes, a temporary folder with a link is
+	// needed each time to listen or to attach.
+	//
+	// On Windows the owner listens on the loopback interface, and a file in the folder has a secret that a process must
+	// know.
+	Attach bool
+	// TakeOver makes this process the owner if it is attached and the owner ends; of several such processes, one. Its
+	// store's calls still pass the socket. TakeOver needs Attach.
+	TakeOver bool
+	// Exclusive lets no other process attach. The folder then has no socket, and no goroutine waits at it. A folder in
+	// a bubble of testing/synctest needs Exclusive, because the bubble's time stands still while a goroutine waits for the
+	// network.
+	Exclusive bool
 	// Table is the name of the table. Empty is "tidemark".
 	Table string
 	// Project and Instance are the names under which a Server offers the tables of the folder's stores, for clients
@@ -75,7 +106,7 @@ type Options struct {
 }
 
 // Open opens the store in a folder, or creates it. The error matches tsdb.ErrLocked or tsdb.ErrDamaged for these
-// causes. If the file system refuses an operation, or the folder is not safe to use (Options.Dir), the error has the
+// causes: services that must run once may rely on ErrLocked. If the file system refuses an operation, or the folder is not safe to use (Options.Dir), the error has the
 // system's error, such as syscall.ENOSPC; the data is unchanged, and Open works again after the cause is removed. If
 // the disk refuses a write later, each write fails with codes.DataLoss until the store is opened again, and so does
 // each read that finds a write that may not be on disk.
@@ -96,26 +127,35 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
 	}
-	server, err := openServer(ctx, opts.engine())
+	if err := opts.checkAttach(); err != nil {
+		return nil, err
+	}
+	server, err := openOrFind(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	store, err := connect(ctx, server, opts)
+	if server == nil {
+		return attachTo(ctx, opts)
+	}
+	store, in, err := connect(ctx, server.Dial, server.Close, opts)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
+	in.Service.Use(server.Watch())
+	in.Alone = func() bool { return opts.Dir == "" || !attach.Used(opts.Dir) }
+	in.OnlyFirst = true
 	return store, nil
 }
 
 // openServer opens a folder. It returns when ctx ends, because a disk that hangs would block the caller.
-func openServer(ctx context.Context, o engine.Options) (*local.Server, error) {
+func openServer(ctx context.Context, o Options) (*local.Server, error) {
 	type opened struct {
 		server *local.Server
 		err    error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		server, err := local.Open(o)
+		server, err := o.openHere()
 		done <- opened{server, err}
 	}()
 	select {
@@ -131,6 +171,19 @@ func openServer(ctx context.Context, o engine.Options) (*local.Server, error) {
 	return nil, ctxerr.Of(ctx)
 }
 
+// openHere opens the folder in this process, and lets others attach. A folder that cannot be shared is open
+// nevertheless: not every file system has sockets.
+func (o Options) openHere() (*local.Server, error) {
+	server, err := local.Open(o.engine())
+	if err != nil || o.Dir == "" || o.Exclusive {
+		return server, err
+	}
+	if err := server.Share(o.Dir); err != nil && o.Logger != nil {
+		o.Logger.Warn("other processes cannot attach to the folder", "error", err)
+	}
+	return server, nil
+}
+
 func (o Options) engine() engine.Options {
 	opts := engine.Options{Dir: o.Dir, NoSync: o.NoSync, Clock: o.Clock, GCInterval: o.GCInterval, CacheBytes: o.CacheBytes, Logger: o.Logger}
 	if o.Dir == "" && o.Clock != nil {
@@ -139,28 +192,29 @@ func (o Options) engine() engine.Options {
 	return opts
 }
 
-func connect(ctx context.Context, server *local.Server, opts Options) (*tsdb.Store, error) {
-	conn, err := server.Dial(slices.Concat(tsdb.DialOptions(), opts.DialOptions)...)
+// connect returns a store on a connection that dial returns. The store's Close closes it, and then calls stop.
+func connect(
+	ctx context.Context, dial func(...grpc.DialOption) (*grpc.ClientConn, error), stop func() error, opts Options,
+) (*tsdb.Store, inside.Store, error) {
+	conn, err := dial(slices.Concat(tsdb.DialOptions(), opts.DialOptions)...)
 	if err != nil {
-		return nil, err
+		return nil, inside.Store{}, err
 	}
 	client, admin, err := local.Clients(ctx, conn)
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, inside.Store{}, errors.Join(err, conn.Close())
 	}
 	store, err := tsdb.New(client, cmp.Or(opts.Table, "tidemark"), tsdb.Options{
 		StoreOptions: opts.StoreOptions,
 		Admin:        admin,
-		OnClose:      func() error { return errors.Join(client.Close(), server.Close()) },
+		OnClose:      func() error { return errors.Join(client.Close(), stop()) },
 	})
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, inside.Store{}, errors.Join(err, client.Close())
 	}
 	in, err := inside.Of(store).Internals()
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, inside.Store{}, errors.Join(err, client.Close())
 	}
-	in.Service.Use(server.Watch())
-	in.Alone, in.OnlyFirst = true, true
-	return store, nil
+	return store, in, nil
 }

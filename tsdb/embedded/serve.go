@@ -38,13 +38,13 @@ type Server struct {
 }
 
 // NewServer opens the folder in opts, or creates it, as New does. The folder belongs to the server until Close.
-// NewServer ignores Table and Timeouts. Errors are those of Open.
+// NewServer ignores Table, Timeouts, Attach and TakeOver. Errors are those of Open.
 func NewServer(opts Options) (*Server, error) {
 	renamed, err := opts.instanceNames()
 	if err != nil {
 		return nil, err
 	}
-	server, err := local.Open(opts.engine())
+	server, err := opts.openHere()
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}

@@ -34,7 +34,7 @@ func giveSpaceBack(t *testing.T) {
 	frames := tsdb.MustDefine("frames", tsdb.Key("camera"), codec.Bytes(), opts)
 	dir := t.TempDir()
 	store, err := embedded.New(t.Context(), embedded.Options{
-		Dir: dir, NoSync: true, GCInterval: time.Hour,
+		Dir: dir, NoSync: true, GCInterval: time.Hour, Exclusive: true,
 	})
 	if err != nil {
 		t.Fatal(err)

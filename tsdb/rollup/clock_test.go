@@ -50,7 +50,7 @@ func month() tsdb.SchemaOptions {
 func TestWorkerWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
-		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1})
+		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1, Exclusive: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestMarksFromTheFuture(t *testing.T) {
 func TestMessagesWithAClockAhead(t *testing.T) {
 	clockBubble(t, func(t *testing.T) {
 		w := new(wrong)
-		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1})
+		store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Clock: w.now}, Dir: t.TempDir(), GCInterval: -1, Exclusive: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestMessagesAfterALongAbsence(t *testing.T) {
 		r := rollup.MustDefine("hour", window.Every(time.Hour), viewMeasures, rollup.Options{Mode: rollup.ByMessage, Remember: time.Hour})
 		schema := tsdb.MustDefine("ads", tsdb.Key("ad"), codec.JSON[view](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}})
 		open := func() (*rollup.Adder[view], func()) {
-			store, err := embedded.New(t.Context(), embedded.Options{Dir: dir, GCInterval: -1})
+			store, err := embedded.New(t.Context(), embedded.Options{Dir: dir, GCInterval: -1, Exclusive: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -148,11 +148,21 @@ func (s *sweep) begin(ctx context.Context) (err error) {
 
 // start starts a new record.
 func (s *sweep) start() {
-	*s.state, *s.started, s.Settle = marked, s.now(), tenancy.ErasedWithin+max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
-	if s.Alone {
-		s.Settle = time.Second
+	*s.state, *s.started, s.Settle = marked, s.now(), s.all()
+	if s.alone() {
+		s.Settle = settleAlone
 	}
 }
+
+// settleAlone is how long to wait after the mark if no other store uses the table.
+const settleAlone = time.Second
+
+// all is how long to wait for all stores.
+func (s *sweep) all() time.Duration {
+	return tenancy.ErasedWithin + max(s.Whole.Timeouts().Write, s.Whole.Timeouts().Scan)
+}
+
+func (s *sweep) alone() bool { return s.Alone != nil && s.Alone() }
 
 // step does what is to be done in a state, if the sweep is in that state, and stores the next one.
 func (s *sweep) step(ctx context.Context, in, next State, do ...func(context.Context) error) error {
@@ -174,6 +184,9 @@ func (s *sweep) step(ctx context.Context, in, next State, do ...func(context.Con
 
 // settle waits until every store applies the mark and all earlier calls have ended.
 func (s *sweep) settle(ctx context.Context) error {
+	if s.Settle == settleAlone && s.opts.Settle == 0 && !s.alone() {
+		s.Settle = s.all() // another store has come before the mark was stored
+	}
 	for left := s.Settle; left > 0; left -= time.Second {
 		s.tell(marked, left)
 		if err := ctxerr.Wait(ctx, min(left, time.Second)); err != nil {

@@ -40,8 +40,9 @@ type Tenancy struct {
 	ProfileLimits *refresh.Value[profileLimits]
 	entries       entries
 	RequireTenant bool
-	// Alone says that no other store can have the table open. Package embedded sets it before it hands out the store.
-	Alone bool
+	// Alone reports whether no other store can hold anything that it has read from the table, and none has it open now.
+	// Nil is no. Package embedded sets it before it hands out the store.
+	Alone func() bool
 	// OnlyFirst says that reads can ask for only the first row of each range. Package embedded sets it like Alone.
 	OnlyFirst bool
 
