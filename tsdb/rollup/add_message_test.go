@@ -234,7 +234,7 @@ func TestMessagesCountOnceAfterAKill(t *testing.T) {
 	views := rollup.MustDefine("views", window.Days(1), []rollup.Measure[reading]{}, rollup.Options{Mode: rollup.ByMessage})
 	s := tsdb.MustDefine("readings", tsdb.Key("site"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{views}})
 	live, killed := t.TempDir(), t.TempDir()
-	first, err := embedded.Open(t.Context(), live)
+	first, err := embedded.New(t.Context(), embedded.Options{Dir: live, Exclusive: true}) // CopyFS copies no socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,8 @@ type EraseOptions struct {
 	// RowsPerSecond limits how fast rows are deleted. Zero is 20,000; negative is no limit.
 	RowsPerSecond int
 	// Settle is how long to wait between the mark and the deletion, so that all calls in progress have ended. Zero is
-	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded,
-	// which no other program can have open, zero is one second. Set Settle if programs with longer timeouts write to
+	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded
+	// to whose folder no other program has ever attached, zero is one second. Set Settle if programs with longer timeouts write to
 	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
 	// change Settle during the wait. After the wait, a longer Settle fails with tsdb.ErrInvalid.
 	Settle time.Duration

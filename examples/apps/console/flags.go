@@ -34,7 +34,7 @@ type options struct {
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	var o options
+	o := options{Place: app.Place{Attach: true}}
 	var remote bool
 	var tokenFile string
 	flags := flag.NewFlagSet("console", flag.ContinueOnError)

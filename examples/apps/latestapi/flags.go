@@ -26,7 +26,7 @@ type options struct {
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	o := options{Bounds: app.Bounds{Body: 1 << 20, Requests: 256, Timeout: 10 * time.Second}}
+	o := options{Place: app.Place{Attach: true}, Bounds: app.Bounds{Body: 1 << 20, Requests: 256, Timeout: 10 * time.Second}}
 	var keyFile string
 	flags := flag.NewFlagSet("latestapi", flag.ContinueOnError)
 	flags.BoolVar(&o.demo, "demo", false, "store some made-up points of the tenant "+demoTenant+", and take the token "+demoToken+" for it")

@@ -27,7 +27,7 @@ type options struct {
 
 // parse reads the command line. With -help it prints the help and returns flag.ErrHelp; other errors are UsageErrors.
 func parse(args []string, stdout io.Writer) (options, error) {
-	o := options{messages: new(messages)}
+	o := options{Place: app.Place{Attach: true}, messages: new(messages)}
 	var descriptors string
 	flags := flag.NewFlagSet("promapi", flag.ContinueOnError)
 	flags.BoolVar(&o.demo, "demo", false, "store two hours of made-up trucks of the tenant "+demoTenant+", and take the token "+demoToken+" for it")

@@ -24,6 +24,7 @@ type app struct {
 	descriptors                                    string
 	messages                                       []string
 	progress                                       bool
+	attached                                       bool // another program has the folder open
 }
 
 // run runs one command line.
@@ -104,9 +105,13 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 		return nil, err
 	}
 	store, err := embedded.Open(ctx, dir)
+	if errors.Is(err, tsdb.ErrLocked) {
+		a.attached = true
+		store, err = embedded.New(ctx, embedded.Options{Dir: dir, Attach: true})
+	}
 	switch {
 	case errors.Is(err, tsdb.ErrLocked):
-		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s; end it first, or ask that program", dir, holder(dir)), err}
+		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s, and does not let this one attach (%v); end it first, or ask that program", dir, holder(dir), err), err}
 	case errors.Is(err, tsdb.ErrDamaged):
 		return nil, folderError{fmt.Sprintf("the store in %s is damaged: its files are not what was written. Open a copy from a backup (%v)", dir, err), err}
 	}

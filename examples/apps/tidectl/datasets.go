@@ -75,7 +75,7 @@ func (a *app) datasetsRemove() *cli.Command {
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.IntFlag{Name: "rows-per-second", Usage: "delete at most this many rows per second", Value: 20_000},
 			&cli.DurationFlag{
-				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder; else 10s and the timeout of scans, 5m",
+				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder to which no program has ever attached; else 10s and the timeout of scans, 5m",
 			},
 		),
 		Action: a.withStore(false, func(ctx context.Context, c *cli.Command, store *tsdb.Store, _ tenant.ID) error {

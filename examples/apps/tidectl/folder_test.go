@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/programtest"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
@@ -32,10 +36,55 @@ func TestFolderAbove(t *testing.T) {
 	}
 }
 
-// TestFolderInUse: a folder that another program has open is named with that program.
-func TestFolderInUse(t *testing.T) {
+// TestFolderAttach: a folder that another program has open is read and written through that program.
+func TestFolderAttach(t *testing.T) {
 	dir := filled(t, 1)
 	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	cmd, stderr := programtest.New(t, "--dir", dir, "tenants", "list")
+	if err := cmd.Run(); err != nil {
+		t.Errorf("beside a program that has the folder open: %v, %s", err, stderr)
+	}
+	if _, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "onboard", "newcomer"); err != nil {
+		t.Errorf("a write beside that program: %v", err)
+	}
+	if out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "tenants", "list"); err != nil || !strings.Contains(out, "newcomer") {
+		t.Errorf("the write reads as %s, %v", out, err)
+	}
+}
+
+// TestFolderWatch: watch shows what comes to a folder that another program has open.
+func TestFolderWatch(t *testing.T) {
+	dir := storeWithNotes(t)
+	store, err := embedded.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	go func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			_, _, _ = tidectl(t, ctx, "", "--dir", dir, "put", "--json", fmt.Sprintf(`{"n":%d}`, n), "notes", "acme", "site=berlin, ost", "device=7")
+		}
+	}()
+	r, w := io.Pipe()
+	go func() { _ = w.CloseWithError(run(ctx, []string{"--dir", dir, "watch", "notes", "acme", "site=berlin, ost", "device=7"}, streams{out: w, err: io.Discard})) }()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	stop()
+	_ = r.Close()
+	if err != nil {
+		t.Errorf("watch ends with %v after %q", err, line)
+	}
+}
+
+// TestFolderInUse: a folder that another program has open to itself is named with that program.
+func TestFolderInUse(t *testing.T) {
+	dir := filled(t, 1)
+	store, err := embedded.New(t.Context(), embedded.Options{Dir: dir, Exclusive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

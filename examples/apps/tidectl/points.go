@@ -143,7 +143,7 @@ func pointOf(p tsdb.Point[dynamic.Payload], err error) (dynamic.Point, error) {
 // watch prints the points of an entity as they come.
 func (a *app) watch() *cli.Command {
 	return &cli.Command{
-		Name: "watch", Usage: "print new points of an entity as they come to a table or an emulator, until Ctrl-C",
+		Name: "watch", Usage: "print new points of an entity as they come to a table, an emulator or a folder that another program has open, until Ctrl-C",
 		ArgsUsage: pointArgs, HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.DurationFlag{Name: "every", Usage: "how often to look, 100ms to 1h", Value: time.Second},
@@ -154,7 +154,7 @@ func (a *app) watch() *cli.Command {
 			if every < 100*time.Millisecond || every > time.Hour {
 				return usageError{fmt.Errorf("--every is %v; want 100ms to 1h", every)}
 			}
-			if a.dir != "" {
+			if a.dir != "" && !a.attached {
 				if err := a.stored(ctx, c, v, e); err != nil {
 					return err
 				}
@@ -212,9 +212,9 @@ func (a *app) follow(ctx context.Context, v *dynamic.View, e tsdb.Entity, opts t
 	return nil
 }
 
-// errNothingComes ends watch on a folder after the points of --from.
-var errNothingComes = errors.New("nothing more can come: while a folder is open here, no other program can write to it; " +
-	"use get, or watch a table or an emulator")
+// errNothingComes ends watch on a folder after the points of --from, if no other program has it open.
+var errNothingComes = errors.New("nothing more comes: no other program has the folder open; " +
+	"use get, or watch a table, an emulator or the folder of a program that runs")
 
 // withView is withTenant for a command on a tenant's points of a dataset: the arguments are the dataset, the tenant and
 // fields.

@@ -133,8 +133,8 @@ func TestUnknownEntity(t *testing.T) {
 	}
 }
 
-// TestWatchOfAFolder: watch prints points from a time on, oldest first. It then ends and says why, because no program
-// can write to the folder that watch has open.
+// TestWatchOfAFolder: watch prints points from a time on, oldest first. It then ends and says why, because no other
+// program has the folder open.
 func TestWatchOfAFolder(t *testing.T) {
 	dir := storeWithNotes(t)
 	out, _, err := tidectl(t, t.Context(), "", "--dir", dir, "watch", "--from", "2026-05-28T20:26:41Z", "notes", "acme", "site=berlin, ost", "device=7")
@@ -142,7 +142,7 @@ func TestWatchOfAFolder(t *testing.T) {
 	if want(t, exitFailed, err, "watch"); len(lines) != 3 || !strings.Contains(lines[0], "a, ") || !strings.Contains(lines[1], "=1+2") {
 		t.Errorf("watch prints %q", out)
 	}
-	if err == nil || !strings.Contains(err.Error(), "no other program can write") {
+	if err == nil || !strings.Contains(err.Error(), "no other program has the folder open") {
 		t.Errorf("watch ends with %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func (a *app) tenantsErase() *cli.Command {
 			&cli.StringFlag{Name: "reason", Usage: "why, for the report"},
 			&cli.BoolFlag{Name: "range", Usage: "delete with one admin call; not on replicated instances"},
 			&cli.DurationFlag{
-				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder; else 10s and the timeout of scans, 5m",
+				Name: "settle", Usage: "how long to wait between the mark and the deletion", DefaultText: "1s in a folder to which no program has ever attached; else 10s and the timeout of scans, 5m",
 			},
 		},
 		DisableSliceFlagSeparator: true,

@@ -26,6 +26,9 @@ type Place struct {
 	Limits   string // a file
 	Profiles bool   // take limits from profiles, too
 	Observe  observe.Options
+	// Attach uses a folder that another program has open through that program. Set it in programs that look at data; in
+	// those that take data in, two on one folder are a mistake.
+	Attach bool
 }
 
 // Flags adds the flags of a Place. Flag -allow-remote must have been added before.
@@ -84,7 +87,7 @@ func (p *Place) String() string {
 	emulator := os.Getenv("BIGTABLE_EMULATOR_HOST")
 	switch {
 	case !p.Cloud:
-		return fmt.Sprintf("the folder %s, embedded in this process", p.Dir)
+		return "the folder " + p.Dir
 	case emulator != "":
 		return "the Bigtable emulator at " + emulator
 	}
@@ -123,7 +126,7 @@ func (p *Place) Open(ctx context.Context, name string, log *slog.Logger, opts ts
 
 func (p *Place) openStore(ctx context.Context, opts tsdb.StoreOptions, seen *observe.Outlet) (*tsdb.Store, error) {
 	if !p.Cloud {
-		store, err := embedded.New(ctx, embedded.Options{StoreOptions: opts, Dir: p.Dir, DialOptions: seen.DialOptions})
+		store, err := embedded.New(ctx, embedded.Options{StoreOptions: opts, Dir: p.Dir, DialOptions: seen.DialOptions, Attach: p.Attach})
 		if errors.Is(err, tsdb.ErrLocked) {
 			err = fmt.Errorf("%w; stop that process first, or choose another folder with -dir", err)
 		}
