@@ -32,6 +32,7 @@ var skipped = []struct{ has, why string }{
 	{"-vehicles 10000", "it stores half a million points"},
 	{"--project ", "it needs Google Cloud"},
 	{"mosquitto", "it needs a broker"},
+	{"-C examples/apps/promapi ", "it is a module of its own"},
 }
 
 // refused are requests that the READMEs show as mistakes.
@@ -83,7 +84,7 @@ func TestReadmes(t *testing.T) {
 			for _, step := range steps {
 				u.run(step)
 			}
-			u.stop()
+			u.stop(0)
 			if left := u.git("status", "--porcelain"); left != "" {
 				t.Errorf("after the commands of %s, git status shows:\n%s", name, left)
 			}
@@ -208,7 +209,7 @@ type user struct {
 	env     []string
 	defined []string          // lines that later commands need: variables and functions
 	ports   map[string]string // the port used here, by the port in the README
-	server  *server
+	servers []*server         // that run
 }
 
 // newOrigin returns a repository with the files of root in one commit, which users clone.
@@ -233,7 +234,7 @@ func newUser(t *testing.T, origin, shims string) *user {
 	u.git("clone", "--quiet", origin, ".")
 	// A file of the reader's own, which the README of ingest mentions.
 	u.bash(`printf 'readings,name=truck_%d velocity=5 1767225600000000000\n' 1 2 3 | gzip >trucks.lp.gz; echo /trucks.lp.gz >>.git/info/exclude`)
-	t.Cleanup(u.stop)
+	t.Cleanup(func() { u.stop(0) })
 	return u
 }
 
@@ -282,7 +283,11 @@ var (
 // defaults are the default addresses of the programs.
 var defaults = map[string]string{"console": "127.0.0.1:8090", "emulator": "127.0.0.1:8087", "fleet": "127.0.0.1:8091", "ingest": "127.0.0.1:8086", "latestapi": "127.0.0.1:8088"}
 
-// run types one command. A server keeps running until the next program is started.
+// besideTour is in commands for another terminal, while the tour runs in the first one.
+const besideTour = " tidemark-fleet"
+
+// run types one command. A server keeps running until the next program is started, the tour also beside those that use
+// its folder.
 func (u *user) run(step string) {
 	u.t.Helper()
 	if why := notRun(step); why != "" {
@@ -290,7 +295,11 @@ func (u *user) run(step string) {
 		return
 	}
 	if strings.HasPrefix(step, "go run ") || strings.Contains(step, "| go run ") {
-		u.stop()
+		if strings.Contains(step, besideTour) {
+			u.stop(1)
+		} else {
+			u.stop(0)
+		}
 	}
 	began := time.Now()
 	switch m := serves.FindStringSubmatch(step); {
@@ -362,7 +371,7 @@ func (u *user) start(step, name string) {
 	if err := s.cmd.Start(); err != nil {
 		u.t.Fatal(err)
 	}
-	u.server = s
+	u.servers = append(u.servers, s)
 	go func() { in.CloseWithError(s.cmd.Wait()) }()
 	listens := make(chan []string, 1)
 	go func() {
@@ -394,14 +403,18 @@ func (u *user) start(step, name string) {
 	}
 }
 
-// stop presses Ctrl-C.
-func (u *user) stop() {
+// stop presses Ctrl-C in all terminals but the first ones.
+func (u *user) stop(first int) {
 	u.t.Helper()
-	s := u.server
-	if s == nil {
-		return
+	for n := len(u.servers); n > first; n-- {
+		s := u.servers[n-1]
+		u.servers = u.servers[:n-1]
+		u.interrupt(s)
 	}
-	u.server = nil
+}
+
+func (u *user) interrupt(s *server) {
+	u.t.Helper()
 	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		u.t.Error(err)
 	}

@@ -10,6 +10,13 @@ import (
 // TestMain prints the most memory that the process has had at once, if benchmarks ran: run one alone to see what it
 // needs.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(attachedFolder); dir != "" {
+		if err := exportForever(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if peak, ok := peakMemory(); ok && flag.Lookup("test.bench").Value.String() != "" {
 		fmt.Printf("peak memory of the process: %.0f MiB\n", peak)

@@ -46,7 +46,7 @@ func openOrFind(ctx context.Context, o Options) (*local.Server, error) {
 		case missing == nil:
 			return nil, conn.Close()
 		case errors.Is(missing, attach.ErrRefused), !time.Now().Before(until):
-			return nil, fmt.Errorf("%w; %w", err, missing)
+			return nil, fmt.Errorf("%w: %w", tsdb.ErrLocked, missing)
 		}
 		if err := ctxerr.Wait(ctx, ownerPoll); err != nil {
 			return nil, err

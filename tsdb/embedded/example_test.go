@@ -2,10 +2,12 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
@@ -47,4 +49,37 @@ func ExampleOptions() {
 	defer store.Close()
 	fmt.Println(store.Ensure(ctx, temps))
 	// Output: <nil>
+}
+
+func ExampleOptions_attach() {
+	dir, err := os.MkdirTemp("", "tidemark")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	owner, err := embedded.Open(ctx, dir) // a program that runs and writes
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer owner.Close()
+	if err := owner.Ensure(ctx, temps); err != nil {
+		log.Fatal(err)
+	}
+	if err := temps.For(owner, acme).Put(ctx, roof, noon, 21.5); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err = embedded.Open(ctx, dir) // another one
+	fmt.Println(errors.Is(err, tsdb.ErrLocked))
+	store, err := embedded.New(ctx, embedded.Options{Dir: dir, Attach: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	p, err := temps.For(store, acme).Latest(ctx, roof)
+	fmt.Println(p.Value, err)
+	// Output:
+	// true
+	// 21.5 <nil>
 }

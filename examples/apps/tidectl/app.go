@@ -111,7 +111,7 @@ func (a *app) open(ctx context.Context, create bool) (*tsdb.Store, error) {
 	}
 	switch {
 	case errors.Is(err, tsdb.ErrLocked):
-		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s, and does not let this one attach (%v); end it first, or ask that program", dir, holder(dir), err), err}
+		return nil, folderError{fmt.Sprintf("another program has the store in %s open%s; attaching to it fails (%v); end it first, or ask that program", dir, holder(dir), err), err}
 	case errors.Is(err, tsdb.ErrDamaged):
 		return nil, folderError{fmt.Sprintf("the store in %s is damaged: its files are not what was written. Open a copy from a backup (%v)", dir, err), err}
 	}

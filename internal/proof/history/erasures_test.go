@@ -90,7 +90,7 @@ func (w *world) writeErased(ctx context.Context, n *node) {
 // check checks that no row of either is left.
 func (e *erasures) check(w *world) {
 	e.all.Wait()
-	client, admin, err := local.Clients(w.t.Context(), w.link.engine.Load().conn)
+	client, admin, err := local.Clients(w.t.Context(), w.link.engine.Load().of(0))
 	w.must(err)
 	defer admin.Close()
 	err = client.Open(table).ReadRows(w.t.Context(), bigtable.InfiniteRange(""), func(r bigtable.Row) bool {

@@ -47,12 +47,15 @@ func TestHistories(t *testing.T) {
 }
 
 // TestHistoriesInRealTime runs histories with an engine whose syncs take 20 ms, and with one in a process of its own,
-// which is killed.
+// which is killed: over TCP, and with stores that are attached to its folder.
 func TestHistoriesInRealTime(t *testing.T) {
 	all := newTotals(t)
-	for i := range max(4, *runs/10) {
+	for i := range max(6, *runs/10) {
 		s := *seed + uint64(i)
-		p := plan{seed: s, weak: s%2 == 0, real: true, tcp: s%4 < 2, slowSync: s%4 >= 2, collects: s%4 >= 2, clients: 8, load: 3 * time.Second}
+		slow := s%6 == 2 || s%6 == 3
+		p := plan{
+			seed: s, weak: s%2 == 0, real: true, tcp: s%6 < 2, slowSync: slow, collects: slow, attach: s%6 >= 4, clients: 8, load: 3 * time.Second,
+		}
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			all.add(t, runWorld(t, p))

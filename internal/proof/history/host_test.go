@@ -70,17 +70,20 @@ func (h *here) close() error {
 	return h.server.Close()
 }
 
-// there is an engine in a process of its own, over TCP. When it fails, the process is killed.
+// there is an engine in a process of its own, over TCP or at the socket of its folder. When it fails, the process is
+// killed.
 type there struct {
-	weak bool
-	dir  string
-	cmd  *exec.Cmd
-	in   io.Closer
+	weak   bool
+	attach bool
+	dir    string
+	cmd    *exec.Cmd
+	in     io.Closer
 }
 
 const (
-	serveDir  = "TIDEMARK_HISTORY_SERVES"
-	serveWeak = "TIDEMARK_HISTORY_WEAK"
+	serveDir    = "TIDEMARK_HISTORY_SERVES"
+	serveWeak   = "TIDEMARK_HISTORY_WEAK"
+	serveAttach = "TIDEMARK_HISTORY_ATTACH"
 )
 
 // serve is the other process. It serves a folder until its input ends.
@@ -88,6 +91,14 @@ func serve(dir string) error {
 	s, err := local.Open(engine.Options{Dir: dir, Weak: os.Getenv(serveWeak) != "", GCInterval: -1})
 	if err != nil {
 		return err
+	}
+	if os.Getenv(serveAttach) != "" {
+		if err := s.Share(dir); err != nil {
+			return err
+		}
+		fmt.Println("serves the folder")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return s.Close()
 	}
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -112,6 +123,9 @@ func (h *there) open() (*grpc.ClientConn, error) {
 	if h.weak {
 		h.cmd.Env = append(h.cmd.Env, serveWeak+"=1")
 	}
+	if h.attach {
+		h.cmd.Env = append(h.cmd.Env, serveAttach+"=1")
+	}
 	h.cmd.Stderr = os.Stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
@@ -129,6 +143,9 @@ func (h *there) open() (*grpc.ClientConn, error) {
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "serves ")
 	if !ok {
 		return nil, fmt.Errorf("the engine's process prints %q: %w", line, err)
+	}
+	if h.attach {
+		return nil, nil // the stores have connections of their own, which find the owner again
 	}
 	return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }

@@ -23,25 +23,39 @@ type link struct {
 
 // session is the time of one engine, until it goes down.
 type session struct {
-	conn *grpc.ClientConn
-	dead atomic.Bool
+	conns []*grpc.ClientConn // of the stores in turn
+	dead  atomic.Bool
 }
 
 var errDown = status.Error(codes.Unavailable, "the engine is down")
 
 // up leads calls to an engine.
-func (l *link) up(conn *grpc.ClientConn) { l.engine.Store(&session{conn: conn}) }
+func (l *link) up(conns ...*grpc.ClientConn) { l.engine.Store(&session{conns: conns}) }
 
-// down drops all answers from now on, and returns the engine's connection.
-func (l *link) down() *grpc.ClientConn {
+// of returns the connection of a store.
+func (s *session) of(id int) *grpc.ClientConn { return s.conns[id%len(s.conns)] }
+
+// down drops all answers from now on, and returns what closes the engine's connections.
+func (l *link) down() (closeAll func()) {
 	s := l.engine.Swap(nil)
 	s.dead.Store(true)
-	return s.conn
+	return func() {
+		for _, conn := range s.conns {
+			_ = conn.Close()
+		}
+	}
 }
 
-// dialOptions returns the interceptors that make the calls of a connection in the connection's stead.
-func (l *link) dialOptions() []grpc.DialOption {
-	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(l.unary), grpc.WithChainStreamInterceptor(l.stream)}
+// of returns the interceptors that make the calls of a store in its connection's stead.
+func (l *link) of(id int) []grpc.DialOption {
+	way := storeLink{l, id}
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(way.unary), grpc.WithChainStreamInterceptor(way.stream)}
+}
+
+// storeLink is the link of one store.
+type storeLink struct {
+	*link
+	id int
 }
 
 // count counts a request of a call.
@@ -62,13 +76,13 @@ func count(ctx context.Context, req any) {
 	}
 }
 
-func (l *link) unary(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (l storeLink) unary(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	s := l.engine.Load()
 	if s == nil {
 		return errDown
 	}
 	count(ctx, req)
-	err := s.conn.Invoke(ctx, method, req, reply, opts...)
+	err := s.of(l.id).Invoke(ctx, method, req, reply, opts...)
 	if s.dead.Load() {
 		proto.Reset(reply.(proto.Message))
 		return errDown
@@ -76,19 +90,19 @@ func (l *link) unary(ctx context.Context, method string, req, reply any, _ *grpc
 	return err
 }
 
-func (l *link) stream(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (l storeLink) stream(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	s := l.engine.Load()
 	if s == nil {
 		return nil, errDown
 	}
-	stream, err := s.conn.NewStream(ctx, desc, method, opts...)
+	stream, err := s.of(l.id).NewStream(ctx, desc, method, opts...)
 	if s.dead.Load() {
 		return nil, errDown
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &linked{ClientStream: stream, session: s, link: l}, nil
+	return &linked{ClientStream: stream, session: s, link: l.link}, nil
 }
 
 // linked is a stream that ends with its engine. Writes pass it between two responses.

@@ -30,6 +30,7 @@ type plan struct {
 	weak     bool // scans see each row in a state of its own
 	real     bool // in real time; otherwise in a bubble of synctest
 	tcp      bool // the engine is another process
+	attach   bool // so is it, and the stores are attached to its folder
 	collects bool // cells that need not be kept are removed now and then
 	slowSync bool // a sync takes 20 ms, which a bubble cannot simulate: Pebble waits for it with a mutex
 	clients  int
@@ -41,7 +42,7 @@ func (p plan) String() string {
 	for _, part := range []struct {
 		is   bool
 		name string
-	}{{p.weak, "weak scans"}, {p.collects, "collections"}, {p.tcp, "over TCP"}, {p.slowSync, "slow syncs"}} {
+	}{{p.weak, "weak scans"}, {p.collects, "collections"}, {p.tcp, "over TCP"}, {p.attach, "attached"}, {p.slowSync, "slow syncs"}} {
 		if part.is {
 			text += ", " + part.name
 		}
@@ -71,6 +72,7 @@ type world struct {
 	host     host
 	link     *link
 	nodes    []*node
+	guests   []*attached // with attach
 	sets     []dataset
 	feed     *feed
 	counters *counters
@@ -110,14 +112,19 @@ func openWorld(t *testing.T, p plan) *world {
 	}
 	w.link = &link{pause: func() time.Duration { return w.chance.millis(4) }}
 	rnd := rand.New(rand.NewPCG(p.seed, 2))
-	if p.tcp {
-		w.host = &there{weak: p.weak, dir: t.TempDir()}
+	dir := t.TempDir()
+	if p.tcp || p.attach {
+		w.host = &there{weak: p.weak, attach: p.attach, dir: dir}
 	} else {
 		w.host = &here{plan: p, rnd: rnd}
 	}
 	conn, err := w.host.open()
 	w.must(err)
-	w.link.up(conn)
+	if p.attach {
+		w.link.up(w.attachStores(dir)...)
+	} else {
+		w.link.up(conn)
+	}
 	for range stores {
 		w.nodes = append(w.nodes, w.openNode())
 	}
@@ -132,7 +139,7 @@ func openWorld(t *testing.T, p plan) *world {
 // openNode opens a store, with faults of its own.
 func (w *world) openNode() *node {
 	n := &node{id: len(w.nodes), conn: new(tsdbtest.Conn)}
-	opts := slices.Concat(tsdb.DialOptions(), n.conn.DialOptions(), w.link.dialOptions())
+	opts := slices.Concat(tsdb.DialOptions(), n.conn.DialOptions(), w.link.of(n.id))
 	conn, err := grpc.NewClient("passthrough:///link", append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	w.must(err)
 	client, admin, err := local.Clients(w.t.Context(), conn) // closing the client closes both
@@ -143,7 +150,7 @@ func (w *world) openNode() *node {
 	w.must(err)
 	in, err := inside.Of(n.store).Internals()
 	w.must(err)
-	in.OnlyFirst = n.id%2 == 0 && !w.tcp // as package embedded does
+	in.OnlyFirst = n.id%2 == 0 && !w.tcp && !w.attach // as package embedded does
 	n.writer, err = n.store.NewWriter(tsdb.WriterOptions{BatchPoints: 4})
 	w.must(err)
 	closeWriter := func() error {
@@ -161,7 +168,7 @@ func (w *world) end() {
 			w.fail("closing: %v", err)
 		}
 	}
-	_ = w.link.down().Close()
+	w.link.down()()
 	w.must(w.host.close())
 }
 
@@ -230,13 +237,31 @@ func (w *world) disturb(ctx context.Context) {
 
 // fall lets the engine fail, and starts it again.
 func (w *world) fall(rnd *rand.Rand) {
-	old := w.link.down()
+	if w.attach {
+		w.fallAttached(rnd)
+		return
+	}
+	closeOld := w.link.down()
 	w.host.fail()
-	_ = old.Close()
+	closeOld()
 	time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
 	conn, err := w.host.open()
 	w.must(err)
 	w.link.up(conn)
+}
+
+// fallAttached kills the owner, which starts again, or an attached store's process. Calls notice by themselves.
+func (w *world) fallAttached(rnd *rand.Rand) {
+	for _, guest := range w.guests {
+		if rnd.IntN(2) == 0 {
+			guest.kill()
+			time.Sleep(time.Duration(rnd.IntN(50)) * time.Millisecond)
+		}
+	}
+	w.host.fail()
+	time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+	_, err := w.host.open()
+	w.must(err)
 }
 
 // fault draws a fault for some calls.
