@@ -190,11 +190,11 @@ func TestTwice(t *testing.T) {
 	s.want("/v1/positions/group?company=stc&route=22", 200, `"bus":"175"`)
 	next := decode[historyPage](t, s.want(history, 200, `"next"`)).Next
 
-	// The folder and the port are in use.
-	second, stderr := programtest.New(t, append(args, "-addr", "127.0.0.1:0")...)
-	if err := second.Run(); err == nil || !strings.Contains(stderr.String(), "-dir") {
-		t.Errorf("a second process on the folder: %v, %s", err, stderr)
-	}
+	// The folder is in use: a second process reads it through the first. The port is in use, too.
+	second := serving(t, args...)
+	second.want(latest, 200, `"device":"roof-7"`)
+	second.want(next, 200, `"points"`)
+	second.stop()
 	third, stderr := programtest.New(t, "-demo", "-addr", strings.TrimPrefix(s.url, "http://"))
 	if err := third.Run(); err == nil || !strings.Contains(stderr.String(), "-addr") {
 		t.Errorf("a second process on the port: %v, %s", err, stderr)

@@ -72,7 +72,9 @@ func TestFolderWatch(t *testing.T) {
 		}
 	}()
 	r, w := io.Pipe()
-	go func() { _ = w.CloseWithError(run(ctx, []string{"--dir", dir, "watch", "notes", "acme", "site=berlin, ost", "device=7"}, streams{out: w, err: io.Discard})) }()
+	go func() {
+		_ = w.CloseWithError(run(ctx, []string{"--dir", dir, "watch", "notes", "acme", "site=berlin, ost", "device=7"}, streams{out: w, err: io.Discard}))
+	}()
 	line, err := bufio.NewReader(r).ReadString('\n')
 	stop()
 	_ = r.Close()
