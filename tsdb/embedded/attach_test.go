@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -161,7 +162,10 @@ func TestAttachStaleSocket(t *testing.T) {
 	if err := owner.Close(); err != nil {
 		t.Fatal(err)
 	}
-	lis := listenUnix(t, filepath.Join(dir, socket))
+	lis, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, socket)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	lis.SetUnlinkOnClose(false)
 	lis.Close()
 	if _, err := os.Lstat(filepath.Join(dir, socket)); err != nil {
