@@ -42,7 +42,7 @@ func (s *fieldScan[T]) takeHead(list []dataset.HeadField) {
 	}
 	slices.SortStableFunc(list, func(a, b dataset.HeadField) int { return cmp.Compare(b.Cell, a.Cell) })
 	s.of = &s.repo.schema.layouts[0]
-	s.newest = fields.NewNewest(s.of.shape)
+	s.newest = fields.NewNewest(s.of.shape, len(list))
 	for i := range list {
 		s.newest.Add(list[i].Path, list[i].Raw, list[i].Units())
 	}

@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -118,9 +119,9 @@ func (s *fieldScan[T]) add(h dataset.Hit) bool {
 	}
 	if err == nil {
 		if s.of = of; s.newest == nil {
-			s.newest = fields.NewNewest(of.shape)
+			s.newest = fields.NewNewest(of.shape, 0)
 		}
-		err = of.split(h.Payload, s.repo.schema.nulls, func(path string, raw []byte) { s.newest.Add(path, raw, h.Units) })
+		err = of.split(h.Payload, s.repo.schema.nulls, func(path string, raw []byte) { s.newest.Add(path, bytes.Clone(raw), h.Units) })
 	}
 	if bad, ok := err.(*PointError); ok {
 		s.bad = append(s.bad, bad)

@@ -97,10 +97,16 @@ func appendName(path, name string, depth int) string {
 	return path + "#" + part
 }
 
+// plain reports whether a path is one name, as it is.
+func plain(path string) bool { return path != "" && !strings.ContainsAny(path, "#%") }
+
 // Names returns the names of a path of JSON or of a record.
 func Names(path string) []string {
-	if path == "" {
+	switch {
+	case path == "":
 		return nil
+	case plain(path):
+		return []string{path}
 	}
 	names := rowkey.Parts(path)
 	for i, part := range strings.Split(path, "#") {

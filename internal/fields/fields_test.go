@@ -263,7 +263,7 @@ func TestNewest(t *testing.T) {
 		{Proto, OfMessage(m), []string{`level: 0`, `level: 5 valve: 3`, `inlet { rpm: 4 } maybe: 6`}, `valve: 3 maybe: 6`, "level@3 list@3 map@3 maybe@1 valve@2"},
 		{Proto, OfMessage(m), []string{`inlet { hot: 1 }`, `valve: 3`, `inlet { rpm: 9 hot: 2 }`}, `inlet { hot: 1 }`, "inlet.hot@3 inlet.rpm@3 level@3 list@3 map@3"},
 	} {
-		n := NewNewest(tt.shape)
+		n := NewNewest(tt.shape, 0)
 		for i, p := range tt.points {
 			payload := []byte(p)
 			if tt.format == Proto {
@@ -293,7 +293,7 @@ func TestNewest(t *testing.T) {
 }
 
 func TestNewestIsBounded(t *testing.T) {
-	n := NewNewest(nil)
+	n := NewNewest(nil, 0)
 	for i := range 3000 {
 		n.Add(fmt.Sprint(i), nil, 0)
 	}
@@ -304,7 +304,7 @@ func TestNewestIsBounded(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	shape := OfMessage(tank(t))
-	n := NewNewest(shape)
+	n := NewNewest(shape, 0)
 	_, parts := split(t, Proto, shape, wire(t, parse(t, tank(t), `valve: 1 motor { hot: 1 }`)))
 	for _, p := range parts {
 		n.Add(p.Path, p.Raw, 1)

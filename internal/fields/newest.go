@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -23,9 +22,9 @@ type Newest struct {
 	checked int // how many of found Complete has looked at
 }
 
-// NewNewest returns a collection for payloads of a shape, which may be nil.
-func NewNewest(shape *Shape) *Newest {
-	return &Newest{shape: shape, found: make(map[string]int)}
+// NewNewest returns a collection for payloads of a shape, which may be nil. It has room for n fields, and for more.
+func NewNewest(shape *Shape, n int) *Newest {
+	return &Newest{shape: shape, found: make(map[string]int, n), parts: make([]Part, 0, n), times: make([]int64, 0, n)}
 }
 
 // Clone returns a copy; nil of nil.
@@ -39,7 +38,7 @@ func (n *Newest) Clone() *Newest {
 	return &out
 }
 
-// Add adds the value of a field and its time, unless a newer one excludes it. It copies raw.
+// Add adds the value of a field and its time, unless a newer one excludes it. It keeps raw.
 func (n *Newest) Add(path string, raw []byte, time int64) {
 	if _, known := n.found[path]; known {
 		return
@@ -54,7 +53,7 @@ func (n *Newest) Add(path string, raw []byte, time int64) {
 		return
 	}
 	n.found[path] = len(n.parts)
-	n.parts, n.times = append(n.parts, Part{path, bytes.Clone(raw)}), append(n.times, time)
+	n.parts, n.times = append(n.parts, Part{path, raw}), append(n.times, time)
 	for i := range len(path) {
 		if path[i] == '#' {
 			n.around = with(n.around, path[:i], struct{}{})

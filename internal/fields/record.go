@@ -61,7 +61,9 @@ func joinRecord(parts []Part) []byte {
 	}
 	all := make([]field, len(parts))
 	for i, p := range parts {
-		all[i] = field{Names(p.Path)[0], p.Raw}
+		if all[i] = (field{p.Path, p.Raw}); !plain(p.Path) {
+			all[i].name = Names(p.Path)[0]
+		}
 	}
 	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	out := binary.AppendUvarint(nil, uint64(len(all)))

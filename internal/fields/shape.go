@@ -97,6 +97,9 @@ func (s *Shape) Name(path string) string {
 	if l := s.Leaf(path); l != nil {
 		return l.Name
 	}
+	if plain(path) {
+		return path
+	}
 	return strings.Join(Names(path), ".")
 }
 

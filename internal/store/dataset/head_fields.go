@@ -352,6 +352,7 @@ func (h Visibility) HeadFields(row *readrows.Row) HeadFields {
 		family := h.D.fields[class].Name
 		items := row.Family(family)
 		cells += len(items)
+		out.Fields = slices.Grow(out.Fields, (len(items)+1)/2) // most have a value and a trace
 		from, values, cutoff := len(out.Fields), len(out.Fields), h.cutoff(class)
 		for i := range items {
 			name, at := items[i].Column[len(family)+1:], items[i].Timestamp
