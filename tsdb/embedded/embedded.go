@@ -5,7 +5,8 @@
 //	store, err := embedded.Open(ctx, "./data")
 //
 // A write returns after it is on disk: no crash of the process loses it. Concurrent writers share one sync. One
-// process at a time can open a folder; others attach to it (see Attach in Options). Expired points are removed in the background, and their space is freed.
+// process at a time can open a folder; others attach to it (see Attach in Options). Expired points are removed in the
+// background, and their space is freed.
 //
 // Use it for development, tests, edge devices and small installations. It is limited to one machine, and the folder
 // is the only copy of the data. Programs that run only on Cloud Bigtable need not import this package, and then link
@@ -58,10 +59,9 @@ type Options struct {
 	//
 	// The owner listens at a socket in the folder, which only its user can open, and speaks Bigtable's API there. So the
 	// store does what it does in process, with the same guarantees; a call takes 0.2 ms more, many points three times
-	// as long. What the owner's
-	// Options say about the folder applies: Clock, CacheBytes, GCInterval, Logger. A write is on disk when it returns, also
-	// if the owner has NoSync. To use one folder, programs need the same version of this module's protocol: New fails if
-	// they differ.
+	// as long. What the owner's Options say about the folder applies: Clock, CacheBytes, GCInterval, Logger. A write is on
+	// disk when it returns, also if the owner has NoSync. To use one folder, programs need the same version of this
+	// module's protocol: New fails if they differ.
 	//
 	// When the owner ends, calls fail with codes.Unavailable, as when Bigtable cannot be reached: reads and writes that
 	// can be repeated are, until their timeout, so calls outlast an owner that is started again within it. The outcome of
@@ -107,7 +107,8 @@ type Options struct {
 }
 
 // Open opens the store in a folder, or creates it. The error matches tsdb.ErrLocked or tsdb.ErrDamaged for these
-// causes: services that must run once may rely on ErrLocked. If the file system refuses an operation, or the folder is not safe to use (Options.Dir), the error has the
+// causes: services that must run once may rely on ErrLocked. If the file system refuses an operation, or the folder is
+// not safe to use (Options.Dir), the error has the
 // system's error, such as syscall.ENOSPC; the data is unchanged, and Open works again after the cause is removed. If
 // the disk refuses a write later, each write fails with codes.DataLoss until the store is opened again, and so does
 // each read that finds a write that may not be on disk.

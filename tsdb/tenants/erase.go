@@ -27,7 +27,8 @@ type EraseOptions struct {
 	RowsPerSecond int
 	// Settle is how long to wait between the mark and the deletion, so that all calls in progress have ended. Zero is
 	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded
-	// to whose folder no other program has ever attached, zero is one second. Set Settle if programs with longer timeouts write to
+	// to whose folder no other program has ever attached, zero is one second. Set Settle if programs with longer timeouts
+	// write to
 	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
 	// change Settle during the wait. After the wait, a longer Settle fails with tsdb.ErrInvalid.
 	Settle time.Duration
