@@ -27,6 +27,7 @@ func TestErasuresWithAClockAhead(t *testing.T) {
 		store, err := embedded.New(t.Context(), embedded.Options{
 			StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return time.Now().Add(time.Duration(by.Load())) }},
 			Dir:          t.TempDir(),
+			Exclusive:    true, // in a bubble
 			GCInterval:   -1,
 		})
 		if err != nil {
