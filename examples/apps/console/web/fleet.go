@@ -27,7 +27,7 @@ type row struct {
 	Parts  []string    `json:"parts,omitempty"`
 	Time   float64     `json:"t"` // in milliseconds since 1970
 	Values []any       `json:"v"`
-	Times  []any       `json:"at,omitempty"`  // of values that are from other points, or null
+	Times  numbers     `json:"at,omitempty"`  // of values that are from other points, or NaN
 	Bad    bool        `json:"bad,omitempty"` // it does not decode
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -84,18 +85,20 @@ func (d *dataset) searchValues(ctx context.Context, repo *tsdb.Repository[codec.
 // complete sets the values that were found, and reports whether these are all.
 func (d *dataset) complete(r *row, names []string, f *tsdb.Fields[codec.Record], most int) bool {
 	all := true
-	values, ages := d.valuesOf(names, f.Value, most), make([]any, len(names))
+	values, ages := d.valuesOf(names, f.Value, most), make(numbers, len(names))
+	other := false
 	for i, name := range names {
+		ages[i] = math.NaN()
 		at, ok := f.Times.Of(name)
 		if all = all && ok; !ok {
 			continue
 		}
 		if t := millis(at); t != r.Time {
-			ages[i] = t
+			ages[i], other = t, true
 		}
 	}
 	r.Values, r.Times = values, ages
-	if !slices.ContainsFunc(ages, func(t any) bool { return t != nil }) {
+	if !other {
 		r.Times = nil
 	}
 	return all

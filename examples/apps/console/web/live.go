@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -76,7 +77,7 @@ func (r *row) merge(other *row) {
 			continue
 		}
 		if times == nil {
-			times = make([]any, len(values))
+			times = slices.Repeat(numbers{math.NaN()}, len(values))
 		}
 		values[i], times[i] = v, older.at(i)
 	}
@@ -88,10 +89,10 @@ func (r *row) at(i int) float64 {
 	switch {
 	case r.Values[i] == nil:
 		return -1
-	case r.Times == nil || r.Times[i] == nil:
+	case r.Times == nil || math.IsNaN(r.Times[i]):
 		return r.Time
 	}
-	return r.Times[i].(float64)
+	return r.Times[i]
 }
 
 func (w *waiting) miss(points int) {
