@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
@@ -130,11 +131,13 @@ func TestAttachLongPath(t *testing.T) {
 
 // TestAttachLargePoint: what a store accepts, its owner accepts.
 func TestAttachLargePoint(t *testing.T) {
+	testkit.Plain(t)
 	frames := tsdb.MustDefine("frames", tsdb.Key("device"), codec.Bytes(), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 1}})
 	dir := t.TempDir()
 	owner := open(t, dir)
 	defer owner.Close()
-	guest := attached(t, embedded.Options{Dir: dir})
+	long := tsdb.Timeouts{Read: 2 * time.Minute, Write: 2 * time.Minute} // for a busy machine
+	guest := attached(t, embedded.Options{Dir: dir, StoreOptions: tsdb.StoreOptions{Timeouts: long}})
 	if err := guest.Ensure(t.Context(), frames); err != nil {
 		t.Fatal(err)
 	}
