@@ -156,8 +156,8 @@ func (s *Store) admit() error {
 
 // Close makes every later call fail with ErrClosed, and closes the connections that Open made. Calls under way fail
 // with the connection's error. If the store has noted new fields (dynamic.FieldsOf), it writes them first, for up to
-// three seconds. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred
-// before the error of Open is checked.
+// three seconds. Closing twice, or closing a nil or zero Store, returns nil, so Close can be deferred before the error
+// of Open is checked.
 func (s *Store) Close() error {
 	if s == nil || s.core == nil || s.core.Closed.Swap(true) {
 		return nil

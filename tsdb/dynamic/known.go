@@ -46,7 +46,8 @@ type FieldList struct {
 
 // FieldsOf returns the fields of a tenant's points in a dataset, of [tsdb.Store.Datasets] or any schema. It costs one
 // read of one row, which writers keep in the background (a field is in it some seconds after its first point), or none
-// if payloads are single values, or if d is a schema of codec.JSON of a struct, whose fields are those of the type.
+// if payloads are single values, or if d is a schema of codec.JSON of a struct or of codec.Proto, whose fields are those
+// of the type.
 //
 // A field stays as long as points of its last day can be visible, also if they were deleted. The list lacks points that
 // were written before programs kept it, until RecordFields is called, and points with a codec tag other than json and
@@ -58,11 +59,12 @@ func FieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d tsdb.Datas
 	if err != nil {
 		return FieldList{}, err
 	}
-	if of.Shape != nil {
-		return declared(of.Shape), nil
-	}
 	var list fieldlist.List
-	if slices.ContainsFunc(of.Tags, func(tag string) bool { return single[tag] == 0 }) {
+	switch {
+	case !slices.ContainsFunc(of.Tags, func(tag string) bool { return single[tag] == 0 }):
+	case of.Shape != nil:
+		return declared(of.Shape), nil
+	default:
 		list, err = in.Fields.Read(ctx, in.Rows(id), space.ID(""), of, in.Clock())
 	}
 	return listOf(list, of.Tags), in.Explain(err)

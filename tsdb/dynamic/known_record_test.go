@@ -91,6 +91,19 @@ func TestFieldsOfType(t *testing.T) {
 	}
 }
 
+// A payload that is one value is one field without a name, of the same kind by its schema and by the catalogue.
+func TestFieldsOfSingleValues(t *testing.T) {
+	s := tsdb.MustDefine("levels", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	wantKnown(t, store, acme, s, " float")
+	for d, err := range store.Datasets(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantKnown(t, store, acme, d, " float")
+	}
+}
+
 // An import lists the fields of the points that it writes, by their own days.
 func TestImportListsFields(t *testing.T) {
 	s := objects(t, tsdb.SchemaOptions{})

@@ -99,7 +99,7 @@ func (l *list) omit(name []byte) {
 		o.hashes[maphash.Bytes(seed, name)] = true
 	}
 	o.day = max(o.day, l.day)
-	// A flood of names is told once for each doubling, and each day.
+	// The number is written when it has doubled, and on each new day.
 	if n := int32(len(o.hashes)); n >= 2*o.told.first || o.day > o.told.last {
 		o.family, l.dirty = l.family, true
 	}

@@ -243,7 +243,8 @@ func (s *Table) insertion(w *Write) bt.Insertion {
 }
 
 // CacheWrite keeps the last-value cache correct during one call that writes points, passes stored points to followers,
-// and notes the fields of points that are or may be stored. The call reports each point before its first request, and its result before the call returns an outcome.
+// and notes the fields of points that are or may be stored. The call reports each point before its first request, and
+// its result before the call returns an outcome.
 type CacheWrite struct {
 	table *Table
 	cache *lastvalue.Cache // nil for none
