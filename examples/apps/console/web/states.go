@@ -28,16 +28,21 @@ type bands struct {
 	from, last  time.Time
 }
 
-// add adds a point. The state is not known if the point has none.
+// add adds a point with the field. The state is not known if the value is none, such as null.
 func (b *bands) add(t time.Time, state string, known bool) {
-	if b.gap > 0 && t.Sub(b.last) > b.gap {
-		b.close(b.last)
-	}
+	b.pass(t)
 	if b.known && (!known || state != b.state) {
 		b.close(t)
 	}
 	if !b.known && known {
 		b.state, b.known, b.from = state, true, t
+	}
+}
+
+// pass adds a point without the field. It ends a state only after a gap.
+func (b *bands) pass(t time.Time) {
+	if b.gap > 0 && t.Sub(b.last) > b.gap {
+		b.close(b.last)
 	}
 	b.last = t
 }
@@ -82,12 +87,14 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 	}
 	b := bands{gap: gap, all: []band{}}
 	b.column = max(to.Sub(from)/time.Duration(columns), 1)
-	if before, err := repo.AsOf(r.Context(), e, from); err == nil { // the state in which the interval begins
-		v, _ := before.Value.Lookup(names[0])
-		state, known := state(v)
-		b.add(before.Time, state, known)
-		if b.gap == 0 || from.Sub(before.Time) <= b.gap {
-			b.from, b.last = from, from
+	if before, err := repo.LatestFields(r.Context(), e, tsdb.FieldOptions{AsOf: from}); err == nil { // the state in which the interval begins
+		if at, ok := before.Times.Of(names[0]); ok {
+			v, _ := before.Value.Lookup(names[0])
+			state, known := state(v)
+			b.add(at, state, known)
+			if b.gap == 0 || from.Sub(before.Times.Newest()) <= b.gap {
+				b.from, b.last = from, from
+			}
 		}
 	}
 	found, damaged := 0, 0
@@ -100,7 +107,11 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 		if err != nil {
 			return err
 		}
-		v, _ := p.Value.Lookup(names[0])
+		v, ok := p.Value.Lookup(names[0])
+		if !ok {
+			b.pass(p.Time)
+			continue
+		}
 		state, known := state(v)
 		if b.add(p.Time, state, known); len(b.all) > maxBands {
 			return problem{Status: http.StatusBadRequest, Detail: "The state changes too often for one chart. Choose a shorter time."}
