@@ -46,6 +46,8 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 			w.fail("row %q belongs to an unknown tenant", key)
 		case c == w.victim && w.erasure.Load():
 			w.fail("row %q belongs to the erased tenant", key)
+		case kind == "fields" && parts[2] == "" && dataset != "events":
+			w.checkFieldList(row)
 		case !known[dataset][parts[0]+"#"+path]:
 			w.fail("row %q belongs to an unknown entity", key)
 		case kind == "" || kind == "head":
@@ -57,6 +59,23 @@ func (w *world) checkRows(ctx context.Context) (kinds map[string]int) {
 		w.fail("reading the table: %v", err)
 	}
 	return kinds
+}
+
+// listedFields are the columns of a dataset's list of fields, without the day in each.
+var listedFields = map[string]bool{
+	"str:t": true, "str:c": true, "int:d": true, "int:s": true, "int:v": true, "int:x": true, "float:x": true,
+}
+
+// checkFieldList checks that a list of fields has no other fields than the readings.
+func (w *world) checkFieldList(row bigtable.Row) {
+	for family, items := range row {
+		for _, item := range items {
+			column := strings.TrimPrefix(item.Column, family+":")
+			if _, field, _ := strings.Cut(strings.TrimPrefix(column, "l:"), ":"); !listedFields[field] {
+				w.fail("row %q lists %q, which no reading has", row.Key(), column)
+			}
+		}
+	}
 }
 
 // checkCells compares the payloads of a row with its key.
