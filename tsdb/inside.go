@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
@@ -31,6 +32,12 @@ func (c storeCore) Internals() (inside.Store, error) {
 	}
 	return inside.Store{Table: s.core, Admin: s.adminClient, Ensure: s.ensureDescribed}, nil
 }
+
+// BackUp makes Backup of the store call f. Call it before the store is used.
+func (c storeCore) BackUp(f func(ctx context.Context, dir string) (Backup, error)) { c.Value().backup = f }
+
+// Journals returns the journals of the store's open writers.
+func (c storeCore) Journals() []*journal.Journal { return c.Value().journals.list() }
 
 // Watch returns the probe of the store, or nil if it has none.
 func (c storeCore) Watch() *telemetry.Probe {

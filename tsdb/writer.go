@@ -89,6 +89,7 @@ func (s *Store) NewWriter(opts WriterOptions) (*Writer, error) {
 	o.Delivery, o.Freed = 0, j.Freed()
 	w.buffer = buffer.New(delivery.Sender{Table: s.core, Journal: j, FlowControl: opts.FlowControl}, o)
 	w.journal = j
+	s.journals.add(j)
 	j.Start(w.buffer)
 	w.watch.Open(w.figures(o))
 	return w, nil
@@ -133,6 +134,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	defer w.watch.Close()
 	w.changes.close(ctx)
 	if w.journal != nil {
+		defer w.store.journals.remove(w.journal)
 		return w.journal.Close(ctx)
 	}
 	err := w.buffer.Close(ctx)

@@ -29,6 +29,12 @@ type fake struct {
 	syncs    atomic.Int64
 	syncFail error
 	write    func()
+	copies   atomic.Int64 // checkpoints that are not released
+}
+
+func (f *fake) Checkpoint(context.Context) (string, func() error, error) {
+	f.copies.Add(1)
+	return "somewhere", func() error { f.copies.Add(-1); return nil }, nil
 }
 
 func (f *fake) Register(r grpc.ServiceRegistrar) { bigtablepb.RegisterBigtableServer(r, f) }

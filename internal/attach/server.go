@@ -29,6 +29,8 @@ type Engine interface {
 	Sync(ctx context.Context) error
 	// Wrote returns a number that changes with each write, and whether there was a write since the given number.
 	Wrote(since uint64) (now uint64, wrote bool)
+	// Checkpoint makes a folder with a copy of the folder, and of the journals of its owner. release removes it.
+	Checkpoint(ctx context.Context) (dir string, release func() error, err error)
 }
 
 const (
@@ -126,6 +128,7 @@ func (s *Server) newServer() *grpc.Server {
 		grpc.UnaryInterceptor(b.unary), grpc.StreamInterceptor(b.stream),
 	)
 	s.engine.Register(srv)
+	srv.RegisterService(&folderService, &folderServer{engine: s.engine, turn: make(chan struct{}, 1)})
 	return srv
 }
 

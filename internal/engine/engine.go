@@ -13,6 +13,7 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/clock"
@@ -23,6 +24,8 @@ type Engine struct {
 	bigtablepb.UnimplementedBigtableServer
 	adminpb.UnimplementedBigtableTableAdminServer
 
+	fs     vfs.FS
+	dir    string
 	db     *pebble.DB
 	lock   *pebble.Lock
 	clock  func() time.Time
@@ -57,6 +60,8 @@ type Engine struct {
 	tables    atomic.Pointer[map[string]*table]
 	nextTable uint32 // under admin
 
+	checkpoints sync.Mutex // one checkpoint at a time is made
+
 	collecting sync.Mutex // one garbage collection at a time
 	saved      time.Time  // when the time was last written to the folder; guarded by collecting
 	remembers  bool       // the engine writes the time to the folder
@@ -75,7 +80,8 @@ func Open(o Options) (*Engine, error) {
 		noSync: o.NoSync || o.volatile(), weak: o.Weak, memory: o.inMemory(), seed: maphash.MakeSeed(),
 	}
 	e.watch, e.remembers = clock.New(e.clock, o.Steady), o.Steady == nil && !o.inMemory()
-	db, lock, err := openStorage(o, e.fault, e.pressure)
+	e.fs, e.dir = o.fs(), o.dir()
+	db, lock, err := openStorage(o, e.fs, e.fault, e.pressure)
 	if err != nil {
 		return nil, openFailure(err)
 	}

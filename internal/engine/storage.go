@@ -25,8 +25,8 @@ import (
 const markerName = "TIDEMARK"
 
 // openStorage locks the folder, checks what is in it and opens the database.
-func openStorage(o Options, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, error) {
-	fs, dir := o.fs(), o.dir()
+func openStorage(o Options, fs vfs.FS, f *fault, w *pressure) (*pebble.DB, *pebble.Lock, error) {
+	dir := o.dir()
 	if err := fs.MkdirAll(dir, private.FolderMode); err != nil {
 		return nil, nil, fmt.Errorf("making the folder: %w", err)
 	}
@@ -52,6 +52,9 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 	}
 	if version > storageVersion {
 		return nil, fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, version, storageVersion)
+	}
+	if err := removeCheckpoints(fs, dir); err != nil {
+		return nil, fmt.Errorf("removing a checkpoint: %w", err)
 	}
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
@@ -85,7 +88,8 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 			opening.removeFresh()
 		}
 	}()
-	db, err = pebble.Open(dir, pebbleOptions(o, opening, lock, f, w))
+	watched := pebblelog.FS{FS: opening, Failed: f.err, Fail: func(err error) { f.raise(storageError(err)) }}
+	db, err = pebble.Open(dir, pebbleOptions(o, checkpointFS{watched, fs, dir}, lock, f, w))
 	if err == nil && f.err() == nil {
 		if err = claim(db, fs, dir, marked, f); err == nil {
 			err = opening.finish()
@@ -253,10 +257,10 @@ const (
 	firstLevel = 2
 )
 
-func pebbleOptions(o Options, fs *openingFS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
+func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressure) *pebble.Options {
 	log := o.logger()
 	opts := &pebble.Options{
-		FS:                          pebblelog.FS{FS: fs, Failed: f.err, Fail: func(err error) { f.raise(storageError(err)) }},
+		FS:                          fs,
 		Lock:                        lock,
 		Cleaner:                     cleaner{},
 		FormatMajorVersion:          pebble.FormatNewest,                         // checks the middle of the log

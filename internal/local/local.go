@@ -4,12 +4,14 @@ package local
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/attach"
+	"github.com/tidemark-go/tidemark/internal/backup"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/engine"
 	"github.com/tidemark-go/tidemark/internal/engine/inproc"
@@ -23,8 +25,9 @@ const (
 
 // Server is a Bigtable in this process.
 type Server struct {
-	engine *engine.Engine
-	shared *attach.Server // nil if no other process can attach
+	engine   *engine.Engine
+	shared   *attach.Server                         // nil if no other process can attach
+	journals atomic.Pointer[func() []backup.Journal] // of the store that owns the folder
 }
 
 // Open opens an engine with opts.
@@ -41,9 +44,28 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { s.engine.Register(r) }
 
 // Share lets other processes attach to the server's folder, until Close. Call it once, before others use s.
 func (s *Server) Share(dir string) (err error) {
-	s.shared, err = attach.Serve(dir, s.engine)
+	s.shared, err = attach.Serve(dir, s)
 	return err
 }
+
+// AddJournals makes checkpoints have the journals that f returns.
+func (s *Server) AddJournals(f func() []backup.Journal) { s.journals.Store(&f) }
+
+// Checkpoint returns a folder with the files of the server's folder, as of one moment, and copies of its journals.
+// release removes it.
+func (s *Server) Checkpoint(ctx context.Context) (dir string, release func() error, err error) {
+	var list []backup.Journal
+	if f := s.journals.Load(); f != nil {
+		list = (*f)()
+	}
+	return backup.With(list, s.engine.Checkpoint)(ctx)
+}
+
+// Sync returns when all acknowledged writes are on disk.
+func (s *Server) Sync(ctx context.Context) error { return s.engine.Sync(ctx) }
+
+// Wrote is that of the engine.
+func (s *Server) Wrote(since uint64) (now uint64, wrote bool) { return s.engine.Wrote(since) }
 
 // Watch returns the server's watch over its clock.
 func (s *Server) Watch() *clock.Watch { return s.engine.Watch() }

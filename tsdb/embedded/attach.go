@@ -12,7 +12,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/attach"
+	"github.com/tidemark-go/tidemark/internal/backup"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/local"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -71,8 +73,20 @@ func attachTo(ctx context.Context, o Options) (*tsdb.Store, error) {
 	}
 	o.Dir = dir
 	g := &guest{opts: o}
-	store, _, err := connect(ctx, func(opts ...grpc.DialOption) (*grpc.ClientConn, error) { return attach.Conn(g.dial, opts...) }, g.close, o)
-	return store, err
+	var conn *grpc.ClientConn
+	dial := func(opts ...grpc.DialOption) (_ *grpc.ClientConn, err error) {
+		conn, err = attach.Conn(g.dial, opts...)
+		return conn, err
+	}
+	store, _, err := connect(ctx, dial, g.close, o)
+	if err != nil {
+		return nil, err
+	}
+	inside.Of(store).BackUp(func(ctx context.Context, to string) (tsdb.Backup, error) {
+		owner := func(ctx context.Context) (string, func() error, error) { return attach.Checkpoint(ctx, conn) }
+		return backUp(ctx, dir, to, backup.With(journalsOf(store), owner))
+	})
+	return store, nil
 }
 
 // dial connects to the owner. If there is none, it makes this process the owner, if it may.

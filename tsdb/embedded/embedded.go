@@ -35,6 +35,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/internal/attach"
+	"github.com/tidemark-go/tidemark/internal/backup"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/engine"
@@ -144,6 +145,12 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	in.Service.Use(server.Watch())
+	if opts.Dir != "" {
+		server.AddJournals(func() []backup.Journal { return journalsOf(store) })
+		inside.Of(store).BackUp(func(ctx context.Context, dir string) (tsdb.Backup, error) {
+			return backUp(ctx, opts.Dir, dir, server.Checkpoint)
+		})
+	}
 	in.Alone = func() bool { return opts.Dir == "" || !attach.Used(opts.Dir) }
 	in.OnlyFirst = true
 	return store, nil

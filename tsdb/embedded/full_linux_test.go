@@ -188,3 +188,39 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		time.Sleep(time.Millisecond) // the abandoned Open is still ending
 	}
 }
+
+// A backup or a copy that finds no space leaves nothing behind, and takes no journal from another copy. The folder that is
+// backed up works on.
+func TestBackupFullDisk(t *testing.T) {
+	root, small := t.TempDir(), disk(t, "size=256k", 0)
+	store := opened(t, filepath.Join(root, "data"))
+	if err := store.Ensure(t.Context(), blobs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := blobs.For(store, acme).Put(t.Context(), tsdb.NewEntity("a"), noon.Add(time.Duration(i)*time.Second), blob(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := journaled(t, store, filepath.Join(root, "journal"), 0, 1)
+	defer w.Close(t.Context())
+	if _, err := store.Backup(t.Context(), filepath.Join(small, "backup")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a backup on a full disk: %v", err)
+	}
+	if _, err := store.Backup(t.Context(), filepath.Join(root, "backup")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := embedded.RestoreBackup(t.Context(), filepath.Join(root, "backup"), filepath.Join(small, "copy"), filepath.Join(root, "journals")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a copy on a full disk: %v", err)
+	}
+	for _, dir := range []string{small, filepath.Join(root, "journals")} {
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s has %v", dir, left)
+		}
+	}
+	if _, err := embedded.RestoreBackup(t.Context(), filepath.Join(root, "backup"), filepath.Join(root, "copy"), filepath.Join(root, "journals")); err != nil {
+		t.Error(err)
+	}
+	put(t, store, 1)
+	latest(t, store, 1)
+}

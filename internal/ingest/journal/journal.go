@@ -150,6 +150,14 @@ func (j *Journal) Start(b *buffer.Buffer) {
 // Stream returns the journal's identity: 32 hexadecimal digits, drawn when the journal was created.
 func (j *Journal) Stream() string { return j.spool.Stream() }
 
+// Dir returns the journal's folder.
+func (j *Journal) Dir() string { return j.opts.Dir }
+
+// Snapshot is that of the spool.
+func (j *Journal) Snapshot(f func(copyTo func(dir string) (spool.Stats, error)) error) error {
+	return j.spool.Snapshot(f)
+}
+
 // Done removes the record of a write.
 func (j *Journal) Done(e *Entry) { j.spool.Done(e.seq) }
 

@@ -20,14 +20,14 @@ const (
 // shrinks reports whether a file of size bytes with used bytes in use is to be rewritten.
 func (o Options) shrinks(size, used int64) bool { return size >= o.shrink && used < size/shrinkPart }
 
-// copyInto copies the journal without its free pages and checks that the copy is complete. It does not sync the copy.
-func (j *journal) copyInto(temp string, o Options, want state) error {
+// copyInto copies a journal without its free pages and checks that the copy is complete. It does not sync the copy.
+func copyInto(temp string, from *bolt.Tx, o Options, want state) (found *contents, err error) {
 	o.NoSync = true
 	to, err := openJournal(temp, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = guard(func() error { return bolt.Compact(to.db, j.db, copyBytes) })
+	err = guard(func() error { return copyTables(to.db, from) })
 	if errors.Is(err, ErrDamaged) {
 		to.stuck.Store(true)
 	}
@@ -38,13 +38,13 @@ func (j *journal) copyInto(temp string, o Options, want state) error {
 		_, err = to.update(func(tx *bolt.Tx) error { return txn{tx, &want}.putState() })
 	}
 	if err := errors.Join(err, to.close()); err != nil {
-		return err
+		return nil, err
 	}
-	found, err := recoverFile(temp, want.txid)
+	found, err = recoverFile(temp, want.txid)
 	if err == nil && found.state != want {
 		err = damaged("the copy differs from the journal")
 	}
-	return err
+	return found, err
 }
 
 // compact opens the journal as a copy of its file. If the copy fails, the journal may be the old file.
@@ -100,11 +100,15 @@ func (s *Spool) rewrite() error {
 // journal and an error, the old file is still in place, and open.
 func (j *journal) replace(path string, o Options, want state, alone func(func() error) error) (*journal, error) {
 	temp := filepath.Join(filepath.Dir(path), tempName)
-	if err := j.copyInto(temp, o, want); err != nil {
+	err := j.view(func(tx *bolt.Tx) error {
+		_, err := copyInto(temp, tx, o, want)
+		return err
+	})
+	if err != nil {
 		return j, errors.Join(err, os.Remove(temp))
 	}
 	var moved error
-	err := alone(func() error {
+	err = alone(func() error {
 		if err := j.close(); err != nil {
 			return err
 		}
