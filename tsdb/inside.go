@@ -34,7 +34,9 @@ func (c storeCore) Internals() (inside.Store, error) {
 }
 
 // BackUp makes Backup of the store call f. Call it before the store is used.
-func (c storeCore) BackUp(f func(ctx context.Context, dir string) (Backup, error)) { c.Value().backup = f }
+func (c storeCore) BackUp(f func(ctx context.Context, dir string) (Backup, error)) {
+	c.Value().backup = f
+}
 
 // Journals returns the journals of the store's open writers.
 func (c storeCore) Journals() []*journal.Journal { return c.Value().journals.list() }

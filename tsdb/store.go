@@ -40,7 +40,7 @@ type Store struct {
 
 	creating ensure.Turns // for calls that create datasets for tenants
 	changes  memories
-	journals journals // of open writers
+	journals journals                                              // of open writers
 	backup   func(ctx context.Context, dir string) (Backup, error) // nil for a store that is not in a folder
 }
 

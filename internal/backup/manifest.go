@@ -46,14 +46,14 @@ const (
 
 // Manifest says what a backup has.
 type Manifest struct {
-	Version  int             `json:"tidemark_backup"`
-	ID       string          `json:"id"`
-	Taken    time.Time       `json:"taken"`
-	Host     string          `json:"host"`
-	Dir      string          `json:"dir"`
-	CopyOf   *Manifest       `json:"copy_of,omitempty"` // the backup that the store's folder was restored from
-	Files    []File          `json:"files,omitempty"`
-	Journals []Copied        `json:"journals,omitempty"`
+	Version  int       `json:"tidemark_backup"`
+	ID       string    `json:"id"`
+	Taken    time.Time `json:"taken"`
+	Host     string    `json:"host"`
+	Dir      string    `json:"dir"`
+	CopyOf   *Manifest `json:"copy_of,omitempty"` // the backup that the store's folder was restored from
+	Files    []File    `json:"files,omitempty"`
+	Journals []Copied  `json:"journals,omitempty"`
 }
 
 // Copied is a journal in a backup.
@@ -97,8 +97,11 @@ func Origin(dir string) (*Manifest, error) {
 	return m, err
 }
 
-// Read returns the manifest of a backup.
+// Read returns the manifest of a backup: a folder, or its BACKUP.json alone.
 func Read(dir string) (*Manifest, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return readManifest(dir)
+	}
 	m, err := readManifest(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not a backup: %w", dir, err)

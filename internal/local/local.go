@@ -26,7 +26,7 @@ const (
 // Server is a Bigtable in this process.
 type Server struct {
 	engine   *engine.Engine
-	shared   *attach.Server                         // nil if no other process can attach
+	shared   *attach.Server                          // nil if no other process can attach
 	journals atomic.Pointer[func() []backup.Journal] // of the store that owns the folder
 }
 

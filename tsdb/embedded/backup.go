@@ -49,8 +49,8 @@ func RestoreBackup(ctx context.Context, from, dir, journalsDir string) (tsdb.Bac
 }
 
 // PackBackup writes a backup as a stream, for an object store: a tar archive, compressed by zstd. If earlier is not
-// empty, it is a backup whose files the stream leaves out; of that backup only BACKUP.json is needed. PackBackup checks
-// the sum of each file.
+// empty, it is a backup, or the BACKUP.json of one, whose files the stream leaves out. PackBackup checks the sum of each
+// file.
 func PackBackup(ctx context.Context, dir, earlier string, w io.Writer) (tsdb.Backup, error) {
 	if err := check(ctx, "dir", dir); err != nil {
 		return tsdb.Backup{}, err

@@ -1,9 +1,11 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -59,6 +61,9 @@ func (l *loader) check(t *testing.T, store *tsdb.Store, acked, begun int64) {
 func TestBackupsUnderLoad(t *testing.T) {
 	root := t.TempDir()
 	store := opened(t, filepath.Join(root, "data"))
+	if err := store.Ensure(t.Context(), blobs); err != nil {
+		t.Fatal(err)
+	}
 	w, err := store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: filepath.Join(root, "journal")}})
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +95,30 @@ func TestBackupsUnderLoad(t *testing.T) {
 			}
 		})
 	}
+	var stored, allowed atomic.Int64 // large points, which make many table files
+	work.Go(func() {
+		for ctx.Err() == nil {
+			if stored.Load() >= allowed.Load() {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			from := int(stored.Load())
+			points := make([]tsdb.Point[[]byte], 50)
+			for i := range points {
+				points[i] = tsdb.Point[[]byte]{Entity: tsdb.NewEntity("large"), Time: noon.Add(time.Duration(from+i) * time.Second), Value: blob(from + i)}
+			}
+			if _, err := blobs.For(store, acme).PutMany(context.Background(), points); err != nil {
+				t.Error(err)
+				return
+			}
+			stored.Add(int64(len(points)))
+		}
+	})
 	var took, longest time.Duration
 	added := int64(0)
 	for n := range *backups {
-		acked, begun := make([]int64, len(all)), make([]int64, len(all))
+		allowed.Add(500)
+		acked, begun, large := make([]int64, len(all)), make([]int64, len(all)), int(stored.Load())
 		for i, l := range all {
 			acked[i] = l.acked.Load()
 		}
@@ -120,8 +145,14 @@ func TestBackupsUnderLoad(t *testing.T) {
 		for i, l := range all {
 			l.check(t, copied, acked[i], begun[i])
 		}
+		checkLarge(t, copied, large)
 		if err := copied.Close(); err != nil {
 			t.Error(err)
+		}
+		for _, name := range []string{at("copy"), at("journals"), filepath.Join(root, fmt.Sprint("backup-", n-3))} {
+			if err := os.RemoveAll(name); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	stop()
@@ -133,5 +164,26 @@ func TestBackupsUnderLoad(t *testing.T) {
 	for _, l := range all {
 		points += l.acked.Load()
 	}
-	t.Logf("%d backups of up to %d points: mean %v, longest %v, %d bytes added", *backups, points, took/time.Duration(*backups), longest, added)
+	t.Logf("%d backups of up to %d points and %d large ones: mean %v, longest %v, %d bytes added", *backups, points, stored.Load(), took/time.Duration(*backups), longest, added)
+}
+
+// checkLarge checks the newest 500 large points, of which at least n were stored.
+func checkLarge(t *testing.T, store *tsdb.Store, n int) {
+	t.Helper()
+	points, err := blobs.For(store, acme).LatestN(t.Context(), tsdb.NewEntity("large"), 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range points {
+		number := int(p.Time.Sub(noon) / time.Second)
+		if i == 0 && number < n-1 {
+			t.Errorf("the newest large point is number %d; %d were stored before the backup", number, n)
+		}
+		if !bytes.Equal(p.Value, blob(number)) {
+			t.Fatalf("large point %d differs", number)
+		}
+		if number < n && i > 0 && points[i-1].Time.Sub(p.Time) != time.Second {
+			t.Fatalf("a large point after number %d is missing", number)
+		}
+	}
 }

@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, std streams) error {
 			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json; csv for the queries; parquet for range", Value: "text", Destination: &a.form},
 		},
-		Commands:       []*cli.Command{a.tenants(), a.datasets(), a.retention(), a.advise(), a.heatmap(), a.lab(), a.adopt(), a.conform(), a.get(), a.latest(), a.rangeUnder(), a.windows(), a.groups(), a.fields(), a.outages(), a.silent(), a.watch(), a.put(), a.delete(), a.importFiles()}, // the other capabilities add theirs here
+		Commands:       []*cli.Command{a.tenants(), a.datasets(), a.retention(), a.advise(), a.heatmap(), a.lab(), a.adopt(), a.conform(), a.get(), a.latest(), a.rangeUnder(), a.windows(), a.groups(), a.fields(), a.outages(), a.silent(), a.watch(), a.put(), a.delete(), a.importFiles(), a.backup(), a.verify(), a.restore()}, // the other capabilities add theirs here
 		Reader:         std.in,
 		Writer:         std.out,
 		ErrWriter:      io.Discard, // main prints the error once
