@@ -41,6 +41,7 @@ type document struct {
 	Items    []Item            `json:"items"`
 	Declared []catalog.Dataset `json:"declared"`
 	Seen     seen              `json:"seen"`
+	Backups  string            `json:"backups,omitempty"` // for people; Apply ignores it
 }
 
 // NewPlan compares what the schemas declare with the table, including rollups and heads, and changes nothing. Pass
@@ -134,6 +135,7 @@ func (r room) plan(declared []catalog.Dataset, have actual) (*Plan, error) {
 		Items:    compare(declared, byName(families), have),
 		Declared: declared,
 		Seen:     was,
+		Backups:  have.backups,
 	}}, nil
 }
 

@@ -50,6 +50,7 @@ type actual struct {
 	exists   bool
 	families map[string]family
 	catalog  catalog.State
+	backups  string // what the service does by itself; empty for nothing
 }
 
 // family is a column family of the table.
@@ -69,7 +70,7 @@ func (r room) look(ctx context.Context) (actual, error) {
 	if err != nil {
 		return actual{}, err
 	}
-	a := actual{exists: true, families: familiesOf(t)}
+	a := actual{exists: true, families: familiesOf(t), backups: backupsOf(t)}
 	if _, ok := a.families[catalog.Family]; !ok {
 		return a, nil
 	}
@@ -86,6 +87,23 @@ func (r room) table(ctx context.Context) (*adminpb.Table, error) {
 		return nil, fmt.Errorf("retention: read table %s: %w", r.Name, err)
 	}
 	return t, nil
+}
+
+// backupsOf returns the service's policy of automated backups as text.
+func backupsOf(t *adminpb.Table) string {
+	policy := t.GetEffectiveAutomatedBackupPolicy()
+	if policy == nil {
+		policy = t.GetAutomatedBackupPolicy()
+	}
+	kept := policy.GetRetentionPeriod().AsDuration()
+	if kept <= 0 {
+		return ""
+	}
+	text := "kept " + ageText(kept)
+	if every := policy.GetFrequency().AsDuration(); every > 0 {
+		text = "every " + ageText(every) + ", " + text
+	}
+	return text
 }
 
 func familiesOf(t *adminpb.Table) map[string]family {

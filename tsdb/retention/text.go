@@ -13,7 +13,8 @@ var signs = map[string]string{
 // mostShown is how many of a family's contents are printed. JSON has all of them.
 const mostShown = 8
 
-// String returns the plan as text of several lines: each item with its contents and effects, and a summary.
+// String returns the plan as text of several lines: each item with its contents and effects, a summary, and the
+// service's automated backups, if the table has any.
 func (p *Plan) String() string {
 	if p == nil {
 		p = new(Plan)
@@ -28,7 +29,7 @@ func (p *Plan) String() string {
 	}
 	if p.Empty() && impossible(p.doc.Items) == nil {
 		b.WriteString("Nothing to do: the table and its catalogue are as declared.\n")
-		writeAges(&b, p.doc.Declared)
+		p.doc.writeEnd(&b)
 		return b.String()
 	}
 	n := map[string]int{}
@@ -43,8 +44,16 @@ func (p *Plan) String() string {
 	if names := p.Destructive(); len(names) > 0 {
 		fmt.Fprintf(&b, "Data is deleted. To apply the plan, allow: %s\n", strings.Join(names, ", "))
 	}
-	writeAges(&b, p.doc.Declared)
+	p.doc.writeEnd(&b)
 	return b.String()
+}
+
+// writeEnd writes what no change of the plan affects.
+func (d *document) writeEnd(b *strings.Builder) {
+	writeAges(b, d.Declared)
+	if d.Backups != "" {
+		fmt.Fprintf(b, "Automated backups of the table: %s. What is deleted is in them so much longer.\n", d.Backups)
+	}
 }
 
 // write writes an item with its contents and notes.
