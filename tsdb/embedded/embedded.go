@@ -9,7 +9,7 @@
 // background, and their space is freed.
 //
 // Use it for development, tests, edge devices and small installations. It is limited to one machine, and the folder
-// is the only copy of the data. Programs that run only on Cloud Bigtable need not import this package, and then link
+// is the only copy of the data but for backups (tsdb.Store.Backup). Programs that run only on Cloud Bigtable need not import this package, and then link
 // none of it.
 //
 // # Memory

@@ -63,7 +63,11 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"--dir", dir, "backup"}, {"--dir", dir, "backup", "--base", at("m1"), at("x")}, {"verify"}, {"restore", at("1")}, {"restore", at("1"), at("1"), at("x")},
+		{"--dir", dir, "backup"},
+		{"--dir", dir, "backup", "--base", at("m1"), at("x")},
+		{"verify"},
+		{"restore", at("1")},
+		{"restore", at("1"), at("1"), at("x")},
 		{"--project", "p", "backup", "name"},
 	} {
 		_, _, err := tidectl(t, t.Context(), "", args...)
@@ -103,7 +107,7 @@ func (b *backups) GetBackup(_ context.Context, r *adminpb.GetBackupRequest) (*ad
 	return &adminpb.Backup{
 		Name: r.Name, SourceTable: b.made.Backup.SourceTable, State: adminpb.Backup_READY, SizeBytes: 12_000_000,
 		EncryptionInfo: &adminpb.EncryptionInfo{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION},
-		StartTime: timestamppb.Now(), EndTime: timestamppb.Now(), ExpireTime: b.made.Backup.ExpireTime,
+		StartTime:      timestamppb.Now(), EndTime: timestamppb.Now(), ExpireTime: b.made.Backup.ExpireTime,
 	}, nil
 }
 

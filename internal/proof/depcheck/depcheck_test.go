@@ -23,7 +23,7 @@ var linkRules = []struct {
 	{"tsdb", []string{
 		"github.com/cockroachdb/pebble", "cloud.google.com/go/bigtable/bttest",
 		"github.com/klauspost/compress", "github.com/DataDog/zstd",
-		module + "/internal/engine", module + "/internal/engine/inproc", module + "/internal/attach", module + "/tsdb/embedded", module + "/tsdb/heatmap",
+		module + "/internal/engine", module + "/internal/engine/inproc", module + "/internal/attach", module + "/internal/backup", module + "/tsdb/embedded", module + "/tsdb/heatmap",
 	}},
 	{"tsdb/embedded", []string{module + "/tsdb/heatmap"}},
 	{"tsdb/heatmap", []string{
