@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
@@ -39,9 +41,7 @@ func With(list []Journal, checkpoint Checkpoint) Checkpoint {
 	}
 	j, next := list[0], With(list[1:], checkpoint)
 	return func(ctx context.Context) (dir string, release func() error, err error) {
-		called := false
 		err = j.Snapshot(func(copyTo func(string) (spool.Stats, error)) (err error) {
-			called = true
 			if dir, release, err = next(ctx); err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func With(list []Journal, checkpoint Checkpoint) Checkpoint {
 			}
 			return nil
 		})
-		if !called && err != nil { // it was closed meanwhile
+		if errors.Is(err, spool.ErrClosed) && release == nil { // its writer was closed meanwhile
 			return next(ctx)
 		}
 		return dir, release, err
@@ -129,15 +129,22 @@ type base struct {
 }
 
 // earlier returns the newest backup of the same folder beside dir, or the zero base.
-func earlier(dir string, of *Manifest) (newest base) {
-	entries, _ := os.ReadDir(filepath.Dir(filepath.Clean(dir))) // without it, nothing is shared
+func earlier(dir string, of *Manifest) base {
+	beside := filepath.Dir(filepath.Clean(dir))
+	entries, _ := os.ReadDir(beside) // without any, nothing is shared
+	made := map[string]time.Time{}
 	for _, e := range entries {
-		at := filepath.Join(filepath.Dir(filepath.Clean(dir)), e.Name())
-		if m, err := Read(at); err == nil && m.Host == of.Host && m.Dir == of.Dir && (newest.m == nil || m.Taken.After(newest.m.Taken)) {
-			newest = base{at, m}
+		if info, err := os.Stat(filepath.Join(beside, e.Name(), manifestName)); err == nil && !strings.HasSuffix(e.Name(), partial) {
+			made[e.Name()] = info.ModTime()
 		}
 	}
-	return newest
+	for _, name := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return made[b].Compare(made[a]) }) {
+		at := filepath.Join(beside, name)
+		if m, err := Read(at); err == nil && m.Host == of.Host && m.Dir == of.Dir {
+			return base{at, m}
+		}
+	}
+	return base{}
 }
 
 // copier copies a checkpoint into a backup.

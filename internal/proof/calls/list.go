@@ -76,10 +76,15 @@ var List = []Call{
 	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
 	{Func: (*tsdb.Store).Close, Free: "closes connections; fields that were noted in the last seconds are written first, in the background"},
+	{Func: (*tsdb.Store).Backup, Free: "links or copies files of a folder; Cloud Bigtable's stores refuse it"},
 	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},
 	{Func: tsdb.Open, Free: "connects; the official client warms its connections and reads no rows"},
 	{Func: embedded.New, Free: "opens a folder or memory; calls no service"},
 	{Func: embedded.Open, Free: "opens a folder or memory; calls no service"},
+	{Func: embedded.VerifyBackup, Free: "reads files of a folder; calls no service"},
+	{Func: embedded.RestoreBackup, Free: "copies files of a folder; calls no service"},
+	{Func: embedded.PackBackup, Free: "reads files of a folder; calls no service"},
+	{Func: embedded.UnpackBackup, Free: "writes files of a folder; calls no service"},
 	{Func: (*embedded.Server).Serve, Free: "serves other processes"},
 
 	// Rollups.
