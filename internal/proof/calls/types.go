@@ -50,6 +50,8 @@ var Types = []reflect.Type{
 	reflect.TypeFor[tsdb.Attempt](),
 	reflect.TypeFor[tsdb.BatchError](),
 	reflect.TypeFor[tsdb.CacheOptions](),
+	reflect.TypeFor[tsdb.Backup](),
+	reflect.TypeFor[tsdb.BackupJournal](),
 	reflect.TypeFor[tsdb.Config](),
 	reflect.TypeFor[tsdb.ConflictError](),
 	reflect.TypeFor[tsdb.DeadLetter](),
