@@ -43,7 +43,7 @@ func TestGapsOfCompare(t *testing.T) {
 		at := func(n int) time.Time { return from.Add(length / 360 * time.Duration(n)) }
 		step(t, ctx, "the chart",
 			chromedp.Navigate(c.url+"/compare?tenant=acme&dataset=trucks&field=speed&entity=berlin%2F"+names[0]+"&entity=berlin%2F"+names[1]+"&"+fixed(from, from.Add(length))), read,
-			ink(0, "--series-1", at(50), &before), ink(0, "--series-1", at(140), &within), ink(0, "--series-1", at(200), &after), ink(0, "--series-2", at(140), &other))
+			ink(0, "line 0", at(50), &before), ink(0, "line 0", at(140), &within), ink(0, "line 0", at(200), &after), ink(0, "line 1", at(140), &other))
 		if before == 0 || after == 0 || other == 0 {
 			t.Errorf("%v: lines of %d, %d and %d pixels, want some of each", length, before, after, other)
 		}

@@ -7,13 +7,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// inkOf returns how many pixels of a column of a panel's chart have the colour of a line, at a time of the view. The
-// address has a fixed time. A line has an opacity of more than 100 of 255, a band less.
+// inkOf returns how many pixels of a column of a panel's chart have a colour, at a time of the view: one of the theme, or
+// that of the line of an entity, as the legend has it ("line 0"). The address has a fixed time. A line has an opacity of
+// more than 100 of 255, a band less.
 const inkOf = `((panel, colour, at, least = 101, most = 255) => {
 	const query = new URLSearchParams(location.search), from = Date.parse(query.get("from")), to = Date.parse(query.get("to"));
 	const node = document.querySelectorAll(".panel")[panel], canvas = node.querySelector("canvas"), over = node.querySelector(".u-over");
 	const probe = document.body.appendChild(document.createElement("i"));
-	probe.style.color = colour.startsWith("--") ? getComputedStyle(document.documentElement).getPropertyValue(colour) : colour;
+	probe.style.color = colour.startsWith("line ") ? getComputedStyle(node.querySelectorAll(".legend .swatch")[Number(colour.slice(5))]).backgroundColor : colour.startsWith("--") ? getComputedStyle(document.documentElement).getPropertyValue(colour) : colour;
 	const [r, g, b] = getComputedStyle(probe).color.match(/\d+/g).map(Number);
 	probe.remove();
 	const ratio = canvas.width / canvas.clientWidth;

@@ -20,9 +20,7 @@ import (
 var shots = flag.String("shots", "", "folder for pictures of all pages, which TestShots makes")
 
 // TestShots makes pictures of all pages, in both themes and three widths, of the tour, of vans that sent a year ago,
-// and of an empty store:
-//
-//	GOWORK=off go -C internal/browser test -run TestShots -shots /tmp/shots .
+// and of an empty store. CONTRIBUTING.md has the command.
 func TestShots(t *testing.T) {
 	if *shots == "" {
 		t.Skip("-shots names no folder")
@@ -73,7 +71,7 @@ func shootAll(t *testing.T, ctx context.Context, data, base, query, entities str
 		}
 		step(t, ctx, page, chromedp.Navigate(address), chromedp.Sleep(2500*time.Millisecond))
 		for _, look := range []string{"light", "dark"} {
-			for _, width := range []int64{1440, 1280, 390} {
+			for _, width := range []int64{390, 768, 1440} {
 				var picture []byte
 				step(t, ctx, page, theme(look), chromedp.EmulateViewport(width, 900), chromedp.Evaluate(drawn, nil, awaited), chromedp.Sleep(200*time.Millisecond), chromedp.CaptureScreenshot(&picture))
 				if err := os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%s-%s-%d.png", data, page, look, width)), picture, 0o600); err != nil {

@@ -65,8 +65,8 @@ func TestYear(t *testing.T) {
 	step(t, ctx, "the year", page("/entity", "entity=a", from, to))
 	t.Logf("a year is drawn %v after its address was opened", time.Since(began).Round(time.Millisecond))
 	shoot(t, ctx, "year")
-	step(t, ctx, "its lines", ink(0, "--series-1", at, &constant), ink(1, "--series-2", at, &load), bandInk(1, "--series-2", at, &band),
-		ink(0, "--series-1", outage, &silentConstant), ink(1, "--series-2", outage, &silentLoad), chromedp.Text(".source", &note))
+	step(t, ctx, "its lines", ink(0, "line 0", at, &constant), ink(1, "line 0", at, &load), bandInk(1, "line 0", at, &band),
+		ink(0, "line 0", outage, &silentConstant), ink(1, "line 0", outage, &silentLoad), chromedp.Text(".source", &note))
 	if constant < 1 || constant > 3 {
 		t.Errorf("the constant has %d pixels in a column, want a line", constant)
 	}
@@ -81,20 +81,20 @@ func TestYear(t *testing.T) {
 	}
 
 	var one, other int
-	step(t, ctx, "compare", page("/compare", "field=b_load&entity=a&entity=b", from, to), ink(0, "--series-1", outage, &one), ink(0, "--series-2", outage, &other))
+	step(t, ctx, "compare", page("/compare", "field=b_load&entity=a&entity=b", from, to), ink(0, "line 0", outage, &one), ink(0, "line 1", outage, &other))
 	if one != 0 || other == 0 {
 		t.Errorf("on Compare the outage has %d pixels of the line, and %d of the other meter's", one, other)
 	}
 	shoot(t, ctx, "year-compare")
 
 	// An hour of points in a year is less than a column. It is drawn all the same.
-	step(t, ctx, "an hour", page("/entity", "entity=a&field=a_constant", from, from.Add(time.Hour)), ink(0, "--series-1", from.Add(32*time.Minute+30*time.Second), &constant))
+	step(t, ctx, "an hour", page("/entity", "entity=a&field=a_constant", from, from.Add(time.Hour)), ink(0, "line 0", from.Add(32*time.Minute+30*time.Second), &constant))
 	if constant < 1 || constant > 3 {
 		t.Errorf("over an hour the constant has %d pixels in a column, want a line", constant)
 	}
 	early := from.AddDate(-1, 0, 0)
 	var ends int
-	step(t, ctx, "its first hour in a year", page("/entity", "entity=a&field=a_constant", early.Add(time.Hour), from.Add(time.Hour)), ink(0, "--series-1", from.Add(30*time.Minute), &ends))
+	step(t, ctx, "its first hour in a year", page("/entity", "entity=a&field=a_constant", early.Add(time.Hour), from.Add(time.Hour)), ink(0, "line 0", from.Add(30*time.Minute), &ends))
 	if ends == 0 {
 		t.Error("a constant that is shorter than a column of pixels is not drawn")
 	}

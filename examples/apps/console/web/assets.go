@@ -1,14 +1,17 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -40,7 +43,24 @@ func read() map[string]file {
 		all[strings.TrimPrefix(name, "assets/")] = file{body, kind, `"` + hex.EncodeToString(sum[:12]) + `"`}
 		return err
 	})
+	preload(all)
 	return all
+}
+
+// preload lets the page name all its modules, so that a browser asks for them at once, and not for each when it has read
+// the one that imports it.
+func preload(all map[string]file) {
+	var links strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if filepath.Ext(name) == ".js" && name != "login.js" && name != "console.js" {
+			links.WriteString(`<link rel="modulepreload" href="/assets/` + name + `">` + "\n")
+		}
+	}
+	index := all["index.html"]
+	index.body = bytes.Replace(index.body, []byte("<!-- modules -->\n"), []byte(links.String()), 1)
+	sum := sha256.Sum256(index.body)
+	index.etag = `"` + hex.EncodeToString(sum[:12]) + `"`
+	all["index.html"] = index
 }
 
 // asset answers with a file. Assets hold no data, so they need no session. Browsers ask each time whether they have

@@ -64,6 +64,7 @@ func (k known[T]) windows(ctx context.Context, store *tsdb.Store, id tenant.ID, 
 		to = grid.Next(to)
 	}
 	repo, in := k.schema.For(store, id), tsdb.Between(from, to)
+	found.from, found.to = from, to
 	found.rollup, err = by.Source(ctx, repo, in)
 	found.buckets = by.Read(ctx, repo, q.entity, in, tsdb.OldestFirst)
 	return found, err

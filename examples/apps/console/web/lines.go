@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
 const (
@@ -45,7 +46,33 @@ type line struct {
 	// Low and High are the lowest and the highest number of each window. Lines of points have none.
 	Low  numbers   `json:"lo,omitempty"`
 	High numbers   `json:"hi,omitempty"`
-	last time.Time // up to which the line goes
+	// Figures are those of all points behind a line of windows. A page computes those of a line of points itself.
+	Figures *lineFigures  `json:"figures,omitempty"`
+	last    time.Time // up to which the line goes
+}
+
+// lineFigures are what a legend says of a line of windows.
+type lineFigures struct {
+	// From and To are the interval that the figures stand for, in milliseconds since 1970. It is that of the query, or that
+	// of the buckets of a rollup which the query touches.
+	From  float64  `json:"from"`
+	To    float64  `json:"to"`
+	Count int64    `json:"n"`
+	Min   float64  `json:"min"`
+	Max   float64  `json:"max"`
+	Mean  float64  `json:"mean"`
+	Last  *float64 `json:"last"` // the newest number of the interval; nil if it was not found
+	sum   float64
+}
+
+// add adds a window that has numbers.
+func (f *lineFigures) add(v *window.Summary) {
+	if f.Count == 0 {
+		f.Min, f.Max = v.Min, v.Max
+	}
+	f.Count, f.sum = f.Count+v.Count, f.sum+v.Sum
+	f.Min, f.Max = min(f.Min, v.Min), max(f.Max, v.Max)
+	f.Mean = min(f.Max, max(f.Min, f.sum/float64(f.Count)))
 }
 
 // numbers are finite, or NaN for null.

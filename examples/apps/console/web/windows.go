@@ -27,8 +27,9 @@ var widths = []time.Duration{
 
 // windows are windows to read, of one entity.
 type windows struct {
-	rollup  string // that they are read from; "" for the points
-	buckets iter.Seq2[window.Bucket, error]
+	rollup   string    // that they are read from; "" for the points
+	from, to time.Time // what they cover
+	buckets  iter.Seq2[window.Bucket, error]
 }
 
 // widest is how many columns a window may have, if a rollup answers then.
@@ -62,6 +63,9 @@ func (s *Console) windows(ctx context.Context, id tenant.ID, d *dataset, repo *t
 			if err := out.collect(q, stored, newest, width, found); err != nil {
 				return nil, err
 			}
+			if err := out.findLast(ctx, repo, q, stored, found); err != nil {
+				return nil, err
+			}
 		default:
 			rest = append(stored, rest...)
 		}
@@ -79,7 +83,7 @@ func (s *Console) windows(ctx context.Context, id tenant.ID, d *dataset, repo *t
 	if err != nil {
 		return nil, err
 	}
-	return out, out.collect(q, rest, newest, width, windows{buckets: by.Read(ctx, repo, q.entity, tsdb.Between(q.from, q.to), tsdb.OldestFirst)})
+	return out, out.collect(q, rest, newest, width, windows{from: q.from, to: q.to, buckets: by.Read(ctx, repo, q.entity, tsdb.Between(q.from, q.to), tsdb.OldestFirst)})
 }
 
 func (q linesQuery) column() time.Duration { return q.to.Sub(q.from) / time.Duration(q.columns) }
@@ -127,6 +131,7 @@ func (out *lines) collect(q linesQuery, fields []int, newest tsdb.Point[codec.Re
 		for i, field := range fields {
 			if v := &b.Values[i]; v.Count > 0 {
 				out.Lines[field].window(&b, v, q, width, newest.Time)
+				out.Lines[field].figure(v, found)
 			}
 		}
 	}
@@ -135,6 +140,36 @@ func (out *lines) collect(q linesQuery, fields []int, newest tsdb.Point[codec.Re
 		l.Rollup = found.rollup
 		if x, ok := number(newest.Value, q.names[field]); ok && len(l.Times) > 0 && millis(newest.Time) > l.Times[len(l.Times)-1] && newest.Time.Before(q.to) {
 			l.Times, l.Values, l.Low, l.High = append(l.Times, millis(newest.Time)), append(l.Values, x), append(l.Low, x), append(l.High, x)
+		}
+	}
+	return nil
+}
+
+// figure adds a window to the figures of its line.
+func (l *line) figure(v *window.Summary, found windows) {
+	if l.Figures == nil {
+		l.Figures = &lineFigures{From: millis(found.from), To: millis(found.to)}
+	}
+	l.Figures.add(v)
+	if !v.LastTime.IsZero() {
+		l.Figures.Last = &v.Last
+	}
+}
+
+// findLast finds the newest number of lines from a rollup, whose buckets may not keep it. It looks at a few points.
+func (out *lines) findLast(ctx context.Context, repo *tsdb.Repository[codec.Record], q linesQuery, fields []int, found windows) error {
+	newest, err := repo.LatestFields(ctx, q.entity, tsdb.FieldOptions{AsOf: found.to.Add(-1), MaxPoints: fewPoints})
+	if err != nil && !bad(err) {
+		if errors.Is(err, tsdb.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	for _, field := range fields {
+		f := out.Lines[field].Figures
+		at, ok := newest.Times.Of(q.names[field])
+		if x, number := number(newest.Value, q.names[field]); f != nil && ok && number && !at.Before(found.from) {
+			f.Last = &x
 		}
 	}
 	return nil

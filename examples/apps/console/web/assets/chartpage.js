@@ -1,12 +1,15 @@
 // What the pages entity and compare have in common: charts of fields of entities, live or of a fixed time, with an as-of cursor.
 import { follow, query } from "./api.js";
-import { absent, eachFrame, el, failed, later, loading, state } from "./dom.js";
+import { absent, eachFrame, el, failed, later, loading, passes, problemLine, state } from "./dom.js";
 import { addPoint, addState, readBands, readLines } from "./lines.js";
+import { marksMenu, notesOf, thresholdsOf } from "./marks.js";
 import { BandPanel, LinePanel } from "./panel.js";
 import { livePill } from "./pickers.js";
+import { Gutter } from "./plot.js";
 import { asOfTable, pointsTable } from "./tables.js";
 import { interval, iso, lengthName, span, stamp } from "./time.js";
-import { show, timeBar, timeKey } from "./timebar.js";
+import { refreshOf, show, timeBar, timeKey } from "./timebar.js";
+import { Tip } from "./tip.js";
 import * as values from "./values.js";
 
 export class ChartPage {
@@ -16,11 +19,14 @@ export class ChartPage {
     this.control = new AbortController();
     this.reading = new AbortController();
     this.panels = [];
+    this.h1 = el("h1", { tabindex: "-1" });
+    this.head = el("div", { class: "heading" }, this.h1);
     this.draw = eachFrame(() => this.drawNow());
     this.reload = later(150, () => this.load());
   }
 
-  /** Pages say which panels they have, from this.fields; what their toolbar has; and how entities are called. */
+  /** Pages say what they are called, which panels they have, from this.fields; what their toolbar has; and what follows their name. */
+  name() { return ""; }
   wantedPanels() { return []; }
   tools() { return []; }
   heading() { return []; }
@@ -32,8 +38,16 @@ export class ChartPage {
     this.control.abort();
     this.reading.abort();
     clearInterval(this.clock);
+    clearTimeout(this.again);
     for (const panel of this.panels) panel.view.close();
     this.panels = [];
+  }
+
+  /** fill replaces all but the heading, which keeps the focus. */
+  fill(...nodes) {
+    if (this.root.firstChild !== this.head) this.root.prepend(this.head);
+    while (this.head.nextSibling) this.head.nextSibling.remove();
+    this.root.append(...nodes);
   }
 
   async start() {
@@ -41,15 +55,18 @@ export class ChartPage {
     this.control = new AbortController();
     const { signal } = this.control;
     this.readFor = this.startKey();
-    this.root.replaceChildren(loading("the fields"));
+    this.view = null;
+    this.h1.textContent = this.name();
+    while (this.h1.nextSibling) this.h1.nextSibling.remove();
+    this.fill(loading("the charts"));
     try {
       const datasets = await this.frame.datasets(signal), name = this.frame.get("dataset") || datasets[0]?.name;
       this.datasets = datasets;
       this.dataset = datasets.find((d) => d.name === name);
-      if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.root.replaceChildren(this.nothingChosen()); return; }
+      if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.fill(this.nothingChosen()); return; }
       if (!this.dataset) throw { status: 404 };
       await Promise.all([this.readFields(signal), this.readNewest(signal)]);
-      if (!this.newest) { this.root.replaceChildren(this.unknown()); return; }
+      if (!this.newest) { this.fill(this.unknown()); return; }
       this.openAtNewest();
       this.layout();
       await this.load();
@@ -57,11 +74,12 @@ export class ChartPage {
     } catch (problem) {
       if (signal.aborted) return;
       if (problem.status === 404) {
-        this.root.replaceChildren(absent(this.frame));
-        this.clock = setTimeout(() => { this.frame.forget(); this.start(); }, 3000);
+        this.fill(absent(this.frame));
+        this.again = setTimeout(() => { this.frame.forget(); this.start(); }, 3000);
         return;
       }
-      this.root.replaceChildren(failed(problem, () => this.start()));
+      this.fill(failed(problem, () => this.start()));
+      if (passes(problem)) this.again = setTimeout(() => this.start(), 5000);
     }
   }
 
@@ -112,9 +130,11 @@ export class ChartPage {
     this.bar = el("div", { class: "toolbar" });
     this.note = el("p", { class: "note source", role: "status" });
     this.nodata = el("div", { class: "place", role: "status" });
-    this.charts = el("div", { class: "charts" });
+    this.charts = el("div", { class: "charts card" });
     this.below = el("div", { class: "below" });
-    this.root.replaceChildren(el("div", { class: "heading" }, this.heading(), el("span", { class: "spacer" }), this.pill.node), this.bar, this.nodata, this.charts, this.note, this.below);
+    while (this.h1.nextSibling) this.h1.nextSibling.remove();
+    this.head.append(...this.heading(), el("span", { class: "spacer" }), this.pill.node);
+    this.fill(this.bar, this.nodata, this.charts, this.note, this.below);
     this.table = pointsTable(this);
     this.asOf = asOfTable(this);
     this.build();
@@ -131,16 +151,31 @@ export class ChartPage {
   /** show makes the views of the panels, in the colours of the theme. */
   show() {
     this.charts.replaceChildren();
-    const on = { zoom: (from, to) => show(this.frame, from, to), pin: (at) => this.frame.go(null, { at: iso(at) }, true) };
-    for (const panel of this.panels) {
+    this.tip = new Tip(this.charts, () => this.panels.map((panel) => panel.view));
+    this.gutter = new Gutter();
+    const on = {
+      gutter: this.gutter, hover: this.tip.draw, isolate: (id, more) => this.isolate(id, more),
+      zoom: (from, to) => show(this.frame, from, to), pin: (at) => this.frame.go(null, { at: iso(at) }, true),
+    };
+    this.panels.forEach((panel, i) => {
       panel.view?.close();
-      panel.view = panel.bands ? new BandPanel(this.charts, panel.title, on) : new LinePanel(this.charts, panel.title, panel.lines, panel.height, on);
-    }
+      const options = { ...panel, last: i === this.panels.length - 1 };
+      panel.view = panel.bands ? new BandPanel(this.charts, options, on) : new LinePanel(this.charts, options, on);
+      panel.view.first = i === 0;
+    });
+  }
+
+  /** isolate shows only the line of an entity, or all again; more adds it to those that are shown. */
+  isolate(id, more) {
+    const now = this.frame.all("only"), has = now.includes(id);
+    const only = more ? (has ? now.filter((other) => other !== id) : [...now, id]) : has && now.length === 1 ? [] : [id];
+    this.frame.go(null, { only }, true);
   }
 
   renderBar() {
+    this.barKey = this.marksKey();
     const shown = this.frame.get("view") === "table", file = this.csvAddress();
-    this.bar.replaceChildren(timeBar(this.frame), ...this.tools(),
+    this.bar.replaceChildren(timeBar(this.frame), ...this.tools(), marksMenu(this.frame, [...new Set(this.panels.flatMap((panel) => panel.lines || []).map((line) => line.field))]),
       el("span", { class: "spacer" }),
       el("button", { type: "button", "aria-pressed": String(shown), onclick: () => this.frame.go(null, { view: shown ? null : "table", cursor: null }) }, "Table"),
       el("a", { class: "button", href: file, download: "" }, "CSV"));
@@ -165,17 +200,18 @@ export class ChartPage {
     clearTimeout(this.again);
     const table = this.frame.get("view") === "table";
     this.charts.hidden = table;
-    this.nodata.replaceChildren();
     this.root.classList.add("busy");
     this.arrived = []; // by the stream while the charts are read, which may be older
     try {
       if (table) await this.table.load(signal);
       else await Promise.all([this.loadPanels(signal), this.asOf.load(signal)]);
-      this.note.classList.remove("error");
+      this.problem = null;
+      this.failures = 0;
+      this.nodata.replaceChildren();
     } catch (problem) {
       if (signal.aborted) return;
-      this.note.textContent = problem.message;
-      this.note.classList.add("error");
+      this.showProblem(problem);
+      this.failures = passes(problem) ? (this.failures || 0) + 1 : 0;
     } finally {
       if (!signal.aborted) {
         this.root.classList.remove("busy");
@@ -183,29 +219,50 @@ export class ChartPage {
         if (!table) this.showEmpty();
       }
     }
-    if (this.view.live && !signal.aborted) this.again = setTimeout(() => this.load(), Math.max(60000, (this.view.to - this.view.from) / 20));
+    if (signal.aborted) return;
+    if (this.failures) this.again = setTimeout(() => this.load(), Math.min(60000, 5000 * this.failures));
+    else if (this.view.live && refreshOf(this.frame) < Infinity) this.again = setTimeout(() => this.load(), Math.max(60000, refreshOf(this.frame), (this.view.to - this.view.from) / 20));
+  }
+
+  /** showProblem says where the charts are that they are old, until a later reading succeeds. */
+  showProblem(problem) {
+    this.problem = problem;
+    this.nodata.replaceChildren(problemLine(problem, () => this.load()));
   }
 
   async loadPanels(signal) {
     const columns = this.columns(), sources = new Set(), { arrived } = this;
     const lines = Map.groupBy(this.panels.flatMap((panel) => panel.lines || []), (line) => line.entity);
+    const problems = new Map(); // by panel
+    const of = async (panels, read) => {
+      try {
+        await read();
+      } catch (problem) {
+        if (signal.aborted || passes(problem)) throw problem;
+        for (const panel of panels) problems.set(panel, problem);
+      }
+    };
     await Promise.all([
-      ...[...lines].map(async ([entity, all]) => {
+      ...[...lines].map(([entity, all]) => of(this.panels.filter((panel) => panel.lines?.some((line) => line.entity === entity)), async () => {
         const answer = await readLines(this.frame, this.dataset.name, entity, all.map((line) => line.field), this.view, columns, signal);
         all.forEach((line, i) => {
           const data = answer.lines[i];
           Object.assign(line, { gap: answer.gap_ms, data });
           sources.add((data.rollup ? "the rollup " + data.rollup : "the points") + (answer.window_ms ? `: mean, lowest and highest of each ${span(answer.window_ms)}` : ""));
         });
-      }),
-      ...this.panels.filter((panel) => panel.bands).map(async (panel) => {
+      })),
+      ...this.panels.filter((panel) => panel.bands).map((panel) => of([panel], async () => {
         const answer = await readBands(this.frame, this.dataset.name, panel.bands, this.view, columns, signal);
         panel.bands.gap = answer.gap_ms;
         panel.bands.points = answer.points; // a band may go on without any
         panel.data = answer.bands;
-      }),
+      })),
     ]);
-    for (const panel of this.panels) if (panel.lines) panel.data = panel.lines.map((line) => line.data);
+    for (const panel of this.panels) {
+      if (panel.lines) panel.data = panel.lines.map((line) => line.data || { t: [], v: [] });
+      panel.problem = problems.get(panel);
+      panel.view.fail(panel.problem, () => this.load());
+    }
     for (const [row, fields] of arrived) this.addRow(row, fields);
     this.below.replaceChildren(this.asOf.node);
     if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}.`;
@@ -214,17 +271,23 @@ export class ChartPage {
 
   drawNow() {
     if (!this.view || this.charts.hidden || this.panels.some((p) => p.view.dragging) || this.control.signal.aborted) return;
-    if (this.view.live) Object.assign(this.view, interval(this.frame));
-    this.view.at = this.at;
+    if (this.view.live && this.due()) { Object.assign(this.view, interval(this.frame)); this.drawn = Date.now(); }
+    Object.assign(this.view, { at: this.at, only: this.frame.all("only"), thresholds: thresholdsOf(this.frame), notes: notesOf(this.frame) });
     for (const panel of this.panels) panel.view.set(panel.data, this.view);
+    this.gutter.settle(this.panels.map((panel) => panel.view.plot));
+    this.tip.draw();
     this.showEmpty();
   }
+
+  /** due reports whether it is time to draw a live chart again. */
+  due() { return Date.now() - (this.drawn || 0) >= refreshOf(this.frame); }
 
   /** showEmpty says that the time has no points, and leads to the newest one. */
   showEmpty() {
     const { from, to } = this.view;
     const drawn = (panel) => (panel.bands ? panel.bands.points > 0 : panel.data.some((line) => line.t.some((t, i) => t >= from && t < to && line.v[i] !== null)));
     const empty = this.panels.length > 0 && !this.root.classList.contains("busy") && !this.panels.some(drawn);
+    if (this.problem) return; // it stands there
     if (!empty) { this.nodata.replaceChildren(); return; }
     if (this.nodata.firstChild) return;
     this.nodata.append(el("p", { class: "nodata" }, `No points in this ${lengthName(Math.round(to - from))}. Newest: ${stamp(Math.floor(this.newest / 1000) * 1000)}`,
@@ -240,18 +303,26 @@ export class ChartPage {
         points: (rows) => {
           for (const row of rows) { this.newest = Math.max(this.newest, row.t); since = Math.max(since, row.t); this.addRow(row, fields); this.arrived?.push([row, fields]); }
           this.seen?.(rows);
-          if (this.view.live) this.draw();
+          if (this.view.live && !refreshOf(this.frame)) this.draw();
         },
         missed: () => this.reload(),
-        state: (text, problem) => { this.stream = [text, problem]; this.showPill(); },
+        state: (text, problem) => {
+          this.stream = [text, problem];
+          this.showPill();
+          if (text === "live" && (this.problem || this.panels.some((panel) => panel.problem))) this.reload();
+        },
       }, signal);
-    this.clock = setInterval(() => { if (this.view?.live && !document.hidden) { this.draw(); this.showAge?.(); } }, 1000);
+    this.clock = setInterval(() => {
+      if (!this.view?.live || document.hidden) return;
+      if (this.due()) this.draw();
+      this.showAge?.();
+    }, 1000);
   }
 
   /** showPill shows the state of the stream. What is live does not matter to a fixed time. */
   showPill() {
     const [text, problem] = this.stream;
-    this.pill.set(text === "live" && !interval(this.frame).live ? "fixed" : text, problem);
+    this.pill.set(text !== "live" ? text : !interval(this.frame).live ? "fixed" : refreshOf(this.frame) === Infinity ? "paused" : text, problem);
   }
 
   addRow(row, fields) {
@@ -269,16 +340,19 @@ export class ChartPage {
     }
   }
 
-  timeKey() { return JSON.stringify(["range", "from", "to", "view", "cursor", "order"].map((name) => this.frame.get(name))); }
+  timeKey() { return JSON.stringify(["range", "from", "to", "view", "cursor", "order", "refresh"].map((name) => this.frame.get(name))); }
 
   update(reason) {
     if (this.readFor !== this.startKey()) { this.start(); return; }
     if (!this.view) return;
     if (reason === "theme" && this.panels.length) { this.show(); this.drawNow(); return; }
     if (this.loadKey !== this.timeKey()) { this.load(); this.showPill(); return; }
-    this.asOf.load(this.control.signal).catch(() => {});
+    if (this.barKey !== this.marksKey()) this.renderBar();
+    this.asOf.load(this.control.signal).catch((problem) => { if (!this.control.signal.aborted) this.showProblem(problem); });
     this.drawNow();
   }
+
+  marksKey() { return JSON.stringify(["threshold", "note"].map((name) => this.frame.all(name))); }
 
   key(event) { return this.view ? timeKey(this.frame, event) : false; }
 }

@@ -41,7 +41,7 @@ function tools(frame) {
     zone.textContent = zoneName();
     zone.setAttribute("aria-label", "Times are in " + zoneName() + ". Change the zone");
     themes.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme()];
-    themes.setAttribute("aria-label", "Theme: " + theme());
+    themes.setAttribute("aria-label", "Theme: " + theme() + ". Change it");
     themes.title = "Theme: " + theme();
   };
   zone.addEventListener("click", () => { otherZone(); label(); });

@@ -21,12 +21,19 @@ export function say(text) {
 /** state returns what stands in place of data: loading, empty, failed or forbidden. */
 export function state(kind, title, detail, ...actions) {
   const role = kind === "failed" || kind === "forbidden" ? "alert" : "status";
-  return el("div", { class: "state " + kind, role },
-    kind === "loading" ? el("span", { class: "spinner", "aria-hidden": "true" }) : null,
-    el("h2", null, title), detail ? el("p", null, detail) : null, actions.length ? el("p", { class: "actions" }, actions) : null);
+  return el("div", { class: "state " + kind, role }, el("h2", null, title), detail ? el("p", null, detail) : null, actions.length ? el("p", { class: "actions" }, actions) : null);
 }
 
-export const loading = (what) => state("loading", "Loading", what);
+/** loading is grey bars where the data will be. */
+export const loading = (what) => el("div", { class: "state loading", role: "status" }, el("span", { class: "hidden" }, "Loading " + what),
+  ["", "", "", ""].map(() => el("span", { class: "bone", "aria-hidden": "true" })));
+
+/** passes reports whether a problem may go away by itself: the server cannot be reached, is busy, or failed. Too much to read stays so. */
+export const passes = ({ status }) => !status || status >= 500 && status !== 504;
+
+/** problemLine is a problem in one line, where the newer data would be. */
+export const problemLine = (problem, again) => el("p", { class: "problem", role: "alert" }, el("span", null, problem.message),
+  el("button", { type: "button", onclick: again }, "Retry"));
 
 /** failed shows a problem, with a button that tries again. */
 export function failed(problem, again) {
@@ -40,7 +47,7 @@ export function failed(problem, again) {
   }
   const title = { 404: "Not found", 410: "Deleted", 429: "Over a limit", 504: "Too much to read" }[problem.status] || "That did not work";
   return state("failed", title, problem.message + (problem.instance ? ` The log has it as ${problem.instance}.` : ""),
-    again ? el("button", { type: "button", onclick: again }, "Try again") : null);
+    again ? el("button", { type: "button", onclick: again }, "Retry") : null);
 }
 
 /** absent says that the dataset of the address has no points. Whether there is one of this name, the tenant does not learn. */

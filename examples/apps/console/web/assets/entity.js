@@ -2,6 +2,7 @@
 import { ChartPage } from "./chartpage.js";
 import { el } from "./dom.js";
 import { fieldMenu } from "./pickers.js";
+import { coloursOf } from "./theme.js";
 import { timeKeys } from "./timebar.js";
 import { both, span } from "./time.js";
 import * as values from "./values.js";
@@ -20,23 +21,26 @@ export function open(frame, root) {
 class Entity extends ChartPage {
   get entities() { return this.frame.all("entity").slice(0, 1); }
 
+  name() { return this.entities.length ? values.nameOf(values.partsOf(this.entities[0])) : title; }
+
   heading() {
-    const parts = values.partsOf(this.entities[0]);
     this.age = el("span", { class: "note" });
     this.last = 0; // when the newest point was sent; 0 before one arrives
-    document.title = values.nameOf(parts) + " · Tidemark console";
-    return [el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
-      el("h1", null, values.nameOf(parts)), el("span", { class: "note" }, this.dataset.name), this.age];
+    document.title = this.name() + " · Tidemark console";
+    return [el("a", { class: "button back", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
+      el("span", { class: "note" }, this.dataset.name), this.age];
   }
 
   get chosen() { return values.choose(this.fields, this.frame.all("field"), this.frame.all("field").length ? most : firstShown); }
 
   wantedPanels() {
-    const entity = this.entities[0], shown = this.chosen, height = shown.length > 2 ? 170 : 240;
-    return shown.map((path, i) => {
-      const field = this.fields.find((f) => f.path === path), title = values.label(path);
-      if (field.states > field.numbers) return { title, bands: { entity, field: path } };
-      return { title, height, lines: [{ entity, field: path, name: title, colour: i }] };
+    const entity = this.entities[0], shown = this.chosen.map((path) => this.fields.find((f) => f.path === path)), [colour] = coloursOf([entity]);
+    const states = shown.filter((f) => f.states > f.numbers).length, room = innerHeight - 330 - 105 * states;
+    const height = Math.round(Math.max(110, Math.min(420, room / Math.max(1, shown.length - states) - 45)));
+    return shown.map((field) => {
+      const title = values.label(field.path);
+      if (field.states > field.numbers) return { title, bands: { entity, field: field.path } };
+      return { title, height, lines: [{ entity, field: field.path, name: title, colour }] };
     });
   }
 

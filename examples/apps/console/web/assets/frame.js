@@ -78,6 +78,23 @@ export class Frame {
     this.show();
   }
 
+  /** focusHeading moves the focus to the heading of a new page, which may come only with its data, unless the user has moved on. */
+  focusHeading() {
+    const focus = () => {
+      const h1 = this.root.querySelector("h1");
+      h1?.setAttribute("tabindex", "-1");
+      h1?.focus({ preventScroll: true });
+      return h1;
+    };
+    this.heading?.disconnect();
+    if (focus()) return;
+    this.root.focus();
+    this.heading = new MutationObserver(() => {
+      if (document.activeElement !== document.body && document.activeElement !== this.root || focus()) this.heading.disconnect();
+    });
+    this.heading.observe(this.root, { childList: true, subtree: true });
+  }
+
   show() {
     const name = this.pages[this.name] ? this.name : "fleet";
     const key = name + " " + this.tenant;
@@ -97,6 +114,8 @@ export class Frame {
       } else {
         this.page = this.pages[name].open(this, this.root);
       }
+      if (this.visited) this.focusHeading();
+      this.visited = true;
     }
     window.dispatchEvent(new Event("shown"));
   }
