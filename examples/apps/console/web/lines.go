@@ -44,11 +44,11 @@ type line struct {
 	Times  numbers `json:"t"`                // in milliseconds since 1970
 	Values numbers `json:"v"`                // the numbers of points, or the means of windows
 	// Low and High are the lowest and the highest number of each window. Lines of points have none.
-	Low  numbers   `json:"lo,omitempty"`
-	High numbers   `json:"hi,omitempty"`
+	Low  numbers `json:"lo,omitempty"`
+	High numbers `json:"hi,omitempty"`
 	// Figures are those of all points behind a line of windows. A page computes those of a line of points itself.
-	Figures *lineFigures  `json:"figures,omitempty"`
-	last    time.Time // up to which the line goes
+	Figures *lineFigures `json:"figures,omitempty"`
+	last    time.Time    // up to which the line goes
 }
 
 // lineFigures are what a legend says of a line of windows.

@@ -143,6 +143,7 @@ export class ChartPage {
   /** build makes the panels. */
   build() {
     for (const panel of this.panels) panel.view.close();
+    this.loaded = null;
     this.panels = this.wantedPanels().map((p) => ({ ...p, data: p.bands ? [] : p.lines.map(() => ({ t: [], v: [] })) }));
     this.show();
     if (!this.panels.length) this.charts.append(state("empty", "No numbers", "The newest points of this entity have no field that can be drawn. The table shows what they have."));
@@ -263,6 +264,7 @@ export class ChartPage {
       panel.problem = problems.get(panel);
       panel.view.fail(panel.problem, () => this.load());
     }
+    this.loaded = this.loadKey;
     for (const [row, fields] of arrived) this.addRow(row, fields);
     this.below.replaceChildren(this.asOf.node);
     if (this.panels.length) this.note.textContent = `Read from ${[...sources].join(" and ") || "the points"}.`;
@@ -272,7 +274,7 @@ export class ChartPage {
   drawNow() {
     if (!this.view || this.charts.hidden || this.panels.some((p) => p.view.dragging) || this.control.signal.aborted) return;
     if (this.view.live && this.due()) { Object.assign(this.view, interval(this.frame)); this.drawn = Date.now(); }
-    Object.assign(this.view, { at: this.at, only: this.frame.all("only"), thresholds: thresholdsOf(this.frame), notes: notesOf(this.frame) });
+    Object.assign(this.view, { complete: this.loaded === this.loadKey, at: this.at, only: this.frame.all("only"), thresholds: thresholdsOf(this.frame), notes: notesOf(this.frame) });
     for (const panel of this.panels) panel.view.set(panel.data, this.view);
     this.gutter.settle(this.panels.map((panel) => panel.view.plot));
     this.tip.draw();

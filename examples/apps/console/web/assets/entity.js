@@ -35,8 +35,8 @@ class Entity extends ChartPage {
 
   wantedPanels() {
     const entity = this.entities[0], shown = this.chosen.map((path) => this.fields.find((f) => f.path === path)), [colour] = coloursOf([entity]);
-    const states = shown.filter((f) => f.states > f.numbers).length, room = innerHeight - 330 - 105 * states;
-    const height = Math.round(Math.max(110, Math.min(420, room / Math.max(1, shown.length - states) - 45)));
+    const states = shown.filter((f) => f.states > f.numbers).length, room = innerHeight - 290 - 95 * states;
+    const height = Math.round(Math.max(innerWidth < 760 ? 140 : 110, Math.min(420, room / Math.max(1, shown.length - states) - 45)));
     return shown.map((field) => {
       const title = values.label(field.path);
       if (field.states > field.numbers) return { title, bands: { entity, field: field.path } };

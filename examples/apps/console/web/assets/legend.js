@@ -35,10 +35,10 @@ export class Legend {
     this.panel.lines.forEach((line, i) => {
       const all = figuresOf(data[i], view), title = all.from === undefined ? "of all points shown" : `from ${stamp(Math.round(all.from))} to ${stamp(Math.round(all.to))}`;
       names.forEach((name, k) => {
-        this.cells[i][k].textContent = all.n ? digits(all[name], this.panel.unit) : "–";
+        this.cells[i][k].textContent = !view.complete ? "…" : all.n ? digits(all[name], this.panel.unit) : "–";
         this.cells[i][k].title = title;
       });
-      this.counts[i].textContent = String(all.n);
+      this.counts[i].textContent = view.complete ? String(all.n) : "…"; // the points of the range are not all there yet
       if (!this.buttons) return;
       const alone = (view.only || []).includes(line.entity);
       this.buttons[i].setAttribute("aria-pressed", String(alone));
@@ -55,7 +55,7 @@ export class StateLegend {
   }
 
   set(bands, view) {
-    const all = lengthsOf(bands, view), shown = all.slice(0, 6).map(([state, ms]) => JSON.stringify([state, length(ms)])).join();
+    const all = view.complete ? lengthsOf(bands, view) : [], shown = all.slice(0, 6).map(([state, ms]) => JSON.stringify([state, length(ms)])).join();
     if (shown === this.shown) return;
     this.shown = shown;
     this.node.replaceChildren(...all.slice(0, 6).map(([state, ms]) => el("div", null, el("dt", null, state === null ? "several" : [swatch(state), visible(state)]), el("dd", null, length(ms)))),

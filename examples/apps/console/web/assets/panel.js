@@ -21,7 +21,7 @@ class Panel {
     });
     this.header = el("header", null, el("h2", { class: "panel-title" }, title, unit ? el("small", null, " " + unit) : null));
     this.problem = el("div", { class: "place" });
-    this.drawn = el("details", { class: "drawn", ontoggle: () => this.list() }, el("summary", null, "What is drawn, as a table"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is drawn of " + title }));
+    this.drawn = el("details", { class: "drawn", ontoggle: () => this.list() }, el("summary", null, "Table"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What is drawn of " + title }));
     this.node = el("section", { class: "panel", "aria-label": title }, this.header, this.problem, this.place);
     root.append(this.node);
     this.size = new ResizeObserver(() => {
@@ -128,7 +128,7 @@ export class LinePanel extends Panel {
     option.hooks.draw.unshift((u) => { for (const value of this.thresholds()) threshold(u, value, withUnit(value, unit)); });
     this.plot = new uPlot(option, [[], ...lines.flatMap(() => [[], [], []])], this.place);
     this.legend = new Legend(this, lines.length > 1);
-    this.node.append(this.drawn);
+    this.header.append(this.drawn);
     this.start();
   }
 
@@ -145,13 +145,13 @@ export class LinePanel extends Panel {
     this.view = view;
     this.data = data;
     const tables = data.map((d) => [d.t, d.v, d.hi || d.t.map(() => undefined), d.lo || d.t.map(() => undefined)]);
+    // A gap of a line is also one where other lines have points: mode 2 of uPlot.join.
+    this.plot.setData(tables.length === 1 ? tables[0] : uPlot.join(tables, tables.map(() => [0, 2, 2, 2])), false);
+    this.plot.setScale("x", { min: view.from, max: view.to });
     this.lines.forEach((line, i) => {
       const show = this.shown(line);
       if (this.plot.series[of(i)].show !== show) for (let s = 0; s < perLine; s++) this.plot.setSeries(of(i) + s, { show });
     });
-    // A gap of a line is also one where other lines have points: mode 2 of uPlot.join.
-    this.plot.setData(tables.length === 1 ? tables[0] : uPlot.join(tables, tables.map(() => [0, 2, 2, 2])), false);
-    this.plot.setScale("x", { min: view.from, max: view.to });
     this.plot.redraw(true);
     const newest = this.lines.map((line, i) => `${line.name}: ${withUnit(data[i].v.findLast((x) => x !== null), this.unit).replace("–", "no points")}`);
     this.plot.root.setAttribute("aria-label", `Chart of ${this.name}, newest ${newest.join(", ")}`);
@@ -229,7 +229,7 @@ export class BandPanel extends Panel {
     option.hooks.draw.unshift((u) => this.draw(u));
     this.plot = new uPlot(option, [[], []], this.place);
     this.legend = new StateLegend(this);
-    this.node.append(this.drawn);
+    this.header.append(this.drawn);
     this.start();
   }
 

@@ -16,7 +16,7 @@ function widthOf(text) {
 /** Gutter is the width of the scales of a page. It is that of the widest number, so that all panels begin at the same place. */
 export class Gutter {
   constructor() { this.needs = new Map(); }
-  get width() { return Math.max(34, ...this.needs.values()); }
+  get width() { return Math.max(44, ...this.needs.values()); }
   need(plot, labels) { if (labels?.length) this.needs.set(plot, Math.ceil(Math.max(...labels.map(widthOf)) + 14)); }
 
   /** settle draws plots again whose scale has another width. */
@@ -87,8 +87,9 @@ function upright(u, at, stroke, dash = []) {
 function line(g, stroke, dash, x0, y0, x1, y1) {
   g.save();
   g.strokeStyle = stroke;
-  g.lineWidth = Math.max(1, devicePixelRatio);
+  g.lineWidth = Math.max(1, Math.round(devicePixelRatio));
   g.setLineDash(dash.map((n) => n * devicePixelRatio));
+  g.translate(g.lineWidth % 2 / 2, g.lineWidth % 2 / 2); // so that a line covers whole pixels
   g.beginPath();
   g.moveTo(x0, y0);
   g.lineTo(x1, y1);

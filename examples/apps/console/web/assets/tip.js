@@ -16,10 +16,10 @@ export class Tip {
     const panels = this.panels(), here = panels.find((p) => p.pointed && p.cursor !== null);
     this.node.hidden = !here || here.dragging;
     if (this.node.hidden) return;
-    const at = here.cursor;
+    const at = here.cursor, pixel = (here.view.to - here.view.from) / here.width();
     this.node.replaceChildren(el("time", null, stamp(Math.round(at / 1000) * 1000)), ...panels.map((panel) => el("dl", null, panel.valuesAt(at).flatMap((v) => [
       el("dt", null, v.colour !== undefined ? swatch(v.colour) : v.state ? swatch(v.state) : null, panel.lines?.length > 1 ? v.name : panel.name),
-      el("dd", null, v.text, v.range ? el("small", null, v.range) : null, v.t !== undefined && Math.abs(v.t - at) >= 2000 ? el("small", null, " at " + stamp(Math.round(v.t)).slice(11)) : null),
+      el("dd", null, v.text, v.range ? el("small", null, v.range) : null, v.t !== undefined && Math.abs(v.t - at) >= Math.max(2000, 4 * pixel) ? el("small", null, " at " + stamp(Math.round(v.t)).slice(11)) : null),
     ]))));
     this.place(here);
   }
