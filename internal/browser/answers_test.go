@@ -214,7 +214,7 @@ func TestChartByTouch(t *testing.T) {
 	step(t, ctx, "the plot", chromedp.Evaluate(`(() => { const b = document.querySelectorAll(".u-over")[1].getBoundingClientRect(); return { left: b.left, top: b.top + 30, width: b.width }; })()`, &box))
 	at := func(parts ...float64) (points []*input.TouchPoint) {
 		for i, part := range parts {
-			points = append(points, &input.TouchPoint{X: box.Left + part*box.Width, Y: box.Top, ID: float64(i)})
+			points = append(points, &input.TouchPoint{X: box.Left + part*box.Width, Y: box.Top, ID: float64(i + 1)}) // an ID of 0 is left out
 		}
 		return points
 	}
