@@ -63,11 +63,7 @@ func (s *server) align(w http.ResponseWriter, r request) error {
 	}{}
 	header := []string{"time"}
 	for _, fields := range keys {
-		k, err := keyOf(r.dataset.fields(), fields)
-		if err != nil {
-			return err
-		}
-		e, err := r.dataset.entity(k.parts)
+		k, e, err := r.dataset.keyed(fields)
 		if err != nil {
 			return err
 		}

@@ -204,8 +204,19 @@ func decode[T any](t *testing.T, text string) (v T) {
 // spoil replaces the payload of a point with invalid JSON.
 func (a *api) spoil(prefix string, at time.Time) {
 	a.t.Helper()
+	a.setPayload(prefix, at, "{")
+}
+
+// payload stores a payload of acme's weather as another program may have written it.
+func (a *api) payload(e tsdb.Entity, at time.Time, text string) {
+	a.t.Helper()
+	a.setPayload("acme#weather#"+strings.Join(e.Parts(), "#")+"#", at, text)
+}
+
+func (a *api) setPayload(prefix string, at time.Time, text string) {
+	a.t.Helper()
 	mut := bigtable.NewMutation()
-	mut.Set("d90", "p:json", bigtable.Time(at), []byte("{"))
+	mut.Set("d90", "p:json", bigtable.Time(at), []byte(text))
 	if err := a.table.Apply(a.t.Context(), fmt.Sprintf("%s%019d", prefix, math.MaxInt64-at.UnixNano()), mut); err != nil {
 		a.t.Fatal(err)
 	}

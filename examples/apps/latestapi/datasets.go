@@ -102,6 +102,8 @@ type dataset interface {
 	// entity and prefix accept values as clients write them: text, numbers, UUIDs.
 	entity(values []string) (tsdb.Entity, error)
 	prefix(values []string) (tsdb.Prefix, error)
+	// keyed returns the key that a client's fields name and its entity. With an error, the key is the valid part.
+	keyed(values map[string]string) (key, tsdb.Entity, error)
 	measures() []string
 	numbers() []string // the measures that are numbers, and not texts
 	latest(ctx context.Context, id tenant.ID, e tsdb.Entity, opts ...tsdb.ReadOption) (point, error)
@@ -110,10 +112,9 @@ type dataset interface {
 	// latestUnder yields a *tsdb.PointError for a point that cannot be read, and continues; any other error is the last
 	// pair.
 	latestUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix) iter.Seq2[point, error]
-	// latestFields and the two below it read the newest value of each field. The errors of the second are those of single
-	// entities.
+	// latestFields and the two below it read the newest value of each field.
 	latestFields(ctx context.Context, id tenant.ID, e tsdb.Entity, options tsdb.FieldOptions) (newest, error)
-	latestFieldsMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, options tsdb.FieldOptions) ([]newest, []error, error)
+	latestFieldsMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, options tsdb.FieldOptions) ([]answer, error)
 	latestFieldsUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, options tsdb.FieldOptions) iter.Seq2[newest, error]
 	page(ctx context.Context, id tenant.ID, q selection, size int, cursor string) (page, error)
 	pageUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, size int, cursor string) (page, error)
@@ -173,12 +174,6 @@ type point struct {
 	Problem *problem     `json:"problem,omitempty"`
 }
 
-// answer is the result for one of many entities.
-type answer struct {
-	point point
-	err   error
-}
-
 // page is a part of a history, or of a group.
 type page struct {
 	points []point
@@ -205,6 +200,13 @@ func (s served[T]) entity(values []string) (tsdb.Entity, error) {
 
 func (s served[T]) prefix(values []string) (tsdb.Prefix, error) {
 	return s.schema.Prefix(anys(values)...)
+}
+
+func (s served[T]) keyed(values map[string]string) (k key, e tsdb.Entity, err error) {
+	if k, err = keyOf(s.names, values); err == nil {
+		e, err = s.entity(k.parts)
+	}
+	return k, e, err
 }
 
 func anys(values []string) []any {
@@ -267,7 +269,7 @@ func (s served[T]) latestMany(ctx context.Context, id tenant.ID, entities []tsdb
 		case err == nil:
 			err = tsdb.ErrNotFound
 		}
-		answers[i] = answer{s.point(newest), err}
+		answers[i] = answer{foundPoint{"found", s.point(newest)}, err}
 	}
 	return answers, nil
 }

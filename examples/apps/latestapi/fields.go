@@ -29,9 +29,9 @@ type newest struct {
 	Unreadable []instant.Time `json:"unreadable,omitempty"`
 }
 
-// foundFields is the result for one key of many. For the others it is a one.
+// foundFields is the result for one key of many with points.
 type foundFields struct {
-	Status string `json:"status"`
+	Status string `json:"status"` // "found"
 	newest
 }
 
@@ -98,51 +98,9 @@ func (s *server) groupFields(w http.ResponseWriter, r request) error {
 // fieldsMany answers POST: the newest value of each field of each of many entities.
 func (s *server) fieldsMany(w http.ResponseWriter, r request) error {
 	options := r.params.fieldOptions()
-	if err := r.params.check(); err != nil {
-		return err
-	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
-		return err
-	}
-	keys, err := readKeys(r.Request)
-	if err != nil {
-		return err
-	}
-	answers, entities, at := make([]any, len(keys)), []tsdb.Entity(nil), []int(nil)
-	complete := true
-	fail := func(i int, k key, err error) {
-		answers[i], complete = one{"failed", point{Key: k, Problem: problemOf(err)}}, false
-	}
-	for i, values := range keys {
-		k, err := keyOf(r.dataset.fields(), values)
-		var e tsdb.Entity
-		if err == nil {
-			e, err = r.dataset.entity(k.parts)
-		}
-		if err != nil {
-			fail(i, k, err)
-			continue
-		}
-		entities, at = append(entities, e), append(at, i)
-	}
-	found, errs, err := r.dataset.latestFieldsMany(r.Context(), r.tenant, entities, options)
-	if err != nil {
-		return err
-	}
-	for j, i := range at {
-		switch {
-		case errs[j] != nil:
-			fail(i, found[j].Key, errs[j])
-		case len(found[j].Times) == 0 && found[j].Unreadable == nil && found[j].Back == nil:
-			answers[i] = one{"missing", point{Key: found[j].Key}}
-		default:
-			answers[i] = foundFields{"found", found[j]}
-		}
-	}
-	return write(w, struct {
-		Answers  []any `json:"answers"`
-		Complete bool  `json:"complete"`
-	}{answers, complete})
+	return s.many(w, r, func(entities []tsdb.Entity) ([]answer, error) {
+		return r.dataset.latestFieldsMany(r.Context(), r.tenant, entities, options)
+	})
 }
 
 // newest returns fields as clients see them, and the error of a read.
@@ -171,16 +129,20 @@ func (s served[T]) latestFields(ctx context.Context, id tenant.ID, e tsdb.Entity
 	return s.newest(s.schema.For(s.store, id).LatestFields(ctx, e, options))
 }
 
-func (s served[T]) latestFieldsMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, options tsdb.FieldOptions) ([]newest, []error, error) {
+func (s served[T]) latestFieldsMany(ctx context.Context, id tenant.ID, entities []tsdb.Entity, options tsdb.FieldOptions) ([]answer, error) {
 	found, err := s.schema.For(s.store, id).LatestFieldsMany(ctx, entities, options)
 	if _, some := errors.AsType[*tsdb.ReadError](err); err != nil && !some {
-		return nil, nil, err
+		return nil, err
 	}
-	all, errs := make([]newest, len(found)), make([]error, len(found))
+	answers := make([]answer, len(found))
 	for i, f := range found {
-		all[i], errs[i] = s.newest(f, f.Err)
+		one, err := s.newest(f, f.Err)
+		if err == nil && len(one.Times) == 0 && one.Unreadable == nil && one.Back == nil {
+			err = tsdb.ErrNotFound
+		}
+		answers[i] = answer{foundFields{"found", one}, err}
 	}
-	return all, errs, nil
+	return answers, nil
 }
 
 func (s served[T]) latestFieldsUnder(ctx context.Context, id tenant.ID, p tsdb.Prefix, options tsdb.FieldOptions) iter.Seq2[newest, error] {

@@ -34,93 +34,13 @@ func (s *server) latest(w http.ResponseWriter, r request) error {
 	return write(w, p)
 }
 
-// many is the response to a POST. Answers are in the order of the keys. Complete is false if one has failed.
-type many struct {
-	Answers  []one `json:"answers"`
-	Complete bool  `json:"complete"`
-}
-
-// one is the result for one key: "found", "missing" if there is no point, or "failed", with the reason.
-type one struct {
-	Status string `json:"status"`
-	point
-}
-
-// MarshalJSON omits empty members.
-func (o one) MarshalJSON() ([]byte, error) {
-	if o.Status == "found" {
-		return json.Marshal(struct {
-			Status string `json:"status"`
-			point
-		}{o.Status, o.point})
-	}
-	return json.Marshal(struct {
-		Status  string   `json:"status"`
-		Key     key      `json:"key"`
-		Problem *problem `json:"problem,omitempty"`
-	}{o.Status, o.Key, o.Problem})
-}
-
 // latestMany answers POST: the newest point of each of many entities. Entities that could not be read in time are
 // marked as failed; the others have their points.
 func (s *server) latestMany(w http.ResponseWriter, r request) error {
 	opts := r.params.reads()
-	if err := r.params.check(); err != nil {
-		return err
-	}
-	if _, err := accepted(r.Request, asJSON); err != nil {
-		return err
-	}
-	keys, err := readKeys(r.Request)
-	if err != nil {
-		return err
-	}
-	answers := many{Answers: make([]one, len(keys)), Complete: true}
-	var entities []tsdb.Entity
-	var at []int // index of an entity's answer
-	for i, fields := range keys {
-		k, err := keyOf(r.dataset.fields(), fields)
-		answers.Answers[i].Key = k
-		var e tsdb.Entity
-		if err == nil {
-			e, err = r.dataset.entity(k.parts)
-		}
-		if err != nil {
-			answers.failed(i, err)
-			continue
-		}
-		entities = append(entities, e)
-		at = append(at, i)
-	}
-	found, err := r.dataset.latestMany(r.Context(), r.tenant, entities, opts...)
-	if err != nil {
-		return err
-	}
-	var worst error // the most severe error that the client did not cause: one line in the log, not a thousand
-	for j, a := range found {
-		switch o := &answers.Answers[at[j]]; {
-		case a.err == nil:
-			o.Status, o.point = "found", a.point
-		case errors.Is(a.err, tsdb.ErrNotFound):
-			o.Status = "missing"
-		default:
-			p := answers.failed(at[j], a.err)
-			if p.Status >= http.StatusInternalServerError && !hurried(r.Request, p) {
-				worst = a.err
-			}
-		}
-	}
-	if worst != nil {
-		s.log.Warn("answered in part", "path", r.URL.Path, "keys", len(keys), "error", worst)
-	}
-	return write(w, answers)
-}
-
-func (m *many) failed(i int, err error) *problem {
-	p := problemOf(err)
-	m.Complete = false
-	m.Answers[i].Status, m.Answers[i].Problem = "failed", p
-	return p
+	return s.many(w, r, func(entities []tsdb.Entity) ([]answer, error) {
+		return r.dataset.latestMany(r.Context(), r.tenant, entities, opts...)
+	})
 }
 
 // readKeys reads a body: {"keys":[{"site":"berlin","device":"roof-7"}]}.
