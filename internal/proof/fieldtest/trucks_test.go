@@ -1,4 +1,3 @@
-// Package fieldtest runs the store on an hour of data as it comes from the field.
 package fieldtest
 
 import (
