@@ -37,7 +37,8 @@ func TestTrucks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []*routed{every, changed} {
-		r.load(*trucksFile)
+		lines, nameless := r.load(*trucksFile)
+		fmt.Printf("%d lines are stored, %d without the tag name are not\n", lines, nameless)
 		if err := r.sink.Writer.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +63,8 @@ func TestTrucks(t *testing.T) {
 	}
 }
 
-// load stores a file, 1,000 lines at a time.
-func (r *routed) load(name string) {
+// load stores the lines of a file with the tag name, 1,000 at a time. It returns how many have it, and how many do not.
+func (r *routed) load(name string) (stored, nameless int) {
 	file, err := os.Open(name)
 	if err != nil {
 		r.t.Fatal(err)
@@ -76,17 +77,26 @@ func (r *routed) load(name string) {
 	var lines []string
 	for in := bufio.NewScanner(text); ; {
 		more := in.Scan()
-		if more {
+		if more && namesTruck(in.Text()) {
 			lines = append(lines, in.Text())
+			stored++
+		} else if more {
+			nameless++
 		}
 		if len(lines) == 1000 || !more {
 			r.send("lines", strings.Join(lines, "\n"), true)
 			lines = lines[:0]
 		}
 		if !more {
-			return
+			return stored, nameless
 		}
 	}
+}
+
+// namesTruck reports whether a line has the tag name.
+func namesTruck(line string) bool {
+	series, _, _ := strings.Cut(line, " ")
+	return strings.Contains(series+",", ",name=")
 }
 
 // told is what a dataset says.
