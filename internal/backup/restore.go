@@ -146,8 +146,8 @@ func (c claim) check(was []byte, name string) error {
 		ErrClaimed, other.Dir, other.Host, other.Time.Format(time.RFC3339), name)
 }
 
-// Verify checks that a backup has its files, by their sums, and calls open with a folder made from it, and check with
-// each of its journals.
+// Verify checks the sums of a backup's files. Then it calls open with a copy of the store's folder, and openJournal with a
+// copy of each journal. It makes the copies in the backup, and removes them.
 func Verify(ctx context.Context, from string, open, openJournal func(dir string) error) (m *Manifest, err error) {
 	if m, err = Read(from); err != nil {
 		return nil, err
