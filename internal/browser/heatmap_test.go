@@ -1,9 +1,12 @@
 package browser
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/apps/console/web"
@@ -64,7 +68,7 @@ func timeFirst(t *testing.T) (page []byte) {
 	return page
 }
 
-// heatmapOf returns the page that the console makes of a recorder.
+// heatmapOf returns the page of a recorder: what the console answers, in the page that tidectl writes.
 func heatmapOf(t *testing.T, store *tsdb.Store, recorder *heatmap.Recorder) []byte {
 	console, err := web.New(web.Config{
 		Store: store, Keys: recorder,
@@ -88,7 +92,11 @@ func heatmapOf(t *testing.T, store *tsdb.Store, recorder *heatmap.Recorder) []by
 	if answer.Code != http.StatusOK {
 		t.Fatalf("the console answers with status %d", answer.Code)
 	}
-	return answer.Body.Bytes()
+	page, err := os.ReadFile("../../examples/internal/heatview/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Replace(page, []byte("{{DATA}}"), answer.Body.Bytes(), 1)
 }
 
 // strongest returns, for each column of the picture, the row with the darkest pixel in the light theme, or the
@@ -179,7 +187,7 @@ func TestHeatmapPage(t *testing.T) {
 	}
 }
 
-// TestHeatmapOnAPhone: the picture fits the width of a phone, alone and in the frame of the console.
+// TestHeatmapOnAPhone: the picture fits the width of a phone.
 func TestHeatmapOnAPhone(t *testing.T) {
 	ctx := browser(t)
 	page := timeFirst(t)
@@ -190,7 +198,7 @@ func TestHeatmapOnAPhone(t *testing.T) {
 	defer server.Close()
 	for _, width := range []int64{1280, 390, 330} {
 		var over, picture int
-		step(t, ctx, "the picture", chromedp.EmulateViewport(width, 800), chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"#frame,utc,light"),
+		step(t, ctx, "the picture", chromedp.EmulateViewport(width, 800), chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL),
 			chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over), chromedp.Evaluate(`document.getElementById("cells").clientWidth`, &picture))
 		if over > 0 || picture < int(width)/3 {
 			t.Errorf("at %d pixels the page is %d too wide, and the picture has %d", width, over, picture)
@@ -199,18 +207,65 @@ func TestHeatmapOnAPhone(t *testing.T) {
 	step(t, ctx, "the end", chromedp.EmulateViewport(1280, 900))
 }
 
-// TestKeysInOneZone: the picture of keys has the zone and the theme of the console around it.
+// TestKeysPicture opens the picture of keys in the console: it has a cell for each row that was written, its labels do
+// not cross, also on a phone, brightness changes the colours and not the figures, and a cell leads to its tenant, its
+// dataset and its entity.
+func TestKeysPicture(t *testing.T) {
+	ctx := browser(t)
+	c := servePages(t, ctx)
+	var about, details, before, after, entity string
+	var over []string
+	const inks = `(() => { const n = document.querySelector(".heat-cells"); return [...n.getContext("2d").getImageData(0, 0, n.width, n.height).data].reduce((sum, x) => (sum * 31 + x) % 1e9, 7).toString(); })()`
+	const crossing = `[...document.querySelectorAll(".heat-labels > div")].flatMap((column) => [...column.children].map((n) => n.getBoundingClientRect()).sort((a, b) => a.top - b.top)
+		.flatMap((box, i, all) => (i && box.top < all[i - 1].bottom - 1 ? [box.top + " under " + all[i - 1].bottom] : [])))`
+	ready := until(`document.querySelector(".heat-cells")?.dataset.rows > 0`)
+	step(t, ctx, "the keys", loginWith(c.url, "operator"), chromedp.Navigate(c.url+"/keys?tenant=acme"), ready, chromedp.Text(".heat-about", &about), chromedp.Evaluate(inks, &before))
+	if !strings.Contains(about, " writes") {
+		t.Errorf("the picture says %q", about)
+	}
+	checkLooks(t, ctx, "heat")
+	for _, width := range []int64{1440, 768, 390} {
+		var wide, picture int
+		step(t, ctx, "the labels", chromedp.EmulateViewport(width, 900), chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(crossing, &over), chromedp.Evaluate(`document.querySelector(".heat-cells").clientWidth`, &picture),
+			chromedp.Evaluate(`document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`, &wide))
+		if len(over) > 0 || wide > 0 || picture < int(width)/2 {
+			t.Errorf("at %d pixels labels cross: %v; the page is %d too wide, the picture has %d", width, over, wide, picture)
+		}
+	}
+	step(t, ctx, "brightness", chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.url+"/keys?tenant=acme&light=4"), ready, chromedp.Evaluate(inks, &after))
+	if before == after {
+		t.Error("brightness does not change the picture")
+	}
+	// The entity of acme-2 has two rows in one column: its point, and its head if there is one.
+	step(t, ctx, "a cell", chromedp.Navigate(c.url+"/keys?tenant=acme&key="+url.QueryEscape("acme#trucks#berlin#acme-2#")), ready, chromedp.Focus(".heat-cells"), press(kb.ArrowDown), until(`document.querySelector(".heat-details a[href*='/entity']")`),
+		chromedp.Text(".heat-details", &details), chromedp.AttributeValue(".heat-details a[href*='/entity']", "href", &entity, nil))
+	for _, part := range []string{"acme#trucks#berlin#acme-2", "1 entity", "Tenant acme", "Dataset trucks", "Entity berlin / acme-2", "writes"} {
+		if !strings.Contains(details, part) {
+			t.Errorf("the cell says %q, want %q in it", details, part)
+		}
+	}
+	if address, err := url.Parse(entity); err != nil || address.Query().Get("entity") != "berlin/acme-2" || address.Query().Get("tenant") != "acme" || address.Query().Get("dataset") != "trucks" {
+		t.Errorf("the cell leads to %s", entity)
+	}
+	step(t, ctx, "by tenant", chromedp.Navigate(c.url+"/keys?tenant=acme&by=tenant&of=writes"), ready, chromedp.Text(".heat-labels", &details))
+	if !strings.Contains(details, "acme") || !strings.Contains(details, "globex") {
+		t.Errorf("the tenants are %q", details)
+	}
+	c.quiet(t)
+}
+
+// TestKeysInOneZone: the picture of keys has the zone of the console.
 func TestKeysInOneZone(t *testing.T) {
 	ctx := browser(t)
 	c := servePages(t, ctx)
 	step(t, ctx, "the login", loginWith(c.url, "operator"))
-	for zone, name := range map[string]string{"utc": "UTC", "local": "Asia/"} {
-		var address, about string
+	for zone, minutes := range map[string]int{"utc": 0, "local": 330} {
+		var about string
 		step(t, ctx, zone, emulation.SetTimezoneOverride("Asia/Kolkata"), chromedp.Evaluate(`localStorage.setItem("zone", "`+zone+`")`, nil), chromedp.Navigate(c.url+"/keys?tenant=acme"),
-			until(`document.querySelector("iframe") !== null`), chromedp.Evaluate(`document.querySelector("iframe").src`, &address))
-		step(t, ctx, address, chromedp.Navigate(address), chromedp.Text("#about", &about), chromedp.Navigate(c.url+"/fleet"))
-		if !strings.HasSuffix(address, "#frame,"+zone+",light") || !strings.Contains(about, " "+name) {
-			t.Errorf("with the zone %s the picture is at %s and says %q; want the times of %s", zone, address, about, name)
+			until(`document.querySelector(".heat-about").textContent.includes(" to ")`), chromedp.Text(".heat-about", &about))
+		want := time.Now().UTC().Add(time.Duration(minutes) * time.Minute)
+		if hour := want.Format("2006-01-02 15:"); !strings.Contains(about, hour) && !strings.Contains(about, want.Add(-time.Minute).Format("2006-01-02 15:")) {
+			t.Errorf("with the zone %s the picture is of %q; want the hour %s", zone, about, hour)
 		}
 	}
 	step(t, ctx, "the end", emulation.SetTimezoneOverride(""))

@@ -292,7 +292,7 @@ func TestPagesLook(t *testing.T) {
 	for _, page := range []struct{ name, query, ready string }{
 		{"entity", entity("<b>acme-1"), chart},
 		{"compare", entity("<b>acme-1") + entity("acme-2") + "&field=speed", chart},
-		{"keys", "", `document.querySelectorAll(".report").length >= 3 && document.querySelector("iframe") !== null`},
+		{"keys", "", `document.querySelectorAll(".report").length >= 3 && document.querySelector(".heat-cells")?.dataset.rows > 0`},
 		{"health", "", `document.querySelectorAll(".report").length >= 10`},
 	} {
 		if err := chromedp.Run(ctx, chromedp.Navigate(c.url+"/"+page.name+"?tenant=acme&dataset=trucks"+page.query), until(page.ready)); err != nil {

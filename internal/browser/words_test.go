@@ -98,9 +98,9 @@ func TestProcessWithoutFigures(t *testing.T) {
 	var frames int
 	var bars []string
 	step(t, ctx, "the keys", chromedp.Navigate(c.url+"/login"), chromedp.SendKeys("#token", "operator\r"), until(`location.pathname === "/fleet" && document.querySelector("#nav a") !== null`),
-		chromedp.Navigate(c.url+"/keys?tenant=acme"), until(`document.querySelectorAll(".report").length >= 2`), chromedp.Evaluate(drawn, nil, awaited), chromedp.Text("main", &text), chromedp.Evaluate(`document.querySelectorAll("iframe").length`, &frames))
+		chromedp.Navigate(c.url+"/keys?tenant=acme"), until(`document.querySelectorAll(".report").length >= 2`), chromedp.Evaluate(drawn, nil, awaited), chromedp.Text("main", &text), chromedp.Evaluate(`document.querySelectorAll(".heat").length`, &frames))
 	if !strings.Contains(text, "does not record") || frames > 0 {
-		t.Errorf("without a recording the page says %q and has %d frames", text, frames)
+		t.Errorf("without a recording the page says %q and has %d pictures", text, frames)
 	}
 	step(t, ctx, "the health", chromedp.Navigate(c.url+"/health?tenant=acme"), until(`document.querySelectorAll(".report").length >= 8`), chromedp.Text("main", &text), chromedp.Evaluate(scrollers, &bars))
 	if strings.Contains(text, "yet in this process") || strings.Contains(text, "a few seconds") || !strings.Contains(text, "does not measure") {
@@ -123,7 +123,7 @@ func TestRowsOfTheFleet(t *testing.T) {
 	}
 	var heads []string
 	var text, scale string
-	step(t, ctx, "the fleet", loginWith(c.url, "token-of-acme"), until(`document.querySelector(".grid .row .v0")?.textContent === "29" && document.querySelector(".grid .row .spark").title !== ""`),
+	step(t, ctx, "the fleet", loginWith(c.url, "token-of-acme"), until(`document.querySelector(".grid .row .v0")?.textContent === "29" && (document.querySelector(".grid .row").dispatchEvent(new Event("pointerover")), document.querySelector(".grid .row .spark").title !== "")`),
 		chromedp.Evaluate(`[...document.querySelectorAll(".head .cell")].map((n) => n.textContent).filter((x) => x)`, &heads), chromedp.Text(".grid .row", &text),
 		chromedp.Evaluate(`document.querySelector(".grid .row .spark").title`, &scale))
 	if strings.Count(strings.Join(heads, "|"), "speed") != 1 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -22,14 +23,22 @@ func (a *app) heatmap() *cli.Command {
 		Name: "heatmap", Usage: "show which row keys were used, and what a table cannot spread", HideHelpCommand: true,
 		Commands: []*cli.Command{
 			{
-				Name: "show", Usage: "draw recordings as a page", ArgsUsage: "FILE…", HideHelpCommand: true,
+				Name: "show", Usage: "draw recordings with blocks, or as a page", ArgsUsage: "FILE…", HideHelpCommand: true,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "html", Usage: "write the page to this `file`, with mode 0600", Required: true},
+					&cli.StringFlag{Name: "html", Usage: "write a page to this `file`, with mode 0600"},
+					&cli.StringFlag{Name: "by", Usage: "what a line of blocks is: key, dataset or tenant", Value: heatview.Views[0]},
 				},
 				Action: func(_ context.Context, c *cli.Command) error {
+					if !slices.Contains(heatview.Views, c.String("by")) {
+						return usageError{fmt.Errorf("--by is %q; want %s", c.String("by"), strings.Join(heatview.Views, ", "))}
+					}
 					r, err := recordings(c)
 					if err != nil {
 						return err
+					}
+					if c.String("html") == "" {
+						width, lines := screen(a.std.out)
+						return heatview.WriteText(a.std.out, r, heatview.TextOptions{Width: width, Lines: lines - 6, By: c.String("by"), Colour: bool(inkOf(a.std.out))})
 					}
 					return writePrivate(c.String("html"), func(w io.Writer) error { return heatview.WriteHTML(w, r) })
 				},

@@ -80,7 +80,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // the next Ctrl-C ends the program at once
 	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "tidectl: %s\n", clean(err.Error()))
+		fmt.Fprintf(os.Stderr, "%s %s\n", inkOf(os.Stderr).red("tidectl:"), clean(err.Error()))
 	}
 	os.Exit(exitCode(err))
 }

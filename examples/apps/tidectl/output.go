@@ -91,6 +91,16 @@ func terminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// screen is the size of a terminal in characters, and otherwise that of most.
+func screen(v any) (width, lines int) {
+	if terminal(v) {
+		if width, lines, err := term.GetSize(int(v.(*os.File).Fd())); err == nil {
+			return width, lines
+		}
+	}
+	return 80, 30
+}
+
 // bar shows progress on a terminal, or with --progress.
 type bar struct{ shown *progressbar.ProgressBar }
 

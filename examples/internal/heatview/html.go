@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/internal/heat"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
 )
 
@@ -54,6 +55,7 @@ type (
 		Dataset  string `json:"dataset"`
 		Fields   string `json:"fields"`
 		Entities int    `json:"entities"`
+		Entity   string `json:"entity,omitempty"` // the text of the only entity, which may begin with a salt
 	}
 )
 
@@ -73,34 +75,42 @@ const (
 // WriteHTML writes a recording as one HTML page with the findings. A reader can change what is shown, zoom into key
 // ranges and see the figures of each cell. The page loads nothing. It contains row keys.
 func WriteHTML(w io.Writer, r *heat.Recording) error {
-	d := pageData{
-		Palettes: palettes, Clip: clip, Common: common,
-		Columns: []pageColumn{}, Views: []pageView{}, Findings: []Finding{},
-	}
-	if list := r.List(); len(list) > 0 {
-		d.About, d.From, d.To = about(r), r.First.UnixMilli(), r.Last.UnixMilli()
-		d.Start, d.Width = r.Columns.Start(list[0].ID).UnixMilli(), float64(r.Columns.Width)/float64(time.Millisecond)
-		for by := range views {
-			g := gridOf(r, by, finest)
-			d.Views = append(d.Views, g.page())
-			if by != byKey {
-				continue
-			}
-			for n, col := range list {
-				d.Columns = append(d.Columns, pageColumn{col.ID, g.seconds[n], g.columns[n].flat()})
-			}
-		}
-		for _, f := range Findings(r) {
-			f.Key = readable(f.Key) // as the lines have it, which a click looks for
-			d.Findings = append(d.Findings, f)
-		}
-	}
-	text, err := json.Marshal(d) // which escapes < and >
+	text, err := json.Marshal(Data(r)) // which escapes < and >
 	if err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, strings.Replace(page, "{{DATA}}", string(text), 1))
 	return err
+}
+
+// Data returns what a page draws, as a value for JSON: the columns, the lines by key, dataset and tenant with their
+// cells, the findings, and the colours. It contains row keys.
+func Data(r *heat.Recording) any {
+	d := pageData{
+		Palettes: palettes, Clip: clip, Common: common,
+		Columns: []pageColumn{}, Views: []pageView{}, Findings: []Finding{},
+	}
+	list := r.List()
+	if len(list) == 0 {
+		return d
+	}
+	d.About, d.From, d.To = about(r), r.First.UnixMilli(), r.Last.UnixMilli()
+	d.Start, d.Width = r.Columns.Start(list[0].ID).UnixMilli(), float64(r.Columns.Width)/float64(time.Millisecond)
+	for by := range views {
+		g := gridOf(r, by, finest)
+		d.Views = append(d.Views, g.page())
+		if by != byKey {
+			continue
+		}
+		for n, col := range list {
+			d.Columns = append(d.Columns, pageColumn{col.ID, g.seconds[n], g.columns[n].flat()})
+		}
+	}
+	for _, f := range Findings(r) {
+		f.Key = readable(f.Key) // as the lines have it, which a click looks for
+		d.Findings = append(d.Findings, f)
+	}
+	return d
 }
 
 // about describes what the recording counted.
@@ -137,6 +147,9 @@ func (g *grid) page() pageView {
 		v.Lines[i] = pageLine{
 			From: readable(l.first.entity), To: readable(l.last.entity), Tenant: readable(l.first.tenantName()), Dataset: readable(l.first.dataset),
 			Fields: readable(strings.Join(l.first.fields(), delim)), Entities: l.entities,
+		}
+		if l.entities == 1 && l.first.tenant != "" {
+			v.Lines[i].Entity = rowkey.Text(strings.Join(l.first.fields(), delim))
 		}
 	}
 	for n, cells := range g.cells {

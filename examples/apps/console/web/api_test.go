@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 		{address("sparks", "entity", "a/b"), "one field"},
 		{address("sparks", append(many("entity", 41), "field", "n")...), "at most 40"},
 		{address("csv", append(many("entity", 13), "from", from, "to", to)...), "at most 12"},
-		{address("latest", many("field", 33)...), "at most 8"},
+		{address("latest", many("field", 33)...), "at most 12"},
 		{address("advice", "typo", "1"), "not known"},
 		{"/api/acme/datasets?typo=1", "not known"},
 		{"/api/acme/health?typo=1", "not known"},
@@ -269,10 +269,10 @@ func TestListIsBounded(t *testing.T) {
 		t.Errorf("silent: %+v, want three, s/4 first", list.Rows)
 	}
 	var sparks struct {
-		Sparks []struct{ V []any }
+		Sparks []struct{ V [][]float64 }
 	}
 	p.read(address("sparks", "entity", "s/0", "entity", "s/none", "field", "n"), &sparks)
-	if len(sparks.Sparks) != 2 || len(sparks.Sparks[0].V) != 1 || len(sparks.Sparks[1].V) != 0 {
+	if len(sparks.Sparks) != 2 || len(sparks.Sparks[0].V[0]) != 1 || len(sparks.Sparks[1].V[0]) != 0 {
 		t.Errorf("sparks %+v, want one point, and none of the entity that has none", sparks)
 	}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -12,8 +13,6 @@ import (
 )
 
 const (
-	// maxFleet is how many entities a list has at most. A live stream has as many.
-	maxFleet = 10_000
 	// sampled is how many points show which fields a dataset has.
 	sampled = 200
 	// maxSparks is how many entities' newest points one request reads, and maxSpark how many points of each.
@@ -29,10 +28,12 @@ type row struct {
 	Values []any       `json:"v"`
 	Times  numbers     `json:"at,omitempty"`  // of values that are from other points, or NaN
 	Bad    bool        `json:"bad,omitempty"` // it does not decode
+	value  codec.Record
+	cut    bool // older points, which were not looked at, may have values that it lacks
 }
 
 func (d *dataset) row(p tsdb.Point[codec.Record], names []string, most int, err error) row {
-	return row{Entity: p.Entity, Parts: d.parts(p.Entity), Time: millis(p.Time), Values: d.valuesOf(names, p.Value, most), Bad: err != nil}
+	return row{Entity: p.Entity, Parts: d.parts(p.Entity), Time: millis(p.Time), Values: d.valuesOf(names, p.Value, most), Bad: err != nil, value: p.Value}
 }
 
 func millis(t time.Time) float64 {
@@ -90,44 +91,6 @@ func (s *Console) fields(w http.ResponseWriter, r request) error {
 	return encode(w, map[string]any{"fields": all})
 }
 
-// latest answers with the newest point of each entity below a prefix, in the order of their keys, and the newest value of
-// each field that the point lacks.
-func (s *Console) latest(w http.ResponseWriter, r request) error {
-	d, repo, err := s.dataset(r)
-	if err != nil {
-		return err
-	}
-	prefix, names := r.params.prefix(d), r.params.fields(maxListFields)
-	most := r.params.integer("limit", maxFleet, maxFleet)
-	if err := r.params.check(); err != nil {
-		return err
-	}
-	out := struct {
-		Rows []row   `json:"rows"`
-		More bool    `json:"more"` // there are more entities
-		Now  float64 `json:"now"`  // the server's clock
-	}{Rows: []row{}, Now: millis(time.Now())}
-	lacking := map[tsdb.Entity]int{} // the rows of points that lack a field
-	for p, err := range repo.Under(prefix).Latest(r.Context()) {
-		if err != nil && !bad(err) {
-			return err
-		}
-		if out.More = len(out.Rows) == most; out.More {
-			break
-		}
-		if d.lacks(p.Value, names) {
-			lacking[p.Entity] = len(out.Rows)
-		}
-		out.Rows = append(out.Rows, d.row(p, names, maxListed, err))
-	}
-	if len(lacking) > 0 {
-		if err := d.newestValues(r.Context(), repo, prefix, names, out.Rows, lacking); err != nil {
-			return err
-		}
-	}
-	return encode(w, out)
-}
-
 // silent answers with the entities below a prefix that have sent nothing since a time, the longest silence first.
 func (s *Console) silent(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
@@ -149,11 +112,11 @@ func (s *Console) silent(w http.ResponseWriter, r request) error {
 	return encode(w, map[string]any{"rows": rows})
 }
 
-// spark is the newest points of an entity, oldest first, for a small line.
+// spark is the newest points of an entity, oldest first, for a small line of each of its fields.
 type spark struct {
 	Entity tsdb.Entity `json:"id"`
 	Times  []float64   `json:"t"`
-	Values []any       `json:"v"` // numbers, or null
+	Values []numbers   `json:"v"` // by field; NaN where a point has no number
 }
 
 // sparks answers with the newest points of a few entities: those that a user sees.
@@ -162,9 +125,9 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	entities, names, n := r.params.entities(maxSparks), r.params.fields(maxFields), r.params.integer("points", 60, maxSpark)
-	if len(names) != 1 {
-		r.params.refuse("field", "not given once", "one field")
+	entities, names, n := r.params.entities(maxSparks), r.params.fields(maxListFields), r.params.integer("points", 60, maxSpark)
+	if len(names) == 0 {
+		r.params.refuse("field", "missing", "at least one field")
 	}
 	if err := r.params.check(); err != nil {
 		return err
@@ -175,16 +138,22 @@ func (s *Console) sparks(w http.ResponseWriter, r request) error {
 	}
 	out := []spark{}
 	for _, history := range found {
-		one := spark{history.Entity, []float64{}, []any{}}
-		for _, p := range slices.Backward(history.Points) {
-			one.Times = append(one.Times, millis(p.Time))
-			if x, ok := number(p.Value, names[0]); ok {
-				one.Values = append(one.Values, x)
-			} else {
-				one.Values = append(one.Values, nil)
-			}
-		}
-		out = append(out, one)
+		out = append(out, sparkOf(history, names))
 	}
 	return encode(w, map[string]any{"sparks": out})
+}
+
+func sparkOf(history tsdb.History[codec.Record], names []string) spark {
+	one := spark{history.Entity, []float64{}, make([]numbers, len(names))}
+	for _, p := range slices.Backward(history.Points) {
+		one.Times = append(one.Times, millis(p.Time))
+		for i, name := range names {
+			x, ok := number(p.Value, name)
+			if !ok {
+				x = math.NaN()
+			}
+			one.Values[i] = append(one.Values[i], x)
+		}
+	}
+	return one
 }

@@ -19,6 +19,8 @@ const (
 	morePoints = 200_000
 	// mostPoints is how many points of one entity are looked at.
 	mostPoints = 1_000
+	// mostSearched is how many entities are looked at one by one.
+	mostSearched = 512
 )
 
 // lacks reports whether a point lacks a field. A null is no value, unless the dataset says that it is.
@@ -42,10 +44,16 @@ func (d *dataset) valuesOf(names []string, fields codec.Record, most int) []any 
 
 // newestValues completes the rows of a fleet with the newest value of each field: those of points that lack one, by
 // their indices. Entities whose heads have the fields cost a row each. Others cost at most fewPoints + 1 rows each, and
-// morePoints rows in all.
-func (d *dataset) newestValues(ctx context.Context, repo *tsdb.Repository[codec.Record], prefix tsdb.Prefix, names []string, rows []row, lacking map[tsdb.Entity]int) error {
+// morePoints rows in all. Only the first rows of a prefix are read together; others are marked as cut.
+func (d *dataset) newestValues(ctx context.Context, repo *tsdb.Repository[codec.Record], prefix tsdb.Prefix, first bool, names []string, rows []row, lacking map[tsdb.Entity]int) error {
 	if heads := d.described.Head != nil && d.described.Head.Fields; heads || len(lacking) < fewLacking {
 		return d.searchValues(ctx, repo, names, rows, lacking)
+	}
+	for _, i := range lacking {
+		rows[i].cut = true
+	}
+	if !first {
+		return nil
 	}
 	last := rows[len(rows)-1].Entity
 	for f, err := range repo.Under(prefix).LatestFields(ctx, tsdb.FieldOptions{MaxPoints: fewPoints}) {
@@ -55,9 +63,14 @@ func (d *dataset) newestValues(ctx context.Context, repo *tsdb.Repository[codec.
 		if f.Entity.Compare(last) > 0 {
 			break
 		}
-		if i, ok := lacking[f.Entity]; ok && (d.complete(&rows[i], names, &f, maxListed) || f.Back.IsZero()) {
-			delete(lacking, f.Entity)
+		if i, ok := lacking[f.Entity]; ok {
+			if d.complete(&rows[i], names, &f, maxListed); !rows[i].cut {
+				delete(lacking, f.Entity)
+			}
 		}
+	}
+	if len(lacking) > mostSearched {
+		return nil
 	}
 	return d.searchValues(ctx, repo, names, rows, lacking)
 }
@@ -82,8 +95,8 @@ func (d *dataset) searchValues(ctx context.Context, repo *tsdb.Repository[codec.
 	return nil
 }
 
-// complete sets the values that were found, and reports whether these are all.
-func (d *dataset) complete(r *row, names []string, f *tsdb.Fields[codec.Record], most int) bool {
+// complete sets the values that were found. The row is cut if there may be others.
+func (d *dataset) complete(r *row, names []string, f *tsdb.Fields[codec.Record], most int) {
 	all := true
 	values, ages := d.valuesOf(names, f.Value, most), make(numbers, len(names))
 	other := false
@@ -97,9 +110,8 @@ func (d *dataset) complete(r *row, names []string, f *tsdb.Fields[codec.Record],
 			ages[i], other = t, true
 		}
 	}
-	r.Values, r.Times = values, ages
+	r.Values, r.Times, r.value, r.cut = values, ages, f.Value, !all && !f.Back.IsZero()
 	if !other {
 		r.Times = nil
 	}
-	return all
 }

@@ -1,12 +1,8 @@
 package web
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
-	"regexp"
 	"sync"
 	"time"
 
@@ -102,50 +98,20 @@ func (s *Console) tableKeys(w http.ResponseWriter, r request) error {
 	return encode(w, out)
 }
 
-// heatmapPage answers with the picture as a page of its own, for a frame. It has a script inside, so it gets a policy
-// that allows only that script, and a sandbox that keeps it from everything of the console.
-func (s *Console) heatmapPage(w http.ResponseWriter, r *http.Request) {
+// tableHeatmap answers with the recording as a picture's data.
+func (s *Console) tableHeatmap(w http.ResponseWriter, r request) error {
 	if s.Keys == nil {
-		s.fail(w, r, problem{Status: http.StatusNotFound, Detail: "This process does not record keys."})
-		return
+		return problem{Status: http.StatusNotFound, Detail: "This process does not record keys."}
 	}
-	err := func() error {
-		if !s.exports.Take(tenant.ID{}, 1) { // it takes the memory of a recording
-			return errBusy
-		}
-		defer s.exports.Return(tenant.ID{}, 1)
-		found, err := s.recorded.get(r.Context())
-		if err != nil {
-			return err
-		}
-		var page bytes.Buffer
-		if err := heatview.WriteHTML(&page, found.recording); err != nil {
-			return err
-		}
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", "default-src 'none'; img-src data:; script-src"+hashes(page.Bytes(), script)+
-			"; style-src"+hashes(page.Bytes(), style)+"; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox allow-scripts")
-		s.write(w, r, page.Bytes())
-		return nil
-	}()
+	if !s.exports.Take(tenant.ID{}, 1) { // it takes the memory of a recording
+		return errBusy
+	}
+	defer s.exports.Return(tenant.ID{}, 1)
+	found, err := s.recorded.get(r.Context())
 	if err != nil {
-		s.fail(w, r, err)
+		return err
 	}
-}
-
-var (
-	script = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
-	style  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
-)
-
-// hashes returns the hashes of a page's own scripts or styles, as a policy names them.
-func hashes(page []byte, of *regexp.Regexp) (list string) {
-	for _, found := range of.FindAllSubmatch(page, -1) {
-		sum := sha256.Sum256(found[1])
-		list += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return list
+	return encode(w, heatview.Data(found.recording))
 }
 
 // advice is what package keyadvice says about a tenant's keys.

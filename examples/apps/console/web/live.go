@@ -81,7 +81,7 @@ func (r *row) merge(other *row) {
 		}
 		values[i], times[i] = v, older.at(i)
 	}
-	*r = row{newer.Entity, newer.Parts, newer.Time, values, times, newer.Bad}
+	*r = row{Entity: newer.Entity, Parts: newer.Parts, Time: newer.Time, Values: values, Times: times, Bad: newer.Bad}
 }
 
 // at is the time of a value, or -1 without one.

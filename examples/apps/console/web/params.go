@@ -104,7 +104,7 @@ func (p *params) interval() (from, to time.Time, in tsdb.Interval) {
 const (
 	maxEntities   = 12
 	maxFields     = 32
-	maxListFields = 8
+	maxListFields = 12
 )
 
 // entities reads entities as Entity.String writes them, at least one.

@@ -70,7 +70,7 @@ func TestFilesHaveWholeTexts(t *testing.T) {
 	if len(list.Rows) != 1 || len(list.Rows[0].V[0]) > 210 {
 		t.Errorf("%d rows, with a text of %d bytes; want it shortened to some 200", len(list.Rows), len(list.Rows[0].V[0]))
 	}
-	if status, body := p.get(address("latest", many("field", 9)...)); status != http.StatusBadRequest || !strings.Contains(body, "at most 8") {
-		t.Errorf("nine columns: %d %s", status, body)
+	if status, body := p.get(address("latest", many("field", 13)...)); status != http.StatusBadRequest || !strings.Contains(body, "at most 12") {
+		t.Errorf("thirteen columns: %d %s", status, body)
 	}
 }

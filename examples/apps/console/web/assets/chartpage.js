@@ -4,7 +4,7 @@ import { absent, eachFrame, el, failed, later, loading, passes, problemLine, sta
 import { addPoint, addState, readBands, readLines } from "./lines.js";
 import { marksMenu, notesOf, thresholdsOf } from "./marks.js";
 import { BandPanel, LinePanel } from "./panel.js";
-import { livePill } from "./pickers.js";
+import { entityPicker, livePill } from "./pickers.js";
 import { Gutter } from "./plot.js";
 import { asOfTable, pointsTable } from "./tables.js";
 import { interval, iso, lengthName, span, stamp } from "./time.js";
@@ -84,7 +84,9 @@ export class ChartPage {
   }
 
   nothingChosen() {
-    return state("empty", "Choose an entity", "Open one in the fleet, or mark several there to compare them.",
+    const dataset = this.dataset || this.datasets[0];
+    return state("empty", "Choose an entity", "Find one by a part of its name, or mark several in the fleet to compare them.",
+      dataset ? entityPicker(this.frame, dataset.name, "Find an entity", (id) => this.frame.go(null, { dataset: dataset.name, entity: id })) : null,
       el("a", { class: "button primary", href: this.frame.address("fleet") }, "Open the fleet"));
   }
 

@@ -2,6 +2,7 @@
 import { ChartPage } from "./chartpage.js";
 import { el } from "./dom.js";
 import { swatch } from "./legend.js";
+import { entityPicker } from "./pickers.js";
 import { coloursOf } from "./theme.js";
 import { timeKeys } from "./timebar.js";
 import * as values from "./values.js";
@@ -27,7 +28,8 @@ class Compare extends ChartPage {
       const name = values.nameOf(values.partsOf(id));
       return el("li", { class: "chip" }, swatch(colours[i]), el("a", { href: this.frame.address("entity", { dataset: this.dataset.name, entity: id }) }, name),
         this.entities.length > 1 ? el("button", { type: "button", class: "quiet", "aria-label": "Remove " + name, onclick: () => this.frame.go(null, { entity: rest(id) }) }, "✕") : null);
-    })), el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name, pick: this.entities }) }, "Choose others")];
+    })), this.entities.length < 12 ? entityPicker(this.frame, this.dataset.name, "Add an entity", (id) => this.frame.go(null, { entity: [...new Set([...this.entities, id])] })) : null,
+    el("a", { class: "button", href: this.frame.address("fleet", { dataset: this.dataset.name, pick: this.entities }) }, "Choose others")];
   }
 
   wantedPanels() {

@@ -1,7 +1,7 @@
 // The page entity: all fields of one entity over time.
 import { ChartPage } from "./chartpage.js";
 import { el } from "./dom.js";
-import { fieldMenu } from "./pickers.js";
+import { entityPicker, fieldMenu } from "./pickers.js";
 import { coloursOf } from "./theme.js";
 import { timeKeys } from "./timebar.js";
 import { both, span } from "./time.js";
@@ -28,7 +28,8 @@ class Entity extends ChartPage {
     this.last = 0; // when the newest point was sent; 0 before one arrives
     document.title = this.name() + " · Tidemark console";
     return [el("a", { class: "button back", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
-      el("span", { class: "note" }, this.dataset.name), this.age];
+      el("span", { class: "note" }, this.dataset.name), this.age,
+      entityPicker(this.frame, this.dataset.name, "Open another entity", (id) => this.frame.go("entity", { entity: id, at: null, cursor: null }))];
   }
 
   get chosen() { return values.choose(this.fields, this.frame.all("field"), this.frame.all("field").length ? most : firstShown); }

@@ -1,19 +1,20 @@
-// The page fleet: the entities below a prefix, live, the silent ones first.
+// The page fleet: the entities that a search and a filter choose, live, the silent ones first or in the order of a column.
 import { follow } from "./api.js";
 import { absent, eachFrame, el, failed, later, loading, say, state } from "./dom.js";
+import { FleetTable, absentAt, sortName, timeAt } from "./fleettable.js";
+import { equals, has, matches, order, toggled, uses } from "./filter.js";
 import { datasetPicker, fieldMenu, livePill } from "./pickers.js";
-import { Sparks } from "./sparks.js";
-import { both, parseSpan, span } from "./time.js";
-import { VirtualList } from "./virtual.js";
+import { parseSpan } from "./time.js";
+import { shownTheme, stateColour } from "./theme.js";
 import * as values from "./values.js";
 
 export const title = "Fleet";
 export const keys = [
-  ["/", "search"], ["j, ↓ and k, ↑", "the next and the previous entity"], ["Enter", "open the entity"],
+  ["/", "search"], ["w", "filter"], ["j, ↓ and k, ↑", "the next and the previous entity"], ["Enter", "open the entity"],
   ["x", "choose the entity, to compare it"], ["c", "compare those that are chosen"],
 ];
 
-const columns = 4, narrow = matchMedia("(max-width: 760px)"), silences = ["1m", "5m", "15m", "1h", "6h", "1d", "7d"], maxPicked = 12;
+const columns = 6, firstColumns = 4, narrow = matchMedia("(max-width: 760px)"), silences = ["1m", "5m", "15m", "1h", "6h", "1d", "7d"], maxPicked = 12;
 
 export function open(frame, root) {
   const page = new Fleet(frame, root);
@@ -44,12 +45,16 @@ class Fleet {
     this.control.abort();
     clearInterval(this.clock);
     this.lists = { asked: 0, shown: 0, running: 0, arrived: new Map() }; // readings, and what the stream brings meanwhile
-    this.list?.close();
-    this.list = null;
+    this.view?.close();
+    this.view = null;
   }
 
+  get list() { return this.view?.list; }
+  get grid() { return this.view?.grid; }
   get silentAfter() { return parseSpan(this.frame.get("silent")) || parseSpan("5m"); }
   get picked() { return this.frame.all("pick"); }
+  get where() { return this.frame.get("where") || ""; }
+  get kept() { return "columns " + this.frame.tenant + " " + this.dataset.name; }
 
   /** start shows the dataset of the address, from the beginning. */
   async start() {
@@ -69,15 +74,14 @@ class Fleet {
       const dataset = this.frame.get("dataset") || datasets[0].name;
       this.dataset = datasets.find((d) => d.name === dataset);
       if (!this.dataset) throw { status: 404 };
+      this.startFor = this.startKey();
+      this.partial = false;
       this.frameOf(datasets);
       if (this.dataset.problem) {
         this.body.replaceChildren(state("empty", "Not readable", this.dataset.problem));
         return;
       }
-      this.readFor = this.listKey();
-      await this.load(signal, true);
-      this.watch(signal);
-      this.clock = setInterval(() => this.sort(), 5000);
+      await this.read();
     } catch (problem) {
       if (signal.aborted) return;
       if (problem.status === 404) {
@@ -95,8 +99,41 @@ class Fleet {
     signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
 
-  /** listKey is what the list is read for; other parameters change only what is shown of it. */
-  listKey() { return JSON.stringify([this.frame.get("dataset"), this.prefix(), this.frame.all("field")]); }
+  /** read reads the list of the address, and follows it. The toolbar stays. */
+  async read() {
+    this.stop();
+    this.control = new AbortController();
+    const { signal } = this.control;
+    this.rows.clear();
+    this.body.replaceChildren(loading("the newest points"));
+    this.readFor = this.listKey();
+    try {
+      await this.load(signal, true);
+    } catch (problem) {
+      if (signal.aborted) return;
+      if (problem.status === 404) throw problem;
+      const wrong = problem.status === 400 && this.where;
+      this.body.replaceChildren(wrong ? state("failed", "This filter cannot be read", problem.message) : failed(problem, () => this.read()));
+      this.filterBox.setAttribute("aria-invalid", String(Boolean(wrong)));
+      return;
+    }
+    this.filterBox.removeAttribute("aria-invalid");
+    this.watch(signal);
+    this.clock = setInterval(() => { this.sort(); this.readSometimes(signal); }, 5000);
+  }
+
+  /** readSometimes reads a filtered list again, where entities that it does not have may have come to match. */
+  readSometimes(signal) {
+    const wait = this.missing ? 10000 : uses(this.filter, "silent") ? 30000 : Infinity;
+    if (!document.hidden && Date.now() - this.readAt > wait) this.load(signal, false).catch(() => {});
+  }
+
+  startKey() { return JSON.stringify([this.frame.get("dataset"), this.frame.tenant]); }
+
+  /** listKey is what the list is read for; other parameters change only what is shown of it. Of a list that was cut, the server looks behind its end. */
+  listKey() {
+    return JSON.stringify([this.prefix(), this.frame.all("field"), this.where, this.where && this.frame.get("silent"), this.partial && [this.frame.get("q"), this.frame.get("sort")]]);
+  }
 
   /** prefix returns the key fields that the search has up to its last slash. */
   prefix() {
@@ -106,26 +143,47 @@ class Fleet {
 
   frameOf(datasets) {
     this.search = el("input", {
-      type: "search", placeholder: "Search: " + this.dataset.key.map((f) => f.name).join("/"), "aria-label": "Search by prefix",
+      type: "search", placeholder: "Search: part of " + this.dataset.key.map((f) => f.name).join("/"), "aria-label": "Search by part of a name",
       value: this.frame.get("q") || "", maxlength: 500, spellcheck: "false", autocomplete: "off",
       oninput: later(200, () => this.frame.go("fleet", { q: this.search.value || null }, true)),
       onkeydown: (event) => {
         if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); this.grid?.focus(); this.move(0); }
       },
     });
+    this.names = el("datalist", { id: "filter-names" });
+    this.filterBox = el("input", {
+      type: "search", class: "filter", placeholder: "Filter: battery_pct < 20 and silent > 10m", "aria-label": "Filter by values", list: "filter-names",
+      value: this.where, maxlength: 1000, spellcheck: "false", autocomplete: "off",
+      title: "Compare with < <= > >= = != or ~ (contains); join with and, or, not and ( ). A field alone: it is set. silent > 10m: no point for longer.",
+      onchange: () => this.frame.go("fleet", { where: this.filterBox.value.trim() || null }),
+      onkeydown: (event) => { if (event.key === "Enter") event.target.dispatchEvent(new Event("change")); },
+    });
     const silent = el("select", {
       "aria-label": "Silent after", onchange: (event) => this.frame.go("fleet", { silent: event.target.value }),
     }, silences.map((s) => el("option", { value: s, selected: parseSpan(s) === this.silentAfter }, "silent after " + s)));
     this.columnsMenu = el("span");
+    this.sorting = el("select", { class: "sorting", "aria-label": "Sort by", onchange: (event) => this.frame.go("fleet", { sort: event.target.value || null }) });
     this.pill = livePill();
     this.count = el("span", { class: "count", role: "status" });
     this.compare = el("a", { class: "button", hidden: true });
+    this.top = el("select", {
+      "aria-label": "Compare the first entities of the list",
+      onchange: (event) => this.frame.go("compare", { dataset: this.dataset.name, entity: this.order.slice(0, event.target.value).map((row) => row.id), field: this.compareField() }),
+    }, el("option", { value: "" }, "Compare top…"), [2, 3, 5, 8, maxPicked].map((n) => el("option", { value: n }, `the first ${n}`)));
+    this.states = el("div", { class: "states", role: "group", "aria-label": "Entities by state" });
+    this.notes = el("div", { class: "notes", role: "status" });
     this.body = el("div", { class: "fleet-body" }, loading("the newest points"));
     this.root.replaceChildren(
       el("h1", { class: "hidden" }, "Fleet"),
-      el("div", { class: "toolbar" }, datasetPicker(this.frame, datasets, this.dataset.name), this.search, silent, this.columnsMenu, this.compare,
+      el("div", { class: "toolbar" }, datasetPicker(this.frame, datasets, this.dataset.name), this.search, this.filterBox, this.names, silent, this.columnsMenu, this.sorting, this.top, this.compare,
         el("span", { class: "spacer" }), this.count, this.pill.node),
-      this.body);
+      this.states, this.notes, this.body);
+  }
+
+  /** compareField is the column of the order, or the first one with numbers. */
+  compareField() {
+    const sorted = this.shownFields.find((field) => (this.frame.get("sort") || "").replace(/^-/, "") === sortName(field));
+    return [sorted, ...this.shownFields].find((field) => this.fields.find((f) => f.path === field)?.numbers);
   }
 
   async load(signal, first) {
@@ -133,13 +191,23 @@ class Fleet {
     if (first) {
       const { fields } = await this.frame.api(path("fields"), { part }, signal);
       this.fields = fields;
-      this.shownFields = values.choose(fields, this.frame.all("field"), columns);
-      this.sparkField = values.choose(fields, this.shownFields, 1, "numbers")[0] || fields.find((f) => f.numbers)?.path;
+      this.chooseColumns();
     }
     if (!await this.readList(path("latest"), part, signal)) return;
-    if (this.more) await this.loadSilent(signal, path("silent"), part);
+    if (this.more && !this.where) await this.loadSilent(signal, path("silent"), part);
     if (first) this.table();
+    this.tell();
     this.sort();
+  }
+
+  /** chooseColumns shows the columns of the address, or else those that were chosen last, which the address then has. */
+  chooseColumns() {
+    const wanted = this.frame.all("field"), kept = JSON.parse(localStorage.getItem(this.kept) || "[]");
+    if (!wanted.length && kept.some((field) => this.fields.some((f) => f.path === field))) {
+      history.replaceState(null, "", this.frame.address("fleet", { field: kept }));
+      this.readFor = this.listKey();
+    }
+    this.shownFields = values.choose(this.fields, this.frame.all("field"), this.frame.all("field").length ? columns : firstColumns);
   }
 
   /** readList reads the list, and reports whether it is shown: an older answer never replaces a newer one. */
@@ -147,17 +215,32 @@ class Fleet {
     const { lists } = this, turn = ++lists.asked;
     lists.running++;
     try {
-      const { rows, more, now } = await this.frame.api(path, { part, field: this.shownFields }, signal);
+      const answer = await this.frame.api(path, { part, field: this.shownFields, ...this.chosen() }, signal);
       if (turn < lists.shown) return false;
       lists.shown = turn;
-      this.frame.clock(now);
-      this.more = more;
-      this.rows = new Map(rows.map((row) => [row.id, prepare(row)]));
+      this.frame.clock(answer.now);
+      this.readAt = Date.now();
+      this.missing = false;
+      this.more = answer.more;
+      if (!this.partial && (answer.more || answer.matched > answer.rows.length)) {
+        this.partial = true;
+        this.readFor = this.listKey();
+        if (this.frame.get("q")) return this.readList(path, part, signal);
+      }
+      this.answer = { ...answer, rows: null };
+      this.filter = answer.filter;
+      this.rows = new Map(answer.rows.map((row) => [row.id, prepare(row)]));
       this.put(lists.arrived.values());
       return true;
     } finally {
       if (--lists.running === 0) lists.arrived.clear();
     }
+  }
+
+  /** chosen are the parameters by which the server chooses rows. A search by name is one of them where the page does not have all entities. */
+  chosen() {
+    const q = this.partial && (this.frame.get("q") || "").replaceAll('"', ""), name = q ? `name ~ "${q}"` : "";
+    return { where: [name, this.where && `(${this.where})`].filter(Boolean).join(" and ") || null, silent: this.where ? this.frame.get("silent") : null, sort: this.frame.get("sort") };
   }
 
   /** loadSilent adds the longest silent ones of all entities, of which the list has only the first 10,000. */
@@ -168,111 +251,98 @@ class Fleet {
   }
 
   table() {
-    this.columnsMenu.replaceChildren(fieldMenu("Columns", this.fields, this.shownFields, columns, (field) => this.frame.go("fleet", { field })));
-    const head = el("div", { class: "row head", role: "row", "aria-rowindex": "1" },
-      cell("columnheader", "pick", el("span", { class: "hidden" }, "Chosen")), cell("columnheader", "name", this.dataset.key.map((f) => f.name).join(" / ")),
-      cell("columnheader", "age", "Last point"), this.placed.map((i) => this.columnHead(i)),
-      this.sparkField && !this.shownFields.includes(this.sparkField) ? cell("columnheader", "spark", values.label(this.sparkField)) : null);
-    head.id = "fleet-head";
-    this.grid = el("div", {
-      class: "grid", role: "grid", tabindex: "0", "aria-label": "Entities", "aria-multiselectable": "true", "aria-owns": "fleet-head",
-      onkeydown: (event) => { if (this.key(event)) { event.preventDefault(); event.stopPropagation(); } },
-    });
-    this.body.replaceChildren(el("div", { class: "table columns-" + this.shownFields.length }, head, this.grid));
-    this.sparks = new Sparks({
-      wanted: () => { if (!this.list) return []; const [from, to] = this.list.range(); return this.order.slice(from, to).map((row) => row.id); },
-      load: async (ids, points) => (await this.frame.api(this.frame.path(this.dataset.name, "sparks"),
-        { entity: ids, field: this.sparkField, points }, this.control.signal)).sparks,
-      changed: this.redraw,
-    });
-    this.list = new VirtualList(this.grid, narrow.matches ? 58 : 40, {
-      make: () => this.makeRow(), fill: (node, row, index) => this.fill(node, row, index),
-      seen: () => { if (this.sparkField) this.sparks.look(); },
-    });
+    this.columnsMenu.replaceChildren(fieldMenu("Columns", this.fields, this.shownFields, columns, (field) => {
+      localStorage.setItem(this.kept, JSON.stringify(field));
+      this.frame.go("fleet", { field });
+    }));
+    this.names.replaceChildren(...["silent > 10m", ...this.fields.map((f) => f.path)].map((value) => el("option", { value })));
+    const sorts = [["", "silent first"], ["name", "name"], ["-age", "oldest point first"], ...this.shownFields.flatMap((f) => [[sortName(f), values.label(f) + " ▲"], ["-" + sortName(f), values.label(f) + " ▼"]])];
+    this.sorting.replaceChildren(...sorts.map(([value, text]) => el("option", { value, selected: value === (this.frame.get("sort") || "") }, text)));
+    this.view?.close();
+    this.view = new FleetTable(this, narrow.matches);
+    this.body.replaceChildren(this.view.node);
+    this.view.show();
   }
 
-  /** placed are the numbers of the shown fields as they stand in a row: the field of the line is the last one, next to it. */
-  get placed() {
-    const all = this.shownFields.map((_, i) => i), spark = this.shownFields.indexOf(this.sparkField);
-    return spark < 0 ? all : [...all.filter((i) => i !== spark), spark];
-  }
-
-  columnHead(i) {
-    const field = this.shownFields[i];
-    return cell("columnheader", `value v${i}` + (field === this.sparkField ? " with-spark" : ""), values.label(field));
-  }
-
-  makeRow() {
-    const node = el("div", { class: "row", role: "row" },
-      cell("gridcell", "pick", el("span", { class: "box", "aria-hidden": "true" })), cell("gridcell", "name", el("a", { tabindex: "-1" })),
-      cell("gridcell", "age", el("span", { class: "dot", "aria-hidden": "true" }), el("span")),
-      this.placed.map((i) => cell("gridcell", "value v" + i)), this.sparkField ? cell("gridcell", "spark", el("canvas", { "aria-hidden": "true" })) : null);
-    node.addEventListener("click", (event) => {
-      const row = this.order[node.index];
-      if (event.target.closest(".pick")) { this.at = node.index; this.pick(row); return; }
-      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-      event.preventDefault();
-      this.openEntity(row);
-    });
-    return node;
-  }
-
-  fill(node, row, index) {
-    node.index = index;
-    node.id = "row-" + index;
-    const [pick, name, age, ...rest] = node.children, silent = this.isSilent(row), picked = this.pickedSet.has(row.id);
-    node.setAttribute("aria-rowindex", index + 2);
-    node.setAttribute("aria-selected", picked);
-    node.classList.toggle("silent", silent);
-    node.classList.toggle("at", index === this.at);
-    pick.firstChild.textContent = picked ? "☑" : "☐";
-    const link = name.firstChild;
-    if (link.of !== row.id) {
-      link.of = row.id;
-      link.replaceChildren(...row.parts.flatMap((part, i) => [i ? el("i", null, "/") : null, values.visible(part)]).filter(Boolean));
-      link.href = this.frame.address("entity", { dataset: this.dataset.name, entity: row.id });
-      name.title = row.parts.map(values.visible).join("/");
-    }
-    set(age.lastChild, span(this.frame.now() - row.t) + (silent ? " silent" : ""));
-    age.title = both(row.t);
-    this.placed.forEach((i, at) => {
-      const text = row.bad && absentAt(row, i) ? "unreadable" : values.text(row.v[i]), older = !absentAt(row, i) && timeAt(row, i) < row.t;
-      set(rest[at], older ? `${text} · ${span(this.frame.now() - timeAt(row, i))}` : text);
-      rest[at].title = older ? `${text} at ${both(timeAt(row, i))}` : text;
-    });
-    if (this.sparkField) {
-      const spark = rest[rest.length - 1], scale = this.sparks.scale(row.id);
-      this.sparks.draw(spark.firstChild, row.id, silent);
-      spark.title = scale && `${values.label(this.sparkField)}: ${scale}`;
-    }
+  /** tell says what the list does not have. */
+  tell() {
+    const { looked, last, more, cut, never, rows, matched } = { ...this.answer, rows: this.rows.size };
+    const all = [
+      more ? `The server looked at the first ${looked} entities, up to ${values.nameOf(values.partsOf(last))}. It left out those behind it: search for a prefix, such as ${this.dataset.key[0].name}/.` : "",
+      this.where && matched > rows ? `${matched} entities match; the list has ${rows} of them.` : "",
+      cut ? `Of ${cut} of ${looked} entities the server looked only at the newest points, and left out older ones: a value that is further back is missing here.` : "",
+      never?.length ? `No entity has a field ${never.join(", ")}.` : "",
+    ];
+    this.notes.replaceChildren(...all.filter(Boolean).map((text) => el("p", { class: "note" }, text)));
   }
 
   isSilent(row) { return this.frame.now() - row.t > this.silentAfter; }
 
   sort() {
     if (!this.list) return;
-    const text = (this.frame.get("q") || "").toLowerCase(), before = this.order[this.at]?.id;
-    const found = [...this.rows.values()].filter((row) => matches(row, text));
-    const silent = found.filter((row) => this.isSilent(row)).sort((a, b) => a.t - b.t || (a.text < b.text ? -1 : 1));
-    const rest = found.filter((row) => !this.isSilent(row)).sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
-    this.order = silent.concat(rest);
+    const text = (this.frame.get("q") || "").toLowerCase(), before = this.order[this.at]?.id, now = this.frame.now();
+    const found = [...this.rows.values()].filter((row) => (!text || row.text.includes(text)) && this.chooses(row, now));
+    const silent = found.filter((row) => this.isSilent(row));
+    this.order = this.sorted(found, silent);
     this.at = before ? this.order.findIndex((row) => row.id === before) : -1;
     this.pickedSet = new Set(this.picked);
-    this.count.textContent = `${silent.length} silent of ${found.length}` + (this.more ? " (the first 10,000; search for more)" : "");
+    this.count.textContent = `${silent.length} silent of ${found.length}` + (this.where ? ` that match, of ${this.answer.looked}` : "");
+    this.top.hidden = found.length < 2 || this.pickedSet.size > 0;
+    this.top.value = "";
     this.compare.hidden = this.pickedSet.size < 2;
     this.compare.textContent = `Compare ${this.pickedSet.size}`;
     this.compare.href = this.compareAddress();
     this.grid.setAttribute("aria-rowcount", found.length + 1);
     this.grid.classList.toggle("nothing", !found.length);
-    this.grid.dataset.nothing = this.rows.size ? "No entity begins with this text." : "No entity has a point here.";
+    this.grid.dataset.nothing = this.where ? "No entity matches the filter." : this.rows.size ? "No entity has this text in its name." : "No entity has a point here.";
+    this.showStates(found);
+    this.view.theme = shownTheme();
     this.list.set(this.order);
     this.active();
+  }
+
+  /** sorted puts the silent ones first, or orders by what the address names. */
+  sorted(found, silent) {
+    const sort = this.frame.get("sort") || "", down = sort.startsWith("-"), by = down ? sort.slice(1) : sort, i = this.shownFields.findIndex((field) => sortName(field) === by);
+    const byName = (a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0);
+    if (by === "age") return found.sort((a, b) => (down ? a.t - b.t : b.t - a.t) || byName(a, b));
+    if (by === "name") return found.sort((a, b) => (down ? byName(b, a) : byName(a, b)));
+    if (i >= 0) return found.sort((a, b) => order(a.v[i], b.v[i], down) || byName(a, b));
+    const late = new Set(silent);
+    return [...silent.sort((a, b) => a.t - b.t || byName(a, b)), ...found.filter((row) => !late.has(row)).sort(byName)];
+  }
+
+  /** chooses reports whether the filter of the server still chooses a row. */
+  chooses(row, now) {
+    row.chosen = !this.filter || matches(this.filter, row, this.answer.fields, now - row.t, true);
+    return row.chosen;
+  }
+
+  /** showStates counts the states of two columns, each of which is a filter. */
+  showStates(found) {
+    const most = 8, keys = this.dataset.key.map((f) => f.name);
+    const fields = this.shownFields.filter((path) => { const f = this.fields.find((one) => one.path === path); return f?.states > f?.numbers; }).slice(0, 2);
+    const bars = fields.map((field) => {
+      const i = this.shownFields.indexOf(field), counts = new Map();
+      for (const row of found) if (!absentAt(row, i)) counts.set(values.text(row.v[i]), (counts.get(values.text(row.v[i])) || 0) + 1);
+      const all = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+      return [field, all.slice(0, most), all.length - most];
+    });
+    const shown = JSON.stringify([bars, this.where]);
+    if (shown === this.statesShown && this.states.firstChild) return;
+    this.statesShown = shown;
+    this.states.replaceChildren(...bars.flatMap(([field, all, rest]) => [el("span", { class: "note" }, values.label(field)), ...all.map(([name, n]) => {
+      const comparison = equals(field, name, keys), mark = el("b", { class: "mark", "aria-hidden": "true" });
+      mark.style.background = stateColour(name);
+      return el("button", { type: "button", class: "chip", "aria-pressed": String(has(this.where, comparison)), onclick: () => this.frame.go("fleet", { where: toggled(this.where, comparison) }) },
+        mark, name, el("span", { class: "note" }, String(n)));
+    }), rest > 0 ? el("span", { class: "note" }, `and ${rest} more`) : null].filter(Boolean)));
   }
 
   /** watch follows the list. It is read again when the stream opens, so that nothing is missed between the two. */
   watch(signal) {
     follow("/api/" + encodeURIComponent(this.frame.tenant) + this.frame.path(this.dataset.name, "live"),
-      () => ({ part: this.prefix(), field: this.shownFields }), {
+      () => ({ part: this.prefix(), field: this.answer.fields }), {
         open: (data) => { this.frame.clock(data.now); this.load(signal, false).catch(() => {}); },
         points: (rows) => this.add(rows),
         missed: () => this.load(signal, false).catch(() => {}),
@@ -298,28 +368,36 @@ class Fleet {
   /** put shows rows, unless newer ones are shown. */
   put(rows) {
     let changed = false;
+    const now = this.frame.now();
     for (const row of rows) {
-      const old = this.rows.get(row.id), i = this.shownFields.indexOf(this.sparkField);
-      if (i >= 0 && !absentAt(row, i)) this.sparks.add(row.id, timeAt(row, i), row.v[i]);
-      if (old && row.t < old.t) { if (merge(old, row)) changed = true; continue; }
-      if (!old && this.rows.size >= 11000) continue;
-      changed ||= !old || this.isSilent(old) !== this.isSilent(row);
-      if (!old) { this.rows.set(row.id, prepare(row)); continue; }
+      const old = this.rows.get(row.id);
+      this.view?.add(row);
+      if (!old) { if (this.begins(row, now)) changed = true; continue; }
+      if (row.t < old.t) { if (merge(old, row)) changed = true; continue; }
+      changed ||= this.isSilent(old) !== this.isSilent(row);
       const before = { t: old.t, v: old.v, at: old.at };
       Object.assign(old, { t: row.t, v: [...row.v], at: row.at && [...row.at], bad: row.bad });
       merge(old, before);
+      if (this.filter) { const was = old.chosen; changed ||= was !== this.chooses(old, now); }
     }
     if (changed) this.resort();
     this.redraw();
   }
 
+  /** begins adds the row of an entity that the list does not have, if the filter chooses it. */
+  begins(row, now) {
+    const chosen = matches(this.filter, row, this.answer.fields, now - row.t, false);
+    if (this.filter && (chosen === null || chosen && row.v.some((_, i) => absentAt(row, i)))) this.missing = true; // the list is read again soon
+    if (!chosen || this.rows.size >= 11000) return false;
+    this.rows.set(row.id, prepare(row));
+    return true;
+  }
+
   update() {
-    if (!this.dataset || this.readFor !== this.listKey()) {
-      const typing = document.activeElement === this.search;
-      this.start().then(() => { if (typing) this.search.focus(); });
-      return;
-    }
-    if (document.activeElement !== this.search && this.search) this.search.value = this.frame.get("q") || "";
+    if (!this.dataset || !this.body || this.startFor !== this.startKey()) { this.start(); return; }
+    for (const [box, value] of [[this.search, this.frame.get("q") || ""], [this.filterBox, this.where]]) if (document.activeElement !== box || box === this.filterBox) box.value = value;
+    if (this.readFor !== this.listKey()) { this.read().catch(() => this.start()); return; }
+    if (this.sortFor !== this.frame.get("sort") && this.view) { this.sortFor = this.frame.get("sort"); this.table(); }
     this.sort();
   }
 
@@ -330,7 +408,7 @@ class Fleet {
     say(values.nameOf(row.parts) + (has ? " is no longer chosen" : " is chosen"));
   }
 
-  compareAddress() { return this.frame.address("compare", { dataset: this.dataset.name, entity: this.picked }); }
+  compareAddress() { return this.frame.address("compare", { dataset: this.dataset.name, entity: this.picked, field: this.compareField() }); }
   openEntity(row) { this.frame.go("entity", { dataset: this.dataset.name, entity: row.id }); }
 
   active() {
@@ -346,7 +424,8 @@ class Fleet {
   }
 
   key(event) {
-    if (!this.grid) return false;
+    if (event.key === "w" && this.filterBox) { this.filterBox.focus(); return true; }
+    if (!this.list) return false;
     const row = this.order[this.at], view = Math.floor(this.grid.clientHeight / this.list.rowHeight);
     const onControl = event.target.closest?.("a, button, select, summary"); // which Enter and the space bar use
     const steps = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: view, PageUp: -view, Home: -Infinity, End: Infinity };
@@ -354,24 +433,11 @@ class Fleet {
     else if (event.key === "/") this.search.focus();
     else if (event.key === "Enter" && row && !onControl) this.openEntity(row);
     else if ((event.key === "x" || event.key === " " && !onControl) && row) this.pick(row);
-    else if (event.key === "c" && this.picked.length > 1) this.frame.go("compare", { dataset: this.dataset.name, entity: this.picked });
+    else if (event.key === "c" && this.picked.length > 1) this.frame.go("compare", { dataset: this.dataset.name, entity: this.picked, field: this.compareField() });
     else return false;
     return true;
   }
 }
-
-function cell(role, name, ...children) {
-  return el("div", { role, class: "cell " + name }, ...children);
-}
-
-function set(node, text) {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-const absentAt = (row, i) => row.v[i] === null || row.v[i] === undefined;
-
-/** timeAt returns the time of a value, which may be from an older point than the newest. */
-const timeAt = (row, i) => row.at?.[i] ?? row.t;
 
 /** merge sets the values of a row of which another one has newer ones. */
 function merge(row, other) {
@@ -385,10 +451,5 @@ function merge(row, other) {
 }
 
 function prepare(row) {
-  return { ...row, text: row.parts.join("/"), words: [row.parts.join("/"), ...row.parts].map((part) => part.toLowerCase()) };
-}
-
-/** matches reports whether the key, or one of its fields, begins with a text. */
-function matches(row, text) {
-  return !text || row.words.some((word) => word.startsWith(text));
+  return { ...row, text: row.parts.join("/").toLowerCase() };
 }

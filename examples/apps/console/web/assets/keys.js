@@ -2,8 +2,8 @@
 import { el, failed, loading } from "./dom.js";
 import { again, bytes, duration, number, panel } from "./figures.js";
 import { get } from "./api.js";
-import { shownTheme } from "./theme.js";
-import { stamp, utc } from "./time.js";
+import { Heat } from "./heat.js";
+import { stamp } from "./time.js";
 
 export const title = "Keys";
 
@@ -24,12 +24,26 @@ function findings(of, got) {
       : el("ul", { class: "plain" }, got.findings.map(finding)));
 }
 
-function picture(signal) {
-  const address = () => `/api/table/heatmap?at=${Date.now()}#frame,${utc() ? "utc" : "local"},${shownTheme()}`;
-  const frame = el("iframe", { class: "picture", src: address(), title: "Heatmap: time by row key", loading: "lazy" });
-  const draw = el("button", { type: "button", onclick() { frame.src = address(); } }, "Draw again");
-  window.addEventListener("themechange", () => { frame.src = frame.src.replace(/\w+$/, shownTheme()); }, { signal });
-  return panel("Picture", "Time to the right, row keys from top to bottom, colour by rate. It has the keys of all tenants.", el("p", null, draw), frame);
+/** picture draws the recording, and reads it again when the user asks for it: it may be large. */
+function picture(frame, signal) {
+  const heat = new Heat(frame, signal), place = el("div"), time = el("span", { class: "note" });
+  const draw = el("button", { type: "button", onclick: read }, "Draw again");
+  async function read() {
+    if (!heat.data) place.replaceChildren(loading("the recording"));
+    draw.disabled = true;
+    try {
+      const got = await get("/api/table/heatmap", null, signal);
+      if (!heat.data) place.replaceChildren(heat.node);
+      heat.set(got);
+      time.textContent = got.columns.length ? `${stamp(got.from)} to ${stamp(got.to)}, ${got.about}` : "Nothing was recorded.";
+    } catch (problem) {
+      if (!signal.aborted) place.replaceChildren(failed(problem, read));
+    } finally {
+      draw.disabled = false;
+    }
+  }
+  read();
+  return [panel("Picture", "Time to the right, row keys from top to bottom, colour by rate. It has the keys of all tenants.", el("p", { class: "heat-about" }, draw, time), place), heat];
 }
 
 const severities = { info: "note", warning: "warn", critical: "bad" };
@@ -46,11 +60,16 @@ export function open(frame, root) {
   const control = new AbortController();
   const { signal } = control;
   const name = frame.tenant;
+  let heat = null;
   const load = el("div", { class: "reports wide" }), drawing = el("div", { class: "reports wide" });
   root.append(el("div", { class: "toolbar" }, el("h1", null, "Keys"), el("span", { class: "count" }, "read again every 10 s")), load);
   if (frame.session.operator) {
     again("the recording", load, () => get("/api/table/keys", null, signal), (got) => {
-      if (got.recorded && !drawing.firstChild) drawing.append(picture(signal));
+      if (got.recorded && !heat) {
+        const [node, made] = picture(frame, signal);
+        heat = made;
+        drawing.append(node);
+      }
       return [findings("the table", got)];
     }, signal);
     root.append(drawing);
@@ -82,6 +101,7 @@ export function open(frame, root) {
   }
 
   async function update() {
+    if (heat?.data) heat.update();
     if (!name) return;
     try {
       await show();

@@ -1,0 +1,155 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tsdb"
+)
+
+// order is the order of the rows of a list. The zero order is that of their keys.
+type order struct {
+	by   orderBy
+	at   int // the number of the field
+	down bool
+}
+
+type orderBy uint8
+
+const (
+	byName orderBy = iota
+	byAge
+	byField
+)
+
+// orderOf reads "name", "age" or a field, which may be in backquotes, with "-" before it for the opposite order. It adds
+// the field to the names, which a list reads.
+func orderOf(text string, names []string) ([]string, order, error) {
+	var o order
+	text, o.down = strings.CutPrefix(text, "-")
+	switch text {
+	case "name":
+		return names, o, nil
+	case "age":
+		o.by = byAge
+		return names, o, nil
+	}
+	field, err := parseField(strings.Trim(text, "`"))
+	if o.by, o.at = byField, slices.Index(names, field); o.at < 0 {
+		names, o.at = append(names, field), len(names)
+	}
+	return names, o, err
+}
+
+// compare orders rows that are in the order of their keys by a stable sort. Rows without a value are last in both
+// directions.
+func (o order) compare(a, b row) int {
+	by := 0
+	switch o.by {
+	case byAge:
+		by = cmp.Compare(b.Time, a.Time)
+	case byField:
+		x, y := a.Values[o.at], b.Values[o.at]
+		if x == nil || y == nil {
+			return cmp.Compare(sortKind(x), sortKind(y))
+		}
+		by = compareValues(x, y)
+	case byName:
+		if !o.down {
+			return 0
+		}
+		by = a.Entity.Compare(b.Entity)
+	}
+	if o.down {
+		return -by
+	}
+	return by
+}
+
+// sortKind puts numbers before text, and both before what is missing.
+func sortKind(v any) int {
+	if v == nil {
+		return 2
+	}
+	if _, ok := sortNumber(v); ok {
+		return 0
+	}
+	return 1
+}
+
+// compareValues orders values as pages get them.
+func compareValues(a, b any) int {
+	x, isNumber := sortNumber(a)
+	y, otherIs := sortNumber(b)
+	if isNumber && otherIs {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Or(cmp.Compare(sortKind(a), sortKind(b)), strings.Compare(sortText(a), sortText(b)))
+}
+
+func sortText(v any) string {
+	if p, ok := v.(plain); ok {
+		return p.Text
+	}
+	text, _ := v.(string)
+	return text
+}
+
+// sortNumber returns what a filter compares as a number.
+func sortNumber(v any) (float64, bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case plain:
+		return v.Number, v.Number != 0
+	case float64:
+		return v, true
+	case string:
+		n, _ := codec.ParseNumber(v)
+		return n.Number()
+	}
+	return 0, false
+}
+
+// maxNames is how many entities a search for a name returns.
+const maxNames = 50
+
+// entities answers with the entities below a prefix whose key contains a text, in the order of their keys.
+func (s *Console) entities(w http.ResponseWriter, r request) error {
+	d, repo, err := s.dataset(r)
+	if err != nil {
+		return err
+	}
+	prefix, text, most := r.params.prefix(d), strings.ToLower(r.params.text("name", "")), r.params.integer("limit", 20, maxNames)
+	if err := r.params.check(); err != nil {
+		return err
+	}
+	type named struct {
+		Entity tsdb.Entity `json:"id"`
+		Parts  []string    `json:"parts"`
+	}
+	out := struct {
+		Entities []named `json:"entities"`
+		Looked   int     `json:"looked"`
+		More     bool    `json:"more"` // there are entities that were not looked at
+	}{Entities: []named{}}
+	for e, err := range repo.Under(prefix).Entities(r.Context(), tsdb.AllTime()) {
+		if err != nil {
+			return err
+		}
+		if out.More = out.Looked == maxLooked || len(out.Entities) == most; out.More {
+			break
+		}
+		out.Looked++
+		if parts := d.parts(e); strings.Contains(strings.ToLower(strings.Join(parts, "/")), text) {
+			out.Entities = append(out.Entities, named{e, parts})
+		}
+	}
+	return encode(w, out)
+}
