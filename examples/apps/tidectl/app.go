@@ -62,6 +62,7 @@ func run(ctx context.Context, args []string, std streams) error {
 		&cli.BoolFlag{Name: "progress", Usage: "show progress on standard error, every 5 seconds, where it is no terminal", Destination: &a.progress})
 	root.Version, root.EnableShellCompletion = version(), true
 	strict(root)
+	a.completes(root)
 	return root.Run(ctx, append([]string{"tidectl"}, args...))
 }
 

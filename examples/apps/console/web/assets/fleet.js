@@ -106,6 +106,7 @@ class Fleet {
     const { signal } = this.control;
     this.rows.clear();
     this.body.replaceChildren(loading("the newest points"));
+    this.notes.replaceChildren();
     this.readFor = this.listKey();
     try {
       await this.load(signal, true);
@@ -152,7 +153,7 @@ class Fleet {
     });
     this.names = el("datalist", { id: "filter-names" });
     this.filterBox = el("input", {
-      type: "search", class: "filter", placeholder: "Filter: battery_pct < 20 and silent > 10m", "aria-label": "Filter by values", list: "filter-names",
+      type: "search", class: "filter", placeholder: "Filter: speed < 20 and silent > 10m", "aria-label": "Filter by values", list: "filter-names",
       value: this.where, maxlength: 1000, spellcheck: "false", autocomplete: "off",
       title: "Compare with < <= > >= = != or ~ (contains); join with and, or, not and ( ). A field alone: it is set. silent > 10m: no point for longer.",
       onchange: () => this.frame.go("fleet", { where: this.filterBox.value.trim() || null }),
@@ -327,7 +328,7 @@ class Fleet {
       for (const row of found) if (!absentAt(row, i)) counts.set(values.text(row.v[i]), (counts.get(values.text(row.v[i])) || 0) + 1);
       const all = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
       return [field, all.slice(0, most), all.length - most];
-    });
+    }).filter(([, all]) => all.length);
     const shown = JSON.stringify([bars, this.where]);
     if (shown === this.statesShown && this.states.firstChild) return;
     this.statesShown = shown;
