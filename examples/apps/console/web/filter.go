@@ -62,14 +62,13 @@ func (c *clause) fields(names []string) []string {
 }
 
 func (c *clause) matches(e *candidate) bool {
-	same := func(part clause) bool { return part.matches(e) }
 	switch {
 	case c == nil:
 		return true
 	case c.All != nil:
 		return !slices.ContainsFunc(c.All, func(part clause) bool { return !part.matches(e) })
 	case c.Any != nil:
-		return slices.ContainsFunc(c.Any, same)
+		return slices.ContainsFunc(c.Any, func(part clause) bool { return part.matches(e) })
 	case c.Not != nil:
 		return !c.Not.matches(e)
 	}
@@ -99,31 +98,11 @@ func (c *clause) matchesValue(v codec.Value) bool {
 }
 
 func (c *clause) matchesText(text string) bool {
-	switch c.Op {
-	case "=":
-		return text == c.Text
-	case "!=":
-		return text != c.Text
-	case "~":
-		return strings.Contains(strings.ToLower(text), strings.ToLower(c.Text))
-	}
-	return false
+	return c.Op == "=" && text == c.Text || c.Op == "!=" && text != c.Text || c.Op == "~" && strings.Contains(strings.ToLower(text), strings.ToLower(c.Text))
 }
 
 func compares(op string, x, y float64) bool {
-	switch op {
-	case "<":
-		return x < y
-	case "<=":
-		return x <= y
-	case ">":
-		return x > y
-	case ">=":
-		return x >= y
-	case "=":
-		return x == y
-	}
-	return x != y
+	return x < y && op[0] == '<' || x > y && op[0] == '>' || x == y && op[len(op)-1] == '=' && op != "!=" || x != y && op == "!="
 }
 
 // units are those of a length of time, in all the ways in which people write them.

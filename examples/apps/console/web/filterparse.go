@@ -97,13 +97,7 @@ func (p *filterParser) fail(part, format string, args ...any) clause {
 }
 
 func (p *filterParser) any() clause {
-	all := []clause{p.both()}
-	for {
-		if _, ok := p.next("or"); !ok {
-			break
-		}
-		all = append(all, p.both())
-	}
+	all := p.joined("or", p.both)
 	if len(all) == 1 {
 		return all[0]
 	}
@@ -111,17 +105,21 @@ func (p *filterParser) any() clause {
 }
 
 func (p *filterParser) both() clause {
-	all := []clause{p.one()}
-	for {
-		if _, ok := p.next("and"); !ok {
-			break
-		}
-		all = append(all, p.one())
-	}
+	all := p.joined("and", p.one)
 	if len(all) == 1 {
 		return all[0]
 	}
 	return clause{All: all}
+}
+
+func (p *filterParser) joined(word string, part func() clause) []clause {
+	all := []clause{part()}
+	for {
+		if _, ok := p.next(word); !ok {
+			return all
+		}
+		all = append(all, part())
+	}
 }
 
 func (p *filterParser) one() clause {

@@ -46,6 +46,7 @@ type list struct {
 	batch   []row
 	lacking map[tsdb.Entity]int // the rows of the batch that lack a field
 	has     map[string]bool     // the fields that an entity has
+	until   time.Time           // when it stops looking at more entities
 }
 
 // latest answers with the newest point of each entity below a prefix that a filter chooses.
@@ -58,7 +59,8 @@ func (s *Console) latest(w http.ResponseWriter, r request) error {
 	if err := l.read(r.params); err != nil {
 		return err
 	}
-	l.Now = millis(time.Now())
+	now := time.Now()
+	l.Now, l.until = millis(now), now.Add(s.Timeout/2) // the other half is for older values, and to write the answer
 	if err := l.look(r.Context()); err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (l *list) look(ctx context.Context) error {
 		if err != nil && !bad(err) {
 			return err
 		}
-		if l.More = l.Looked == most; l.More {
+		if l.More = l.Looked == most || l.Looked%256 == 255 && time.Now().After(l.until); l.More {
 			break
 		}
 		if len(l.batch) == maxFleet {

@@ -122,6 +122,30 @@ func TestFilterIsBounded(t *testing.T) {
 	}
 }
 
+// TestSlowListEnds: a list for which the time does not suffice has the entities that were looked at, and says where it
+// ended.
+func TestSlowListEnds(t *testing.T) {
+	p := newPage(t, nil)
+	ctx := tenant.NewContext(t.Context(), acme)
+	var points []tsdb.Point[map[string]any]
+	for i := range 400 {
+		points = append(points, tsdb.Point[map[string]any]{Entity: tsdb.NewEntity("berlin", fmt.Sprintf("v%04d", i)), Time: noon, Value: map[string]any{"n": i}})
+	}
+	if _, err := schema.For(p.store, acme).PutMany(ctx, points); err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.console.catalog.find(ctx, acme, "readings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for until, want := range map[time.Time]int{time.Now().Add(-time.Second): 255, time.Now().Add(time.Hour): 400} {
+		l := &list{d: d, repo: d.values.For(p.store, acme), prefix: tsdb.AllEntities(), most: maxFleet, until: until, lacking: map[tsdb.Entity]int{}, has: map[string]bool{}}
+		if err := l.look(ctx); err != nil || l.Looked != want || len(l.Rows) != want || l.More != (want < 400) || !strings.HasSuffix(l.Last.String(), fmt.Sprintf("v%04d", want-1)) {
+			t.Errorf("%d entities were looked at, up to %v, more %v, %v; want %d", l.Looked, l.Last, l.More, err, want)
+		}
+	}
+}
+
 // TestEntityNames: a search for a part of a name finds entities by any part of their keys.
 func TestEntityNames(t *testing.T) {
 	p := newPage(t, nil)

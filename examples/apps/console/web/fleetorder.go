@@ -52,11 +52,11 @@ func (o order) compare(a, b row) int {
 	case byAge:
 		by = cmp.Compare(b.Time, a.Time)
 	case byField:
-		x, y := a.Values[o.at], b.Values[o.at]
-		if x == nil || y == nil {
-			return cmp.Compare(sortKind(x), sortKind(y))
+		x, y := sortKeyOf(a.Values[o.at]), sortKeyOf(b.Values[o.at])
+		by = cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
+		if max(x.kind, y.kind) == missing {
+			return by
 		}
-		by = compareValues(x, y)
 	case byName:
 		if !o.down {
 			return 0
@@ -69,52 +69,39 @@ func (o order) compare(a, b row) int {
 	return by
 }
 
-// sortKind puts numbers before text, and both before what is missing.
-func sortKind(v any) int {
-	if v == nil {
-		return 2
-	}
-	if _, ok := sortNumber(v); ok {
-		return 0
-	}
-	return 1
+// sortKey is by what a value is ordered: numbers before text, and both before what is missing. Text of a number is one,
+// as in a filter.
+type sortKey struct {
+	kind   int // 0 for numbers, 1 for text
+	number float64
+	text   string
 }
 
-// compareValues orders values as pages get them.
-func compareValues(a, b any) int {
-	x, isNumber := sortNumber(a)
-	y, otherIs := sortNumber(b)
-	if isNumber && otherIs {
-		return cmp.Compare(x, y)
-	}
-	return cmp.Or(cmp.Compare(sortKind(a), sortKind(b)), strings.Compare(sortText(a), sortText(b)))
-}
+const missing = 2
 
-func sortText(v any) string {
-	if p, ok := v.(plain); ok {
-		return p.Text
-	}
-	text, _ := v.(string)
-	return text
-}
+var truth = map[bool]float64{true: 1}
 
-// sortNumber returns what a filter compares as a number.
-func sortNumber(v any) (float64, bool) {
+func sortKeyOf(v any) sortKey {
 	switch v := v.(type) {
+	case nil:
+		return sortKey{kind: missing}
 	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case plain:
-		return v.Number, v.Number != 0
+		return sortKey{number: truth[v]}
 	case float64:
-		return v, true
+		return sortKey{number: v}
+	case plain:
+		if v.Number != 0 {
+			return sortKey{number: v.Number}
+		}
+		return sortKey{kind: 1, text: v.Text}
 	case string:
-		n, _ := codec.ParseNumber(v)
-		return n.Number()
+		if n, ok := codec.ParseNumber(v); ok {
+			x, _ := n.Number()
+			return sortKey{number: x}
+		}
+		return sortKey{kind: 1, text: v}
 	}
-	return 0, false
+	return sortKey{kind: 1}
 }
 
 // maxNames is how many entities a search for a name returns.
