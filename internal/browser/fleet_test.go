@@ -91,6 +91,9 @@ func TestFleetAnswers(t *testing.T) {
 	if !strings.Contains(text, `wrong at "<<"`) {
 		t.Errorf("a wrong filter says %q", text)
 	}
+	if _, errors := c.seen.take(); len(errors) != 1 || !strings.Contains(errors[0], "status of 400") {
+		t.Errorf("after a wrong filter the page reports %q", errors)
+	}
 	step(t, ctx, "its correction", chromedp.Evaluate(`document.querySelector(".filter").value = ""`, nil), chromedp.SendKeys(".filter", "battery_pct < 20 and batery"+kb.Enter), until(`document.querySelector(".notes")?.textContent.includes("No entity has a field batery.")`))
 	checkLooks(t, ctx, "filter")
 	// The states of the list, and what a click on one does.

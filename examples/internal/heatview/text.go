@@ -43,7 +43,9 @@ func WriteText(w io.Writer, r *heat.Recording, o TextOptions) error {
 	}
 	p := picture{columns: r.Columns.Span(), ids: idsOf(r), colour: o.Colour}
 	margin = min(margin, orElse(o.Width, 80)/3)
-	p.width = int(min(int64(max(8, orElse(o.Width, 80)-margin-2)), p.columns))
+	if p.width = max(8, orElse(o.Width, 80)-margin-2); int64(p.width) > p.columns {
+		p.width -= p.width % int(p.columns) // each column has as many blocks
+	}
 	p.fill(g)
 	var out strings.Builder
 	for i := range g.lines {
@@ -51,7 +53,7 @@ func WriteText(w io.Writer, r *heat.Recording, o TextOptions) error {
 	}
 	from, to := r.Columns.Start(p.ids[0]).Format("2006-01-02 15:04:05"), r.Columns.Start(p.ids[0]+p.columns).Format("15:04:05")
 	fmt.Fprintf(&out, "%s  %s%s\n", strings.Repeat(" ", margin), from, fmt.Sprintf("%*s", max(len(to)+1, p.width-len(from)), to))
-	fmt.Fprintf(&out, "UTC; a block is %v of one line. %s is up to %.3g rows a second, the strongest has %.3g.\n", r.Columns.Width*time.Duration(p.columns)/time.Duration(p.width), p.shade(common), p.usual, p.most)
+	fmt.Fprintf(&out, "UTC; a block is %v of one line. %s is up to %.3g rows a second, the strongest has %.3g.\n", max(r.Columns.Width, r.Columns.Width*time.Duration(p.columns)/time.Duration(p.width)), p.shade(common), p.usual, p.most)
 	fmt.Fprintf(&out, "%s\n", about(r))
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -116,9 +118,11 @@ func (p *picture) fill(g *grid) {
 	}
 	for n, id := range p.ids {
 		at := int((id - p.ids[0]) * int64(p.width) / p.columns)
-		seconds[at] += g.seconds[n]
-		for i, f := range g.cells[n] {
-			p.rates[i][at] += f.reads + f.writes
+		for end := at + max(1, p.width/int(p.columns)); at < end; at++ {
+			seconds[at] += g.seconds[n]
+			for i, f := range g.cells[n] {
+				p.rates[i][at] += f.reads + f.writes
+			}
 		}
 	}
 	var all []float64

@@ -241,7 +241,7 @@ class Fleet {
   /** chosen are the parameters by which the server chooses rows. A search by name is one of them where the page does not have all entities. */
   chosen() {
     const q = this.partial && (this.frame.get("q") || "").replaceAll('"', ""), name = q ? `name ~ "${q}"` : "";
-    return { where: [name, this.where && `(${this.where})`].filter(Boolean).join(" and ") || null, silent: this.where ? this.frame.get("silent") : null, sort: this.frame.get("sort") };
+    return { where: [name, name && this.where ? `(${this.where})` : this.where].filter(Boolean).join(" and ") || null, silent: this.where ? this.frame.get("silent") : null, sort: this.frame.get("sort") };
   }
 
   /** loadSilent adds the longest silent ones of all entities, of which the list has only the first 10,000. */
