@@ -175,9 +175,9 @@ export class Heat {
   }
 
   drawTimes(width) {
-    const n = Math.max(1, Math.floor(width / 160)), short = this.data.width < 1000 ? 23 : 19;
+    const n = Math.max(1, Math.min(this.span, Math.floor(width / 160))), short = this.data.width < 1000 ? 23 : 19;
     this.times.replaceChildren(...Array.from({ length: n }, (_, i) => {
-      const column = Math.round(i * this.span / n), label = el("span", null, stamp(this.start(column)).slice(i ? 11 : 0, short));
+      const column = Math.floor(i * this.span / n), label = el("span", null, stamp(this.start(column)).slice(i ? 11 : 0, short));
       label.style.left = 100 * column / (this.span || 1) + "%";
       return label;
     }));
