@@ -12,10 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/diskerr"
+	"github.com/tidemark-go/tidemark/internal/invalid"
 )
 
 // ErrClaimed says that the journals of a backup are restored already, to another copy.
-var ErrClaimed = errors.New("backup: its journals belong to another copy")
+var ErrClaimed = invalid.Under(diskerr.ErrLocked, "backup: its journals belong to another copy")
 
 // Restore makes the folder dir from a backup, and checks each file's sum. If journalsDir is not empty, it also makes that
 // folder, with the backup's journals in it, each by the last part of its folder's old name. Only one copy gets them.

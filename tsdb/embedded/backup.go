@@ -15,7 +15,7 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// ErrClaimed means that the journals of a backup were restored to another copy before.
+// ErrClaimed means that the journals of a backup were restored to another copy before. It matches tsdb.ErrLocked, too.
 var ErrClaimed = backup.ErrClaimed
 
 // VerifyBackup checks a backup that tsdb.Store.Backup or UnpackBackup made: it compares the SHA-256 of each file, and

@@ -36,6 +36,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -54,6 +55,7 @@ type want struct {
 // sentinels are all exported sentinels of this module.
 var sentinels = map[string]want{
 	"tsdb.ErrDamaged":           {tsdb.ErrDamaged, 500, codes.Internal},
+	"embedded.ErrClaimed":       {embedded.ErrClaimed, 503, codes.Unavailable},
 	"tsdb.ErrLocked":            {tsdb.ErrLocked, 503, codes.Unavailable},
 	"codec.ErrCorrupt":          {codec.ErrCorrupt, 500, codes.Internal},
 	"codec.ErrEncode":           {codec.ErrEncode, 400, codes.InvalidArgument},
