@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/tidemark-go/tidemark/codec"
 )
 
 const (
@@ -76,12 +78,7 @@ func NewestOf(all []Message, asOf time.Time) map[int]map[string]Newest {
 				continue
 			}
 			n := Newest{Time: m.Time}
-			switch x := v.(type) {
-			case int:
-				n.Value = float64(x)
-			case float64:
-				n.Value = x
-			}
+			n.Value, _ = codec.ValueOf(v).Number()
 			of[name] = n
 		}
 	}

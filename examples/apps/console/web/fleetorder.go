@@ -81,27 +81,28 @@ const missing = 2
 
 var truth = map[bool]float64{true: 1}
 
-func sortKeyOf(v any) sortKey {
-	switch v := v.(type) {
-	case nil:
-		return sortKey{kind: missing}
-	case bool:
-		return sortKey{number: truth[v]}
-	case float64:
-		return sortKey{number: v}
-	case plain:
-		if v.Number != 0 {
-			return sortKey{number: v.Number}
+func sortKeyOf(shown any) sortKey {
+	if p, ok := shown.(plain); ok {
+		if p.Number != 0 {
+			return sortKey{number: p.Number}
 		}
-		return sortKey{kind: 1, text: v.Text}
-	case string:
-		if n, ok := codec.ParseNumber(v); ok {
-			x, _ := n.Number()
-			return sortKey{number: x}
-		}
-		return sortKey{kind: 1, text: v}
+		return sortKey{kind: 1, text: p.Text}
 	}
-	return sortKey{kind: 1}
+	v := codec.ValueOf(shown)
+	if v.Kind() == codec.KindNull {
+		return sortKey{kind: missing}
+	}
+	if b, ok := v.Bool(); ok {
+		return sortKey{number: truth[b]}
+	}
+	text, _ := v.Str()
+	if n, ok := codec.ParseNumber(text); ok {
+		v = n
+	}
+	if x, ok := v.Number(); ok {
+		return sortKey{number: x}
+	}
+	return sortKey{kind: 1, text: text}
 }
 
 // maxNames is how many entities a search for a name returns.
