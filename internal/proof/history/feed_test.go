@@ -167,7 +167,7 @@ func (to *follower) has(n [feeders]int64) bool {
 // the points.
 func (f *feed) check(w *world) {
 	all := f.acknowledged()
-	for range 100 {
+	for range 300 {
 		if !slices.ContainsFunc(f.followers, func(to *follower) bool { return !to.has(all) }) {
 			break
 		}
