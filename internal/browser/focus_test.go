@@ -37,7 +37,7 @@ func TestFocus(t *testing.T) {
 	if skip != "#page" {
 		t.Errorf("the first stop of Tab is %q", skip)
 	}
-	step(t, ctx, "other pages", press("gk"), heading("Keys"), press("gf"), heading("Fleet"), press("j"), press("\r"), until(`location.pathname === "/entity"`), heading("berlin / van-0"),
+	step(t, ctx, "other pages", press("gk"), heading("Keys"), press("gf"), heading("Fleet"), until(`document.querySelector(".grid .row")`), press("j"), press("\r"), until(`location.pathname === "/entity"`), heading("berlin / van-0"),
 		until(`document.querySelector(".u-over")`), heading("berlin / van-0"), press("gc"), heading("Compare"))
 	c.quiet(t)
 }

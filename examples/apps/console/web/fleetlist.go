@@ -15,8 +15,6 @@ const (
 	maxFleet = 10_000
 	// maxLooked is how many entities are looked at for a filter or an order.
 	maxLooked = 50_000
-	// silentAfter is after which time an entity is silent, if a request does not say.
-	silentAfter = 5 * time.Minute
 )
 
 // list is the newest point of the entities below a prefix that a filter chooses, and the newest value of each field
