@@ -34,7 +34,7 @@ type fake struct {
 
 func (f *fake) Checkpoint(context.Context) (string, func() error, error) {
 	f.copies.Add(1)
-	return "somewhere", func() error { f.copies.Add(-1); return nil }, nil
+	return "/elsewhere/somewhere", func() error { f.copies.Add(-1); return nil }, nil
 }
 
 func (f *fake) Register(r grpc.ServiceRegistrar) { bigtablepb.RegisterBigtableServer(r, f) }

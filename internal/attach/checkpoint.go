@@ -3,6 +3,8 @@ package attach
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -50,15 +52,15 @@ func (f *folderServer) checkpoint(s grpc.ServerStream) (err error) {
 		return status.Errorf(codes.Unavailable, "making a checkpoint: %v", err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := s.SendMsg(wrapperspb.String(dir)); err != nil {
+	if err := s.SendMsg(wrapperspb.String(filepath.Base(dir))); err != nil { // the client may know the folder by another path
 		return err
 	}
 	<-ctx.Done()
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// Checkpoint asks the owner at a connection for a checkpoint, which exists until release or the end of ctx.
-func Checkpoint(ctx context.Context, conn *grpc.ClientConn) (dir string, release func() error, err error) {
+// Checkpoint asks the owner of a folder, at a connection, for a checkpoint, which exists until release or the end of ctx.
+func Checkpoint(ctx context.Context, conn *grpc.ClientConn, folder string) (dir string, release func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
@@ -79,5 +81,9 @@ func Checkpoint(ctx context.Context, conn *grpc.ClientConn) (dir string, release
 		}
 		return "", nil, err
 	}
-	return at.GetValue(), func() error { cancel(); return nil }, nil
+	name := at.GetValue()
+	if name == "" || filepath.Base(name) != name || !filepath.IsLocal(name) || name == "." {
+		return "", nil, fmt.Errorf("the owner of the folder names a checkpoint %q, want a folder in it", name)
+	}
+	return filepath.Join(folder, name), func() error { cancel(); return nil }, nil
 }

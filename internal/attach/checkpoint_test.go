@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -30,13 +31,13 @@ func TestCheckpointEndsWithItsClient(t *testing.T) {
 	}
 	conn := dial()
 	defer conn.Close()
-	at, release, err := Checkpoint(t.Context(), conn)
-	if err != nil || at != "somewhere" || f.copies.Load() != 1 {
+	at, release, err := Checkpoint(t.Context(), conn, "folder")
+	if err != nil || at != filepath.Join("folder", "somewhere") || f.copies.Load() != 1 {
 		t.Fatalf("got %q, %v, and %d checkpoints", at, err, f.copies.Load())
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := Checkpoint(short, conn); err == nil {
+	if _, _, err := Checkpoint(short, conn, "folder"); err == nil {
 		t.Error("there are two checkpoints at a time")
 	}
 	if err := release(); err != nil {
@@ -44,7 +45,7 @@ func TestCheckpointEndsWithItsClient(t *testing.T) {
 	}
 	await(0)
 	other := dial()
-	if _, _, err := Checkpoint(t.Context(), other); err != nil {
+	if _, _, err := Checkpoint(t.Context(), other, "folder"); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Close(); err != nil {

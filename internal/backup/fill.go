@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -39,11 +40,11 @@ func fill(dir string, f func(temp string) error) (err error) {
 	if err := private.Folder(temp); err != nil {
 		return err
 	}
-	lock, err := lockFolder(temp)
+	unlock, err := lockFolder(temp)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	if err := empty(temp); err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func fill(dir string, f func(temp string) error) (err error) {
 		err = refuseExisting(dir)
 	}
 	if runtime.GOOS == "windows" { // it renames no folder with an open file
-		err = errors.Join(err, lock.Close())
+		err = errors.Join(err, unlock())
 	}
 	if err == nil {
 		step()
@@ -64,7 +65,7 @@ func fill(dir string, f func(temp string) error) (err error) {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
 	step()
-	return syncFolder(filepath.Dir(dir))
+	return private.SyncFolder(filepath.Dir(dir))
 }
 
 func refuseExisting(dir string) error {
@@ -76,21 +77,8 @@ func refuseExisting(dir string) error {
 	return nil
 }
 
-// closer is closed once.
-type closer struct{ io.Closer }
-
-// Close implements io.Closer.
-func (c *closer) Close() error {
-	if c.Closer == nil {
-		return nil
-	}
-	held := c.Closer
-	c.Closer = nil
-	return held.Close()
-}
-
-// lockFolder locks a folder, until Close or the end of the process.
-func lockFolder(dir string) (*closer, error) {
+// lockFolder locks a folder, until unlock or the end of the process. unlock may be called twice.
+func lockFolder(dir string) (unlock func() error, err error) {
 	step()
 	lock, err := vfs.Default.Lock(filepath.Join(dir, lockName))
 	if err != nil {
@@ -99,7 +87,10 @@ func lockFolder(dir string) (*closer, error) {
 		}
 		return nil, fmt.Errorf("%w: %s: %w", diskerr.ErrLocked, dir, err)
 	}
-	return &closer{lock}, os.Chmod(filepath.Join(dir, lockName), private.FileMode)
+	if err := os.Chmod(filepath.Join(dir, lockName), private.FileMode); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return sync.OnceValue(lock.Close), nil
 }
 
 // empty removes everything in a folder except its lock.
@@ -203,17 +194,6 @@ func syncFolders(dir string) error {
 			return err
 		}
 		step()
-		return syncFolder(name)
+		return private.SyncFolder(name)
 	})
-}
-
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" { // it cannot sync a folder
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/diskerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/private"
 )
 
 // ErrClaimed says that the journals of a backup are restored already, to another copy.
@@ -111,11 +112,11 @@ func (r restore) claim(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	lock, err := lockFolder(r.from)
+	unlock, err := lockFolder(r.from)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	name := filepath.Join(r.from, claimName)
 	switch was, err := os.ReadFile(name); {
 	case err == nil:
@@ -134,7 +135,7 @@ func (r restore) claim(dir string) (err error) {
 		return err
 	}
 	step()
-	return syncFolder(r.from)
+	return private.SyncFolder(r.from)
 }
 
 func (c claim) check(was []byte, name string) error {
@@ -155,11 +156,11 @@ func Verify(ctx context.Context, from string, open, openJournal func(dir string)
 	if m, err = Read(from); err != nil {
 		return nil, err
 	}
-	lock, err := lockFolder(from)
+	unlock, err := lockFolder(from)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	temp := filepath.Join(from, "verify"+partial)
 	if err := os.RemoveAll(temp); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func TestSlowLine(t *testing.T) {
 }
 
 // TestProblemsGo: while the server fails, the page of a chart says so where the chart is, with a button, and keeps what it
-// has; when the server works again, the problem goes by itself.
+// has; when the server works again, the problem disappears.
 func TestProblemsGo(t *testing.T) {
 	ctx := browser(t)
 	var failing atomic.Bool

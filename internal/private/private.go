@@ -96,11 +96,11 @@ func refuseLink(name string) error {
 // makeFolder creates a folder and its missing parents, and makes their names durable.
 func makeFolder(dir string) error {
 	parents := changedBy(dir)
-	if err := os.MkdirAll(dir, FolderMode); err != nil || runtime.GOOS == "windows" { // Windows cannot sync a folder
+	if err := os.MkdirAll(dir, FolderMode); err != nil {
 		return err
 	}
 	for _, parent := range parents {
-		if err := syncFolder(parent); err != nil {
+		if err := SyncFolder(parent); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,11 @@ func changedBy(dir string) (parents []string) {
 	}
 }
 
-func syncFolder(dir string) error {
+// SyncFolder makes the names in a folder durable, not the files' contents. Windows cannot do that.
+func SyncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func attachTo(ctx context.Context, o Options) (*tsdb.Store, error) {
 		return nil, err
 	}
 	inside.Of(store).BackUp(func(ctx context.Context, to string) (tsdb.Backup, error) {
-		owner := func(ctx context.Context) (string, func() error, error) { return attach.Checkpoint(ctx, conn) }
+		owner := func(ctx context.Context) (string, func() error, error) { return attach.Checkpoint(ctx, conn, dir) }
 		return backUp(ctx, dir, to, backup.With(journalsOf(store), owner))
 	})
 	return store, nil

@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -297,18 +296,6 @@ func moveInto(temp, path string, o Options) error {
 		return fmt.Errorf("%w: %w", errFolder, err)
 	}
 	return nil
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // Windows cannot sync a folder.
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // contents is the result of reading the whole file.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/private"
 )
 
 const (
@@ -62,7 +63,7 @@ func (o Options) resolve() (Options, error) {
 		o.shrink = defaultShrink
 	}
 	if o.syncFolder == nil {
-		o.syncFolder = syncFolder
+		o.syncFolder = private.SyncFolder
 	}
 	if o.syncFile == nil {
 		o.syncFile = func(f interface{ Sync() error }) error { return f.Sync() }
