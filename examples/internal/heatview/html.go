@@ -123,7 +123,7 @@ func about(r *heat.Recording) string {
 		}
 		size, unit = size/1024, next
 	}
-	return fmt.Sprintf("columns of %v: %d reads, %d writes, %d failures, %.4g %s", r.Columns.Width, t.Reads, t.Writes, t.Failures, size, unit)
+	return fmt.Sprintf("columns of %v: %d reads, %d writes, %d failed, %.4g %s", r.Columns.Width, t.Reads, t.Writes, t.Failures, size, unit)
 }
 
 // readable returns a key as text, since keys hold any bytes. What a terminal could obey, or what is not seen, becomes a

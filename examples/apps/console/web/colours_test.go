@@ -15,21 +15,20 @@ func TestColours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`--(card|series-\d+): (#[0-9a-f]{6})`).FindAllStringSubmatch(string(text), -1)
-	const each = 13 // a card and twelve colours
-	if len(found) != 3*each {
-		t.Fatalf("%d colours, want 12 and a card in each of three places", len(found))
+	found := regexp.MustCompile(`--(card|series-\d+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(string(text), -1)
+	if len(found) != 13 {
+		t.Fatalf("%d colours, want a card and 12, each of two themes", len(found))
 	}
-	for theme := range 3 {
-		card, lines := rgbOf(found[each*theme][2]), found[each*theme+1:each*theme+each]
+	for theme, of := range map[string]int{"light": 2, "dark": 3} {
+		card, lines := rgbOf(found[0][of]), found[1:]
 		for i, one := range lines {
-			if c := contrast(rgbOf(one[2]), card); c < 3 {
-				t.Errorf("theme %d: %s has a contrast of %.2f, want 3", theme, one[1], c)
+			if c := contrast(rgbOf(one[of]), card); c < 3 {
+				t.Errorf("%s: %s has a contrast of %.2f, want 3", theme, one[1], c)
 			}
 			for _, other := range lines[:i] {
 				for sight, matrix := range sights {
-					if d := distance(perceived(rgbOf(one[2]), matrix), perceived(rgbOf(other[2]), matrix)); d < leastDistance {
-						t.Errorf("theme %d: with %s, %s and %s differ by %.3f, want %.3f", theme, sight, one[1], other[1], d, leastDistance)
+					if d := distance(perceived(rgbOf(one[of]), matrix), perceived(rgbOf(other[of]), matrix)); d < leastDistance {
+						t.Errorf("%s: with %s, %s and %s differ by %.3f, want %.3f", theme, sight, one[1], other[1], d, leastDistance)
 					}
 				}
 			}

@@ -116,16 +116,11 @@ export async function follow(address, params, on, signal) {
   }
 }
 
+/** whenHidden returns a signal that also aborts when the tab is hidden, until forget is called. */
 function whenHidden(signal) {
-  const control = new AbortController();
-  const check = () => { if (document.hidden) control.abort(); };
-  const stop = () => control.abort(signal.reason);
-  document.addEventListener("visibilitychange", check);
-  signal.addEventListener("abort", stop);
-  return {
-    signal: control.signal,
-    forget() { document.removeEventListener("visibilitychange", check); signal.removeEventListener("abort", stop); },
-  };
+  const control = new AbortController(), over = new AbortController();
+  document.addEventListener("visibilitychange", () => { if (document.hidden) control.abort(); }, { signal: over.signal });
+  return { signal: AbortSignal.any([signal, control.signal]), forget: () => over.abort() };
 }
 
 async function visible(on, signal) {

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { entityPicker, fieldMenu } from "./pickers.js";
 import { coloursOf } from "./theme.js";
 import { timeKeys } from "./timebar.js";
-import { both, span } from "./time.js";
+import { both, span, stamp } from "./time.js";
 import * as values from "./values.js";
 
 export const title = "Entity";
@@ -25,7 +25,8 @@ class Entity extends ChartPage {
 
   heading() {
     this.age = el("span", { class: "note" });
-    this.last = 0; // when the newest point was sent; 0 before one arrives
+    this.last = this.newest;
+    this.showAge();
     document.title = this.name() + " · Tidemark console";
     return [el("a", { class: "button back", href: this.frame.address("fleet", { dataset: this.dataset.name }), "aria-label": "Back to the fleet" }, "←"),
       el("span", { class: "note" }, this.dataset.name), this.age,
@@ -55,8 +56,8 @@ class Entity extends ChartPage {
   }
 
   showAge() {
-    if (!this.last) return;
-    this.age.textContent = "last point " + span(this.frame.now() - this.last) + " ago";
+    const ago = this.frame.now() - this.last;
+    this.age.textContent = `last point ${stamp(Math.floor(this.last / 1000) * 1000).slice(ago < 86400000 ? 11 : 0)}, ${span(ago)} ago`;
     this.age.title = both(this.last);
   }
 }

@@ -153,7 +153,7 @@ class Fleet {
     });
     this.names = el("datalist", { id: "filter-names" });
     this.filterBox = el("input", {
-      type: "search", class: "filter", placeholder: "Filter: speed < 20 and silent > 10m", "aria-label": "Filter by values", list: "filter-names",
+      type: "search", class: "filter", placeholder: "Filter: silent > 10m", "aria-label": "Filter by values", list: "filter-names",
       value: this.where, maxlength: 1000, spellcheck: "false", autocomplete: "off",
       title: "Compare with < <= > >= = != or ~ (contains); join with and, or, not and ( ). A field alone: it is set. silent > 10m: no point for longer.",
       onchange: () => this.frame.go("fleet", { where: this.filterBox.value.trim() || null }),
@@ -189,16 +189,24 @@ class Fleet {
 
   async load(signal, first) {
     const path = (name) => this.frame.path(this.dataset.name, name), part = this.prefix();
-    if (first) {
-      const { fields } = await this.frame.api(path("fields"), { part }, signal);
-      this.fields = fields;
-      this.chooseColumns();
-    }
-    if (!await this.readList(path("latest"), part, signal)) return;
+    const list = () => this.readList(path("latest"), part, signal);
+    if (!await (first ? this.loadFirst(this.frame.api(path("fields"), { part }, signal), list) : list())) return;
     if (this.more && !this.where) await this.loadSilent(signal, path("silent"), part);
     if (first) this.table();
     this.tell();
     this.sort();
+  }
+
+  /** loadFirst asks for the list while the fields are read, with the columns of the address or those shown last. If the fields name others, it asks again. */
+  async loadFirst(reading, list) {
+    const guess = this.frame.all("field").slice(0, columns), shown = "shown " + this.kept;
+    this.shownFields = guess.length ? guess : JSON.parse(localStorage.getItem(shown) || "[]");
+    const before = String(this.shownFields), early = before ? list() : null;
+    early?.catch(() => {}); // the fields may fail first
+    this.fields = (await reading).fields;
+    this.chooseColumns();
+    localStorage.setItem(shown, JSON.stringify(this.shownFields));
+    return before === String(this.shownFields) ? early ?? list() : list();
   }
 
   /** chooseColumns shows the columns of the address, or else those that were chosen last, which the address then has. */
@@ -256,6 +264,8 @@ class Fleet {
       localStorage.setItem(this.kept, JSON.stringify(field));
       this.frame.go("fleet", { field });
     }));
+    const number = this.fields.find((f) => f.numbers && f.path !== ".");
+    if (number) this.filterBox.placeholder = `Filter: ${number.path} < 20 and silent > 10m`;
     this.names.replaceChildren(...["silent > 10m", ...this.fields.map((f) => f.path)].map((value) => el("option", { value })));
     const sorts = [["", "silent first"], ["name", "name"], ["-age", "oldest point first"], ...this.shownFields.flatMap((f) => [[sortName(f), values.label(f) + " ▲"], ["-" + sortName(f), values.label(f) + " ▼"]])];
     this.sorting.replaceChildren(...sorts.map(([value, text]) => el("option", { value, selected: value === (this.frame.get("sort") || "") }, text)));
@@ -271,7 +281,7 @@ class Fleet {
     const all = [
       more ? `The server looked at the first ${looked} entities, up to ${values.nameOf(values.partsOf(last))}. It left out those behind it: search for a prefix, such as ${this.dataset.key[0].name}/.` : "",
       this.where && matched > rows ? `${matched} entities match; the list has ${rows} of them.` : "",
-      cut ? `Of ${cut} of ${looked} entities the server looked only at the newest points, and left out older ones: a value that is further back is missing here.` : "",
+      cut ? `Of ${cut} of ${looked} entities only the newest points were searched: a value that only older ones have is missing here.` : "",
       never?.length ? `No entity has a field ${never.join(", ")}.` : "",
     ];
     this.notes.replaceChildren(...all.filter(Boolean).map((text) => el("p", { class: "note" }, text)));
@@ -324,19 +334,18 @@ class Fleet {
     const most = 8, keys = this.dataset.key.map((f) => f.name);
     const fields = this.shownFields.filter((path) => { const f = this.fields.find((one) => one.path === path); return f?.states > f?.numbers; }).slice(0, 2);
     const bars = fields.map((field) => {
-      const i = this.shownFields.indexOf(field), counts = new Map();
-      for (const row of found) if (!absentAt(row, i)) counts.set(values.text(row.v[i]), (counts.get(values.text(row.v[i])) || 0) + 1);
-      const all = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+      const i = this.shownFields.indexOf(field), groups = Map.groupBy(found.filter((row) => !absentAt(row, i)), (row) => values.text(row.v[i]));
+      const all = [...groups].map(([name, rows]) => [name, rows.length, rows.filter((row) => timeAt(row, i) === row.t).length]).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
       return [field, all.slice(0, most), all.length - most];
     }).filter(([, all]) => all.length);
-    const shown = JSON.stringify([bars, this.where]);
+    const shown = JSON.stringify([bars, this.where, shownTheme()]);
     if (shown === this.statesShown && this.states.firstChild) return;
     this.statesShown = shown;
-    this.states.replaceChildren(...bars.flatMap(([field, all, rest]) => [el("span", { class: "note" }, values.label(field)), ...all.map(([name, n]) => {
+    this.states.replaceChildren(...bars.flatMap(([field, all, rest]) => [el("span", { class: "note" }, values.label(field)), ...all.map(([name, n, now]) => {
       const comparison = equals(field, name, keys), mark = el("b", { class: "mark", "aria-hidden": "true" });
       mark.style.background = stateColour(name);
       return el("button", { type: "button", class: "chip", "aria-pressed": String(has(this.where, comparison)), onclick: () => this.frame.go("fleet", { where: toggled(this.where, comparison) }) },
-        mark, name, el("span", { class: "note" }, String(n)));
+        mark, name, el("span", { class: "note", title: "Entities with this as their newest value, and how many have it in their newest point" }, now < n ? `${n}, ${now} now` : String(n)));
     }), rest > 0 ? el("span", { class: "note" }, `and ${rest} more`) : null].filter(Boolean)));
   }
 

@@ -99,6 +99,7 @@ export class FleetTable {
   fillValue(cell, row, i, silent) {
     const { page } = this, absent = absentAt(row, i), at = timeAt(row, i), older = !absent && at < row.t, text = row.bad && absent ? "unreadable" : values.text(row.v[i]);
     const [mark, value] = cell.children, n = this.lines.indexOf(page.shownFields[i]);
+    cell.classList.toggle("older", older);
     set(value, older ? `${text} · ${span(page.frame.now() - at)}` : text);
     if (n < 0) {
       if (mark.of !== text + this.theme) { mark.of = text + this.theme; mark.style.background = absent ? "none" : stateColour(text); }

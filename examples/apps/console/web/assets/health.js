@@ -73,7 +73,7 @@ function tablePanels(got) {
         ["since the start", number(w.stored) + " stored", `${number(w.rejected)} rejected, ${number(w.unknown)} unknown, ${number(w.retries)} retries`],
       ]) : elsewhere("No writer runs", "The backlog is in the metrics of the process that writes.")),
     panel("Journal", "Points on disk that are not delivered yet.", j
-      ? facts([["on disk", level("bytes in the journal", j.bytes, j.capacity, bytes), number(j.points) + " points"], ["dead letters", number(j.dead_letters)]])
+      ? facts([["on disk", level("bytes in the journal", j.bytes, j.capacity, bytes), number(j.points) + (j.points === 1 ? " point" : " points")], ["dead letters", number(j.dead_letters)]])
       : elsewhere("No writer has a journal", "The backlog of others is in their metrics.")),
     panel("Rollups", "How long the first closed bucket waits for a worker. Reads are correct meanwhile, and slower.", f?.rollups?.length
       ? table("Lag of the rollups", [["rollup"], ["lag", "number"]], f.rollups.map((r) => [`${r.dataset} ${r.rollup}`, duration(r.lag_s)]))

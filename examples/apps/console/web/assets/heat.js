@@ -1,7 +1,7 @@
 // The picture of the page keys: time to the right, row keys from top to bottom, colour by rate. What is shown is in the address.
 import { get } from "./api.js";
 import { el } from "./dom.js";
-import { facts, number } from "./figures.js";
+import { bytes, facts, number } from "./figures.js";
 import { shownTheme } from "./theme.js";
 import { iso, stamp } from "./time.js";
 import * as values from "./values.js";
@@ -71,10 +71,7 @@ export class Heat {
 
   text(x, metric = this.metric) {
     if (metric === 4) return number(x) + " ms";
-    if (metric !== 3) return number(x) + "/s";
-    let unit = 0;
-    for (; x >= 1024 && unit < 4; unit++) x /= 1024;
-    return `${number(x)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}/s`;
+    return (metric === 3 ? bytes(x) : number(x)) + "/s";
   }
 
   /** range returns the lines of keys that begin with the text of the address. */
@@ -141,7 +138,7 @@ export class Heat {
       g.fillStyle = this.colour(part <= common ? drawn.usual * (part / common) ** 2 : drawn.usual * (drawn.most / drawn.usual) ** ((part - common) / (1 - common)), drawn);
       g.fillRect(i, 0, 1, 10);
     }
-    this.scale.textContent = drawn.absent ? "No key that was seen begins so; these are all." : `0 to ${this.text(drawn.usual)}` + (drawn.most > drawn.usual * 1.01 ? `, few cells up to ${this.text(drawn.most)}` : "") + " in one cell";
+    this.scale.textContent = drawn.absent ? "No key that was seen begins so; these are all." : `0 to ${this.text(drawn.usual)}` + (drawn.most > drawn.usual * 1.01 ? `, a few cells up to ${this.text(drawn.most)}` : "") + " in one cell";
   }
 
   /** drawLabels names tenants, datasets and keys, each where it begins, if there is room under the one before. Those of a phone have one column. */
@@ -160,7 +157,8 @@ export class Heat {
         if (!begins(n, r) || top < free) return;
         free = top + least;
         const text = small && n ? [...new Set([line.tenant, line.dataset])].slice(0, begins(deep - 1, r) ? 2 : 0).concat(n === deep && by === "key" ? line.fields : []).join(" ") : columns[n](line);
-        const label = el("button", { type: "button", class: "quiet", title: line.from, onclick: () => this.go({ key: this.prefixOf(n, line) }) }, text);
+        const tail = n === deep && (!small || !begins(deep - 1, r)); // the end of a key tells it from the one before
+        const label = el("button", { type: "button", class: tail ? "quiet tail" : "quiet", title: line.from, onclick: () => this.go({ key: this.prefixOf(n, line) }) }, el("bdi", { dir: "ltr" }, text));
         label.style.top = Math.min(top, height - least) + "px";
         node.append(label);
       });

@@ -1,9 +1,10 @@
 // The legends of panels: the newest, lowest, mean and highest number of each line in the range, and how long each state lasted.
 import { el } from "./dom.js";
+import { number } from "./figures.js";
 import { figuresOf, lengthsOf } from "./lines.js";
 import { stateColour } from "./theme.js";
 import { length, stamp } from "./time.js";
-import { digits } from "./units.js";
+import { digits, meanUnit } from "./units.js";
 import { visible } from "./values.js";
 
 export const swatch = (n) => {
@@ -35,10 +36,10 @@ export class Legend {
     this.panel.lines.forEach((line, i) => {
       const all = figuresOf(data[i], view), title = all.from === undefined ? "of all points shown" : `from ${stamp(Math.round(all.from))} to ${stamp(Math.round(all.to))}`;
       names.forEach((name, k) => {
-        this.cells[i][k].textContent = !view.complete ? "…" : all.n ? digits(all[name], this.panel.unit) : "–";
+        this.cells[i][k].textContent = !view.complete ? "…" : all.n ? digits(all[name], name === "mean" ? meanUnit(all, this.panel.unit) : this.panel.unit) : "–";
         this.cells[i][k].title = title;
       });
-      this.counts[i].textContent = view.complete ? String(all.n) : "…"; // the points of the range are not all there yet
+      this.counts[i].textContent = view.complete ? number(all.n) : "…"; // the points of the range are not all there yet
       if (!this.buttons) return;
       const alone = (view.only || []).includes(line.entity);
       this.buttons[i].setAttribute("aria-pressed", String(alone));

@@ -4,7 +4,7 @@ import { colour, inkOn, series as seriesColour, stateColour } from "./theme.js";
 import { el, problemLine, say } from "./dom.js";
 import { Legend, StateLegend } from "./legend.js";
 import { options, threshold } from "./plot.js";
-import { stamp } from "./time.js";
+import { length, stamp } from "./time.js";
 import { touch } from "./touch.js";
 import { unitOf, withUnit } from "./units.js";
 import * as values from "./values.js";
@@ -137,7 +137,7 @@ export class LinePanel extends Panel {
   /** range returns the scale: what is drawn and the thresholds, with some room. */
   range(low, high) {
     const all = [low, high, ...this.thresholds()].filter(Number.isFinite);
-    return all.length ? uPlot.rangeNum(Math.min(...all), Math.max(...all), .1, true) : [0, 1];
+    return all.some((x) => x) ? uPlot.rangeNum(Math.min(...all), Math.max(...all), .1, true) : [0, 1];
   }
 
   /** set shows data, {t, v} or {t, v, lo, hi} for each line, in a view. */
@@ -172,7 +172,7 @@ export class LinePanel extends Panel {
 
   sampleAt(d, at, gap) {
     const i = d ? nearest(d.t, at) : -1, reach = Math.max(gap || 0, 8 * (this.view.to - this.view.from) / this.width());
-    if (i < 0 || d.v[i] === null || Math.abs(d.t[i] - at) > reach) return { text: "no point" };
+    if (i < 0 || d.v[i] === null || Math.abs(d.t[i] - at) > reach) return { text: "no point", range: silence(d, at) };
     const range = d.hi && d.hi[i] > d.lo[i] ? ` mean, ${withUnit(d.lo[i], this.unit)} to ${withUnit(d.hi[i], this.unit)}` : "";
     return { value: d.v[i], t: d.t[i], text: withUnit(d.v[i], this.unit), range };
   }
@@ -185,6 +185,13 @@ export class LinePanel extends Panel {
       stamp(t), ...(many ? [this.lines[i].name] : []), withUnit(d.v[j], this.unit), ...(windows ? [withUnit(d.lo?.[j] ?? d.v[j], this.unit), withUnit(d.hi?.[j] ?? d.v[j], this.unit)] : [])] }])));
     return { head: ["Time", ...(many ? ["Entity"] : []), windows ? "Mean" : "Value", ...(windows ? ["Lowest", "Highest"] : [])], rows: rows.sort((a, b) => a.t - b.t).map((row) => row.cells) };
   }
+}
+
+/** silence says between which points a time without one is. */
+function silence(d, at) {
+  const has = (t, i) => d.v[i] !== null, before = d?.t.findLast((t, i) => t <= at && has(t, i)), after = d?.t.find((t, i) => t > at && has(t, i));
+  const clock = (t) => stamp(Math.round(t)).slice(11, 19);
+  return (before ? ` from ${clock(before)}` : "") + (after ? ` to ${clock(after)}` : "") + (before && after ? `, ${length(after - before)}` : "");
 }
 
 /** nearest returns the index of the time that is closest to another one; -1 if there are none. */

@@ -21,10 +21,8 @@ export function nextTheme() {
   window.dispatchEvent(new Event("themechange"));
 }
 
-/** colour returns a colour of the theme, for canvases. */
-export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-}
+/** colour returns a colour of the theme, for canvases. The style has those of both themes. */
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).match(/#\w+/g)[shownTheme() === "dark" ? 1 : 0];
 
 const colours = 12;
 
