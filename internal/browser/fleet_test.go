@@ -116,6 +116,53 @@ func TestFleetAnswers(t *testing.T) {
 	c.clean()
 }
 
+// TestFleetFits: on narrow screens each name and each number is whole. A state whose entities have newer points without
+// it says how many have it now, and its colour follows the theme.
+func TestFleetFits(t *testing.T) {
+	ctx, c, put := openRovers(t)
+	for n := range 12 {
+		put(n, time.Now().Add(time.Second), map[string]any{"battery_pct": 37.4, "fault": n > 3, "state": "brake pressure low"})
+	}
+	put(3, time.Now().Add(2*time.Second), map[string]any{"battery_pct": 37.4})
+	open := c.open("/fleet", "tenant", "acme", "dataset", "rovers", "field", "battery_pct", "field", "state", "field", "fault", "field", "fault2")
+	const clipped = `[...document.querySelectorAll(".grid .row .name, .grid .row .v0 span:last-child, .head .age button")].filter((n) => n.offsetParent && n.scrollWidth > n.clientWidth + 1).map((n) => n.textContent)`
+	for _, width := range []int64{390, 768} {
+		var short []string
+		step(t, ctx, "the fleet", chromedp.EmulateViewport(width, 900), open, until(`document.querySelectorAll(".grid .row").length > 5`), chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(clipped, &short))
+		if len(short) > 0 {
+			t.Errorf("at %d pixels %q are cut", width, short)
+		}
+	}
+	var chip string
+	var light, dark []string
+	const marks = `[document.querySelector(".states .mark"), document.querySelector(".grid .row .v1 .mark")].map((n) => getComputedStyle(n).backgroundColor)`
+	step(t, ctx, "the themes", chromedp.EmulateViewport(1280, 900), theme("light"), chromedp.Evaluate(`document.querySelector(".states .chip").textContent`, &chip), chromedp.Evaluate(marks, &light))
+	step(t, ctx, "the dark theme", theme("dark"),
+		until(`getComputedStyle(document.querySelector(".states .mark")).backgroundColor !== "`+light[0]+`"`), chromedp.Evaluate(marks, &dark), theme("light"))
+	if chip != "brake pressure low12, 11 now" {
+		t.Errorf("the state is %q", chip)
+	}
+	if light[0] != light[1] || dark[0] != dark[1] || light[0] == dark[0] {
+		t.Errorf("the state has the colours %q and %q in its button and its row", light, dark)
+	}
+	c.clean()
+}
+
+// TestFleetAsksAtOnce: once a browser knows the columns, the page asks for the list before it has the fields.
+func TestFleetAsksAtOnce(t *testing.T) {
+	ctx, c, _ := openRovers(t)
+	open := chromedp.Tasks{c.open("/fleet", "tenant", "acme", "dataset", "rovers"), until(`document.querySelector(".grid .row .name a")`)}
+	var before bool
+	step(t, ctx, "the fleet", open, open, chromedp.Evaluate(`(() => {
+		const of = (name) => performance.getEntriesByType("resource").find((e) => new URL(e.name).pathname.endsWith(name));
+		return of("/latest").startTime < of("/fields").responseStart;
+	})()`, &before))
+	if !before {
+		t.Error("the page waits for the fields")
+	}
+	c.clean()
+}
+
 // TestFiltersAgree: the page chooses rows by a filter as the server does.
 func TestFiltersAgree(t *testing.T) {
 	ctx, _, _ := openRovers(t)

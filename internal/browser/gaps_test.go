@@ -1,12 +1,15 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -40,10 +43,19 @@ func TestGapsOfCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		var before, within, after, other int
+		var place []float64
 		at := func(n int) time.Time { return from.Add(length / 360 * time.Duration(n)) }
 		step(t, ctx, "the chart",
 			chromedp.Navigate(c.url+"/compare?tenant=acme&dataset=trucks&field=speed&entity=berlin%2F"+names[0]+"&entity=berlin%2F"+names[1]+"&"+fixed(from, from.Add(length))), read,
 			ink(0, "line 0", at(50), &before), ink(0, "line 0", at(140), &within), ink(0, "line 0", at(200), &after), ink(0, "line 1", at(140), &other))
+		var says string
+		step(t, ctx, "the cursor in the gap", chromedp.Evaluate(`(() => { const over = document.querySelector(".u-over").getBoundingClientRect(); return [over.left + over.width * 140 / 360, over.top + 50]; })()`, &place),
+			chromedp.ActionFunc(func(ctx context.Context) error {
+				return input.DispatchMouseEvent(input.MouseMoved, place[0], place[1]).Do(ctx)
+			}), until(`document.querySelector(".tip dd")`), chromedp.Evaluate(`[...document.querySelectorAll(".tip dd")].map((n) => n.textContent).join()`, &says))
+		if want := "no point from " + at(99).Format("15:04:05") + " to " + at(160).Format("15:04:05"); !strings.Contains(says, want) {
+			t.Errorf("%v: in the gap the page says %q, want %q", length, says, want)
+		}
 		if before == 0 || after == 0 || other == 0 {
 			t.Errorf("%v: lines of %d, %d and %d pixels, want some of each", length, before, after, other)
 		}

@@ -54,7 +54,7 @@ function policy(text) {
 function kindOf(h) { return h.dataset + (h.kind ? " " + h.kind : ""); }
 
 function storagePanel(name, got) {
-  return panel("Storage of " + name, `Before compression, from a sample of the table, made again every ${duration(got.every_ms / 1000)}.`,
+  return panel("Storage of " + name, `Estimated from a sample of the table every ${duration(got.every_ms / 1000)}, before compression. The figures of small datasets may be far off: tidectl tenants usage counts them.`,
     got.failed ? el("p", { class: "note" }, "The table could not be estimated; the log of the console says why.")
       : got.holdings.length === 0 ? el("p", { class: "note" }, "The sample has no rows of this tenant.")
         : table("Storage of " + name, [["rows of"], ["class"], ["now", "number"], ["cells", "number"], ["a day adds", "number"]],

@@ -55,7 +55,7 @@ export function timeKey(frame, event) {
 function dates(frame, now) {
   const input = (name, label) => el("input", {
     value: isRelative(frame.get(name)) ? frame.get(name) : now.live ? (name === "to" ? "now" : now.range ? "now-" + now.range : textOf(now.from)) : textOf(now[name]),
-    "aria-label": label, size: 20, maxlength: 40, spellcheck: "false", autocomplete: "off",
+    "aria-label": label, size: 20, maxlength: 40, spellcheck: "false", autocomplete: "off", onfocus: (event) => event.target.select(), // so that typing replaces it
   });
   const from = input("from", "From"), to = input("to", "To"), note = el("p", { class: "note", role: "status" });
   const keep = (text, ms) => (isRelative(text) ? text.trim() : iso(ms));
