@@ -237,6 +237,12 @@ func TestUnits(t *testing.T) {
 	step(t, ctx, "the units", chromedp.Evaluate(`import("/assets/units.js").then(({ unitOf, withUnit }) => [
 		["temp_c", 21.456], ["batteryPct", 7], ["speed_kmh", 53.24], ["supply_v", 3.3014], ["latency_ms", .0312], ["points_per_s", 12.34567], ["gps.m", 1.23456789], ["c", 1.23456], ["constructor", 1.5], ["a_constructor", 1.5], ["temp_c", null], ["x_c", -0.04]]
 		.map(([name, x]) => withUnit(x, unitOf(name)).replace("\u00a0", " ")))`, &got, awaited))
+	var mean []string
+	step(t, ctx, "the means", chromedp.Evaluate(`import("/assets/units.js").then(({ digits, meanUnit, unitOf }) => [["speed", { last: 0, min: 0, max: 21.5 }, 3.0945454], ["speed_kmh", { last: 0, min: 0, max: 3 }, 1.26], ["n", { last: 1, min: 1, max: 2 }, 1.51]]
+		.map(([name, of, x]) => digits(x, meanUnit(of, unitOf(name)))))`, &mean, awaited))
+	if want := []string{"3.09", "1.3", "1.5"}; !slices.Equal(mean, want) {
+		t.Errorf("the means are %q, want %q", mean, want)
+	}
 	want := []string{"21.5 °C", "7 %", "53.2 km/h", "3.30 V", "0.0312 ms", "12.3457 /s", "1.23457", "1.23456", "1.5", "1.5", "–", "-0.04 °C"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the numbers are %q, want %q", got, want)

@@ -53,7 +53,8 @@ func TestGapsOfCompare(t *testing.T) {
 			chromedp.ActionFunc(func(ctx context.Context) error {
 				return input.DispatchMouseEvent(input.MouseMoved, place[0], place[1]).Do(ctx)
 			}), until(`document.querySelector(".tip dd")`), chromedp.Evaluate(`[...document.querySelectorAll(".tip dd")].map((n) => n.textContent).join()`, &says))
-		if want := "no point from " + at(99).Format("15:04:05") + " to " + at(160).Format("15:04:05"); !strings.Contains(says, want) {
+		layout := []string{time.TimeOnly, time.DateTime}[i]
+		if want := "no point from " + at(99).Format(layout) + " to " + at(160).Format(layout); !strings.Contains(says, want) {
 			t.Errorf("%v: in the gap the page says %q, want %q", length, says, want)
 		}
 		if before == 0 || after == 0 || other == 0 {

@@ -190,7 +190,7 @@ export class LinePanel extends Panel {
 /** silence says between which points a time without one is. */
 function silence(d, at) {
   const has = (t, i) => d.v[i] !== null, before = d?.t.findLast((t, i) => t <= at && has(t, i)), after = d?.t.find((t, i) => t > at && has(t, i));
-  const clock = (t) => stamp(Math.round(t)).slice(11, 19);
+  const clock = (t) => stamp(Math.round(t)).slice(after - before < 86400000 ? 11 : 0, 19);
   return (before ? ` from ${clock(before)}` : "") + (after ? ` to ${clock(after)}` : "") + (before && after ? `, ${length(after - before)}` : "");
 }
 
