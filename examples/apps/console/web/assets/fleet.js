@@ -202,8 +202,7 @@ class Fleet {
     const guess = this.frame.all("field").slice(0, columns), shown = "shown " + this.kept;
     this.shownFields = guess.length ? guess : JSON.parse(localStorage.getItem(shown) || "[]");
     const before = String(this.shownFields), early = before ? list() : null;
-    early?.catch(() => {}); // the fields may fail first
-    this.fields = (await reading).fields;
+    [{ fields: this.fields }] = await Promise.all([reading, early]);
     this.chooseColumns();
     localStorage.setItem(shown, JSON.stringify(this.shownFields));
     return before === String(this.shownFields) ? early ?? list() : list();

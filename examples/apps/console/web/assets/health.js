@@ -93,11 +93,11 @@ function noisyPanel(got) {
   const load = (t) => (of.get(t.tenant) || nothing).points + (of.get(t.tenant) || nothing).rows;
   const all = [...known.values()].sort((a, b) => load(b) - load(a)).slice(0, 100);
   const sum = [...known.values()].reduce((n, t) => n + load(t), 0);
-  const note = f?.seconds ? `The busiest first, per second over the last ${duration(f.seconds)}, in this process.` : null;
+  const note = f?.seconds ? `Those with most rows, written and read, first; per second over the last ${duration(f.seconds)}, in this process.` : null;
   return panel("Tenants", note, all.length === 0 ? el("p", { class: "note" }, "The table has no tenants yet.")
     : traffic.length === 0 || !f.seconds
       ? [untold(f), el("p", null, all.map((t) => t.tenant).join(", "))]
-      : table("Tenants by their load", [["tenant"], ["of the load"], ["points", "number"], ["bytes", "number"], ["reads", "number"], ["rows read", "number"], ["refused", "number"]],
+      : table("Tenants by their load", [["tenant"], ["of all rows"], ["points written", "number"], ["bytes written", "number"], ["reads", "number"], ["rows read", "number"], ["calls refused", "number"]],
         all.map((t) => {
           const x = of.get(t.tenant) || nothing;
           const share = sum ? load(t) / sum : 0;

@@ -28,8 +28,10 @@ export function digits(x, { decimals }) {
   return size >= 1 ? x.toFixed(decimals) : String(Number(x.toFixed(Math.max(3, decimals, Math.min(9, 2 - Math.floor(Math.log10(size)))))));
 }
 
+export const decimals = (text) => (String(text).split(".")[1] || "").length;
+
 /** meanUnit is the unit of the mean of numbers: without decimals of its own, it has one more than they. */
-export const meanUnit = (of, unit) => ({ ...unit, decimals: unit.decimals ?? Math.min(6, 1 + Math.max(...[of.last, of.min, of.max].map((x) => (String(x).split(".")[1] || "").length))) });
+export const meanUnit = (of, unit) => ({ ...unit, decimals: unit.decimals ?? Math.min(6, 1 + Math.max(...[of.last, of.min, of.max].map(decimals))) });
 
 /** withUnit returns a number with its unit, which a line break does not part. */
 export function withUnit(x, unit) {
