@@ -202,7 +202,7 @@ func TestColumnsAreRemembered(t *testing.T) {
 		t.Errorf("the lines are %q and then %q, want %q", titles, again, want)
 	}
 	var ink []bool
-	step(t, ctx, "the lines", chromedp.Evaluate(`[...document.querySelectorAll("#row-0 canvas")].map((n) => n.getContext("2d").getImageData(0, 0, n.width, n.height).data.some((x) => x))`, &ink),
+	step(t, ctx, "the lines", chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(`[...document.querySelectorAll("#row-0 canvas")].map((n) => n.getContext("2d").getImageData(0, 0, n.width, n.height).data.some((x) => x))`, &ink),
 		chromedp.Evaluate(`localStorage.clear()`, nil))
 	if !slices.Equal(ink, []bool{true, true}) {
 		t.Errorf("the lines are drawn: %v", ink)
