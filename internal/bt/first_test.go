@@ -81,6 +81,18 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
+// TestFirstRowsWithoutGuard: without a guard, a read of the first rows of ranges asks for what lies between the first and
+// the last of them.
+func TestFirstRowsWithoutGuard(t *testing.T) {
+	_, plain := playing(t)
+	p := &play{attempts: []attempt{{}}}
+	table := New(plain, plain, plain, Timeouts{Read: time.Minute})
+	err := table.Read(context.WithValue(t.Context(), playKey{}, p), Scan{First: []Range{{"a", "b"}, {"e", "f"}}}, func(*Row) bool { return true })
+	if len(p.requests) != 1 || rangesOf(p.requests[0]) != "a-f" || err != nil {
+		t.Errorf("error %v after requests %v, want one for a-f", err, p.requests)
+	}
+}
+
 // TestFirstRowsAreWanted: only a read of first rows says so to an engine in the same process.
 func TestFirstRowsAreWanted(t *testing.T) {
 	guarded, _ := playing(t)

@@ -105,9 +105,8 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	}
 	rec.seen = true
 	if r := rec.read; r != nil {
-		asked := r.first != nil
 		r.first = behind(r.first, r.last)
-		if r.limit > 0 && r.visited >= r.limit || asked && len(r.first) == 0 {
+		if r.limit > 0 && r.visited >= r.limit {
 			rec.seen = false
 			return noRows{ctx: ctx}, nil
 		}

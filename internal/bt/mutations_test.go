@@ -150,7 +150,8 @@ func TestStandInIsNeverSent(t *testing.T) {
 type rowAPI struct {
 	bigtable.TableAPI
 	guarded bool
-	fails   int // how many requests are lost
+	fails   int   // how many requests fail
+	err     error // with this; nil for lost ones
 	given   string
 	sent    []*btpb.MutateRowRequest
 }
@@ -163,10 +164,13 @@ func (r *rowAPI) Apply(ctx context.Context, key string, _ *bigtable.Mutation, _ 
 	req := &btpb.MutateRowRequest{RowKey: []byte(key)}
 	return guardUnary(ctx, "/MutateRow", req, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 		r.sent = append(r.sent, req)
-		if r.fails--; r.fails >= 0 {
-			return status.Error(codes.Unavailable, "lost")
+		if r.fails--; r.fails < 0 {
+			return nil
 		}
-		return nil
+		if r.err != nil {
+			return r.err
+		}
+		return status.Error(codes.Unavailable, "lost")
 	})
 }
 
@@ -205,5 +209,31 @@ func TestRowsPassTheGuardAsInBulk(t *testing.T) {
 		if out := unguarded.ApplyEntry(t.Context(), directEntries(2)[1]); out.State != Stored || api.given != "row-1" {
 			t.Errorf("without a guard: %+v of row %q", out, api.given)
 		}
+	}
+}
+
+// TestRowsAreSentAgainWithinTheirTime: a write of one row that may succeed later is sent again, with pauses, until its time
+// is over. A refused one is sent once, and one whose context has ended not at all.
+func TestRowsAreSentAgainWithinTheirTime(t *testing.T) {
+	denied := status.Error(codes.PermissionDenied, "denied")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx      context.Context
+		err      error
+		want     State
+		min, max int // requests
+	}{
+		"lost":    {t.Context(), nil, Unknown, 2, 20},
+		"refused": {t.Context(), denied, Rejected, 1, 1},
+		"ended":   {ended, context.Canceled, Rejected, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &rowAPI{guarded: true, fails: 1 << 30, err: c.err}
+			out := New(api, api, api, Timeouts{Write: 200 * time.Millisecond}).ApplyEntry(c.ctx, directEntries(1)[0])
+			if n := len(api.sent); out.State != c.want || out.Attempts != n || n < c.min || n > c.max || c.err != nil && !errors.Is(out.Err, c.err) {
+				t.Errorf("%+v after %d requests, want state %v with error %v after %d to %d", out, n, c.want, c.err, c.min, c.max)
+			}
+		})
 	}
 }
