@@ -191,6 +191,7 @@ func TestStoreThatGoesAway(t *testing.T) {
 	if want(t, exitFailed, err, "the store goes away"); err == nil || !strings.Contains(err.Error(), "not all points are stored") || !strings.Contains(stderr.String(), "the same command goes on") {
 		t.Errorf("%v, %s", err, stderr.String())
 	}
+	importTimeout = time.Minute
 	end := serve()
 	out, _, err := tidectl(t, t.Context(), text, args...)
 	if want(t, 0, err, "the store is back"); !strings.Contains(out, "Stored   30000, as 30000 points") {

@@ -142,7 +142,7 @@ func putYear(t testing.TB, p *page, e tsdb.Entity, from time.Time) (points int) 
 // highest numbers, and breaks at the nine days without points. A constant stays one.
 func TestYear(t *testing.T) {
 	testkit.Plain(t)
-	p := newPage(t, nil)
+	p := newPage(t, func(c *Config) { c.Timeout = time.Minute })
 	from := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	n := putYear(t, p, roof, from)
 	p.login("secret-of-acme")
