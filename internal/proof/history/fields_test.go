@@ -59,6 +59,10 @@ func cellOfPair(p pair) (c cell) {
 func newFielded(collects bool) []dataset {
 	opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Fields: true}}
 	records := points[codec.Record]{write: merge, wide: true, fields: true, split: 2, of: recordOf, cell: cellOf}
+	records.meeting = map[tsdb.Entity]chan struct{}{}
+	for i := range numEntities {
+		records.meeting[entityAt(i)] = make(chan struct{})
+	}
 	records.Schema = tsdb.MustDefine("fields", tsdb.Key("site", "device"), codec.Records(), with(opts, func(o *tsdb.SchemaOptions) { o.Merge = true }))
 	pairs := points[pair]{write: set, wide: true, fields: true, head: !collects, of: pairOf, cell: cellOfPair}
 	pairs.Schema = tsdb.MustDefine("pairs", tsdb.Key("site", "device"), codec.JSON[pair](), with(opts, func(o *tsdb.SchemaOptions) {

@@ -1,6 +1,11 @@
 package history
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-go/tidemark/tsdb"
+)
 
 // owned reports whether only the owner of a point writes it.
 func (d *points[T]) owned() bool { return d.head || d.fields }
@@ -31,6 +36,20 @@ func (d *points[T]) writeOwn(ctx context.Context, c *client, slot int) {
 		}
 		return
 	}
+	if kind >= 70 && d.split > 0 {
+		d.meet(c, e)
+	}
 	for ctx.Err() == nil && !d.writeOne(ctx, c, e, slot, kind) {
 	}
+}
+
+// meet waits a little until the other owner of an entity deletes points, too. Then both do it, one of them a little later.
+func (d *points[T]) meet(c *client, e tsdb.Entity) {
+	select {
+	case d.meeting[e] <- struct{}{}:
+	case <-d.meeting[e]:
+	case <-time.After(60 * time.Millisecond):
+		return
+	}
+	time.Sleep(time.Duration(c.rnd.IntN(20)) * time.Millisecond)
 }

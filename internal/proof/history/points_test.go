@@ -39,7 +39,8 @@ type points[T any] struct {
 	fields bool   // heads have fields
 	// split is the first slot of an entity that another client owns than the slots before; 0 if one owns all. Only the
 	// owner of a point in a dataset with heads writes it, because writers that differ may leave heads behind points.
-	split int
+	split   int
+	meeting map[tsdb.Entity]chan struct{} // of the two owners of an entity
 }
 
 const (

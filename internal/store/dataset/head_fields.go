@@ -193,15 +193,18 @@ func (m *HeadMutation) SetTrace(d *Dataset, class int, path string, cell bigtabl
 // SetTraceOfAll records that points up to a time may have had any fields.
 func (m *HeadMutation) SetTraceOfAll(d *Dataset, cell bigtable.Timestamp) {
 	for i := range d.fields {
+		if cell > 0 {
+			m.clearIn(d, i, allSlot, 0, cell)
+		}
 		m.Set(d.fields[i].Name, allSlot, cell, nil)
 	}
 	m.Count += len(d.fields)
 }
 
-// ClearTraceOfAll removes what SetTraceOfAll has written, up to a time.
-func (m *HeadMutation) ClearTraceOfAll(d *Dataset, upTo bigtable.Timestamp) {
+// ClearTraceOfAll removes what SetTraceOfAll has written with a time.
+func (m *HeadMutation) ClearTraceOfAll(d *Dataset, cell bigtable.Timestamp) {
 	for i := range d.fields {
-		m.clearIn(d, i, allSlot, 0, After(upTo))
+		m.clearIn(d, i, allSlot, cell, After(cell))
 	}
 }
 
@@ -220,6 +223,14 @@ func (m *HeadMutation) ClearValue(d *Dataset, class int, path string, from, to b
 // ClearTrace removes the traces of a field in a class.
 func (m *HeadMutation) ClearTrace(d *Dataset, class int, path string, from, to bigtable.Timestamp) {
 	m.clearIn(d, class, traceSlot+path, from, to)
+}
+
+// KeepTrace writes a trace of a field in a class and removes the older ones.
+func (m *HeadMutation) KeepTrace(d *Dataset, class int, path string, cell bigtable.Timestamp) {
+	if cell > 0 {
+		m.ClearTrace(d, class, path, 0, cell)
+	}
+	m.SetTrace(d, class, path, cell)
 }
 
 // DropFields deletes the families of fields, and makes all fields unknown up to a time.
@@ -329,6 +340,11 @@ func (f *HeadField) Units() int64 { return unitsOf(f.Cell) }
 
 // sure reports whether no removed value is newer than the one in the head.
 func (f *HeadField) sure() bool { return f.Found && f.Cell >= f.Trace }
+
+// Kept reports whether the head still has the newest value after the removal of those between two times.
+func (f *HeadField) Kept(from, to bigtable.Timestamp) bool {
+	return f.sure() && (f.Cell < from || to > 0 && f.Cell >= to)
+}
 
 // HeadFields are the fields in a head row.
 type HeadFields struct {

@@ -36,7 +36,7 @@ func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Out
 	if o.State != bt.Stored {
 		return o
 	}
-	if err := r.repairHead(ctx, path, units); err != nil {
+	if err := r.repairHead(ctx, path, units, units); err != nil {
 		return bt.Outcome{State: bt.Unknown, Attempts: o.Attempts, Err: err}
 	}
 	return o
@@ -77,7 +77,7 @@ func (r *Rows) deleteSpan(ctx context.Context, path string, oldest, newest int64
 	case head.State != bt.Stored:
 		out.Err = headError(path, head.Err)
 	default:
-		out.Err = r.repairHead(ctx, path, newest)
+		out.Err = r.repairHead(ctx, path, oldest, newest)
 	}
 	return out
 }
@@ -214,7 +214,7 @@ func (r *Rows) repairHeadsUnder(ctx context.Context, path string) error {
 			if err := r.markFields(ctx, of); err != nil {
 				return headError(of, err)
 			}
-			if err := r.repairHead(ctx, of, r.D.Precision.Max()); err != nil {
+			if err := r.repairHead(ctx, of, 0, r.D.Precision.Max()); err != nil {
 				return err
 			}
 			rng.Start = r.Space.Entity(of, 0, r.D.Precision.Max()).Limit

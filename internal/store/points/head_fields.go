@@ -22,7 +22,8 @@ func (r *Rows) readFields(ctx context.Context, path string) (dataset.HeadFields,
 }
 
 // clearFields adds to m the removal of the fields that a head has of points between two times, after the points' rows
-// are deleted. It does not touch the traces: until older values are found, the head does not count for these fields.
+// are deleted. It writes traces that no other deletion has read: until this one has found older values, the head does not
+// count for these fields.
 func (r *Rows) clearFields(ctx context.Context, path string, m *dataset.HeadMutation, oldest, newest int64) error {
 	if !r.D.Head.Fields {
 		return nil
@@ -37,6 +38,9 @@ func (r *Rows) clearFields(ctx context.Context, path string, m *dataset.HeadMuta
 		p := &f.Fields[i]
 		if newest := max(p.Trace, p.Cell); newest >= from {
 			m.ClearValue(r.D, p.Class, p.Path, from, to)
+			if after := dataset.After(newest); after > 0 && !p.Kept(from, to) {
+				m.KeepTrace(r.D, p.Class, p.Path, after)
+			}
 			last = max(last, newest)
 		}
 	}
@@ -68,13 +72,13 @@ func (r *Rows) markFields(ctx context.Context, path string) error {
 // repairFields finds older values of the fields that were removed from an entity's head. It copies them, reads their
 // points again, and only then removes the traces of newer ones. So the head never shows a value whose point was deleted
 // meanwhile. Fields without a value in the newest points keep their traces: reads then look for them in the points.
-func (r *Rows) repairFields(ctx context.Context, path string) error {
+func (r *Rows) repairFields(ctx context.Context, path string, gone bigtable.Timestamp) error {
 	for range fieldRounds {
 		f, err := r.readFields(ctx, path)
 		if err != nil {
 			return r.Explain(err)
 		}
-		s := fieldsSearch{rows: r, h: r.Visibility(), head: &f, todo: map[fieldKey]bigtable.Timestamp{}}
+		s := fieldsSearch{rows: r, h: r.Visibility(), head: &f, gone: gone, todo: map[fieldKey]bigtable.Timestamp{}}
 		if !s.begin() {
 			return nil
 		}
@@ -85,6 +89,9 @@ func (r *Rows) repairFields(ctx context.Context, path string) error {
 	}
 	return nil
 }
+
+// noPoint is before all points.
+const noPoint = bigtable.Timestamp(-1000)
 
 // fieldKey is a field in a class.
 type fieldKey struct {
@@ -97,6 +104,7 @@ type fieldsSearch struct {
 	rows  *Rows
 	h     dataset.Visibility
 	head  *dataset.HeadFields
+	gone  bigtable.Timestamp              // of the point that was deleted; noPoint if there may be several
 	todo  map[fieldKey]bigtable.Timestamp // the traces of fields that are not found yet
 	found []foundFields
 	whole bool // all older points were read
@@ -171,14 +179,16 @@ func (s *fieldsSearch) apply(ctx context.Context, path string, m dataset.HeadMut
 	return s.rows.Explained(s.rows.View.Apply(ctx, s.rows.headKey(path), m.Mutation)).Err
 }
 
-// traces removes the traces of the fields that were found, and of those that no point has.
+// traces removes the traces that were read, of the fields that were found and of those that no point has. Others stay:
+// they are of other deletions, and of later writes, which the search may have missed.
 func (s *fieldsSearch) traces() dataset.HeadMutation {
 	m, d := dataset.NewHeadMutation(), s.rows.D
 	for _, f := range s.found {
 		for path, trace := range f.trace {
 			if trace > f.point.Cell {
-				m.ClearTrace(d, f.class, path, dataset.After(f.point.Cell), dataset.After(trace))
-				m.SetTrace(d, f.class, path, f.point.Cell) // Bigtable may have collected that of the copy
+				if s.settle(&m, fieldKey{f.class, path}, f.point.Cell, trace) {
+					m.SetTrace(d, f.class, path, f.point.Cell) // Bigtable may have collected that of the copy
+				}
 			}
 		}
 	}
@@ -186,12 +196,30 @@ func (s *fieldsSearch) traces() dataset.HeadMutation {
 		return m
 	}
 	for key, trace := range s.todo {
-		m.ClearTrace(d, key.class, key.path, 0, dataset.After(trace))
+		s.settle(&m, key, noPoint, trace)
 	}
 	if s.head.All >= 0 {
 		m.ClearTraceOfAll(d, s.head.All)
 	}
 	return m
+}
+
+// settle removes the trace of a field above the point that has it; noPoint if none has. If the head has a value between
+// the two, it removes that and leaves the trace: another repair has copied the value and not read its point again, or
+// a write of it is under way. The repair may also copy the point that is deleted here after the head was read.
+func (s *fieldsSearch) settle(m *dataset.HeadMutation, key fieldKey, point, trace bigtable.Timestamp) bool {
+	d := s.rows.D
+	if s.gone > point && dataset.After(s.gone) < trace {
+		m.ClearValue(d, key.class, key.path, s.gone, dataset.After(s.gone))
+	}
+	for i := range s.head.Fields {
+		if f := &s.head.Fields[i]; f.Class == key.class && f.Path == key.path && f.Found && f.Cell > point {
+			m.ClearValue(d, key.class, key.path, f.Cell, dataset.After(f.Cell))
+			return false
+		}
+	}
+	m.ClearTrace(d, key.class, key.path, trace, dataset.After(trace))
+	return true
 }
 
 // search reads the newest points that may have the fields.

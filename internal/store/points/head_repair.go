@@ -10,18 +10,22 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 )
 
-// repairHead writes an entity's newest points to its head, after points up to a time were deleted from both.
-func (r *Rows) repairHead(ctx context.Context, path string, deleted int64) error {
+// repairHead writes an entity's newest points to its head, after points between two times were deleted from both.
+func (r *Rows) repairHead(ctx context.Context, path string, oldest, newest int64) error {
 	var err error
 	if r.D.Head.Points > 0 {
 		h := r.Visibility().WithoutFields()
 		var todo []dataset.Stored
-		if todo, err = r.missingInHead(ctx, h, path, deleted); err == nil {
+		if todo, err = r.missingInHead(ctx, h, path, newest); err == nil {
 			err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
 		}
 	}
 	if err == nil && r.D.Head.Fields {
-		err = r.repairFields(ctx, path)
+		gone := noPoint
+		if oldest == newest {
+			gone = r.cellOf(newest)
+		}
+		err = r.repairFields(ctx, path, gone)
 	}
 	if err != nil {
 		return headError(path, err)
