@@ -22,6 +22,7 @@ var fieldSwitches = flag.Int("heads.switches", 2, "how often TestFieldsInAllOrde
 // from one call to another. Whenever a call has ended, the head shows no value that is deleted, and hides none that is
 // stored.
 func TestFieldsInAllOrders(t *testing.T) {
+	testkit.Plain(t) // one request at a time
 	del := func(i int) lane {
 		return lane{deletes: i, call: func(ctx context.Context, r *tsdb.Repository[sparse], e tsdb.Entity) error {
 			return r.Delete(ctx, e, laneTime(i))
