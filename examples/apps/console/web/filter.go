@@ -13,13 +13,13 @@ import (
 //
 //	filter     = all { "or" all }
 //	all        = one { "and" one }
-//	one        = "not" one | "(" filter ")" | name [ comparison value ]
+//	one        = "not" one | "(" filter ")" | name [ "now" ] [ comparison value ]
 //	comparison = "<" | "<=" | ">" | ">=" | "=" | "!=" | "~"
 //
 // A name is a key field, a field of the payload, "name" for the whole key, or "silent" for the age of the newest point,
 // which is compared with a length of time. Backquotes around a name make it a field of the payload, and quotes around a
 // value make it text. A field alone is true if it has a value other than false, 0 and empty text. A comparison with a
-// field that is missing is false.
+// field that is missing is false. With "now", the newest point itself has to have the field.
 
 // clause is a part of a filter. Exactly one of All, Any, Not and Of is set.
 type clause struct {
@@ -30,6 +30,7 @@ type clause struct {
 	Of    string `json:"of,omitempty"`
 	Field string `json:"field,omitempty"`
 	Key   int    `json:"key,omitempty"`
+	Now   bool   `json:"now,omitempty"` // values of older points do not count
 	// Op is a comparison, or empty for a field alone.
 	Op   string `json:"op,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -42,6 +43,7 @@ type candidate struct {
 	parts  []string
 	value  codec.Record
 	silent float64 // milliseconds since its newest point
+	older  func(field string) bool
 }
 
 // fields adds the fields of payloads that a filter names.
@@ -81,7 +83,7 @@ func (c *clause) matches(e *candidate) bool {
 		return c.Key < len(e.parts) && c.matchesValue(codec.Str(e.parts[c.Key]))
 	}
 	v, ok := e.value.Lookup(c.Field)
-	return ok && c.matchesValue(v)
+	return ok && !(c.Now && e.older(c.Field)) && c.matchesValue(v)
 }
 
 func (c *clause) matchesValue(v codec.Value) bool {

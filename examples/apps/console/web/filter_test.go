@@ -19,7 +19,7 @@ func TestFilters(t *testing.T) {
 		codec.Field{Name: "count", Value: codec.Int(0)}, codec.Field{Name: "none", Value: codec.ValueOf(nil)}, codec.Field{Name: "two words", Value: codec.Float(-1.5)},
 		codec.Field{Name: "silent", Value: codec.Int(7)}, codec.Field{Name: "nan", Value: codec.Float(math.NaN())},
 	)
-	van := &candidate{parts: []string{"berlin", "Van-7"}, value: record, silent: (12 * time.Minute).Seconds() * 1000}
+	van := &candidate{[]string{"berlin", "Van-7"}, record, (12 * time.Minute).Seconds() * 1000, func(field string) bool { return field == "fault" || field == "meter" }}
 	for filter, want := range map[string]bool{
 		"": true, "  ": true, "battery_pct < 20": true, "battery_pct<15": false, "battery_pct <= 15": true, "battery_pct >= 15.5": false, "battery_pct = 15.0": true, "battery_pct != 15": false, "battery_pct == 15": true,
 		"fault": true, "not fault": false, "door": false, "not door": true, "fault = true": true, "fault = 1": true, "door = false": true, "count": false, "error": false, "none": false, "state": true, "missing": false, "not missing": true,
@@ -28,6 +28,7 @@ func TestFilters(t *testing.T) {
 		"silent": true, "silent for 10 min": true, "silent > 10m": true, "silent > 15m": false, "silent < 1h": true, "silent >= 0.2 hours": true, "silent for 2 days": false, "`silent` = 7": true,
 		"depot = berlin": true, "depot = kiel": false, "van ~ van": true, "name ~ berlin/van": true, "name = berlin/Van-7": true,
 		"battery_pct < 20 and silent > 10m": true, "battery_pct < 20 and silent > 10h": false, "battery_pct > 20 or fault": true, "battery_pct > 20 or fault and door": false,
+		"state now": true, "fault now": false, "not fault now": true, "meter now > 20": false, "battery_pct NOW < 20": true, "state = now": false, "`now` = 3": false,
 		"(battery_pct > 20 or fault) and not door": true, "NOT (fault AND door)": true, "not not fault": true,
 	} {
 		c, err := parseFilter(filter, []string{"depot", "van"}, 5*time.Minute)
@@ -68,6 +69,7 @@ func TestWrongFilters(t *testing.T) {
 		"silent for":                `at "silent for": want a length of time`,
 		"silent for 10 parsecs":     `at "silent for 10": want a length of time`,
 		"silent = 10m":              `at "=": silent is compared by <, <=, > or >=`,
+		"depot now":                 `at "now": want and, or`,
 		"silent 10m":                `at "10m": want and, or`,
 		"name":                      `at "name": want a comparison after it`,
 		"name < 3":                  `at "name <": a name is compared by =, != or ~`,
@@ -89,7 +91,7 @@ func TestWrongFilters(t *testing.T) {
 // FuzzFilter: no text makes the parser or a filter panic.
 func FuzzFilter(f *testing.F) {
 	f.Add("battery_pct < 20 and silent > 10m or (not fault and `a b` ~ 'x')")
-	van := &candidate{parts: []string{"berlin"}, value: codec.NewRecord(codec.Field{Name: "a", Value: codec.Int(1)})}
+	van := &candidate{parts: []string{"berlin"}, value: codec.NewRecord(codec.Field{Name: "a", Value: codec.Int(1)}), older: func(string) bool { return true }}
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parseFilter(text, []string{"depot"}, time.Minute)
 		if err != nil {

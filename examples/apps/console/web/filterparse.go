@@ -169,7 +169,8 @@ func (p *filterParser) named(name filterToken) clause {
 	if err != nil && p.err == nil {
 		p.err = err
 	}
-	return clause{Of: "field", Field: field}
+	_, now := p.next("now")
+	return clause{Of: "field", Field: field, Now: now}
 }
 
 var comparisons = []string{"<", "<=", ">", ">=", "=", "!=", "~"}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -151,7 +152,11 @@ func (l *list) flush(ctx context.Context) error {
 				l.has[name] = true
 			}
 		}
-		if l.Filter.matches(&candidate{r.Parts, r.value, l.Now - r.Time}) {
+		older := func(field string) bool {
+			i := slices.Index(l.names, field)
+			return i >= 0 && r.Times != nil && !math.IsNaN(r.Times[i])
+		}
+		if l.Filter.matches(&candidate{r.Parts, r.value, l.Now - r.Time, older}) {
 			l.Rows = append(l.Rows, r)
 			l.Matched++
 		}

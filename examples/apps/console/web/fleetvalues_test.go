@@ -48,6 +48,11 @@ func TestFleetOfFieldsInTurn(t *testing.T) {
 		if len(temps) != n || !temps[30.0] {
 			t.Errorf("of %d entities, the temperatures are %v, want those of the late points", n, temps)
 		}
+		for where, want := range map[string]int{"rare": n, "rare now": 0, "event now": n} {
+			if p.read(address("latest", "field", "temp", "where", where), &list); len(list.Rows) != want {
+				t.Errorf("of %d entities, %d are %s, want %d", n, len(list.Rows), where, want)
+			}
+		}
 		p.read(address("asof", "entity", "berlin/aa", "field", "temp", "field", "rare", "time", "2026-06-01T12:10:00Z"), &list)
 		if r := list.Rows[0]; r.T != ms(10*time.Minute) || !slices.Equal(r.V, []any{20.5, true}) || !slices.Equal(r.At, []any{ms(0), ms(0)}) {
 			t.Errorf("as of 12:10 the row is %+v", r)

@@ -23,7 +23,8 @@ export function matches(c, row, fields, age, whole) {
   if (c.of === "silent") return compares(c.op, age, c.number);
   if (c.of === "name") return matchesText(c, row.parts.join("/"));
   if (c.of === "key") return matchesValue(c, row.parts[c.key || 0]);
-  const value = row.v[fields.indexOf(c.field || ".")] ?? null;
+  const i = fields.indexOf(c.field || "."), value = row.v[i] ?? null;
+  if (c.now && (value === null || (row.at?.[i] ?? row.t) < row.t)) return false;
   if (value === null) return whole ? false : null;
   return matchesValue(c, value);
 }
@@ -49,7 +50,7 @@ function compares(op, x, y) {
   return { "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "=": x === y, "!=": x !== y }[op];
 }
 
-const plain = /^[\p{L}_][\p{L}\d_.-]*$/u, words = ["and", "or", "not", "name", "silent", "for", "contains"];
+const plain = /^[\p{L}_][\p{L}\d_.-]*$/u, words = ["and", "or", "not", "name", "silent", "now", "for", "contains"];
 
 /** equals returns the text of a comparison of a field with a state. */
 export function equals(field, state, keys) {
