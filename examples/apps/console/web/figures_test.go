@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -298,6 +300,43 @@ func TestSharedIsReadOnce(t *testing.T) {
 			t.Errorf("a user who has gone gets %v", err)
 		}
 	})
+}
+
+// TestStorageIsCounted: a tenant sees how many rows of each kind are among its first 10,000, and which kind goes on
+// behind them.
+func TestStorageIsCounted(t *testing.T) {
+	small := tsdb.MustDefine("alarms", tsdb.Key("site", "device"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
+	for n, want := range map[int]struct {
+		rows []int64
+		next string
+	}{5: {[]int64{7, 5}, ""}, 10_001: {[]int64{7, 9_993}, "readings"}} {
+		p := newPage(t, nil)
+		if err := p.store.Ensure(t.Context(), small); err != nil {
+			t.Fatal(err)
+		}
+		for of, n := range map[*tsdb.Schema[map[string]any]]int{small: 7, schema: n} {
+			var points []tsdb.Point[map[string]any]
+			for i := range n {
+				points = append(points, tsdb.Point[map[string]any]{Entity: tsdb.NewEntity("s", "d"), Time: time.Now().Add(time.Duration(-i) * time.Second), Value: map[string]any{"n": i}})
+			}
+			if _, err := of.For(p.store, acme).PutMany(tenant.NewContext(t.Context(), acme), points); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.login("secret-of-acme")
+		var storage struct {
+			Counted []struct{ Rows int64 }
+			Next    string
+		}
+		p.read("/api/acme/storage", &storage)
+		var rows []int64
+		for _, c := range storage.Counted {
+			rows = append(rows, c.Rows)
+		}
+		if !slices.Equal(rows, want.rows) || storage.Next != want.next {
+			t.Errorf("with %d points, the rows are %v and go on in %q; want %v, %q", n, rows, storage.Next, want.rows, want.next)
+		}
+	}
 }
 
 // TestFirstRows: the operator's page has the first tenant of a table, and its forecast the first rows, as soon as there

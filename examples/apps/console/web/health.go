@@ -7,9 +7,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidemark-go/tidemark/examples/internal/forecast"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -98,12 +100,21 @@ func (s *Console) storage(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	counted, err := s.counts.of(r.tenant, keepCount, func(ctx context.Context) (*tenants.UsageReport, error) { return s.count(ctx, r.tenant) }).get(r.Context())
+	if err != nil {
+		return err
+	}
 	out := struct {
-		At       float64            `json:"at"`
-		Every    float64            `json:"every_ms"`
-		Holdings []forecast.Holding `json:"holdings"`
-		Failed   bool               `json:"failed,omitempty"`
-	}{At: millis(table.at), Every: table.every(), Holdings: []forecast.Holding{}, Failed: table.forecast == nil}
+		At       float64                `json:"at"`
+		Every    float64                `json:"every_ms"`
+		Holdings []forecast.Holding     `json:"holdings"`
+		Counted  []tenants.DatasetUsage `json:"counted"`
+		Next     string                 `json:"next,omitempty"` // the dataset and kind in which the count ended
+		Failed   bool                   `json:"failed,omitempty"`
+	}{At: millis(table.at), Every: table.every(), Holdings: []forecast.Holding{}, Counted: counted.Kinds, Failed: table.forecast == nil}
+	if dataset, kind, ok := rowkey.KindOf(string(counted.Next)); ok {
+		out.Next = strings.TrimSuffix(dataset+" "+kind, " ")
+	}
 	if table.forecast != nil {
 		for _, h := range table.forecast.Holdings {
 			if h.Tenant == r.tenant {
@@ -112,6 +123,34 @@ func (s *Console) storage(w http.ResponseWriter, r request) error {
 		}
 	}
 	return encode(w, out)
+}
+
+// count counts the first page of a tenant's rows, 10,000, and also their bytes if these are all rows and not large.
+func (s *Console) count(ctx context.Context, id tenant.ID) (*tenants.UsageReport, error) {
+	all := operatorContext(ctx)
+	ctx, stop := context.WithCancel(all)
+	defer stop()
+	counted, err := tenants.Usage(ctx, s.Store, id, tenants.UsageOptions{Progress: func(tenants.UsageReport) { stop() }})
+	if err != nil && counted.Next == nil {
+		return nil, err
+	}
+	size := int64(0)
+	for _, u := range counted.Kinds {
+		size += u.Bytes
+	}
+	if counted.Complete && size <= forecastBytes {
+		counted, err = tenants.Usage(all, s.Store, id, tenants.UsageOptions{Exact: true})
+		return &counted, err
+	}
+	return &counted, nil
+}
+
+// keepCount says how long a count is shown: that of a tenant without rows is read again.
+func keepCount(u *tenants.UsageReport) time.Duration {
+	if len(u.Kinds) == 0 {
+		return 0
+	}
+	return storageFor
 }
 
 // tableState is what the operator sees of the whole table.

@@ -17,9 +17,10 @@ const (
 	keysFor = 10 * time.Second
 	// adviceFor is how long the advice on a tenant's keys is shown before they are read again.
 	adviceFor = 10 * time.Minute
-	// advised is how many entities the advice is about, and maxAdvice for how many datasets of tenants it is kept.
-	advised   = 200
-	maxAdvice = 1000
+	// advised is how many entities the advice is about.
+	advised = 200
+	// maxShared is for how many tenants or their datasets something is kept.
+	maxShared = 1000
 )
 
 // ownFinding is a finding of the heatmap without what it says about other tenants.
@@ -123,21 +124,21 @@ type advice struct {
 	Advice   []keyadvice.Advice `json:"advice"`
 }
 
-// advices keeps advice, so that it is read once in adviceFor for each tenant and dataset, and for few of them at the
-// same time.
-type advices struct {
+// sharedBy keeps what is read for each tenant, or each of its datasets, so that it is read once in a time, and for few
+// of them at the same time.
+type sharedBy[K comparable, T any] struct {
 	mu  sync.Mutex
-	all map[tenantDataset]*shared[advice]
+	all map[K]*shared[T]
 }
 
-func (a *advices) of(key tenantDataset, read func(context.Context) (*advice, error)) *shared[advice] {
+func (a *sharedBy[K, T]) of(key K, keep func(*T) time.Duration, read func(context.Context) (*T, error)) *shared[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all[key] == nil {
-		if a.all == nil || len(a.all) >= maxAdvice {
-			a.all = map[tenantDataset]*shared[advice]{}
+		if a.all == nil || len(a.all) >= maxShared {
+			a.all = map[K]*shared[T]{}
 		}
-		a.all[key] = newShared(keepFor[advice](adviceFor), read)
+		a.all[key] = newShared(keep, read)
 	}
 	return a.all[key]
 }
@@ -149,7 +150,7 @@ func (s *Console) advice(w http.ResponseWriter, r request) error {
 		return err
 	}
 	name, id := d.described.Name, r.tenant
-	out, err := s.advices.of(tenantDataset{id, name}, func(ctx context.Context) (*advice, error) {
+	out, err := s.advices.of(tenantDataset{id, name}, keepFor[advice](adviceFor), func(ctx context.Context) (*advice, error) {
 		found, sample, err := keyadvice.TakeSample(operatorContext(ctx), s.Store, name, id, advised)
 		if err != nil {
 			return nil, err

@@ -25,6 +25,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/heatmap"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 )
 
 // Config is what the console shows and to whom. Zero fields that are not required have their defaults.
@@ -75,7 +76,8 @@ type Console struct {
 	table    *shared[tableState]
 	everyone *shared[everyone]
 	recorded *shared[seen]
-	advices  advices
+	advices  sharedBy[tenantDataset, advice]
+	counts   sharedBy[tenant.ID, tenants.UsageReport]
 	slots    *edge.Shares // one for each request that reads
 	exports  *edge.Shares // one for each download
 	streams  *edge.Shares // one for each live stream

@@ -49,7 +49,7 @@ export function facts(pairs) {
 
 /** panel is a part of a page with a title, and a note on where its figures are from. */
 export function panel(title, note, ...content) {
-  return el("section", { class: "card report" }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, content.flat());
+  return el("section", { class: "card report" }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, content.flat().filter((node) => node));
 }
 
 /**

@@ -54,11 +54,16 @@ function policy(text) {
 function kindOf(h) { return h.dataset + (h.kind ? " " + h.kind : ""); }
 
 function storagePanel(name, got) {
-  return panel("Storage of " + name, `Estimated from a sample of the table every ${duration(got.every_ms / 1000)}, before compression. The figures of small datasets may be far off: tidectl tenants usage counts them.`,
-    got.failed ? el("p", { class: "note" }, "The table could not be estimated; the log of the console says why.")
-      : got.holdings.length === 0 ? el("p", { class: "note" }, "The sample has no rows of this tenant.")
-        : table("Storage of " + name, [["rows of"], ["class"], ["now", "number"], ["cells", "number"], ["a day adds", "number"]],
-          got.holdings.map((h) => [kindOf(h), h.class, bytes(h.bytes), number(h.cells), bytes(h.day_bytes)])));
+  const counted = new Map(got.counted.map((c) => [kindOf(c), c])), classes = Map.groupBy(got.holdings, kindOf);
+  const take = (h) => { const c = counted.get(kindOf(h)); counted.delete(kindOf(h)); return [h, c]; }; // a count stands beside the first class
+  const rows = [...got.holdings.map(take), ...[...counted.values()].map((c) => [null, c])].map(([h, c]) => {
+    const whole = c && kindOf(c) !== got.next, alone = !(classes.get(kindOf(h || c))?.length > 1);
+    return [kindOf(h || c), h ? h.class : "–", c ? (whole ? "" : "over ") + number(c.rows) : "–", h ? number(h.cells) : "–", c && whole && alone && !(c.estimated && (h || c.rows < 1000)) ? bytes(c.bytes) : h ? bytes(h.bytes) : "–", h ? bytes(h.day_bytes) : "–"];
+  });
+  return panel("Storage of " + name, `Before compression, every ${duration(got.every_ms / 1000)}. Rows are counted among the tenant's first 10,000; tidectl tenants usage counts all. The rest is estimated from a sample.`,
+    got.failed ? el("p", { class: "note" }, "The table could not be estimated; the log of the console says why.") : null,
+    rows.length ? table("Storage of " + name, [["rows of"], ["class"], ["rows", "number"], ["cells", "number"], ["now", "number"], ["a day adds", "number"]], rows)
+      : el("p", { class: "note" }, "No rows of this tenant were found."));
 }
 
 function tablePanels(got) {
@@ -122,7 +127,7 @@ function planPanels(got) {
       : el("p", { class: "elsewhere" }, "The plan could not be made: " + got.why)),
     panel("Forecast", f ? `Before compression, ${f.basis} from ${number(f.cost.rows)} rows at ${stamp(Date.parse(f.at))}. ${made}` : made, f
       ? [table("Forecast by retention class", [["class"], ...heads], [...f.classes.map((c) => [c.class + (c.policy ? `, ${policy(c.policy)}` : ""), ...size(c)]), ["all", ...size(f.whole)]]),
-        table("Storage by tenant", [["tenant"], ["now", "number"], ["a day adds", "number"]], byTenant(f.holdings))]
+        f.holdings.length ? table("Storage by tenant", [["tenant"], ["now", "number"], ["a day adds", "number"]], byTenant(f.holdings)) : null]
       : el("p", { class: "elsewhere" }, "The forecast could not be made: " + got.why)),
   ];
 }
