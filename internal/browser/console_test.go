@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/examples/apps/console/web"
@@ -38,21 +39,23 @@ const (
 
 // console is a console in this process.
 type console struct {
-	t     *testing.T
-	store *tsdb.Store
-	url   string
-	seen  *watch
+	t      *testing.T
+	store  *tsdb.Store
+	reader *metric.ManualReader
+	url    string
+	seen   *watch
 }
 
 // openConsole returns a console of two tenants. Acme has almost 10,000 trucks; 10 are silent, and one has an hour of
 // points with a gap.
 func openConsole(t *testing.T, ctx context.Context) *console {
 	t.Helper()
-	store, err := embedded.New(t.Context(), embedded.Options{})
+	reader := metric.NewManualReader()
+	store, err := embedded.New(t.Context(), embedded.Options{StoreOptions: tsdb.StoreOptions{Telemetry: tsdb.Telemetry{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &console{t: t, store: store, seen: &watch{}}
+	c := &console{t: t, store: store, reader: reader, seen: &watch{}}
 	pages, err := web.New(web.Config{Store: store, Tenant: func(token string) (tenant.ID, bool) {
 		id, err := tenant.Parse(strings.TrimPrefix(token, "secret-of-"))
 		return id, err == nil
