@@ -220,7 +220,7 @@ func TestKeysPicture(t *testing.T) {
 		.flatMap((box, i, all) => (i && box.top < all[i - 1].bottom - 1 ? [box.top + " under " + all[i - 1].bottom] : [])))`
 	ready := until(`document.querySelector(".heat-cells")?.dataset.rows > 0`)
 	step(t, ctx, "the keys", loginWith(c.url, "operator"), chromedp.Navigate(c.url+"/keys?tenant=acme"), ready, chromedp.Text(".heat-about", &about), chromedp.Evaluate(inks, &before))
-	if !strings.Contains(about, " writes") {
+	if !strings.Contains(about, " in columns of ") {
 		t.Errorf("the picture says %q", about)
 	}
 	checkLooks(t, ctx, "heat")

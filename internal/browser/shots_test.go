@@ -39,6 +39,7 @@ func TestShots(t *testing.T) {
 		t.Error(err)
 	}
 
+	ctx = browser(t) // with a time of its own
 	var held atomic.Bool
 	c := serveEmpty(t, ctx, &held, nil, nil)
 	operator := chromedp.Tasks{chromedp.Navigate(c.url + "/login"), chromedp.SendKeys("#token", "operator\r"), until(`location.pathname === "/fleet" && document.querySelector("#nav a") !== null`)}
@@ -69,11 +70,15 @@ func shootAll(t *testing.T, ctx context.Context, data, base, query, entities str
 		if page == "entity" || page == "compare" {
 			address += entities
 		}
-		step(t, ctx, page, chromedp.Navigate(address), chromedp.Sleep(2500*time.Millisecond))
+		pause := 2500 * time.Millisecond
+		if page == "health" && data == "tour" {
+			pause = 8 * time.Second // rates need two looks
+		}
+		step(t, ctx, page, chromedp.Navigate(address), chromedp.Sleep(pause))
 		for _, look := range []string{"light", "dark"} {
 			for _, width := range []int64{390, 768, 1440} {
 				var picture []byte
-				step(t, ctx, page, theme(look), chromedp.EmulateViewport(width, 900), chromedp.Evaluate(drawn, nil, awaited), chromedp.Sleep(200*time.Millisecond), chromedp.CaptureScreenshot(&picture))
+				step(t, ctx, page, theme(look), chromedp.EmulateViewport(width, 900), chromedp.Evaluate(drawn, nil, awaited), chromedp.Sleep(500*time.Millisecond), chromedp.CaptureScreenshot(&picture))
 				if err := os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%s-%s-%d.png", data, page, look, width)), picture, 0o600); err != nil {
 					t.Fatal(err)
 				}

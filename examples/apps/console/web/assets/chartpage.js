@@ -8,7 +8,7 @@ import { entityPicker, livePill } from "./pickers.js";
 import { Gutter } from "./plot.js";
 import { asOfTable, pointsTable } from "./tables.js";
 import { interval, iso, lengthName, span, stamp } from "./time.js";
-import { refreshOf, show, timeBar, timeKey } from "./timebar.js";
+import { rate, refreshOf, show, timeBar, timeKey } from "./timebar.js";
 import { Tip } from "./tip.js";
 import * as values from "./values.js";
 
@@ -23,6 +23,7 @@ export class ChartPage {
     this.head = el("div", { class: "heading" }, this.h1);
     this.draw = eachFrame(() => this.drawNow());
     this.reload = later(150, () => this.load());
+    this.start();
   }
 
   /** Pages say what they are called, which panels they have, from this.fields; what their toolbar has; and what follows their name. */
@@ -63,7 +64,7 @@ export class ChartPage {
       const datasets = await this.frame.datasets(signal), name = this.frame.get("dataset") || datasets[0]?.name;
       this.datasets = datasets;
       this.dataset = datasets.find((d) => d.name === name);
-      if (!this.entities.length || !this.dataset && !this.frame.get("dataset")) { this.fill(this.nothingChosen()); return; }
+      if (!this.entities.length && datasets.length) { this.fill(this.nothingChosen()); return; }
       if (!this.dataset) throw { status: 404 };
       await Promise.all([this.readFields(signal), this.readNewest(signal)]);
       if (!this.newest) { this.fill(this.unknown()); return; }
@@ -86,7 +87,7 @@ export class ChartPage {
   nothingChosen() {
     const dataset = this.dataset || this.datasets[0];
     return state("empty", "Choose an entity", "Find one by a part of its name, or mark several in the fleet to compare them.",
-      dataset ? entityPicker(this.frame, dataset.name, "Find an entity", (id) => this.frame.go(null, { dataset: dataset.name, entity: id })) : null,
+      entityPicker(this.frame, dataset.name, "Find an entity", (id) => this.frame.go(null, { dataset: dataset.name, entity: id })),
       el("a", { class: "button primary", href: this.frame.address("fleet") }, "Open the fleet"));
   }
 
@@ -135,7 +136,8 @@ export class ChartPage {
     this.charts = el("div", { class: "charts card" });
     this.below = el("div", { class: "below" });
     while (this.h1.nextSibling) this.h1.nextSibling.remove();
-    this.head.append(...this.heading(), el("span", { class: "spacer" }), this.pill.node);
+    this.rate = el("span", { class: "rate" });
+    this.head.append(...this.heading(), this.rate, this.pill.node);
     this.fill(this.bar, this.nodata, this.charts, this.note, this.below);
     this.table = pointsTable(this);
     this.asOf = asOfTable(this);
@@ -178,6 +180,7 @@ export class ChartPage {
   renderBar() {
     this.barKey = this.marksKey();
     const shown = this.frame.get("view") === "table", file = this.csvAddress();
+    this.rate.replaceChildren(rate(this.frame));
     this.bar.replaceChildren(timeBar(this.frame), ...this.tools(), marksMenu(this.frame, [...new Set(this.panels.flatMap((panel) => panel.lines || []).map((line) => line.field))]),
       el("span", { class: "spacer" }),
       el("button", { type: "button", "aria-pressed": String(shown), onclick: () => this.frame.go(null, { view: shown ? null : "table", cursor: null }) }, "Table"),

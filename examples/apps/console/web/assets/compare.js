@@ -10,11 +10,7 @@ import * as values from "./values.js";
 export const title = "Compare";
 export const keys = timeKeys;
 
-export function open(frame, root) {
-  const page = new Compare(frame, root);
-  page.start();
-  return page;
-}
+export const open = (frame, root) => new Compare(frame, root);
 
 class Compare extends ChartPage {
   get numbers() { return this.fields.filter((f) => f.numbers); }

@@ -50,10 +50,10 @@ export function failed(problem, again) {
     again ? el("button", { type: "button", onclick: again }, "Retry") : null);
 }
 
-/** absent says that the dataset of the address has no points. Whether there is one of this name, the tenant does not learn. */
-export const absent = (frame) => state("empty", "No points yet",
-  `The tenant ${frame.tenant} has no points in a dataset ${frame.get("dataset")}. They appear here as soon as the first one is stored.`,
-  el("a", { class: "button", href: frame.address("fleet", { dataset: null }) }, "Open another dataset"));
+/** absent says that the tenant, or the dataset of the address, has no points. Whether there is one of this name, the tenant does not learn. */
+export const absent = (frame, dataset = frame.get("dataset")) => state("empty", "No points yet",
+  `The tenant ${frame.tenant} has no points${dataset ? " in a dataset " + dataset : ""}. They appear here as soon as the first one is stored.`,
+  ...(dataset ? [el("a", { class: "button", href: frame.address("fleet", { dataset: null }) }, "Open another dataset")] : []));
 
 /** later returns a function that calls another one once, some time after the last call. */
 export function later(ms, call) {

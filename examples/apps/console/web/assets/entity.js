@@ -12,11 +12,7 @@ export const keys = timeKeys;
 
 const most = 6, firstShown = 4;
 
-export function open(frame, root) {
-  const page = new Entity(frame, root);
-  page.start();
-  return page;
-}
+export const open = (frame, root) => new Entity(frame, root);
 
 class Entity extends ChartPage {
   get entities() { return this.frame.all("entity").slice(0, 1); }

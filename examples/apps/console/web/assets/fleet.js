@@ -16,11 +16,7 @@ export const keys = [
 
 const columns = 6, firstColumns = 4, narrow = matchMedia("(max-width: 760px)"), silences = ["1m", "5m", "15m", "1h", "6h", "1d", "7d"], maxPicked = 12;
 
-export function open(frame, root) {
-  const page = new Fleet(frame, root);
-  page.start();
-  return page;
-}
+export const open = (frame, root) => new Fleet(frame, root);
 
 class Fleet {
   constructor(frame, root) {
@@ -34,6 +30,7 @@ class Fleet {
     this.resort = later(400, () => this.sort());
     this.narrow = () => { if (this.list) this.table(); this.sort(); };
     narrow.addEventListener("change", this.narrow);
+    this.start();
   }
 
   close() {
@@ -65,13 +62,7 @@ class Fleet {
     this.root.replaceChildren(loading("the datasets"));
     try {
       const datasets = await this.frame.datasets(signal);
-      if (!datasets.length) {
-        this.root.replaceChildren(state("empty", "No data yet",
-          `The tenant ${this.frame.tenant} has no points. They appear here as soon as the first one is stored.`));
-        this.startLater(signal);
-        return;
-      }
-      const dataset = this.frame.get("dataset") || datasets[0].name;
+      const dataset = this.frame.get("dataset") || datasets[0]?.name;
       this.dataset = datasets.find((d) => d.name === dataset);
       if (!this.dataset) throw { status: 404 };
       this.startFor = this.startKey();
@@ -86,17 +77,12 @@ class Fleet {
       if (signal.aborted) return;
       if (problem.status === 404) {
         this.root.replaceChildren(absent(this.frame));
-        this.startLater(signal);
+        const timer = setTimeout(() => { this.frame.forget(); this.start(); }, 3000); // to look for the first point
+        signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
         return;
       }
       (this.body || this.root).replaceChildren(failed(problem, () => this.start()));
     }
-  }
-
-  /** startLater looks again for a dataset with points. */
-  startLater(signal) {
-    const timer = setTimeout(() => { this.frame.forget(); this.start(); }, 3000);
-    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
 
   /** read reads the list of the address, and follows it. The toolbar stays. */
@@ -155,7 +141,7 @@ class Fleet {
     this.filterBox = el("input", {
       type: "search", class: "filter", placeholder: "Filter: silent > 10m", "aria-label": "Filter by values", list: "filter-names",
       value: this.where, maxlength: 1000, spellcheck: "false", autocomplete: "off",
-      title: "Compare with < <= > >= = != or ~ (contains); join with and, or, not and ( ). A field alone: it is set. silent > 10m: no point for longer.",
+      title: "Compare with < <= > >= = != or ~ (contains); join with and, or, not and ( ). A field alone: it is set. fault now: in the newest point. silent > 10m: no point for longer.",
       onchange: () => this.frame.go("fleet", { where: this.filterBox.value.trim() || null }),
       onkeydown: (event) => { if (event.key === "Enter") event.target.dispatchEvent(new Event("change")); },
     });
@@ -265,7 +251,7 @@ class Fleet {
     }));
     const number = this.fields.find((f) => f.numbers && f.path !== ".");
     if (number) this.filterBox.placeholder = `Filter: ${number.path} < 20 and silent > 10m`;
-    this.names.replaceChildren(...["silent > 10m", ...this.fields.map((f) => f.path)].map((value) => el("option", { value })));
+    this.names.replaceChildren(...["silent > 10m", ...this.fields.flatMap((f) => (f.states > f.numbers ? [f.path, f.path + " now"] : [f.path]))].flat().map((value) => el("option", { value })));
     const sorts = [["", "silent first"], ["name", "name"], ["-age", "oldest point first"], ...this.shownFields.flatMap((f) => [[sortName(f), values.label(f) + " ▲"], ["-" + sortName(f), values.label(f) + " ▼"]])];
     this.sorting.replaceChildren(...sorts.map(([value, text]) => el("option", { value, selected: value === (this.frame.get("sort") || "") }, text)));
     this.view?.close();

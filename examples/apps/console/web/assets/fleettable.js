@@ -3,6 +3,7 @@ import { el } from "./dom.js";
 import { Sparks } from "./sparks.js";
 import { shownTheme, stateColour } from "./theme.js";
 import { both, span } from "./time.js";
+import { decimals, padded } from "./units.js";
 import { VirtualList } from "./virtual.js";
 import * as values from "./values.js";
 
@@ -23,7 +24,8 @@ export class FleetTable {
       onkeydown: (event) => { if (page.key(event)) { event.preventDefault(); event.stopPropagation(); } },
     });
     this.node = el("div", { class: "table" }, this.head, this.grid);
-    this.node.style.setProperty("--columns", Math.max(1, page.shownFields.length));
+    this.node.style.setProperty("--columns", page.shownFields.map((field) => `minmax(60px, ${this.lines.includes(field) ? 1 : 1.15}fr)`).join(" ") || "1fr");
+    this.places = []; // decimals of the columns
     this.sparks = new Sparks({
       wanted: () => { const [from, to] = this.list.range(); return page.order.slice(from, to).map((row) => row.id); },
       load: async (ids, points) => (await page.frame.api(page.frame.path(page.dataset.name, "sparks"), { entity: ids, field: this.lines, points }, page.control.signal)).sparks,
@@ -99,8 +101,10 @@ export class FleetTable {
   fillValue(cell, row, i, silent) {
     const { page } = this, absent = absentAt(row, i), at = timeAt(row, i), older = !absent && at < row.t, text = row.bad && absent ? "unreadable" : values.text(row.v[i]);
     const [mark, value] = cell.children, n = this.lines.indexOf(page.shownFields[i]);
+    if (n >= 0 && decimals(text) > (this.places[i] || 0)) { this.places[i] = Math.min(2, decimals(text)); page.redraw(); }
     cell.classList.toggle("older", older);
-    set(value, older ? `${text} · ${span(page.frame.now() - at)}` : text);
+    const even = n < 0 ? text : padded(text, this.places[i] || 0);
+    set(value, older ? `${even} · ${span(page.frame.now() - at)}` : even);
     if (n < 0) {
       if (mark.of !== text + this.theme) { mark.of = text + this.theme; mark.style.background = absent ? "none" : stateColour(text); }
       return;

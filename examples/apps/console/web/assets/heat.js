@@ -153,13 +153,13 @@ export class Heat {
       const node = el("div");
       let free = 0;
       rows.forEach((row, r) => {
-        const top = r * height / rows.length, line = lines[row.from];
+        const top = Math.min(r * height / rows.length, height - least), line = lines[row.from];
         if (!begins(n, r) || top < free) return;
         free = top + least;
         const text = small && n ? [...new Set([line.tenant, line.dataset])].slice(0, begins(deep - 1, r) ? 2 : 0).concat(n === deep && by === "key" ? line.fields : []).join(" ") : columns[n](line);
         const tail = n === deep && (!small || !begins(deep - 1, r)); // the end of a key tells it from the one before
         const label = el("button", { type: "button", class: tail ? "quiet tail" : "quiet", title: line.from, onclick: () => this.go({ key: this.prefixOf(n, line) }) }, el("bdi", { dir: "ltr" }, text));
-        label.style.top = Math.min(top, height - least) + "px";
+        label.style.top = top + "px";
         node.append(label);
       });
       return node;

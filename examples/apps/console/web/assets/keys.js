@@ -35,7 +35,7 @@ function picture(frame, signal) {
       const got = await get("/api/table/heatmap", null, signal);
       if (!heat.data) place.replaceChildren(heat.node);
       heat.set(got);
-      time.textContent = got.columns.length ? `${stamp(Math.round(got.from))} to ${stamp(Math.round(got.to))}, in ${got.about.replace(/\d{4,}/g, (n) => number(Number(n)))}` : "Nothing was recorded.";
+      time.textContent = got.columns.length ? `${stamp(Math.round(got.from))} to ${stamp(Math.round(got.to))}, in ${got.about.split(":")[0]}` : "Nothing was recorded.";
     } catch (problem) {
       if (!signal.aborted) place.replaceChildren(failed(problem, read));
     } finally {

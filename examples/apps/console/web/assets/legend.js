@@ -4,7 +4,7 @@ import { number } from "./figures.js";
 import { figuresOf, lengthsOf } from "./lines.js";
 import { stateColour } from "./theme.js";
 import { length, stamp } from "./time.js";
-import { digits, meanUnit } from "./units.js";
+import { decimals, digits, meanUnit, padded } from "./units.js";
 import { visible } from "./values.js";
 
 export const swatch = (n) => {
@@ -33,10 +33,13 @@ export class Legend {
   }
 
   set(data, view) {
+    const { unit } = this.panel, figures = data.map((line) => figuresOf(line, view));
+    const texts = figures.map((all) => names.map((name) => (all.n ? digits(all[name], name === "mean" ? meanUnit(all, unit) : unit) : "–")));
+    const places = names.map((name) => Math.min(2, Math.max(...texts.flatMap((row) => row.filter((_, k) => (names[k] === "mean") === (name === "mean")).map(decimals)))));
     this.panel.lines.forEach((line, i) => {
-      const all = figuresOf(data[i], view), title = all.from === undefined ? "of all points shown" : `from ${stamp(Math.round(all.from))} to ${stamp(Math.round(all.to))}`;
+      const all = figures[i], title = all.from === undefined ? "of all points shown" : `from ${stamp(Math.round(all.from))} to ${stamp(Math.round(all.to))}`;
       names.forEach((name, k) => {
-        this.cells[i][k].textContent = !view.complete ? "…" : all.n ? digits(all[name], name === "mean" ? meanUnit(all, this.panel.unit) : this.panel.unit) : "–";
+        this.cells[i][k].textContent = view.complete ? padded(texts[i][k], places[k]) : "…";
         this.cells[i][k].title = title;
       });
       this.counts[i].textContent = view.complete ? number(all.n) : "…"; // the points of the range are not all there yet

@@ -6,7 +6,7 @@ import { Legend, StateLegend } from "./legend.js";
 import { options, threshold } from "./plot.js";
 import { length, stamp } from "./time.js";
 import { touch } from "./touch.js";
-import { decimals, unitOf, withUnit } from "./units.js";
+import { decimals, padded, unitOf, withUnit } from "./units.js";
 import * as values from "./values.js";
 
 /** Panel is what lines and bands have alike. on has the functions of the page: zoom, pin, isolate, hover, and its gutter. */
@@ -123,7 +123,7 @@ export class LinePanel extends Panel {
     })];
     option.bands = lines.map(({ colour: n }, i) => ({ series: [of(i) + 1, of(i) + 2], fill: seriesColour(n) + (lines.length === 1 ? "50" : "30") }));
     option.cursor.points = { show: (u, s) => (s % perLine === 1 ? document.createElement("div") : false) };
-    option.axes[1].values = (u, splits) => { const texts = splits.map(values.number), places = Math.max(...texts.map(decimals)); return texts.map((text, i) => (/e/.test(text) ? text : (splits[i] || 0).toFixed(places))); };
+    option.axes[1].values = (u, splits) => { const texts = splits.map(values.number), places = Math.max(...texts.map(decimals)); return texts.map((text) => padded(text, places)); };
     option.scales.y = { range: (u, low, high) => this.range(low, high) };
     option.hooks.draw.unshift((u) => { for (const value of this.thresholds()) threshold(u, value, withUnit(value, unit)); });
     this.plot = new uPlot(option, [[], ...lines.flatMap(() => [[], [], []])], this.place);

@@ -17,10 +17,6 @@ export class Sparks {
     this.look = later(120, () => this.next());
   }
 
-  clear() {
-    this.lines.clear();
-  }
-
   next() {
     while (this.running < atOnce) {
       const ids = this.wanted().filter((id) => !this.lines.has(id)).slice(0, perRequest);

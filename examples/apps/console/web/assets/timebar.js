@@ -88,10 +88,14 @@ export function timeBar(frame) {
   const range = el("select", { "aria-label": "Range", onchange: (event) => { if (event.target.value) goLive(frame, event.target.value); } },
     known ? null : el("option", { value: "", selected: true }, other),
     ranges.map((r) => el("option", { value: r, selected: known && parseSpan(r) === parseSpan(now.range) }, "last " + r)));
-  const refresh = el("select", { "aria-label": "Refresh", onchange: (event) => frame.go(null, { refresh: event.target.value || null }, true) },
-    refreshes.map(([value, text]) => el("option", { value, selected: (frame.get("refresh") || "") === value }, text)));
   return el("div", { class: "timebar", role: "group", "aria-label": "Time" },
     button("◀", "Earlier", () => step(frame, -.5)), range, dates(frame, now), button("▶", "Later", () => step(frame, .5), now.live),
-    button("−", "Zoom out", () => zoom(frame, 2)), button("+", "Zoom in", () => zoom(frame, .5)),
-    now.live ? refresh : button("Live", "The last hour, live", () => goLive(frame)));
+    button("−", "Zoom out", () => zoom(frame, 2)), button("+", "Zoom in", () => zoom(frame, .5)));
+}
+
+/** rate chooses how often a live chart is drawn; what is of a fixed time can go live. */
+export function rate(frame) {
+  if (!interval(frame).live) return el("button", { type: "button", title: "The last hour, live", onclick: () => goLive(frame) }, "Go live");
+  return el("select", { "aria-label": "Refresh", onchange: (event) => frame.go(null, { refresh: event.target.value || null }, true) },
+    refreshes.map(([value, text]) => el("option", { value, selected: (frame.get("refresh") || "") === value }, text)));
 }

@@ -30,6 +30,9 @@ export function digits(x, { decimals }) {
 
 export const decimals = (text) => (String(text).split(".")[1] || "").length;
 
+/** padded gives a number in a text as many decimals as others have. */
+export const padded = (text, places) => (/^-?\d+(\.\d+)?$/.test(text) && decimals(text) < places ? text + (text.includes(".") ? "" : ".") + "0".repeat(places - decimals(text)) : text);
+
 /** meanUnit is the unit of the mean of numbers: without decimals of its own, it has one more than they. */
 export const meanUnit = (of, unit) => ({ ...unit, decimals: unit.decimals ?? Math.min(6, 1 + Math.max(...[of.last, of.min, of.max].map(decimals))) });
 

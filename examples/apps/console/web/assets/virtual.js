@@ -21,9 +21,7 @@ export class VirtualList {
     this.size.observe(root);
   }
 
-  close() {
-    this.size.disconnect();
-  }
+  close() { this.size.disconnect(); }
 
   /** set shows other items. The scroll position stays. */
   set(items) {
