@@ -61,3 +61,25 @@ func TestStateColours(t *testing.T) {
 	}
 	c.quiet(t)
 }
+
+// TestLongStates: a state of three words is whole on a tablet and on a phone, and numbers have the decimals of their
+// column. A tenant without points is told as such on the pages of charts, too.
+func TestLongStates(t *testing.T) {
+	ctx := browser(t)
+	var held atomic.Bool
+	c := serveEmpty(t, ctx, &held, nil, nil)
+	step(t, ctx, "nothing", loginWith(c.url, "token-of-acme"), chromedp.Navigate(c.url+"/entity?tenant=acme&entity=berlin%2Fa"), until(`document.querySelector("main").innerText.includes("The tenant acme has no points.")`))
+	for i, speed := range []float64{7, 7.5} {
+		c.put(t, mine, fmt.Sprint("van-", i), time.Now(), van{speed, "tyre pressure low"})
+	}
+	const cut = `[...document.querySelectorAll(".grid .mark + span")].filter((n) => n.clientWidth && (n.scrollWidth > n.clientWidth || n.scrollHeight > n.clientHeight + 1)).map((n) => n.textContent)`
+	for _, width := range []int64{390, 768} {
+		var clipped, numbers []string
+		step(t, ctx, "the fleet", chromedp.EmulateViewport(width, 900), chromedp.Navigate(c.url+"/fleet?tenant=acme&dataset=trucks"), until(`document.querySelectorAll(".grid .row .mark + span").length >= 2`), chromedp.Evaluate(drawn, nil, awaited),
+			chromedp.Evaluate(cut, &clipped), chromedp.Evaluate(`[...document.querySelectorAll(".grid .spark + span")].map((n) => n.textContent).sort()`, &numbers))
+		if len(clipped) > 0 || !slices.Equal(numbers, []string{"7.0", "7.5"}) {
+			t.Errorf("at %d pixels %q are cut, and the numbers are %q", width, clipped, numbers)
+		}
+	}
+	c.quiet(t)
+}
