@@ -62,7 +62,7 @@ func TestStateColours(t *testing.T) {
 	c.quiet(t)
 }
 
-// TestLongStates: a state of three words is whole on a tablet and on a phone, and numbers have the decimals of their
+// TestLongStates: a long state is whole on a tablet and on a phone, and numbers have the decimals of their
 // column. A tenant without points is told as such on the pages of charts, too.
 func TestLongStates(t *testing.T) {
 	ctx := browser(t)
@@ -70,7 +70,7 @@ func TestLongStates(t *testing.T) {
 	c := serveEmpty(t, ctx, &held, nil, nil)
 	step(t, ctx, "nothing", loginWith(c.url, "token-of-acme"), chromedp.Navigate(c.url+"/entity?tenant=acme&entity=berlin%2Fa"), until(`document.querySelector("main").innerText.includes("The tenant acme has no points.")`))
 	for i, speed := range []float64{7, 7.5} {
-		c.put(t, mine, fmt.Sprint("van-", i), time.Now(), van{speed, "tyre pressure low"})
+		c.put(t, mine, fmt.Sprint("van-", i), time.Now(), van{speed, "charging, waits for a driver"})
 	}
 	const cut = `[...document.querySelectorAll(".grid .mark + span")].filter((n) => n.clientWidth && (n.scrollWidth > n.clientWidth || n.scrollHeight > n.clientHeight + 1)).map((n) => n.textContent)`
 	for _, width := range []int64{390, 768} {
