@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,7 @@ func count(ctx context.Context, req any) {
 	}
 	switch req := req.(type) {
 	case *btpb.ReadRowsRequest:
-		sent.scan(req.Rows)
+		sent.scan(req.Rows, !strips(req.Filter))
 	case *btpb.MutateRowsRequest:
 		for _, e := range req.Entries {
 			sent.write(string(e.RowKey))
@@ -74,6 +75,11 @@ func count(ctx context.Context, req any) {
 	case interface{ GetRowKey() []byte }:
 		sent.write(string(req.GetRowKey()))
 	}
+}
+
+// strips reports whether a read returns no values. It finds entities, and has not seen what their points hold.
+func strips(f *btpb.RowFilter) bool {
+	return f.GetStripValueTransformer() || slices.ContainsFunc(f.GetChain().GetFilters(), strips)
 }
 
 func (l storeLink) unary(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {

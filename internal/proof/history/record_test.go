@@ -70,16 +70,19 @@ type call struct {
 type traffic struct {
 	mu     sync.Mutex
 	scans  int
-	ranges [][2]string    // of scans
+	ranges [][2]string    // of scans with values
 	writes map[string]int // by row key
 }
 
 type trafficKey struct{}
 
-func (t *traffic) scan(rows *btpb.RowSet) {
+func (t *traffic) scan(rows *btpb.RowSet, values bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.scans++
+	if !values {
+		return
+	}
 	for _, r := range rows.GetRowRanges() {
 		t.ranges = append(t.ranges, [2]string{string(r.GetStartKeyClosed()) + string(r.GetStartKeyOpen()), string(r.GetEndKeyOpen())})
 	}
