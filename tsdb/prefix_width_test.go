@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ func TestWidthBoundsWhatIsReadUnderAPrefix(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		var now, most atomic.Int32
 		count := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			if !strings.HasSuffix(method, "/ReadRows") { // the fields of the points are listed meanwhile
+				return streamer(ctx, desc, cc, method, opts...)
+			}
 			n := now.Add(1)
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {

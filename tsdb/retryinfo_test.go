@@ -16,6 +16,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -72,11 +73,11 @@ func TestWriterWaitsAsAsked(t *testing.T) {
 								return streamer(ctx, desc, cc, method, opts...)
 							}),
 						}
-						s := readings(t, tsdb.SchemaOptions{FirstWins: first})
+						s := tsdb.MustDefine("levels", tsdb.Key("site", "device"), codec.Int64(), tsdb.SchemaOptions{FirstWins: first}) // lists no fields
 						store, _ := tsdbtest.Open(t, tsdbtest.Options{DialOptions: opts}, s)
 						w := writer(t, store, tsdb.WriterOptions{})
 						armed.Store(true)
-						if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start, reading{1}); err != nil {
+						if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, start, 1); err != nil {
 							t.Fatal(err)
 						}
 						if tt.quiet > 0 {

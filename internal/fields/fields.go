@@ -38,7 +38,7 @@ type Part struct {
 // With a shape it visits the fields of the shape only; protobuf needs one. Without, those that a JSON text or a record
 // has. A null of JSON is visited: see [IsNull]. An empty object has no fields.
 func Split(format string, shape *Shape, payload []byte, visit func(path string, raw []byte)) error {
-	if shape.whole() {
+	if shape.Whole() {
 		visit("", payload)
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tidemark-go/tidemark/codec"
 )
 
 // MaxLeaves is the largest number of fields of a shape. A type with more has only fields of its outer levels, whole.
@@ -15,6 +17,7 @@ const MaxLeaves = 1000
 // Shape is the fixed list of the fields of a type. Nil is for payloads that each have their own. It is immutable.
 type Shape struct {
 	Leaves []Leaf
+	Kinds  []codec.Kind // of the leaves: KindInvalid where only a payload says it
 	root   *node
 	at     map[string]int // in Leaves, by path
 }
@@ -77,8 +80,8 @@ func (s *Shape) Missing(found *Newest) (names []string) {
 	return names
 }
 
-// whole reports whether a payload is one field.
-func (s *Shape) whole() bool { return s != nil && len(s.Leaves) == 1 && s.Leaves[0].Path == "" }
+// Whole reports whether a payload is one field.
+func (s *Shape) Whole() bool { return s != nil && len(s.Leaves) == 1 && s.Leaves[0].Path == "" }
 
 // Leaf returns the leaf of a path, or nil.
 func (s *Shape) Leaf(path string) *Leaf {
@@ -124,11 +127,14 @@ func (s *Shape) UnmarshalJSON(text []byte) error {
 
 // newShape returns the shape of leaves, or nil if there is none.
 func newShape(leaves []Leaf) *Shape {
-	s := &Shape{Leaves: leaves, root: &node{}}
+	s := &Shape{Leaves: leaves, Kinds: make([]codec.Kind, len(leaves)), root: &node{}}
 	if len(leaves) > MaxLeaves {
 		return nil
 	}
-	if s.at = make(map[string]int, len(leaves)); s.whole() {
+	for i := range leaves {
+		s.Kinds[i] = kindNamed(leaves[i].Kind)
+	}
+	if s.at = make(map[string]int, len(leaves)); s.Whole() {
 		s.at[""] = 0
 		return s
 	}
@@ -139,6 +145,15 @@ func newShape(leaves []Leaf) *Shape {
 		}
 	}
 	return s
+}
+
+func kindNamed(name string) codec.Kind {
+	for k := codec.KindFloat; k <= codec.KindList; k++ {
+		if k.String() == name {
+			return k
+		}
+	}
+	return codec.KindInvalid
 }
 
 // add adds a leaf below the root. It returns false if there is a leaf on its way or below it.

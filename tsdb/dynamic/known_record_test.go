@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
@@ -72,22 +73,43 @@ func record[T any](t *testing.T, c codec.Codec[T], v T) {
 	}
 }
 
-// The fields of a struct are those of its type, and its points cost no list.
+// The fields of a struct are those of its type, without a request. The list has them too, once for each day of points,
+// for programs that have only the catalogue; unless the catalogue has them. A type that leaves a kind to the payloads is
+// listed by these.
 func TestFieldsOfType(t *testing.T) {
-	s := define(t, tsdb.SchemaOptions{})
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return days(30) }}}, s)
-	put(t, s.For(store, acme), days(3), sample{21.5})
-	conn.Reset()
-	wantKnown(t, store, acme, s, "temp_c float")
+	typeListed(t, codec.JSON[sample](), sample{}, tsdb.Head{}, []string{"temp_c float"}, "temp_c float 3-6")
+	typeListed(t, codec.JSON[sample](), sample{}, tsdb.Head{Fields: true}, []string{"temp_c float"}, "temp_c float")
+	type open struct {
+		On    *bool `json:"on,omitempty"`
+		Motor any   `json:"motor"`
+	}
+	typeListed(t, codec.JSON[open](), open{}, tsdb.Head{}, []string{"motor ", "on bool"}, "motor null 3-6")
+	typeListed(t, codec.Proto[*durationpb.Duration](), new(durationpb.Duration), tsdb.Head{}, []string{"nanos int", "seconds int"}, "nanos int 3-6", "seconds int 3-6")
+	typeListed(t, zstd.Wrap(codec.JSON[sample](), zstd.Options{}), sample{}, tsdb.Head{}, []string{"temp_c float"}, "temp_c float 3-6")
+}
+
+func typeListed[T any](t *testing.T, c codec.Codec[T], v T, head tsdb.Head, declared []string, listed ...string) {
+	t.Helper()
+	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), c, tsdb.SchemaOptions{Head: head, Precision: tsdb.Milliseconds})
+	opts := tsdb.StoreOptions{Clock: func() time.Time { return days(30) }}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: opts}, s)
+	for _, day := range []int{3, 6, 4} {
+		put(t, s.For(store, acme), days(day), v)
+	}
 	flushFields(t, store)
+	conn.Reset()
+	put(t, s.For(store, acme), days(5), v)
+	flushFields(t, store)
+	wantKnown(t, store, acme, s, declared...)
 	if c := conn.Counts(); c.Calls[tsdbtest.ReadRows] > 0 || c.Upkeep > 0 {
 		t.Errorf("the list of a type took %+v, want no request", c)
 	}
-	for d, err := range store.Datasets(t.Context()) {
+	one := other(t, conn, opts)
+	for d, err := range one.Datasets(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantKnown(t, store, acme, d)
+		wantKnown(t, one, acme, d, listed...)
 	}
 }
 

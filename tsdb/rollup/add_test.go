@@ -113,6 +113,9 @@ func (a *ads) stored() (cells map[string]int64, control map[string]string) {
 	a.t.Helper()
 	cells, control = map[string]int64{}, map[string]string{}
 	err := a.table.ReadRows(context.Background(), bigtable.PrefixRange("acme#"), func(row bigtable.Row) bool {
+		if strings.Contains(row.Key(), "!fields#") {
+			return true
+		}
 		for family, items := range row {
 			for _, item := range items {
 				if family == "keep.c" {

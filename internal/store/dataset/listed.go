@@ -6,10 +6,13 @@ import (
 	"github.com/tidemark-go/tidemark/internal/fields"
 )
 
-// Lists reports whether the fields of new points are listed in the tenant's row of fields: whether only the payloads say
-// which fields there are.
+// Lists reports whether the fields of new points are listed in the tenant's row of fields: whether payloads have several,
+// and the catalogue does not say which.
 func (d *Dataset) Lists() bool {
-	return d.Shape == nil && (d.Unpack != nil || d.Tags[0] == fields.JSON || d.Tags[0] == fields.Record)
+	if d.Shape != nil {
+		return !d.Head.Fields && !d.Shape.Whole()
+	}
+	return d.Unpack != nil || d.Tags[0] == fields.JSON || d.Tags[0] == fields.Record
 }
 
 // ListFamilies returns the families of the list of fields: one for each class, the written one first. The list of a

@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/fields"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -25,6 +26,11 @@ type list struct {
 	day    int32
 	see    func(name []byte, k codec.Kind)
 
+	declared struct {
+		by     *fields.Shape
+		family string
+		at     days
+	}
 	omitted struct {
 		hashes map[uint64]bool // of names that are left out, up to MaxFields
 		family string
@@ -52,14 +58,31 @@ func newList(of rowkey.ID, names counts) *list {
 	return l
 }
 
-// with calls visit with a function that adds a field of one point. It reports whether the list has become dirty.
-func (l *list) with(family string, day int32, visit func(see func(name []byte, k codec.Kind))) (changed bool) {
+// with calls visit, which adds the fields of one point. It reports whether the list has become dirty.
+func (l *list) with(family string, day int32, visit func(*list)) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.dirty
 	l.family, l.day = family, day
-	visit(l.see)
+	visit(l)
 	return l.dirty && !was
+}
+
+// declare adds the fields of a type, except those whose kind only a payload says. It takes no time on a day that has them.
+func (l *list) declare(of *fields.Shape) {
+	d := &l.declared
+	if d.by != of || d.family != l.family {
+		d.by, d.family, d.at = of, l.family, days{l.day, l.day - 1}
+	}
+	if d.at.first <= l.day && l.day <= d.at.last {
+		return
+	}
+	d.at = days{min(d.at.first, l.day), max(d.at.last, l.day)}
+	for i := range of.Leaves {
+		if k := of.Kinds[i]; k != codec.KindInvalid {
+			l.note([]byte(of.Leaves[i].Name), k)
+		}
+	}
 }
 
 // note adds a field of the point at hand.

@@ -2,6 +2,7 @@ package fieldlist
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,24 +61,28 @@ func (r *Recorder) Note(of rowkey.ID, d *dataset.Dataset, cell bigtable.Timestam
 	if r == nil || !d.Lists() {
 		return
 	}
+	if s := d.Shape; s != nil && (d.Tags[0] != fields.JSON || !slices.Contains(s.Kinds, codec.KindInvalid)) {
+		r.with(of, d.ListFamily(), cell, func(l *list) { l.declare(s) })
+		return
+	}
 	format := d.Tags[0]
 	if d.Unpack != nil {
 		format, payload = d.Unpack(payload)
 	}
-	r.with(of, d.ListFamily(), cell, func(see func([]byte, codec.Kind)) { fields.Kinds(format, payload, see) })
+	r.with(of, d.ListFamily(), cell, func(l *list) { fields.Kinds(format, payload, l.see) })
 }
 
 // NoteFields notes the fields of a point that is decoded.
 func (r *Recorder) NoteFields(of rowkey.ID, family string, cell bigtable.Timestamp, point codec.Record) {
-	r.with(of, family, cell, func(see func([]byte, codec.Kind)) {
+	r.with(of, family, cell, func(l *list) {
 		for name, v := range point.All() {
-			see([]byte(name), v.Kind())
+			l.see([]byte(name), v.Kind())
 		}
 	})
 }
 
-// with calls visit with a function that adds a field of a point.
-func (r *Recorder) with(of rowkey.ID, family string, cell bigtable.Timestamp, visit func(see func([]byte, codec.Kind))) {
+// with calls visit with the list to which it adds the fields of a point.
+func (r *Recorder) with(of rowkey.ID, family string, cell bigtable.Timestamp, visit func(l *list)) {
 	day, ok := dayOf(cell)
 	if !ok {
 		return

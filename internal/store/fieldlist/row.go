@@ -1,4 +1,4 @@
-// Package fieldlist keeps the names and kinds of the fields of a tenant's dataset whose payloads have no fixed shape, in
+// Package fieldlist keeps the names and kinds of the fields of a tenant's dataset whose catalogue entry has none, in
 // one row, with the first and the last day on which each field was seen.
 //
 // Writers write the row without reading it: a cell says what one process has seen, and the cells of several processes
