@@ -3,8 +3,8 @@ package tsdb_test
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
