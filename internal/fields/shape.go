@@ -17,7 +17,7 @@ const MaxLeaves = 1000
 // Shape is the fixed list of the fields of a type. Nil is for payloads that each have their own. It is immutable.
 type Shape struct {
 	Leaves []Leaf
-	Kinds  []codec.Kind // of the leaves: KindInvalid where only a payload says it
+	Typed  bool // the type says the kinds of all leaves
 	root   *node
 	at     map[string]int // in Leaves, by path
 }
@@ -127,12 +127,12 @@ func (s *Shape) UnmarshalJSON(text []byte) error {
 
 // newShape returns the shape of leaves, or nil if there is none.
 func newShape(leaves []Leaf) *Shape {
-	s := &Shape{Leaves: leaves, Kinds: make([]codec.Kind, len(leaves)), root: &node{}}
+	s := &Shape{Leaves: leaves, Typed: true, root: &node{}}
 	if len(leaves) > MaxLeaves {
 		return nil
 	}
 	for i := range leaves {
-		s.Kinds[i] = kindNamed(leaves[i].Kind)
+		s.Typed = s.Typed && leaves[i].KindOf() != codec.KindInvalid
 	}
 	if s.at = make(map[string]int, len(leaves)); s.Whole() {
 		s.at[""] = 0
@@ -147,9 +147,10 @@ func newShape(leaves []Leaf) *Shape {
 	return s
 }
 
-func kindNamed(name string) codec.Kind {
+// KindOf returns the kind of the leaf, or KindInvalid if only a payload says it.
+func (l *Leaf) KindOf() codec.Kind {
 	for k := codec.KindFloat; k <= codec.KindList; k++ {
-		if k.String() == name {
+		if k.String() == l.Kind {
 			return k
 		}
 	}

@@ -29,8 +29,8 @@ type KnownField struct {
 	Name string `json:"name"`
 	// Kinds are the kinds of its values, in ascending order; none where the payloads' type does not say it.
 	Kinds []codec.Kind `json:"-"`
-	// First and Last are the first and the last UTC day of points with the field, or whose type has it, by the points'
-	// times. They are zero where d's type says the fields.
+	// First and Last are the first and the last UTC day of points with the field, by the points' times. They are zero
+	// for a field that the payloads' type declares.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 }
@@ -47,10 +47,11 @@ type FieldList struct {
 // FieldsOf returns the fields of a tenant's points in a dataset, of [tsdb.Store.Datasets] or any schema. It costs one
 // read of one row, which writers keep in the background (a field is in it some seconds after its first point), or none
 // if payloads are single values, or if d is a schema of codec.JSON of a struct or of codec.Proto, whose fields are those
-// of the type. In the catalogue's dataset, a type has no fields whose kind it does not say, but those of JSON payloads.
+// of the type.
 //
 // A field stays as long as points of its last day can be visible, also if they were deleted. The list lacks points that
-// were written before programs kept it, until RecordFields is called, and points of codecs of your own. Where points expire, First may be later than the first point, but no later than the first visible one.
+// were written before programs kept it, until RecordFields is called, and points of codecs of your own. Where points
+// expire, First may be later than the first point, but no later than the first visible one.
 //
 // Errors match tsdb.ErrInvalid, tsdb.ErrTenantMismatch if ctx carries another tenant, and tsdb.ErrErased.
 func FieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d tsdb.Dataset) (FieldList, error) {
@@ -164,7 +165,7 @@ var single = map[string]codec.Kind{tagFloat64: codec.KindFloat, tagInt64: codec.
 func declared(s *fields.Shape) (out FieldList) {
 	for i := range s.Leaves {
 		f := KnownField{Name: s.Leaves[i].Name}
-		if k := s.Kinds[i]; k != codec.KindInvalid {
+		if k := s.Leaves[i].KindOf(); k != codec.KindInvalid {
 			f.Kinds = []codec.Kind{k}
 		}
 		out.Fields = append(out.Fields, f)

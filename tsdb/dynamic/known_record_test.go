@@ -73,12 +73,22 @@ func record[T any](t *testing.T, c codec.Codec[T], v T) {
 	}
 }
 
-// The fields of a struct are those of its type, without a request. The list has them too, once for each day of points,
-// for programs that have only the catalogue; unless the catalogue has them. A type that leaves a kind to the payloads is
-// listed by these.
+// The fields of a struct are those of its type, without a request. Programs that have only the catalogue get those that
+// points have: from the list, unless the catalogue has the type's.
 func TestFieldsOfType(t *testing.T) {
 	typeListed(t, codec.JSON[sample](), sample{}, tsdb.Head{}, []string{"temp_c float"}, "temp_c float 3-6")
 	typeListed(t, codec.JSON[sample](), sample{}, tsdb.Head{Fields: true}, []string{"temp_c float"}, "temp_c float")
+	type motor struct {
+		RPM float64 `json:"rpm"`
+	}
+	type some struct {
+		Level *float64 `json:"level"`
+		Fault string   `json:"fault,omitempty"`
+		Motor motor    `json:"motor"`
+		Spare *motor   `json:"spare,omitempty"`
+	}
+	typeListed(t, codec.JSON[some](), some{}, tsdb.Head{}, []string{"fault str", "level float", "motor.rpm float", "spare.rpm float"},
+		"level null 3-6", "motor.rpm float 3-6")
 	type open struct {
 		On    *bool `json:"on,omitempty"`
 		Motor any   `json:"motor"`

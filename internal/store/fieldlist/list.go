@@ -26,8 +26,8 @@ type list struct {
 	day    int32
 	see    func(name []byte, k codec.Kind)
 
-	declared struct {
-		by     *fields.Shape
+	whole struct { // when points had all fields of a type
+		of     *fields.Shape
 		family string
 		at     days
 	}
@@ -68,20 +68,33 @@ func (l *list) with(family string, day int32, visit func(*list)) (changed bool) 
 	return l.dirty && !was
 }
 
-// declare adds the fields of a type, except those whose kind only a payload says. It takes no time on a day that has them.
-func (l *list) declare(of *fields.Shape) {
-	d := &l.declared
-	if d.by != of || d.family != l.family {
-		d.by, d.family, d.at = of, l.family, days{l.day, l.day - 1}
-	}
-	if d.at.first <= l.day && l.day <= d.at.last {
-		return
-	}
-	d.at = days{min(d.at.first, l.day), max(d.at.last, l.day)}
-	for i := range of.Leaves {
-		if k := of.Kinds[i]; k != codec.KindInvalid {
-			l.note([]byte(of.Leaves[i].Name), k)
+// hasAll reports whether the list has all fields of a type on the day of the point at hand.
+func (l *list) hasAll(of *fields.Shape) bool {
+	w := &l.whole
+	return of != nil && w.of == of && w.family == l.family && w.at.first <= l.day && l.day <= w.at.last
+}
+
+// noteTyped adds the fields that a payload of a type has, except those whose kind the type does not say. After a payload
+// with all fields of the type, hasAll is true on this day.
+func (l *list) noteTyped(of *fields.Shape, format string, payload []byte) {
+	n := 0
+	err := fields.Split(format, of, payload, func(path string, raw []byte) {
+		leaf := of.Leaf(path)
+		k := leaf.KindOf()
+		if fields.IsNull(format, raw) {
+			k = codec.KindNull
+		} else {
+			n++
 		}
+		if k != codec.KindInvalid {
+			l.note([]byte(leaf.Name), k)
+		}
+	})
+	if w := &l.whole; err == nil && n == len(of.Leaves) {
+		if w.of != of || w.family != l.family {
+			w.of, w.family, w.at = of, l.family, days{l.day, l.day}
+		}
+		w.at = days{min(w.at.first, l.day), max(w.at.last, l.day)}
 	}
 }
 

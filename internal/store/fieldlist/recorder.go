@@ -2,7 +2,6 @@ package fieldlist
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,15 +60,22 @@ func (r *Recorder) Note(of rowkey.ID, d *dataset.Dataset, cell bigtable.Timestam
 	if r == nil || !d.Lists() {
 		return
 	}
-	if s := d.Shape; s != nil && (d.Tags[0] != fields.JSON || !slices.Contains(s.Kinds, codec.KindInvalid)) {
-		r.with(of, d.ListFamily(), cell, func(l *list) { l.declare(s) })
-		return
-	}
-	format := d.Tags[0]
-	if d.Unpack != nil {
-		format, payload = d.Unpack(payload)
-	}
-	r.with(of, d.ListFamily(), cell, func(l *list) { fields.Kinds(format, payload, l.see) })
+	r.with(of, d.ListFamily(), cell, func(l *list) {
+		if l.hasAll(d.Shape) {
+			return
+		}
+		format := d.Tags[0]
+		if d.Unpack != nil {
+			format, payload = d.Unpack(payload)
+		} else if d.Shape != nil && format != fields.JSON {
+			format = fields.Proto
+		}
+		if s := d.Shape; s != nil && (s.Typed || format == fields.Proto) {
+			l.noteTyped(s, format, payload)
+			return
+		}
+		fields.Kinds(format, payload, l.see)
+	})
 }
 
 // NoteFields notes the fields of a point that is decoded.

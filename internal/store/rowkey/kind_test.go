@@ -32,6 +32,21 @@ func TestRollupKeyIsTheDocumentedOne(t *testing.T) {
 	}
 }
 
+func TestFieldsRow(t *testing.T) {
+	points := space(t, "acme", "readings", 2, 16)
+	if got, want := points.ID("berlin/roof-7").FieldsRow(), "acme#readings!fields#"; got != want || !rowkey.IsFieldsRow(got) {
+		t.Errorf("the row of fields is %q, want %q", got, want)
+	}
+	if got := (rowkey.ID{}).FieldsRow(); got != "" {
+		t.Errorf("the row of fields of no dataset is %q", got)
+	}
+	for _, key := range []string{"", "acme#readings!head#berlin#roof-7#", "acme#fields#0", string(points.AppendPoint(nil, rowkey.Path("berlin", "roof-7"), 5))} {
+		if rowkey.IsFieldsRow(key) {
+			t.Errorf("%q counts as a row of fields", key)
+		}
+	}
+}
+
 // TestKindsAreSeparate checks that no key of one kind is valid as a key of another, or in a range of it.
 func TestKindsAreSeparate(t *testing.T) {
 	kinds := []string{"", "head", "rollup.h", "rollup.hour", "mark.h", "mark.hour"}
