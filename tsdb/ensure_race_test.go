@@ -157,6 +157,7 @@ func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer store.Close()
 	if _, err := s.For(store, acme).PutIfAbsent(t.Context(), roof, start, reading{}); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func TestNewOverACallersClient(t *testing.T) {
 		if err := missing.Ensure(t.Context()); !errors.Is(err, tenancy.ErrNoAdmin) {
 			t.Errorf("Ensure without an admin client: %v, want ErrNoAdmin", err)
 		}
-		if err := store.Close(); err != nil {
+		if err := errors.Join(missing.Close(), store.Close()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	}
