@@ -130,6 +130,39 @@ func TestShapeOfJSON(t *testing.T) {
 	}
 }
 
+// The kinds of a type are those of the texts that package json makes of it, also with the option string.
+func TestKindsOfJSONAreThoseOfTexts(t *testing.T) {
+	yes, n := true, 7
+	v := struct {
+		Count  uint64      `json:"count,string"`
+		On     *bool       `json:"on,omitempty,string"`
+		Number json.Number `json:"number"`
+		Half   float32     `json:"half"`
+		Half2  float64     `json:"half2,string"`
+		Text   string      `json:"text,string"`
+		Len    *int        `json:"len"`
+		Bytes  []byte      `json:"bytes"`
+		List   []int       `json:"list,string"`
+		When   time.Time   `json:"when"`
+		Took   time.Duration
+	}{1, &yes, "1.5", .5, .5, "x", &n, []byte("b"), []int{1}, time.Unix(0, 0), time.Second}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]codec.Kind{}
+	Kinds(JSON, text, func(name []byte, k codec.Kind) { kinds[string(name)] = k })
+	s := OfJSON(reflect.TypeOf(v))
+	for _, l := range s.Leaves {
+		if k := l.KindOf(); k != kinds[l.Name] && (k != codec.KindInvalid || l.Name != "number") {
+			t.Errorf("%s is %v by its type and %v in %s", l.Name, k, kinds[l.Name], text)
+		}
+	}
+	if len(kinds) != len(s.Leaves) || s.Typed {
+		t.Errorf("%d kinds of %d fields; typed is %v, although a json.Number may be any number", len(kinds), len(s.Leaves), s.Typed)
+	}
+}
+
 func TestShapeText(t *testing.T) {
 	for _, s := range []*Shape{OfJSON(reflect.TypeFor[reading]()), OfMessage((&descriptorpb.FieldDescriptorProto{}).ProtoReflect().Descriptor()), OfMessage(tank(t))} {
 		text, err := json.Marshal(s)

@@ -60,7 +60,11 @@ func (l *jsonLister) object(t reflect.Type, at place) {
 		case l.inner(of):
 			l.object(of, p)
 		case len(l.leaves) <= MaxLeaves:
-			l.leaves = append(l.leaves, p.leaf(jsonKind(of)))
+			kind := jsonKind(of)
+			if f.quoted && slices.Contains(quotable, kind) {
+				kind = "str"
+			}
+			l.leaves = append(l.leaves, p.leaf(kind))
 		}
 	}
 	l.around = l.around[:len(l.around)-1]
@@ -72,11 +76,14 @@ func (l *jsonLister) inner(t reflect.Type) bool {
 		!slices.Contains(l.around, t) && len(jsonFields(t)) > 0
 }
 
+// quotable are the kinds that the option "string" of a tag makes text.
+var quotable = []string{"bool", "int", "uint", "float"}
+
 func jsonKind(t reflect.Type) string {
 	switch k := t.Kind(); {
 	case t == reflect.TypeFor[time.Time]():
 		return "str"
-	case encodesItself(t):
+	case encodesItself(t), t == reflect.TypeFor[json.Number]():
 		return ""
 	case k == reflect.Bool:
 		return "bool"
@@ -100,6 +107,7 @@ type jsonField struct {
 	typ    reflect.Type
 	depth  int // in embedded structs
 	tagged bool
+	quoted bool
 }
 
 // jsonFields returns the fields of a struct, with those of embedded structs, in their order. Of several with one name
@@ -143,7 +151,7 @@ func embedded(t reflect.Type, depth int, around []reflect.Type) (all []jsonField
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
+		name, options, _ := strings.Cut(tag, ",")
 		if tag == "-" {
 			continue
 		}
@@ -162,7 +170,7 @@ func embedded(t reflect.Type, depth int, around []reflect.Type) (all []jsonField
 				all = append(all, embedded(inner, depth+1, around)...)
 			}
 		case f.IsExported():
-			all = append(all, jsonField{cmp.Or(name, f.Name), f.Type, depth, name != ""})
+			all = append(all, jsonField{cmp.Or(name, f.Name), f.Type, depth, name != "", slices.Contains(strings.Split(options, ","), "string")})
 		}
 	}
 	return all
