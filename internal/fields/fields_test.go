@@ -139,10 +139,10 @@ func TestKindsOfJSONAreThoseOfTexts(t *testing.T) {
 		Number json.Number `json:"number"`
 		Half   float32     `json:"half"`
 		Half2  float64     `json:"half2,string"`
-		Text   string      `json:"text,string"`
+		Text   string      `json:"text"`
 		Len    *int        `json:"len"`
 		Bytes  []byte      `json:"bytes"`
-		List   []int       `json:"list,string"`
+		List   []int       `json:"list"`
 		When   time.Time   `json:"when"`
 		Took   time.Duration
 	}{1, &yes, "1.5", .5, .5, "x", &n, []byte("b"), []int{1}, time.Unix(0, 0), time.Second}
