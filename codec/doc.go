@@ -1,7 +1,7 @@
 // Package codec turns Go values into stored payloads and back.
 //
 // A schema names one [Codec]. A payload is stored with the codec's tag, and a read selects the decoder by that tag. So
-// a dataset may have several formats at once, and change its format without rewriting data.
+// a dataset may have several formats at once.
 //
 //	codec.JSON[Reading]()       "json"  any Go type, readable by eye; the default choice
 //	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster; fields may be added, and renamed where no SQL names them
@@ -11,7 +11,7 @@
 //	codec.String()              "str"   text
 //	codec.Bytes()               "raw"   bytes that the program already encoded
 //
-// Package codec/zstd compresses any of them. A codec of your own has three methods: see the example of [Codec].
+// Package codec/zstd compresses any of them. The example of [Codec] is a codec of your own.
 //
 // # Changing a format
 //
@@ -24,10 +24,8 @@
 //
 // # Errors
 //
-// An error of a payload or a value matches [ErrCorrupt], [ErrUnknownTag] or [ErrEncode]. No input makes this package
-// panic. A decoder's memory is proportional to the payload's size.
+// Errors match [ErrCorrupt], [ErrUnknownTag] or [ErrEncode]. No input makes this package panic. A decoder's memory is
+// proportional to the payload's size.
 //
-// # Stored formats
-//
-// docs/format.md specifies every byte; a changed format would have another tag. Equal records have equal bytes.
+// docs/format.md specifies every byte. Equal records have equal bytes.
 package codec

@@ -1,6 +1,5 @@
-// Package examples is the root of a module of its own, so users of Tidemark do not get the dependencies of its
-// programs. The folders below hold programs to copy from, apps those to run as they are. From the root of the
-// repository:
+// Package examples is the root of a module of its own, so users of Tidemark do not get its dependencies. The folders
+// below hold programs to copy from, apps those to run as they are:
 //
 //	go run ./examples/NAME
 //	go run ./examples/apps/NAME

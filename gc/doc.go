@@ -1,7 +1,7 @@
 // Package gc defines how long data is stored.
 //
-// Cloud Bigtable removes old cells by the garbage collection policy of their column family. A [Policy] is such a rule,
-// a retention class ([Class]) a policy with the family's name:
+// A [Policy] is a garbage collection policy of Cloud Bigtable, a retention class ([Class]) a policy with the name of
+// its column family:
 //
 //	var d90 = gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)}
 //
@@ -13,7 +13,7 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors store a normal form, without redundant rules; [Policy.Equal] compares which cells are removed. In
+// Constructors leave out redundant rules; [Policy.Equal] compares which cells are removed. In
 //
 //	gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), gc.MaxVersions(3)))
 //
@@ -26,7 +26,7 @@
 //
 // # Points
 //
-// A stored point is a row with one cell, so only its age can remove it. [Policy.PointAge] returns that age. Reads
-// leave out older points at once: Cloud Bigtable may remove cells up to a week late. A policy for points that depends on
-// versions is refused.
+// A stored point is a row with one cell, so only its age, [Policy.PointAge], can remove it. Reads leave out older
+// points at once: Cloud Bigtable may remove cells up to a week late. A policy for points that depends on versions is
+// refused.
 package gc

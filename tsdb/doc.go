@@ -5,7 +5,7 @@
 // A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder.
 //
 // A [Schema] describes one kind of measurement: the dataset's name, the key fields of its entities, a codec for its Go
-// type, and a retention class. It is usually a package variable:
+// type, and a retention class:
 //
 //	var readings = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 //		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
@@ -67,9 +67,9 @@
 //	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                         // nil: everything is stored
 //
-// [Sink.EnqueueFunc] reports the outcome of each point, for example to acknowledge a message. With [JournalOptions] a
-// point is [Journaled] when it is on the local disk; the writer delivers it later, also after outages and crashes.
-// [Sink.OnChange] leaves out points that say nothing new.
+// [Sink.EnqueueFunc] reports the outcome of each point. With [JournalOptions] a point is [Journaled] when it is on the
+// local disk; the writer delivers it later, also after outages and crashes. [Sink.OnChange] leaves out points that say
+// nothing new.
 //
 // # Tenants
 //

@@ -1,5 +1,4 @@
-// Package cursor defines the text that says where the next page starts: it encodes a place, binds it to its query,
-// seals it, and decodes it again.
+// Package cursor defines the text that says where the next page starts.
 //
 // A cursor is base64url without padding of
 //
@@ -7,5 +6,5 @@
 //	0x00 <sum, 12> <place>                       unsealed: the first 12 bytes of a SHA-256
 //
 // The first byte and the Scope are the additional data of a sealed cursor; in an unsealed one the sum covers them
-// before the place. So a cursor cannot be read with another query, which it does not contain.
+// before the place. So a cursor cannot be read with another query.
 package cursor

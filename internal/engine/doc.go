@@ -11,19 +11,19 @@
 //   - A write is acknowledged after it is on disk, unless [Options.NoSync] is set. Concurrent writers share one sync.
 //   - No response depends on a write that a crash can undo. A read sees the newest state that is wholly on disk, and
 //     waits for no sync; a write is acknowledged when reads see it. A conditional mutation that writes nothing waits
-//     until reads see what it found. Cells that the collector removed may come back after a crash, and
-//     are removed again.
+//     until reads see what it found. Cells that the collector removed may come back after a crash, and are removed
+//     again.
 //   - Writes to one row are ordered: those that read first (conditional, read-modify-write, aggregates, deletes) hold
 //     the row's lock until their result is visible.
 //   - An addition with an idempotency token is applied once within 15 minutes, also after a crash.
 //   - Damage on disk is reported ([ErrDamaged], status DataLoss) and never served. After damage, or a failed disk write
-//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again. Reads still work, except of
-//     what is damaged, but not with NoSync. They see what was on disk before the failed write.
+//     ([ErrStorage], status DataLoss), all writes fail until the engine is opened again. Reads of what is not damaged
+//     still work, but not with NoSync. They see what was on disk before the failed write.
 //
 // # Differences from the service
 //
-//   - A sum beyond int64 wraps around, as two's complement does.
-//   - Cells of one row are ordered by the name of their family, then qualifier, then newest first.
+//   - A sum beyond int64 wraps around.
+//   - Cells of one row are ordered by family name, then qualifier, then newest first.
 //   - Through an authorized view, a read sees only the view's rows and columns; a write outside it gets
 //     PermissionDenied.
 //   - A mutation with an idempotency token that was applied before changes nothing at all, not only no aggregate cell.

@@ -11,7 +11,7 @@
 //	hours := rollup.For(hourly, readings.For(store, acme))
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
-// If the points are stored, derive the rollup from them. If they are not, add events to the rollup.
+// If the points are stored, derive the rollup from them, otherwise add events to it.
 //
 // # Derived from points
 //
@@ -42,9 +42,9 @@
 //
 // # Adding events
 //
-// The official client repeats an addition when the response was lost, which counts the event twice. The rollup's
-// [Mode] decides how an [Adder] prevents this: [ByStream], [ByMessage] or [Once]. A row of ByStream stores some 60
-// bytes for each journal.
+// The official client repeats an addition when the response was lost, which counts the event twice. The rollup's [Mode]
+// decides how an [Adder] prevents this: [ByStream], [ByMessage] or [Once]. A row of ByStream stores some 60 bytes for
+// each journal.
 //
 // All modes, and workers, use the app profile of conditional writes: ByStream, ByMessage and workers need its
 // single-cluster routing. Bigtable does not say whether one cluster knows the tokens of another.

@@ -1,11 +1,11 @@
-// Package tenants manages the tenants of a store, for operators: onboarding (Onboard), listing (List), storage used
-// (Usage), and removal (Erase, EraseEntity, Readmit). It also removes datasets, retention classes, codec tags and
-// rollups that no tenant uses any more (Retire, Remove, Release).
+// Package tenants manages the tenants of a store, for operators: onboarding ([Onboard]), listing ([List]), storage used
+// ([Usage]), and removal ([Erase], [EraseEntity], [Readmit]). It also removes datasets, retention classes, codec tags
+// and rollups that no tenant uses any more ([Retire], [Remove], [Release]).
 //
 // No call decodes a payload. The package stores a profile for each onboarded tenant, and a mark for each erased one.
 //
-// The calls need no tenant in the context, even if the store requires one. If the context carries another tenant, they
-// fail with tsdb.ErrTenantMismatch; List fails if it carries any.
+// The calls need no tenant in the context, even if the store requires one. If it carries another tenant, they fail with
+// tsdb.ErrTenantMismatch; List fails if it carries any.
 package tenants
 
 import (

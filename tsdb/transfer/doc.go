@@ -1,18 +1,17 @@
-// Package transfer moves a tenant's points between stores. Export writes them to a file, Import stores those of a file,
-// for the same tenant or another. Recover finds where to continue an interrupted Export, and Check verifies that a file
-// is complete. No call decodes a payload.
+// Package transfer moves a tenant's points between stores. [Export] writes them to a file, [Import] stores those of a
+// file, for the same tenant or another. [Recover] finds where to continue an interrupted Export, and [Check] verifies
+// that a file is complete. No call decodes a payload.
 //
 // A file is lines of JSON, in blocks of at most 1,000 points or 4 MiB with a sum each (docs/format.md). If a line was
-// cut, changed, repeated, moved or left out, Import fails with ErrDamaged. Sums detect forgery only with
+// cut, changed, repeated, moved or left out, Import fails with [ErrDamaged]. Sums detect forgery only with
 // ExportOptions.Key; nothing detects that an older export replaced a newer one. A file is neither encrypted nor
 // compressed; pass a gzip or zstd writer to Export.
 //
 // A file has no rollups: the importing store computes those of points; those of events cannot be exported. An export is
-// not a snapshot: it may or may not include points that are written or deleted meanwhile. Expired points are not
-// included.
+// not a snapshot: points that are written or deleted meanwhile may be in it or not. Expired points are not.
 //
-// The calls are an operator's. If the context carries another tenant, they fail with tsdb.ErrTenantMismatch; if it
-// carries none and the store has RequireTenant, with tsdb.ErrNoTenant. The store's limits do not count them.
+// If the context carries another tenant, calls fail with tsdb.ErrTenantMismatch; if it carries none and the store has
+// RequireTenant, with tsdb.ErrNoTenant. The store's limits do not count them.
 package transfer
 
 import (

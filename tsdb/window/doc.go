@@ -1,5 +1,5 @@
-// Package window aggregates points by time buckets: by minute, hour, day, week or month of any time zone. It reads the
-// stored buckets of a rollup where they answer, otherwise points.
+// Package window aggregates points by minute, hour, day, week or month of any time zone. It reads the stored buckets of a
+// rollup where they answer, otherwise points.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
@@ -16,7 +16,7 @@
 //
 // # Kinds of measures
 //
-// The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed. [Summary] describes each.
+// The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed.
 //
 // The step between two numbers belongs to the bucket of the later one, so Increase and Delta of hours add up to those
 // of the day. Nothing is extrapolated: the first number of an entity has no step. If the points before the interval are

@@ -1,10 +1,5 @@
-// Package adopt copies Bigtable tables of other programs into datasets of a store, as docs/adoption.md describes.
-//
-//	mapping, err := adopt.Parse(text)
-//	source, err := adopt.Open(client.OpenTable("telemetry"), mapping)
-//	report, err := source.Check(ctx, store, adopt.CheckOptions{})          // what is refused, and why
-//	state, err := source.Copy(ctx, store, adopt.CopyOptions{Save: save})   // again: copies what was written since
-//	verified, err := source.Verify(ctx, store, adopt.VerifyOptions{})      // counts and checksums of ranges
+// Package adopt copies Bigtable tables of other programs into datasets of a store, as docs/adoption.md describes: Parse
+// a mapping, Open the table, then Check, Copy and Verify.
 package adopt
 
 import (

@@ -1,11 +1,5 @@
 // Package lab compares row keys before a table exists: see docs/lab.md.
 //
-//	plan, err := lab.Parse(file)            // explains each mistake by line
-//	report, err := plan.Run(ctx, lab.RunOptions{})
-//	err = report.WriteText(os.Stdout)
-//
-// # Row keys of candidates
-//
 // Keys of the form tenant#entity#~time, or tenant#salt(n)#entity#~time, run with a schema, a repository and a writer.
 // Others run as raw rows of the official client, with the fewest rows and requests for each query:
 //

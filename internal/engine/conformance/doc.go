@@ -1,6 +1,3 @@
-// Package conformance is a test suite over the official Bigtable client. It runs against the engine in process and over
-// TCP, and, but for the fake's known faults, against the official fake.
-//
-// A randomized test compares the engine with the fake step by step. The flags -diff.seed and -diff.steps choose its
-// run.
+// Package conformance tests the engine with the official Bigtable client, in process and over TCP, and, but for known
+// faults, the official fake. A randomized test compares both step by step (-diff.seed, -diff.steps).
 package conformance

@@ -1,5 +1,5 @@
-// Package pebblelog finds damage in Pebble's logs, the manifest and the write-ahead log, before Pebble replays them:
-// Pebble mostly takes a wrong checksum for the torn end that a crash leaves, and drops the rest of the log.
+// Package pebblelog finds damage in Pebble's manifest and write-ahead log before Pebble replays them: Pebble mostly
+// takes a wrong checksum for the torn end that a crash leaves, and drops the rest of the log.
 //
 // # Torn or damaged
 //

@@ -3,8 +3,6 @@
 //
 // # Guarantees
 //
-// Besides those of the methods:
-//
 //   - Sequence numbers rise from 0, over restarts too, and so do those of dead letters. After a crash they continue
 //     2^32 higher, because a lost commit may have been delivered.
 //   - Damage is reported as ErrDamaged, but for the last commit before a crash: see below. Nothing panics, whatever the
@@ -24,11 +22,9 @@
 //   - reserve, 1 MiB, which the spool deletes when it needs space on a full disk to remove delivered records.
 //   - journal.tmp, during a copy.
 //
-// bbolt leaves deleted data in the file until a Scrub.
-//
-// Otherwise the file shrinks only when it is 64 MiB or more and less than an eighth used. It grows to MaxBytes plus
-// about a twentieth if records are done in their order, about a third if not, plus what a commit of up to 8 MiB
-// rewrites, plus 4 MiB ahead.
+// bbolt leaves deleted data in the file until a Scrub. The file shrinks only when it is 64 MiB or more and less than an
+// eighth used. It grows to MaxBytes plus about a twentieth if records are done in their order, about a third if not,
+// plus what a commit of up to 8 MiB rewrites, plus 4 MiB ahead.
 //
 // # Format
 //
@@ -69,9 +65,9 @@
 // in the file, Stats.Dropped has its number. Damage to pages of the last commit, and a disk that lost synced writes,
 // look the same, unless the journal was closed: then Open reports both. An old copy of the folder is not noticed.
 //
-// Damage that happens while the journal is open is noticed when it is read; the spool then refuses every call with that
-// error. One fault is not caught: if the count of overflow pages in a page of bbolt's tree changes after Open checked
-// it, bbolt may use up the memory.
+// Damage while the journal is open is noticed when it is read; the spool then refuses every call. One fault is not
+// caught: if the count of overflow pages in a page of bbolt's tree changes after Open checked it, bbolt may use up the
+// memory.
 //
 // To recover the records of a damaged journal, move the folder away and read it with bbolt's own tool.
 package spool

@@ -1,6 +1,6 @@
 // Package past tests that this version opens and reads what earlier versions wrote: folders, journals and exports.
 //
-// testdata has an archive for each of three commits, named by the commit:
+// testdata has an archive for each of three commits:
 //
 //   - 2c4f707e: tables compressed by Snappy, journals without generations, no identities of events. A row of events by
 //     stream has 400 days, which was the default: a program has to name this Span
@@ -11,7 +11,7 @@
 // An archive has the folder as a crash leaves it, the journal (undelivered points and events, a point of an erased
 // entity, dead letters), exports, all cells (cells.txt), and what that version itself read (answers.txt).
 //
-// To make an archive, write a file of the commit's names of calls, and run from the repository's root:
+// To make one, write a file of the commit's names of calls, and run from the repository's root:
 //
 //	c=c15cff35 data=$PWD/internal/proof/past/testdata
 //	mkdir -p /tmp/past/$c /tmp/past/out && git archive $c | tar x -C /tmp/past/$c && cd /tmp/past/$c && mkdir internal/past

@@ -1,12 +1,11 @@
 // Package soak holds a test that runs everything at once, and one that checks whether the memory of clients grows.
 // docs/maintaining.md has the commands.
 //
-// In TestSoak, 5,000 devices of 200 tenants write through one writer with a journal, some points late, twice or
-// changed. Programs add events in all modes, readers make every kind of read, a worker computes rollups, garbage
-// collection runs, and one tenant is erased. Meanwhile the connection fails, and the writer is closed with points in
-// its journal and opened again. The test checks:
+// In TestSoak, 5,000 devices of 200 tenants write through one writer with a journal. Programs add events, readers make
+// every kind of read, a worker computes rollups, garbage collection runs, and one tenant is erased. Meanwhile the
+// connection fails, and the writer is closed and opened again. The test checks:
 //
-//   - Each acknowledged point is in the table, in the version that was put last, or is a dead letter. Nothing else
+//   - Each acknowledged point is in the table, in the version that was put last, or is a dead letter; nothing else
 //     appears.
 //   - Added rollups hold exactly the acknowledged events, plus at most those whose outcome is unknown. Derived rollups
 //     match their points.
