@@ -77,9 +77,9 @@
 // [Schema.FromContext] makes the repository of the context's tenant. [StoreOptions] has RequireTenant, Limits and
 // Views.
 //
-// Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased], in
-// every open store within 10 seconds. A store that cannot read the marks of erasures uses those it has read last; one
-// that has never read them refuses reads and writes. Package tsdb/transfer copies a tenant's points to a file and back.
+// Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased]. A
+// store that cannot read the marks of erasures uses those it has read last; one that has never read them refuses reads
+// and writes. Package tsdb/transfer copies points to a file and back.
 //
 // # Bounds
 //

@@ -42,9 +42,8 @@
 //
 // # Adding events
 //
-// The official client repeats an addition when the response was lost, which counts the event twice. The rollup's [Mode]
-// decides how an [Adder] prevents this: [ByStream], [ByMessage] or [Once]. A row of ByStream stores some 60 bytes for
-// each journal.
+// The rollup's [Mode] decides how an [Adder] counts no event twice when a response was lost: [ByStream], [ByMessage] or
+// [Once]. A row of ByStream stores some 60 bytes for each journal.
 //
 // All modes, and workers, use the app profile of conditional writes: ByStream, ByMessage and workers need its
 // single-cluster routing. Bigtable does not say whether one cluster knows the tokens of another.

@@ -1,5 +1,5 @@
-// Package window aggregates points by minute, hour, day, week or month of any time zone. It reads the stored buckets of a
-// rollup where they answer, otherwise points.
+// Package window aggregates points by minute, hour, day, week or month of any time zone. It reads the stored buckets of
+// a rollup where they answer, otherwise points.
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
