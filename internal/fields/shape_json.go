@@ -83,7 +83,7 @@ func jsonKind(t reflect.Type) string {
 	switch k := t.Kind(); {
 	case t == reflect.TypeFor[time.Time]():
 		return "str"
-	case encodesItself(t), t == reflect.TypeFor[json.Number]():
+	case encodesItself(t), t.PkgPath() == "encoding/json": // its Number is text that becomes a number
 		return ""
 	case k == reflect.Bool:
 		return "bool"
