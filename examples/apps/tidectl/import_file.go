@@ -124,6 +124,11 @@ func (f *fileImport) prepare() (err error) {
 	if err := f.errors.begin(f.opts.errors, f.state); err != nil {
 		return err
 	}
+	if f.state.Errors != "" && !f.opts.dry { // before there is a line in the file
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
 	if f.state.Records > 0 {
 		f.say("%s: goes on after record %d, line %d", f.name, f.state.Records, f.state.Position.Line)
 		err = f.reader.Seek(f.state.Position)

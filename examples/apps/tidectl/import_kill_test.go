@@ -202,3 +202,24 @@ func TestStoreThatGoesAway(t *testing.T) {
 		t.Errorf("%d points are stored, want 30000", n)
 	}
 }
+
+// TestImportKilledEarly: an import that was killed when it had opened the file of refused records, and before it saved a
+// state, goes on. A file with lines that no state knows stays as it is.
+func TestImportKilledEarly(t *testing.T) {
+	file, dir, faults := write(t, "a.csv", manyRows(100, 7)), filepath.Join(t.TempDir(), "d"), filepath.Join(t.TempDir(), "faults")
+	flags := []string{file, "--route", "dataset=telemetry key=site,device time=ts,s", "--errors", faults}
+	if err := os.WriteFile(faults, []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := imports(t, dir, "", flags...)
+	if want(t, exitFailed, err, "over another file"); !strings.Contains(err.Error(), "want a new file") {
+		t.Error(err)
+	}
+	if err := os.Truncate(faults, 0); err != nil {
+		t.Fatal(err)
+	}
+	result, remarks, err := imports(t, dir, "", flags...)
+	if want(t, exitFailed, err, "over an empty file"); result.Refused != 100/7 {
+		t.Errorf("%+v, %s", result.importState, remarks)
+	}
+}

@@ -105,8 +105,8 @@ type errorFile struct {
 // maxErrorText is how much of a refused record is written.
 const maxErrorText = 4 << 10
 
-// begin opens the file, unless it is open. It must be new, or that of an earlier run that goes on: what that run has
-// written after its state is taken away.
+// begin opens the file, unless it is open. It must be new or empty, or that of an earlier run that goes on: what that run
+// has written after its state is taken away. A run that was killed before it saved a state leaves it empty.
 func (e *errorFile) begin(name string, st *importState) (err error) {
 	if name == "" {
 		return nil
@@ -116,7 +116,7 @@ func (e *errorFile) begin(name string, st *importState) (err error) {
 			return err
 		}
 		how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-		if st.Errors == e.name {
+		if there, err := os.Stat(e.name); st.Errors == e.name || err == nil && there.Mode().IsRegular() && there.Size() == 0 {
 			how = os.O_WRONLY | os.O_CREATE
 		}
 		if e.file, err = os.OpenFile(e.name, how, 0o600); err != nil {
