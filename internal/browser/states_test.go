@@ -63,7 +63,7 @@ func TestStateColours(t *testing.T) {
 }
 
 // TestLongStates: a long state is whole on a tablet and on a phone, and numbers have the decimals of their
-// column. A tenant without points is told as such on the pages of charts, too.
+// column. The pages of charts also say that a tenant has no points.
 func TestLongStates(t *testing.T) {
 	ctx := browser(t)
 	var held atomic.Bool

@@ -23,6 +23,16 @@ func Kinds(format string, payload []byte, visit func(name []byte, k codec.Kind))
 	}
 }
 
+// KindNamed returns the kind of a name, or KindInvalid.
+func KindNamed(name string) codec.Kind {
+	for k := codec.KindFloat; k <= codec.KindList; k++ {
+		if k.String() == name {
+			return k
+		}
+	}
+	return codec.KindInvalid
+}
+
 var recordKinds = [256]codec.Kind{'f': codec.KindFloat, 'i': codec.KindInt, 'u': codec.KindUint, 's': codec.KindStr, 'T': codec.KindBool, 'F': codec.KindBool}
 
 // kinds visits the fields of a JSON text.

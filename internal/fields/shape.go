@@ -148,14 +148,7 @@ func newShape(leaves []Leaf) *Shape {
 }
 
 // KindOf returns the kind of the leaf, or KindInvalid if only a payload says it.
-func (l *Leaf) KindOf() codec.Kind {
-	for k := codec.KindFloat; k <= codec.KindList; k++ {
-		if k.String() == l.Kind {
-			return k
-		}
-	}
-	return codec.KindInvalid
-}
+func (l *Leaf) KindOf() codec.Kind { return KindNamed(l.Kind) }
 
 // add adds a leaf below the root. It returns false if there is a leaf on its way or below it.
 func (n *node) add(l *Leaf) bool {

@@ -15,6 +15,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/fields"
 )
 
 // The columns of the row. A column of a field has the first day on which a process saw it, its kind and its name; the
@@ -50,15 +51,6 @@ func endOf(day int32) bigtable.Timestamp {
 // days are the first and the last day on which a field was seen.
 type days struct{ first, last int32 }
 
-// kinds are the names of kinds in columns.
-var kinds = func() map[string]codec.Kind {
-	out := map[string]codec.Kind{}
-	for k := codec.KindFloat; k <= codec.KindList; k++ {
-		out[k.String()] = k
-	}
-	return out
-}()
-
 func column(first int32, k codec.Kind, name string) string {
 	return fmt.Sprintf("%s%07d:%s:%s", fieldPrefix, farDay-first, k, name)
 }
@@ -70,8 +62,8 @@ func parseColumn(column string) (first int32, k codec.Kind, name string, ok bool
 		return 0, 0, "", false
 	}
 	n, err := strconv.ParseUint(parts[1], 10, 31)
-	k, ok = kinds[parts[2]]
-	return farDay - int32(n), k, parts[3], ok && err == nil && n > 0 && n <= farDay
+	k = fields.KindNamed(parts[2])
+	return farDay - int32(n), k, parts[3], k != codec.KindInvalid && err == nil && n > 0 && n <= farDay
 }
 
 // set adds the mutations that set a cell and delete the column's older ones, and returns their number.

@@ -251,7 +251,7 @@ class Fleet {
     }));
     const number = this.fields.find((f) => f.numbers && f.path !== ".");
     if (number) this.filterBox.placeholder = `Filter: ${number.path} < 20 and silent > 10m`;
-    this.names.replaceChildren(...["silent > 10m", ...this.fields.flatMap((f) => (f.states > f.numbers ? [f.path, f.path + " now"] : [f.path]))].flat().map((value) => el("option", { value })));
+    this.names.replaceChildren(...["silent > 10m", ...this.fields.flatMap((f) => (f.states > f.numbers ? [f.path, f.path + " now"] : [f.path]))].map((value) => el("option", { value })));
     const sorts = [["", "silent first"], ["name", "name"], ["-age", "oldest point first"], ...this.shownFields.flatMap((f) => [[sortName(f), values.label(f) + " ▲"], ["-" + sortName(f), values.label(f) + " ▼"]])];
     this.sorting.replaceChildren(...sorts.map(([value, text]) => el("option", { value, selected: value === (this.frame.get("sort") || "") }, text)));
     this.view?.close();
