@@ -29,15 +29,15 @@ var List = []Call{
 	{Func: (*tsdb.Repository[int]).Delete, Tenants: One, Operation: "Delete"},
 	{Func: (*tsdb.Repository[int]).DeleteRange, Tenants: One, Operation: "DeleteRange"},
 	{Func: (*tsdb.Repository[int]).DeletePrefix, Tenants: One, Operation: "DeletePrefix"},
-	{Func: (*tsdb.Repository[int]).Schema, Free: "returns a field"},
-	{Func: (*tsdb.Repository[int]).Store, Free: "returns a field"},
-	{Func: (*tsdb.Repository[int]).Tenant, Free: "returns a field"},
-	{Func: (*tsdb.Repository[int]).WithID, Free: "binds an ID"},
-	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer, whose calls have their own costs"},
-	{Func: (*tsdb.Schema[int]).FromContext, Free: "binds a schema to a store and the context's tenant"},
+	{Func: (*tsdb.Repository[int]).Schema, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Repository[int]).Store, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Repository[int]).Tenant, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Repository[int]).WithID, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Repository[int]).Via, Free: "binds a writer, whose calls have costs"},
+	{Func: (*tsdb.Schema[int]).FromContext, Free: "works in memory or on local files"},
 
 	// All entities under a prefix.
-	{Func: (*tsdb.Repository[int]).Under, Free: "binds a prefix"},
+	{Func: (*tsdb.Repository[int]).Under, Free: "works in memory or on local files"},
 	{Func: tsdb.PrefixReader[int].Latest, Tenants: One, Operation: "under.Latest"},
 	{Func: tsdb.PrefixReader[int].LatestN, Tenants: One, Operation: "under.LatestN"},
 	{Func: tsdb.PrefixReader[int].LatestFields, Tenants: One, Operation: "under.LatestFields"},
@@ -58,16 +58,16 @@ var List = []Call{
 	{Func: (*tsdb.Sink[int]).TryEnqueue, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueFunc, Tenants: One, Operation: "Deliver"},
 	{Func: (*tsdb.Sink[int]).EnqueueMany, Tenants: One, Operation: "Deliver"},
-	{Func: (*tsdb.Sink[int]).OnChange, Free: "binds a comparison, which is made in memory"},
+	{Func: (*tsdb.Sink[int]).OnChange, Free: "works in memory or on local files"},
 
 	// A writer holds points of all tenants.
 	{Func: (*tsdb.Writer).Flush, Tenants: All, Operation: "Deliver"},
 	{Func: (*tsdb.Writer).Close, Tenants: All, Operation: "Deliver"},
-	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "reads the journal on disk"},
-	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "changes the journal on disk"},
-	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "changes the journal on disk"},
-	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; the points then cost as much as new ones"},
-	{Func: (*tsdb.Writer).Stats, Free: "reads counters in memory"},
+	{Func: (*tsdb.Writer).DeadLetters, Tenants: All, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Writer).ScrubJournal, Tenants: All, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Writer).DropDeadLetters, Tenants: All, Free: "works in memory or on local files"},
+	{Func: (*tsdb.Writer).RetryDeadLetters, Tenants: All, Free: "changes the journal on disk; the points then cost what new ones do"},
+	{Func: (*tsdb.Writer).Stats, Free: "works in memory or on local files"},
 
 	// Operators open stores and prepare tables.
 	{Func: (*tsdb.Store).Ping, Operation: "Ping"},
@@ -75,16 +75,16 @@ var List = []Call{
 	{Func: (*tsdb.Store).Verify, Operation: "Verify"},
 	{Func: (*tsdb.Store).Datasets, Operation: "Datasets"},
 	{Func: (*tsdb.Store).EnsureView, Tenants: One, Operation: "EnsureView"},
-	{Func: (*tsdb.Store).Close, Free: "closes connections; fields that were noted in the last seconds are written first, in the background"},
-	{Func: (*tsdb.Store).Backup, Free: "links or copies files of a folder; Cloud Bigtable's stores refuse it"},
-	{Func: (*tsdb.Store).NewWriter, Free: "begins with an empty buffer, or reads a journal on disk; points in the journal then cost as much as new ones"},
+	{Func: (*tsdb.Store).Close, Free: "first writes the fields noted in the last seconds, in the background"},
+	{Func: (*tsdb.Store).Backup, Free: "links or copies files; Cloud Bigtable's stores refuse it"},
+	{Func: (*tsdb.Store).NewWriter, Free: "reads its journal, whose points then cost what new ones do"},
 	{Func: tsdb.Open, Free: "connects; the official client warms its connections and reads no rows"},
-	{Func: embedded.New, Free: "opens a folder or memory; calls no service"},
-	{Func: embedded.Open, Free: "opens a folder or memory; calls no service"},
-	{Func: embedded.VerifyBackup, Free: "reads files of a folder; calls no service"},
-	{Func: embedded.RestoreBackup, Free: "copies files of a folder; calls no service"},
-	{Func: embedded.PackBackup, Free: "reads files of a folder; calls no service"},
-	{Func: embedded.UnpackBackup, Free: "writes files of a folder; calls no service"},
+	{Func: embedded.New, Free: "works in memory or on local files"},
+	{Func: embedded.Open, Free: "works in memory or on local files"},
+	{Func: embedded.VerifyBackup, Free: "works in memory or on local files"},
+	{Func: embedded.RestoreBackup, Free: "works in memory or on local files"},
+	{Func: embedded.PackBackup, Free: "works in memory or on local files"},
+	{Func: embedded.UnpackBackup, Free: "works in memory or on local files"},
 	{Func: (*embedded.Server).Serve, Free: "serves other processes"},
 
 	// Rollups.
@@ -94,7 +94,7 @@ var List = []Call{
 	{Func: (*rollup.Reader[int]).Total, Tenants: One, Operation: "rollup.Total"},
 	{Func: (*rollup.Reader[int]).Entities, Tenants: One, Operation: "rollup.Entities"},
 	{Func: (*rollup.Reader[int]).Rebuild, Tenants: One, Operation: "rollup.Rebuild"},
-	{Func: rollup.NewWorker, Free: "returns a worker"},
+	{Func: rollup.NewWorker, Free: "works in memory or on local files"},
 	{Func: (*rollup.Worker).Pass, Tenants: All, Operation: "rollup.Pass"},
 	{Func: (*rollup.Worker).Run, Tenants: All, Operation: "rollup.Pass"},
 	{Func: (*rollup.Adder[int]).Add, Tenants: One, Operation: "rollup.Add"},
@@ -123,8 +123,8 @@ var List = []Call{
 	{Func: transfer.Import, Tenants: One, Operation: "transfer.Import"},
 
 	// Tables of other programs, which are read in place and copied.
-	{Func: transfer.Check, Free: "reads a file"},
-	{Func: transfer.Recover, Free: "reads a file"},
+	{Func: transfer.Check, Free: "works in memory or on local files"},
+	{Func: transfer.Recover, Free: "works in memory or on local files"},
 
 	// Retention.
 	{Func: retention.NewPlan, Operation: "retention.Plan"},
@@ -144,5 +144,5 @@ var List = []Call{
 	{Func: window.ReadUptime[int], Tenants: One},
 	{Func: window.Align[int], Tenants: One},
 	{Func: window.ReadLine[int], Tenants: One},
-	{Func: (*window.Aggregator[int]).Source, Tenants: One, Free: "chooses a rollup by the schema"},
+	{Func: (*window.Aggregator[int]).Source, Tenants: One, Free: "works in memory or on local files"},
 }

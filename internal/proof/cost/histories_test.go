@@ -27,27 +27,27 @@ func newestN(w *world, devices, each int) func() {
 
 var histories = group{title: "Reading histories under a prefix", calls: []call{
 	{
-		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of all time, histories of 2 points", of: "entities", sizes: []int{1, 16, 266, 1_000},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range`, all points, 2 each", of: "entities", sizes: []int{1, 16, 266, 1_000},
 		requests: only("read", groups(100, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 2, 2*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of an hour of 60 points, of 1,000", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 4).atMost()), seen: each(76, 32).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 1000, 60*n, lastHour(w)) },
 	},
 	{
-		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range` of all time, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Range"}, name: "`PrefixReader.Range`, all points, 1,000 each", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(2, 3).atMost()), seen: each(1016, 32+4096).atMost(),
 		run: func(w *world, n int) func() { return ranged(w, n, 1000, 1000*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of an hour of 60 points, histories of 1,000", of: "entities", sizes: []int{1, 5, 20},
+		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of an hour of 60 points, of 1,000", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 2)), seen: each(76, 32).atMost(),
 		run: func(w *world, n int) func() { return merged(w, n, 1000, 60*n, lastHour(w)) },
 	},
 	{
-		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged` of all time, histories of 2 points", of: "entities", sizes: []int{1, 250, 1_000},
+		covers: []string{"PrefixReader.Merged"}, name: "`PrefixReader.Merged`, all points, 2 each", of: "entities", sizes: []int{1, 250, 1_000},
 		requests: only("read", groups(250, 0).and(groups(100, 4)).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return merged(w, n, 2, 2*n, tsdb.AllTime()) },
 	},
@@ -57,7 +57,7 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		run: func(w *world, n int) func() { return merged(w, 40, n, 40*n, tsdb.AllTime()) },
 	},
 	{
-		covers: []string{"PrefixReader.Page"}, name: "`PrefixReader.Page` of all time, histories of 10 points", of: "points of a page, of 3,000", sizes: []int{10, 100, 1_000},
+		covers: []string{"PrefixReader.Page"}, name: "`PrefixReader.Page`, all points, 10 each", of: "points of a page, of 3,000", sizes: []int{10, 100, 1_000},
 		requests: only("read", groups(100, 5).atMost()), seen: each(6, 600).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(300, 10)
@@ -69,17 +69,17 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		},
 	},
 	{
-		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, 5 points each, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, up to 5 of 1,000 points each", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(2, 1).atMost()), seen: each(20, 32).atMost(),
 		run: func(w *world, n int) func() { return newestN(w, n, 1000) },
 	},
 	{
-		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, 5 points each, histories of 2 points", of: "entities", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.LatestN"}, name: "`PrefixReader.LatestN`, up to 5 of 2 points each", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", groups(50, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() { return newestN(w, n, 2) },
 	},
 	{
-		covers: []string{"PrefixReader.LatestFields"}, name: "`PrefixReader.LatestFields`, if the newest point has all fields", of: "entities", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.LatestFields"}, name: "`PrefixReader.LatestFields`, all in the newest point", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", groups(50, 4).atMost()), seen: each(4, 16).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 2)
@@ -108,7 +108,7 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		},
 	},
 	{
-		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` since an hour, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` since an hour, 100 points each", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)
@@ -118,7 +118,7 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		},
 	},
 	{
-		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` of the hour before, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities` of the hour before, 100 points each", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(2, 1)), seen: each(17, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)
@@ -128,7 +128,7 @@ var histories = group{title: "Reading histories under a prefix", calls: []call{
 		},
 	},
 	{
-		covers: []string{"PrefixReader.Silent"}, name: "`PrefixReader.Silent`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Silent"}, name: "`PrefixReader.Silent`, 100 points each", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(n, 100)

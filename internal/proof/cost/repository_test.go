@@ -74,7 +74,7 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, with a derived rollup", schema: rolled, requests: only("bulk", always(1)), written: always(2),
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, with rollups", schema: rolled, requests: only("bulk", always(1)), written: always(2),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
@@ -93,7 +93,7 @@ var writes = group{title: "Writing", calls: []call{
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
 	{
-		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with a derived rollup", detail: true, schema: tsdb.SchemaOptions{FirstWins: true, Rollups: rolled.Rollups},
+		covers: []string{"Repository.Put"}, name: "`Repository.Put`, first wins, with rollups", detail: true, schema: tsdb.SchemaOptions{FirstWins: true, Rollups: rolled.Rollups},
 		requests: map[string]shape{"conditional": always(1), "bulk": always(1)}, written: always(2),
 		run: func(w *world, _ int) func() { return w.putOne() },
 	},
@@ -143,15 +143,15 @@ var writes = group{title: "Writing", calls: []call{
 		requests: only("bulk", groups(5_000, 0)), written: each(2, 0), run: putMany,
 	},
 	{
-		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with a derived rollup", of: "points, of as many entities", schema: rolled, sizes: []int{1, 100, 5_001},
+		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with rollups", of: "points, of as many entities", schema: rolled, sizes: []int{1, 100, 5_001},
 		requests: only("bulk", groups(5_000, 0)), written: each(2, 0), run: putMany,
 	},
 	{
-		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with heads and a derived rollup", detail: true, of: "points, of as many entities", schema: both, sizes: []int{1, 100, 3_334},
+		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with heads and rollups", detail: true, of: "points, of as many entities", schema: both, sizes: []int{1, 100, 3_334},
 		requests: only("bulk", groupsOf(1, 3_333, 0)), written: each(3, 0), run: putMany,
 	},
 	{
-		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with a derived rollup", of: "points of one entity, within an hour", schema: rolled, sizes: []int{1, 10, 50},
+		covers: []string{"Repository.PutMany"}, name: "`Repository.PutMany`, with rollups", of: "points of one entity, within an hour", schema: rolled, sizes: []int{1, 10, 50},
 		requests: only("bulk", always(1)), written: each(1, 1),
 		run: func(w *world, n int) func() {
 			pts := points(noon, 1, n)
@@ -217,7 +217,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, if all points have expired", of: "expired points that are not collected", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)),
+		covers: []string{"Repository.Latest"}, name: "`Repository.Latest`, if all points have expired", of: "expired points, not collected", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)),
 		run: func(w *world, n int) func() {
 			w.history(1, n)
 			w.wait(91 * 24 * time.Hour)
@@ -267,7 +267,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.Range"}, name: "`Repository.Range` of all time, with 3 visible points", detail: true, of: "expired points that are not collected", sizes: []int{1, 100, 1_000},
+		covers: []string{"Repository.Range"}, name: "`Repository.Range` of all time, with 3 visible points", detail: true, of: "expired points, not collected", sizes: []int{1, 100, 1_000},
 		requests: only("read", always(1)), seen: always(3),
 		run: func(w *world, n int) func() {
 			expired(w, n)
@@ -286,7 +286,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestFields"}, name: "`Repository.LatestFields`, if the newest point has all fields", of: "points in the history", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)), seen: always(16).atMost(),
+		covers: []string{"Repository.LatestFields"}, name: "`Repository.LatestFields`, all in the newest point", of: "points in the history", sizes: []int{1, 100, 1_000}, requests: only("read", always(1)), seen: always(16).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(1, n)
 			return func() {
@@ -297,7 +297,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.LatestFieldsMany"}, name: "`Repository.LatestFieldsMany`, if the newest point has all fields", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(1, 0),
+		covers: []string{"Repository.LatestFieldsMany"}, name: "`Repository.LatestFieldsMany`, all in the newest point", of: "entities", sizes: []int{1, 10, 300}, requests: only("read", each(1, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			w.history(n, 1)
 			return func() {
@@ -312,7 +312,7 @@ var reads = group{title: "Reading entities that are known", calls: []call{
 		run: func(w *world, n int) func() { return latestMany(w, n) },
 	},
 	{
-		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, of entities that the store has read before", of: "entities", sizes: []int{10, 300, 4_000},
+		covers: []string{"Repository.LatestMany"}, name: "`Repository.LatestMany`, of entities read before", of: "entities", sizes: []int{10, 300, 4_000},
 		requests: only("read", groups(250, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			read := latestMany(w, n)

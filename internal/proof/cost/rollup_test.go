@@ -91,7 +91,7 @@ func windowsOf(w *world, g window.Grid, length time.Duration, n int) func() {
 
 var rollups = group{title: "Rollups", calls: []call{
 	{
-		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of hours that a worker has computed", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
+		covers: []string{"rollup.Reader.Buckets", "rollup.Reader.Total"}, name: "`rollup.Reader.Buckets` or `Total`, of computed hours", of: "hours", schema: rolled, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return buckets(w, hourly, noon.Add(-time.Duration(n)*time.Hour), n)
@@ -145,7 +145,7 @@ var rollups = group{title: "Rollups", calls: []call{
 		},
 	},
 	{
-		covers: []string{"window.ReadLine"}, name: "`window.ReadLine`, from a rollup, a column for each of its hours", of: "hours", schema: charted, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
+		covers: []string{"window.ReadLine"}, name: "`window.ReadLine`, from a rollup, a column an hour", of: "hours", schema: charted, sizes: []int{1, 24, 48}, requests: only("read", always(2)), seen: always(1),
 		run: func(w *world, n int) func() {
 			w.computedHours(1, 48)
 			return chartOf(w, time.Duration(n)*time.Hour, 0, n)

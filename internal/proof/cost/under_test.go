@@ -21,22 +21,22 @@ func entities(w *world, devices, each int) func() {
 
 var prefixes = group{title: "Reading entities that are not known", calls: []call{
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1 point", of: "entities", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, 1 point each", of: "entities", sizes: []int{1, 10, 500},
 		requests: only("read", each(1, 1).atMost()), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1,000 points", of: "entities", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, 1,000 points each", of: "entities", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1000) },
 	},
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 100 points", detail: true, of: "entities", sizes: []int{100}, varies: true,
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, 100 points each", detail: true, of: "entities", sizes: []int{100}, varies: true,
 		requests: only("read", each(1, 40).atMost()), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 100) },
 	},
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1,000 points that the store has met before", of: "entities", sizes: []int{1, 10, 300},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, 1,000 points each, met before", of: "entities", sizes: []int{1, 10, 300},
 		requests: only("read", groups(250, 0)), seen: each(1, 0),
 		run: func(w *world, n int) func() {
 			read := latestUnder(w, n, 1000)
@@ -50,12 +50,12 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return latestUnder(w, n, 2) },
 	},
 	{
-		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, histories of 1 point, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		covers: []string{"PrefixReader.Latest"}, name: "`PrefixReader.Latest`, 1 point each, 16 salts", of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
 		requests: only("read", always(16)), seen: each(1, 0),
 		run: func(w *world, n int) func() { return latestUnder(w, n, 1) },
 	},
 	{
-		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities`, histories of 100 points", of: "entities", sizes: []int{1, 10, 20},
+		covers: []string{"PrefixReader.Entities"}, name: "`PrefixReader.Entities`, 100 points each", of: "entities", sizes: []int{1, 10, 20},
 		requests: only("read", each(1, 1)), seen: each(16, 32).atMost(),
 		run: func(w *world, n int) func() { return entities(w, n, 100) },
 	},
@@ -65,7 +65,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		run: func(w *world, n int) func() { return entities(w, n, 2) },
 	},
 	{
-		covers: []string{"PrefixReader.PageLatest"}, name: "`PrefixReader.PageLatest`, histories of 1,000 points", of: "entities of a page, of 15", sizes: []int{1, 5, 10},
+		covers: []string{"PrefixReader.PageLatest"}, name: "`PrefixReader.PageLatest`, 1,000 points each", of: "entities of a page, of 15", sizes: []int{1, 5, 10},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(15, 1000)
@@ -89,7 +89,7 @@ var prefixes = group{title: "Reading entities that are not known", calls: []call
 		},
 	},
 	{
-		covers: []string{"PrefixReader.PageEntities"}, name: "`PrefixReader.PageEntities`, histories of 1 point", of: "entities of a page, of 600", sizes: []int{1, 10, 500},
+		covers: []string{"PrefixReader.PageEntities"}, name: "`PrefixReader.PageEntities`, 1 point each", of: "entities of a page, of 600", sizes: []int{1, 10, 500},
 		requests: only("read", each(1, 1).atMost()), seen: each(16, 48).atMost(),
 		run: func(w *world, n int) func() {
 			w.history(600, 1)
@@ -127,7 +127,7 @@ var deletions = group{title: "Deleting", calls: []call{
 		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
 	},
 	{
-		covers: []string{"Repository.Delete"}, name: "`Repository.Delete`, with a derived rollup", schema: rolled, requests: only("bulk", always(1)), written: always(2),
+		covers: []string{"Repository.Delete"}, name: "`Repository.Delete`, with rollups", schema: rolled, requests: only("bulk", always(1)), written: always(2),
 		run: func(w *world, _ int) func() { return deleteOne(w, 10) },
 	},
 	{
@@ -151,15 +151,15 @@ var deletions = group{title: "Deleting", calls: []call{
 		},
 	},
 	{
-		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points", of: "entities", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, 10 points each", of: "entities", sizes: []int{1, 10, 100}, requests: map[string]shape{"read": always(1), "bulk": always(1)},
 		seen: each(10, 0), written: each(10, 0), run: deletePrefix,
 	},
 	{
-		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 100},
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, 10 points each, with heads", of: "entities", schema: headed, sizes: []int{1, 10, 100},
 		requests: map[string]shape{"read": always(3), "bulk": always(2)}, seen: each(11, 0), written: each(11, 0), run: deletePrefix,
 	},
 	{
-		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, histories of 10 points, 16 salts", detail: true, of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
+		covers: []string{"Repository.DeletePrefix"}, name: "`Repository.DeletePrefix`, 10 points each, 16 salts", detail: true, of: "entities", schema: tsdb.SchemaOptions{Salts: 16}, sizes: []int{1, 10, 100},
 		requests: map[string]shape{"read": always(16), "bulk": always(16).from(always(1))}, seen: each(10, 0), written: each(10, 0), run: deletePrefix,
 	},
 }}

@@ -44,7 +44,7 @@ func aligned(w *world, n int) []window.Series[float64] {
 	return series
 }
 
-var windows = group{title: "Aggregating an hour of 60 points, histories of 1,000", calls: []call{
+var windows = group{title: "Aggregating an hour of 60 points, of 1,000", calls: []call{
 	{
 		covers: []string{"window.Aggregator.ReadGroup"}, name: "`window.Aggregator.ReadGroup`", of: "entities", sizes: []int{1, 5, 20},
 		requests: only("read", each(1, 0)), seen: each(60, 0),

@@ -88,15 +88,15 @@ var writers = group{title: "Through a writer", calls: []call{
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with a derived rollup", detail: true, of: "points, each of another entity", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, with rollups", detail: true, of: "points, each of another entity", schema: rolled, sizes: []int{1, 1_000, 3_500}, varies: true,
 		requests: only("bulk", groupsOf(2, 1000, 0).from(groups(1000, 0))), written: each(2, 0),
 		run: func(w *world, n int) func() { return through(w, tsdb.WriterOptions{}, points(noon, n, 1)) },
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, several tenants", of: "tenants, 10 points each", sizes: []int{1, 10}, requests: only("bulk", always(1)), written: each(10, 0), run: throughTenants,
 	},
 	{
-		covers: []string{"Sink.EnqueueFunc"}, name: "the same, of several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{ViewsFor: several(10)},
+		covers: []string{"Sink.EnqueueFunc"}, name: "the same, several tenants, with `Views`", of: "tenants, 10 points each", sizes: []int{1, 10}, opts: tsdbtest.Options{ViewsFor: several(10)},
 		requests: only("bulk", each(1, 0)), written: each(10, 0), run: throughTenants,
 	},
 	{
