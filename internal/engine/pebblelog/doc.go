@@ -1,16 +1,16 @@
 // Package pebblelog finds damage in Pebble's manifest and write-ahead log before Pebble replays them: Pebble mostly
-// takes a wrong checksum for the torn end that a crash leaves, and drops the rest of the log.
+// takes a wrong checksum for a crash's torn end, and drops the rest of the log.
 //
 // # Torn or damaged
 //
 // A disk writes sectors of 512 bytes, in any order, until power fails. So a crash cuts a chunk short, or leaves sectors
-// that read as zeros. A chunk without such sectors and with a wrong checksum is damage. A hole of zeros is damage if a
-// later chunk states that it was on disk: each states how much of the log was (see FS), and a manifest is synced after
-// each record. Otherwise no write after the hole was acknowledged, and the log ends there.
+// of zeros. A wrong checksum without these is damage. A hole of zeros is damage if a later chunk states that it was on
+// disk: each states how much of the log was (see FS), and a manifest is synced after each record. Otherwise no write
+// after the hole was acknowledged, and the log ends there.
 //
-// Some damage looks like a torn end: zeros over the last records of the newest log, if no later chunk states that they
-// were synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is all zeros;
-// a hole in a log of an older version, whose figures were too small.
+// Some damage looks like a torn end: zeros over the newest log's last records, if no later chunk states that they were
+// synced; a newest log that was cut short; a wrong bit in the last record, if another of its sectors is all zeros; a
+// hole in a log of an older version, whose figures were too small.
 //
 // # Pebble's version
 //

@@ -1,12 +1,11 @@
-// Package spool is a journal on disk: it appends records, reads them in order, and forgets them once they are
-// delivered. Records that cannot be delivered become dead letters, which can be read and appended again.
+// Package spool is a journal on disk: it appends records, reads them in order, and forgets them once delivered. Records
+// that cannot be delivered become dead letters, which can be read and appended again.
 //
 // # Guarantees
 //
-//   - Sequence numbers rise from 0, over restarts too, and so do those of dead letters. After a crash they continue
-//     2^32 higher, because a lost commit may have been delivered.
-//   - Damage is reported as ErrDamaged, but for the last commit before a crash: see below. Nothing panics, whatever the
-//     file contains.
+//   - Numbers of records and of dead letters rise from 0, over restarts too. After a crash they continue 2^32 higher,
+//     because a lost commit may have been delivered.
+//   - Damage is reported as ErrDamaged, but for the last commit before a crash (below). No file makes it panic.
 //
 // Memory holds about 100 bytes for each block and a few bits for each record of partly done blocks.
 //
@@ -16,10 +15,10 @@
 //
 //   - journal.db, a bbolt file.
 //   - lock, which is locked while the folder is open. It holds the stream, so that Open notices if journal.db is lost;
-//     while the folder is closed also the number of the last commit, and whether journal.db holds no done record. Open
-//     reports ErrDamaged if journal.db disagrees with that note, and removes it otherwise. If Open could not sync
-//     journal.db, the lock says so, and the next Open copies it first.
-//   - reserve, 1 MiB, which the spool deletes when it needs space on a full disk to remove delivered records.
+//     while closed also the number of the last commit, and whether journal.db holds no done record. Open reports
+//     ErrDamaged if journal.db disagrees with that note, and else removes it. If Open could not sync journal.db, the
+//     lock says so, and the next Open copies it first.
+//   - reserve, 1 MiB, deleted to remove delivered records on a full disk.
 //   - journal.tmp, during a copy.
 //
 // bbolt leaves deleted data in the file until a Scrub. The file shrinks only when it is 64 MiB or more and less than an
@@ -50,24 +49,21 @@
 //	        next letter's number, and for blocks, dead, marks and metas, in this order, the number of entries and
 //	        the sum of their checksums
 //
-// The leading 1 of blocks, dead letters and the state is a version; a greater one gives ErrVersion. A block holds
-// records of up to 32 KiB. It is removed when its last record is done, and rewritten without done records when three
-// quarters are.
+// The leading 1 is a version; a greater one gives ErrVersion. A block holds records of up to 32 KiB. It is removed when
+// all are done, and rewritten without done ones when three quarters are.
 //
 // # What Open checks, and what it cannot check
-//
 // Open reads the file page by page before bbolt maps it. It checks references between pages, that no page is used twice
-// or is both used and free, each entry's checksum, that the entries are those that the state counts, and that the state
-// belongs to the last commit. It finds lost, old and misplaced pages.
+// or both used and free, each entry's checksum, that the state counts the entries, and that it belongs to the last
+// commit. It finds lost, old and misplaced pages.
 //
 // A commit writes its pages, then the older of bbolt's first two pages, then syncs, and overwrites no page of the
 // commit before. If the machine fails before the sync, Open goes back to the commit before; if part of the last one is
 // in the file, Stats.Dropped has its number. Damage to pages of the last commit, and a disk that lost synced writes,
 // look the same, unless the journal was closed: then Open reports both. An old copy of the folder is not noticed.
 //
-// Damage while the journal is open is noticed when it is read; the spool then refuses every call. One fault is not
-// caught: if the count of overflow pages in a page of bbolt's tree changes after Open checked it, bbolt may use up the
-// memory.
+// Damage while the journal is open is noticed when read; the spool then refuses every call. But if the count of
+// overflow pages in a page of bbolt's tree changes after Open checked it, bbolt may use up the memory.
 //
-// To recover the records of a damaged journal, move the folder away and read it with bbolt's own tool.
+// To recover a damaged journal's records, move the folder away and read it with bbolt's own tool.
 package spool

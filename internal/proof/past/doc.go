@@ -1,12 +1,11 @@
-// Package past tests that this version opens and reads what earlier versions wrote: folders, journals and exports.
+// Package past tests that this version reads what earlier versions wrote: folders, journals and exports. testdata has
+// an archive for each of three commits:
 //
-// testdata has an archive for each of three commits:
-//
-//   - 2c4f707e: tables compressed by Snappy, journals without generations, no identities of events. A row of events by
-//     stream has 400 days, which was the default: a program has to name this Span
+//   - 2c4f707e: tables compressed by Snappy, journals without generations, no identities of events. Programs must name
+//     the Span of events by stream: 400 days, the default then
 //   - a2a6aaf5: identities, kinds of key fields, retired classes, journals with generations
-//   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; settings
-//     of the table: tiered storage (cold_after), a change stream and a schema bundle
+//   - c15cff35: tables compressed by MinLZ, sketches and other aggregates of rollups, additions with tokens; tiered
+//     storage (cold_after), a change stream and a schema bundle
 //
 // An archive has the folder as a crash leaves it, the journal (undelivered points and events, a point of an erased
 // entity, dead letters), exports, all cells (cells.txt), and what that version itself read (answers.txt).

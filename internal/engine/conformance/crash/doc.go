@@ -1,6 +1,5 @@
-// Package crash tests the engine with a killed process, a machine that loses unsynced data, a full disk, a process that
-// cannot open more files, and damaged files. Acknowledged writes must survive, no write may be stored in part, and
-// damage must be reported.
+// Package crash tests the engine with a killed process, lost unsynced data, a full disk, no more open files, and
+// damaged files. Acknowledged writes must survive, no write may be stored in part, and damage must be reported.
 //
 // The flags -crash.rounds and -crash.faults choose the number of failures, -crash.seed their order.
 package crash
