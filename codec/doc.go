@@ -3,7 +3,7 @@
 // A schema names one [Codec]. A payload is stored with the codec's tag, and a read selects the decoder by that tag. So
 // a dataset may have several formats at once.
 //
-//	codec.JSON[Reading]()       "json"  any Go type, readable by eye; the default choice
+//	codec.JSON[Reading]()       "json"  any Go type; the default choice
 //	codec.Proto[*pb.Reading]()  "pb"    generated messages: smaller, faster; fields may be added, and renamed where no SQL names them
 //	codec.Records()             "rec"   named fields that are known only when they arrive
 //	codec.Float64()             "f64"   one number
@@ -27,5 +27,5 @@
 // Errors match [ErrCorrupt], [ErrUnknownTag] or [ErrEncode]. No input makes this package panic. A decoder's memory is
 // proportional to the payload's size.
 //
-// docs/format.md specifies every byte. Equal records have equal bytes.
+// Equal records have equal bytes.
 package codec

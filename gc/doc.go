@@ -13,12 +13,8 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors leave out redundant rules; [Policy.Equal] compares which cells are removed. In
-//
-//	gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), gc.MaxVersions(3)))
-//
-// the second rule removes only cells that the first one removes too. So this is gc.MaxAge(7*day), and prints as
-// maxage=7d.
+// Constructors leave out redundant rules; [Policy.Equal] compares which cells are removed. So gc.Any(gc.MaxAge(7*day),
+// gc.All(gc.MaxAge(30*day), p)) is gc.MaxAge(7*day).
 //
 // [Parse] and [Policy.String] use the syntax of Google's cbt tool:
 //

@@ -1,6 +1,6 @@
 // Package dynamic reads datasets that a program was not compiled with, of tsdb.Store.Datasets. Its schemas only read.
 //
-//   - [Describe] returns a dataset as data: key fields, precision, codec tags, retention classes, heads, rollups.
+//   - [Describe] returns a dataset as data.
 //   - [Schema] makes a schema that decodes each payload by its tag into its fields, protobuf by descriptors that the
 //     operator supplies.
 //   - [Numbers] makes one that reads only one field of each payload, several times as fast.

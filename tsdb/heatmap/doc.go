@@ -1,5 +1,4 @@
-// Package heatmap records which row keys a program reads and writes. "tidectl heatmap" draws recordings, and finds
-// loads that a table cannot spread over its servers: see docs/heatmap.md.
+// Package heatmap records which row keys a program reads and writes: see docs/heatmap.md.
 //
 // A [Recorder] sees the requests of a store, of a raw Bigtable client, or of a server:
 //

@@ -1,12 +1,11 @@
-// Package retention changes how long a store keeps its data. An operator first reads a plan, and then applies it.
+// Package retention changes how long a store keeps its data:
 //
 //	plan, err := retention.NewPlan(ctx, store, readings, events) // changes nothing
 //	fmt.Print(plan)
 //	report, err := plan.Apply(ctx, store, retention.ApplyOptions{Allow: []string{"d90"}})
 //
-// A garbage collection policy deletes data for good, so Store.Ensure fails if one differs, and never changes it. A plan
-// compares the schemas, the catalogue and the table: it distinguishes a change of the schemas from one made elsewhere,
-// and states for each step what becomes invisible and is deleted.
+// Store.Ensure never changes a policy. A plan distinguishes a change of the schemas from one made elsewhere, and states
+// for each step what becomes invisible and is deleted.
 //
 // If the store works through authorized views and Apply created families, call Store.EnsureView for each tenant
 // afterwards.

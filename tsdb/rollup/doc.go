@@ -11,18 +11,18 @@
 //	hours := rollup.For(hourly, readings.For(store, acme))
 //	for b, err := range hours.Buckets(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
 //
-// If the points are stored, derive the rollup from them, otherwise add events to it.
+// Derive the rollup from stored points, or add events to it.
 //
 // # Derived from points
 //
-// Each write and deletion marks the buckets of its points in the same request. Any number of Workers recompute marked
-// buckets after they close. Reads compute marked buckets from the points, so the result equals that of the points.
+// Each write and deletion marks the buckets of its points in the same request. Workers recompute marked buckets after
+// they close. Reads compute marked buckets from the points, so the result equals that of the points.
 //
 // A write or deletion whose outcome is unknown, or whose program crashed, may have changed the point without its mark.
 // Its bucket lacks the change until the write is repeated, as a journal does, another write changes the bucket, or it
 // is rebuilt.
 //
-// A rollup may be computed from a finer one (Options.From): hours of UTC are inside days of Berlin, but not of Kolkata.
+// Options.From computes a rollup from a finer one: hours of UTC are inside days of Berlin, but not of Kolkata.
 //
 // # What it costs
 //

@@ -2,7 +2,7 @@
 // ([Usage]), and removal ([Erase], [EraseEntity], [Readmit]). It also removes datasets, retention classes, codec tags
 // and rollups that no tenant uses any more ([Retire], [Remove], [Release]).
 //
-// No call decodes a payload. The package stores a profile for each onboarded tenant, and a mark for each erased one.
+// No call decodes a payload.
 //
 // The calls need no tenant in the context, even if the store requires one. If it carries another tenant, they fail with
 // tsdb.ErrTenantMismatch; List fails if it carries any.

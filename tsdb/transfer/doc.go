@@ -1,6 +1,5 @@
-// Package transfer moves a tenant's points between stores. [Export] writes them to a file, [Import] stores those of a
-// file, for the same tenant or another. [Recover] finds where to continue an interrupted Export, and [Check] verifies
-// that a file is complete. No call decodes a payload.
+// Package transfer moves a tenant's points between stores: [Export] writes them to a file, [Import] stores those of a
+// file, for the same tenant or another. No call decodes a payload.
 //
 // A file is lines of JSON, in blocks of at most 1,000 points or 4 MiB with a sum each (docs/format.md). If a line was
 // cut, changed, repeated, moved or left out, Import fails with [ErrDamaged]. Sums detect forgery only with

@@ -3,7 +3,6 @@
 //
 //	byDay, err := window.New(window.Days(1).In(berlin), []window.Measure[Reading]{
 //		{Name: "temp_c", Of: func(r Reading) (float64, bool) { return r.TempC, true }},
-//		{Name: "humidity", Of: func(r Reading) (float64, bool) { return r.Humidity, r.Humidity > 0 }},
 //	}, window.Options{Gaps: window.Linear})
 //
 //	for day, err := range byDay.Read(ctx, repo, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
@@ -16,7 +15,7 @@
 //
 // # Kinds of measures
 //
-// The [Kind] of a measure (gauge, counter, state) decides which [Aggregates] are allowed.
+// The [Kind] of a measure decides which [Aggregates] are allowed.
 //
 // The step between two numbers belongs to the bucket of the later one, so Increase and Delta of hours add up to those
 // of the day. Nothing is extrapolated: the first number of an entity has no step. If the points before the interval are

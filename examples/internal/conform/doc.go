@@ -1,5 +1,3 @@
-// Package conform tests what the SDK relies on, on any implementation of Bigtable. Each case states a claim, where
-// Bigtable documents it, and what the engine does.
-//
-// A run makes a table of its own and removes it, also after its context has ended. It lists what a killed run left.
+// Package conform tests what the SDK relies on, on any implementation of Bigtable. A run makes a table of its own and
+// removes it, also after its context has ended. It lists what a killed run left.
 package conform
