@@ -53,7 +53,7 @@ func (c Case) stored() string {
 		}
 	}
 	fields := append(numbers, others...)
-	const shown = 2
+	const shown = 1
 	text := fmt.Sprintf("`%s`: `%s`", strings.Join(p.Key, "`, `"), strings.Join(fields[:min(shown, len(fields))], "`, `"))
 	if len(fields) > shown {
 		text += fmt.Sprintf(" … (%d)", len(fields))
