@@ -15,7 +15,7 @@ Each route stores messages in the form that the product's maker documents (see t
 the path, and from Pub/Sub with its levels as attributes. [The words of routes](README.md#topics); [the tested
 messages](../../internal/devices).
 
-| Product, message | Route | Stored: the key, and fields |
+| Product, message | Route | Stored: key, a field (of how many) |
 |---|---|---|
 `
 
@@ -41,7 +41,7 @@ func TestDocument(t *testing.T) {
 	testkit.Golden(t, "../../apps/mqtt/devices.md", b.String(), "the routes that users see are not those that are tested")
 }
 
-// stored describes what is stored: the key of the first point, and a few of its fields, numbers first.
+// stored describes what is stored: the key of the first point, one of its fields, if possible a number, and how many they are.
 func (c Case) stored() string {
 	p := c.Points[0]
 	var numbers, others []string
@@ -53,9 +53,8 @@ func (c Case) stored() string {
 		}
 	}
 	fields := append(numbers, others...)
-	const shown = 1
-	text := fmt.Sprintf("`%s`: `%s`", strings.Join(p.Key, "`, `"), strings.Join(fields[:min(shown, len(fields))], "`, `"))
-	if len(fields) > shown {
+	text := fmt.Sprintf("`%s`: `%s`", strings.Join(p.Key, "`, `"), fields[0])
+	if len(fields) > 1 {
 		text += fmt.Sprintf(" … (%d)", len(fields))
 	}
 	if n := len(c.Points); n > 1 {
