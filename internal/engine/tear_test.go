@@ -25,7 +25,7 @@ type crashed struct {
 	ends     []int  // the length of the log after each row
 }
 
-var tearPlaces = flag.Int("engine.tears", 10, "at how many places of a record or a log the log is torn")
+var tearPlaces = flag.Int("engine.tears", 5, "at how many places of a record or a log the log is torn")
 
 // crash writes rows of the given sizes, syncs each, and copies the folder while it is open.
 func crash(t *testing.T, sizes ...int) crashed {

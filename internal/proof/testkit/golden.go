@@ -40,6 +40,10 @@ func Golden(t testing.TB, file, got, meaning string) {
 			}
 		}
 	}
+	if *update {
+		t.Errorf("%s differs, and -update did not write it, because the test had failed before", file)
+		return
+	}
 	t.Errorf("%s differs: %s. If the change is intended, run the test with -update", file, meaning)
 }
 
