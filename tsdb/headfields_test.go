@@ -327,7 +327,7 @@ func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(
 		check(err)
 	}
 	sure, all := 0, 0
-	for step := range 200 {
+	for step := range 200 / testkit.Stride(4) { // one call at a time
 		what := ""
 		switch e, at := one(), when(); rnd.IntN(12) {
 		case 0, 1, 2, 3:
