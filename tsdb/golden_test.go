@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -65,7 +66,7 @@ func dump(t *testing.T, table *bigtable.Table) string {
 	t.Helper()
 	var b strings.Builder
 	err := table.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
-		if strings.Contains(row.Key(), "!fields#") {
+		if rowkey.IsFieldsRow(row.Key()) {
 			return true
 		}
 		for _, family := range slices.Sorted(maps.Keys(row)) {

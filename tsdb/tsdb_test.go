@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
+	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -102,12 +103,14 @@ func readings(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 
 type clock = testkit.Clock
 
-// rows returns all rows of a table except the store's own.
+// rows returns all rows of a table except the store's own, and the lists of fields, which are written in the background.
 func rows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
 	t.Helper()
 	out := map[string]bigtable.Row{}
 	err := table.ReadRows(context.Background(), bigtable.InfiniteRange("\""), func(r bigtable.Row) bool {
-		out[r.Key()] = r
+		if !rowkey.IsFieldsRow(r.Key()) {
+			out[r.Key()] = r
+		}
 		return true
 	})
 	if err != nil {
