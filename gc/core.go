@@ -28,8 +28,8 @@ func (c policyCore) Terms() iter.Seq2[time.Duration, int] {
 	}
 }
 
-// KeepsAllOf reports whether the policy keeps every cell that q keeps, so that replacing a family's policy q by it loses
-// no data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other. If
+// KeepsAllOf reports whether the policy keeps every cell that q keeps, so that replacing a family's policy q by it
+// loses no data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other. If
 // [Policy.Validate] rejects one of them, the result is false.
 func (c policyCore) KeepsAllOf(q Policy) bool { return c.Value().keepsAllOf(q) }
 

@@ -12,9 +12,9 @@ import (
 // A point is a row with one cell. So the result is the smallest age in an [Any] and the largest age in an [All];
 // [Never] is an unlimited age.
 //
-// A cell has a timestamp in whole milliseconds, and expires when it is before the current time minus the age, rounded up
-// to a millisecond. That is exact: the service may remove these cells, and no others. It is also exact for a point with
-// a more precise time, because its cell's timestamp is rounded down.
+// A cell has a timestamp in whole milliseconds, and expires when it is before the current time minus the age, rounded
+// up to a millisecond. That is exact: the service may remove these cells, and no others. It is also exact for a point
+// with a more precise time, because its cell's timestamp is rounded down.
 //
 // It returns an error if [MaxVersions] changes what the policy removes. The only cell of a column is
 // always among its newest. So in an All, the version rule would keep points forever; in an Any, it would have no

@@ -51,10 +51,10 @@ type BackupJournal struct {
 // and on the folder's file system not even read; others are read once, for their sums. So backups in one parent folder
 // are incremental, and each is whole.
 //
-// Writes and reads go on meanwhile. If dir exists, the error matches fs.ErrExist, and nothing is changed. dir may not be
-// in the store's folder. Its mode is 0700. A Backup that fails, or whose process ends, leaves no dir; the next one to
-// dir removes the remains (dir with .partial at the end). On Cloud Bigtable and in memory the error matches ErrInvalid:
-// there, use backups of the service (https://cloud.google.com/bigtable/docs/backups).
+// Writes and reads go on meanwhile. If dir exists, the error matches fs.ErrExist, and nothing is changed. dir may not
+// be in the store's folder. Its mode is 0700. A Backup that fails, or whose process ends, leaves no dir; the next one
+// to dir removes the remains (dir with .partial at the end). On Cloud Bigtable and in memory the error matches
+// ErrInvalid: there, use backups of the service (https://cloud.google.com/bigtable/docs/backups).
 func (s *Store) Backup(ctx context.Context, dir string) (Backup, error) {
 	if err := s.admit(); err != nil {
 		return Backup{}, err

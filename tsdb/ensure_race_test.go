@@ -166,9 +166,9 @@ func TestConditionalWritesTakeTheirOwnClient(t *testing.T) {
 	}
 }
 
-// TestBulkReadsTakeTheirOwnClient: exports read the points with the client of Config.BulkAppProfile, and nothing else of
-// the SDK does. That client's cluster lags behind: it has an old point of the tenant, and neither a later point nor the
-// tenant's erasure.
+// TestBulkReadsTakeTheirOwnClient: exports read the points with the client of Config.BulkAppProfile, and nothing else
+// of the SDK does. That client's cluster lags behind: it has an old point of the tenant, and neither a later point nor
+// the tenant's erasure.
 func TestBulkReadsTakeTheirOwnClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{Head: tsdb.Head{Points: 2}, Precision: tsdb.Milliseconds})

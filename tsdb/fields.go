@@ -28,8 +28,8 @@ type Fields[T any] struct {
 	Err error
 }
 
-// FieldTimes are the times of fields by their names: those of the objects or messages around a field and its own, joined
-// by dots, as in codec.Lookup. The zero FieldTimes has none. It never changes, so goroutines may share it.
+// FieldTimes are the times of fields by their names: those of the objects or messages around a field and its own,
+// joined by dots, as in codec.Lookup. The zero FieldTimes has none. It never changes, so goroutines may share it.
 type FieldTimes struct{ list []fieldTime }
 
 type fieldTime struct {
@@ -40,8 +40,8 @@ type fieldTime struct {
 // Len returns the number of fields.
 func (t FieldTimes) Len() int { return len(t.list) }
 
-// Of returns the time of a field, in UTC. The parts of a field that is read as a whole, such as the values of a map, have
-// its time; and all parts of a payload that is one field, such as text. It is a binary search.
+// Of returns the time of a field, in UTC. The parts of a field that is read as a whole, such as the values of a map,
+// have its time; and all parts of a payload that is one field, such as text. It is a binary search.
 func (t FieldTimes) Of(name string) (at time.Time, ok bool) {
 	for {
 		i, found := slices.BinarySearchFunc(t.list, name, func(f fieldTime, name string) int { return strings.Compare(f.name, name) })

@@ -40,8 +40,8 @@ func layoutsOf[T any](c codec.Codec[T], readers []codec.Reader[T]) []fieldLayout
 	return out
 }
 
-// unpack returns a function that returns a payload before it was compressed, and the format of that; nil if payloads are
-// not compressed.
+// unpack returns a function that returns a payload before it was compressed, and the format of that; nil if payloads
+// are not compressed.
 func (l *fieldLayout[T]) unpack() func(payload []byte) (format string, plain []byte) {
 	if l.Unpack == nil {
 		return nil

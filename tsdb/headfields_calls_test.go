@@ -142,8 +142,8 @@ func TestDeletionRestoresNoDeletedField(t *testing.T) {
 	}
 }
 
-// TestFieldIsReplacedAfterDeletion: a deletion finds the value before, and cells are collected meanwhile. The point of that
-// value is then written again without the field: the value before it counts.
+// TestFieldIsReplacedAfterDeletion: a deletion finds the value before, and cells are collected meanwhile. The point of
+// that value is then written again without the field: the value before it counts.
 func TestFieldIsReplacedAfterDeletion(t *testing.T) {
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
 	for skip := range 9 {
@@ -165,8 +165,8 @@ func TestFieldIsReplacedAfterDeletion(t *testing.T) {
 	}
 }
 
-// TestDeletionShowsNoDeletedField: while a deletion copies the value before, another call deletes that value's point. From
-// then on no head shows it, also if the first deletion ends here.
+// TestDeletionShowsNoDeletedField: while a deletion copies the value before, another call deletes that value's point.
+// From then on no head shows it, also if the first deletion ends here.
 func TestDeletionShowsNoDeletedField(t *testing.T) {
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
 	for skip := range 9 {
@@ -275,8 +275,8 @@ func (d *during) options() []grpc.DialOption {
 	}
 }
 
-// TestFieldBehindTheSearchIsUnknown: the value before a deleted one is behind the bound of the search. The head does not show
-// the field as missing.
+// TestFieldBehindTheSearchIsUnknown: the value before a deleted one is behind the bound of the search. The head does
+// not show the field as missing.
 func TestFieldBehindTheSearchIsUnknown(t *testing.T) {
 	s := fieldSchema(tsdb.SchemaOptions{})
 	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: testkit.NewClock(start.Add(time.Hour)).Now}}, s)

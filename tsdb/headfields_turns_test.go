@@ -22,9 +22,9 @@ var (
 	allOrders     = flag.Bool("heads.orders", false, "run all orders of three calls instead of an eighth")
 )
 
-// TestFieldsInAllOrders: calls change the points of an entity at once. Their requests come in each order with a few changes
-// from one call to another. Whenever a call has ended, the head shows no value that is deleted, and hides none that is
-// stored.
+// TestFieldsInAllOrders: calls change the points of an entity at once. Their requests come in each order with a few
+// changes from one call to another. Whenever a call has ended, the head shows no value that is deleted, and hides none
+// that is stored.
 func TestFieldsInAllOrders(t *testing.T) {
 	testkit.Plain(t) // one request at a time
 	del := func(i int) lane {

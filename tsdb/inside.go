@@ -113,8 +113,8 @@ func (c datasetCore) Shape() (*dataset.Dataset, error) {
 	return nil, invalid.New(ErrInvalid, "dataset", "the zero value", "a schema from Define")
 }
 
-// Listed returns the rollups of a dataset that has a shape, in their order. Those whose definition is not known, as in a
-// dataset of the catalogue, are nil.
+// Listed returns the rollups of a dataset that has a shape, in their order. Those whose definition is not known, as in
+// a dataset of the catalogue, are nil.
 func (c datasetCore) Listed() []Rollup { return c.Value().rollups() }
 
 // Begin begins an operation on the repository's rows, of n events if it is batched.

@@ -18,8 +18,8 @@ import (
 // result then has the fields of the others.
 //
 // Fields are those of codec.JSON, codec.Proto and codec.Records, also if they are compressed, converted, tagged or part
-// of a codec.Fallback. A struct of JSON has the fields that package json decodes: fields of nested structs are fields of
-// their own; a list, a map, an interface and a type that encodes itself are one each. A scalar of protobuf without
+// of a codec.Fallback. A struct of JSON has the fields that package json decodes: fields of nested structs are fields
+// of their own; a list, a map, an interface and a type that encodes itself are one each. A scalar of protobuf without
 // presence is in each message, with its default if the sender did not set it. Other payloads are one field. A null of
 // JSON is no value, unless the schema has NullClears, and an empty object has no fields. If one payload has a value
 // where another one has an object, or another field of a oneof, the newer counts. Fields that the type does not have
@@ -31,9 +31,9 @@ import (
 // In a schema with Head.Fields, and without AsOf, it reads the entity's head and looks at no points: MaxPoints does not
 // limit it. It looks at points if the head does not know a field, after a deletion (see Head).
 //
-// It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one for
-// up to MaxPoints - 15 rows if these do not have all fields of the type; without fixed fields, as of maps and records,
-// one request for up to MaxPoints + 1 rows. It ignores MaxStale.
+// It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one
+// for up to MaxPoints - 15 rows if these do not have all fields of the type; without fixed fields, as of maps and
+// records, one request for up to MaxPoints + 1 rows. It ignores MaxStale.
 func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options FieldOptions, opts ...ReadOption) (f Fields[T], err error) {
 	ctx, op := r.begin(ctx, telemetry.LatestFields)
 	defer func() {
@@ -70,8 +70,8 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 // no error. If some entities could not be read, or have points that do not decode, the error is a *ReadError that lists
 // them, and the other results are valid. For any other error there are no results.
 //
-// With Head.Fields it costs one request for all entities whose heads answer, or one per 500 KB of row keys. Otherwise it
-// costs the requests of LatestFields for each entity, of which Concurrency limits those under way. An entity that is
+// With Head.Fields it costs one request for all entities whose heads answer, or one per 500 KB of row keys. Otherwise
+// it costs the requests of LatestFields for each entity, of which Concurrency limits those under way. An entity that is
 // listed more than once is read once; its results then share what the value points to. The read timeout bounds each
 // request, the scan timeout the whole call.
 func (r *Repository[T]) LatestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts ...ReadOption) (all []Fields[T], err error) {
@@ -134,15 +134,15 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 	return all, nil
 }
 
-// LatestFields is Repository.LatestFields of every entity as a sequence in the order of Entity.Compare. Entities without
-// a point that was looked at are left out. Each iteration over the sequence sends new requests, and leaving the loop
-// ends them.
+// LatestFields is Repository.LatestFields of every entity as a sequence in the order of Entity.Compare. Entities
+// without a point that was looked at are left out. Each iteration over the sequence sends new requests, and leaving the
+// loop ends them.
 //
-// It finds the entities at the cost of Latest. With Head.Fields and without AsOf it reads the heads of up to 250 entities
-// in one request. Otherwise, without AsOf, and for types with fixed fields or if MaxPoints is 15 at most, it finds them
-// at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points do not have
-// all fields, at the cost of LatestFields, up to 250 at once, at most Concurrency requests at a time. It holds the
-// fields of 250 entities in memory.
+// It finds the entities at the cost of Latest. With Head.Fields and without AsOf it reads the heads of up to 250
+// entities in one request. Otherwise, without AsOf, and for types with fixed fields or if MaxPoints is 15 at most, it
+// finds them at the cost of LatestN of 16 points, or of MaxPoints + 1. Then it reads the entities of which these points
+// do not have all fields, at the cost of LatestFields, up to 250 at once, at most Concurrency requests at a time. It
+// holds the fields of 250 entities in memory.
 //
 // If points that were looked at do not decode, the error of the pair is Fields.Err, and the sequence continues. Any
 // other error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.

@@ -37,7 +37,8 @@ type motorOf struct {
 	Oil *int `json:"oil,omitempty"`
 }
 
-// fieldTimes returns fields as text: the names with their times in units since start, what is missing, and how far they go.
+// fieldTimes returns fields as text: the names with their times in units since start, what is missing, and how far they
+// go.
 func fieldTimes[T any](f tsdb.Fields[T], unit time.Duration) string {
 	var b strings.Builder
 	for name, at := range f.Times.All() {

@@ -30,8 +30,8 @@ type History[T any] struct {
 // costs one request for all entities, or one per 500 KB of row keys. With n = 1, four or more entities whose newest
 // points the store has read before (it remembers the times of up to 4,096 entities of a tenant in a dataset) share
 // requests of up to 250 entities and 500 KB of ranges. Of these, an entity costs one more request if it has written
-// much since, if its last point is gone, or if its shared request failed temporarily. A store of package embedded shares
-// requests also for entities that it has not read before.
+// much since, if its last point is gone, or if its shared request failed temporarily. A store of package embedded
+// shares requests also for entities that it has not read before.
 //
 // Concurrency limits the requests under way. An entity that is listed more than once is read once; its results then
 // share what the value points to. With MaxStale and n = 1 the store's last-value cache may answer, and each entity that

@@ -128,8 +128,8 @@ func TestSlowConditionalWritesMarkAgain(t *testing.T) {
 				if err := repo.Put(t.Context(), roof, start, record(0)); err != nil {
 					t.Fatal(err)
 				}
-				// A writer may send the points of a call at the same time. Then the last wipe also takes the marks of points
-				// that are stored already, which is what a worker does.
+				// A writer may send the points of a call at the same time. Then the last wipe also takes the marks of
+				// points that are stored already, which is what a worker does.
 				var mu sync.Mutex
 				var last time.Time
 				slow.Store(new(func(key string) {

@@ -20,8 +20,8 @@ type OnChange[T any] struct {
 	// absolute differences. It must not change the values; many goroutines call it at once. It is not called if the
 	// payloads are equal: these are always the same. Nil means that only these are.
 	Same func(last, next T) bool
-	// AtLeast is how long after the last stored point, by the points' times, the next one is stored in any case. Zero is
-	// five minutes, or with Owner no limit. It is never more than half the time for which the dataset keeps points.
+	// AtLeast is how long after the last stored point, by the points' times, the next one is stored in any case. Zero
+	// is five minutes, or with Owner no limit. It is never more than half the time for which the dataset keeps points.
 	AtLeast time.Duration
 	// Owner declares that no other writer, and no Put, stores points of the sink's entities. Then what is left out is
 	// exact, and AtLeast may be without limit. Nothing checks it.

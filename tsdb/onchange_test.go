@@ -199,8 +199,8 @@ func TestOnChangeAfterFailures(t *testing.T) {
 	}
 }
 
-// TestOnChangeForgets: after a deletion, an erasure, a new class of the tenant, a restart of the writer, or a point that
-// was not compared, the next point is stored, and nothing that was held comes back.
+// TestOnChangeForgets: after a deletion, an erasure, a new class of the tenant, a restart of the writer, or a point
+// that was not compared, the next point is stored, and nothing that was held comes back.
 func TestOnChangeForgets(t *testing.T) {
 	all := tsdb.AllTime()
 	for name, tt := range map[string]struct {
@@ -272,7 +272,8 @@ func TestOnChangeForgets(t *testing.T) {
 	}
 }
 
-// TestOnChangeErasedWhileHeld: a held point of an erased tenant is never stored, not even after the tenant is readmitted.
+// TestOnChangeErasedWhileHeld: a held point of an erased tenant is never stored, not even after the tenant is
+// readmitted.
 func TestOnChangeErasedWhileHeld(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})

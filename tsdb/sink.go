@@ -66,8 +66,9 @@ func (s *Sink[T]) enqueue(ctx context.Context, point Point[T], try bool, done fu
 // acknowledge a message, check the outcome's Err: it is nil for Stored, Journaled and Unchanged.
 //
 // If EnqueueFunc returns an error, it has already called done with it, on the caller's goroutine; so it may with
-// Unchanged. Otherwise done is called later, on a goroutine of the writer that handles one point after the other. A slow callback delays other
-// points and, once the buffer is full, callers of Enqueue. It must not call Enqueue, Flush or Close of the same writer.
+// Unchanged. Otherwise done is called later, on a goroutine of the writer that handles one point after the other. A
+// slow callback delays other points and, once the buffer is full, callers of Enqueue. It must not call Enqueue, Flush
+// or Close of the same writer.
 func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, done func(Outcome)) error {
 	if done == nil {
 		return rejected(invalid.New(ErrInvalid, "done", "nil", "a function")).err()
@@ -76,9 +77,9 @@ func (s *Sink[T]) EnqueueFunc(ctx context.Context, e Entity, t time.Time, v T, d
 }
 
 // EnqueueMany gives points to the writer, waits until all have an outcome, and returns one outcome per point, in order.
-// The error is nil if all are Stored, Journaled or Unchanged, and a *BatchError otherwise. A point that cannot be stored does not
-// affect the others. If ctx ends first, points without an outcome are Unknown with ctx's error; the writer still sends
-// those that it has taken.
+// The error is nil if all are Stored, Journaled or Unchanged, and a *BatchError otherwise. A point that cannot be
+// stored does not affect the others. If ctx ends first, points without an outcome are Unknown with ctx's error; the
+// writer still sends those that it has taken.
 //
 // It takes up to Linger longer than Repository.PutMany, and shares its requests with all other points of the writer.
 func (s *Sink[T]) EnqueueMany(ctx context.Context, points []Point[T]) ([]Outcome, error) {

@@ -103,7 +103,8 @@ func readings(t testing.TB, opts tsdb.SchemaOptions) *tsdb.Schema[reading] {
 
 type clock = testkit.Clock
 
-// rows returns all rows of a table except the store's own, and the lists of fields, which are written in the background.
+// rows returns all rows of a table except the store's own, and the lists of fields, which are written in the
+// background.
 func rows(t testing.TB, table *bigtable.Table) map[string]bigtable.Row {
 	t.Helper()
 	out := map[string]bigtable.Row{}

@@ -59,7 +59,8 @@ func (f *folderServer) checkpoint(s grpc.ServerStream) (err error) {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// Checkpoint asks the owner of a folder, at a connection, for a checkpoint, which exists until release or the end of ctx.
+// Checkpoint asks the owner of a folder, at a connection, for a checkpoint, which exists until release or the end of
+// ctx.
 func Checkpoint(ctx context.Context, conn *grpc.ClientConn, folder string) (dir string, release func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {

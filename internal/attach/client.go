@@ -30,8 +30,8 @@ func Dial(ctx context.Context, dir string) (net.Conn, error) {
 	return conn, nil
 }
 
-// reconnect is how often a client looks for the owner, or its successor. Calls fail or wait meanwhile, so the delay is much
-// shorter than the timeouts of calls.
+// reconnect is how often a client looks for the owner, or its successor. Calls fail or wait meanwhile, so the delay is
+// much shorter than the timeouts of calls.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 200 * time.Millisecond},
 	MinConnectTimeout: 20 * time.Second, // dial may have to open a large folder

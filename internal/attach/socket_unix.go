@@ -19,8 +19,8 @@ const socketName = "attach.sock"
 // maxPath is the longest path, in bytes, that every system takes as the name of a socket.
 const maxPath = 100
 
-// listen makes the folder's socket. The caller has the folder's lock, so a socket that is there is left over. The folder
-// has mode 0700, so nobody else reaches the socket before its own mode is set.
+// listen makes the folder's socket. The caller has the folder's lock, so a socket that is there is left over. The
+// folder has mode 0700, so nobody else reaches the socket before its own mode is set.
 func listen(dir string) (lis net.Listener, secret []byte, err error) {
 	name := filepath.Join(dir, socketName)
 	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {

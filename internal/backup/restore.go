@@ -21,8 +21,9 @@ import (
 // ErrClaimed says that the journals of a backup are restored already, to another copy.
 var ErrClaimed = invalid.Under(diskerr.ErrLocked, "backup: its journals belong to another copy")
 
-// Restore makes the folder dir from a backup, and checks each file's sum. If journalsDir is not empty, it also makes that
-// folder, with the backup's journals in it, each by the last part of its folder's old name. Only one copy gets them.
+// Restore makes the folder dir from a backup, and checks each file's sum. If journalsDir is not empty, it also makes
+// that folder, with the backup's journals in it, each by the last part of its folder's old name. Only one copy gets
+// them.
 func Restore(ctx context.Context, from, dir, journalsDir string) (*Manifest, error) {
 	m, err := Read(from)
 	if err != nil {
@@ -150,8 +151,8 @@ func (c claim) check(was []byte, name string) error {
 		ErrClaimed, other.Dir, other.Host, other.Time.Format(time.RFC3339), name)
 }
 
-// Verify checks the sums of a backup's files. Then it calls open with a copy of the store's folder, and openJournal with a
-// copy of each journal. It makes the copies in the backup, and removes them.
+// Verify checks the sums of a backup's files. Then it calls open with a copy of the store's folder, and openJournal
+// with a copy of each journal. It makes the copies in the backup, and removes them.
 func Verify(ctx context.Context, from string, open, openJournal func(dir string) error) (m *Manifest, err error) {
 	if m, err = Read(from); err != nil {
 		return nil, err

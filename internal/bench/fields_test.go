@@ -13,7 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// BenchmarkIngestFields writes records and objects of ten fields through a writer: without the list of fields, and with it.
+// BenchmarkIngestFields writes records and objects of ten fields through a writer: without the list of fields, and with
+// it.
 func BenchmarkIngestFields(b *testing.B) {
 	var fields []codec.Field
 	object := map[string]any{}

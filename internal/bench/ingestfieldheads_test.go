@@ -14,9 +14,9 @@ import (
 // five is a payload of five fields.
 type five struct{ A, B, C, D, E float64 }
 
-// BenchmarkIngestFieldHeads measures a writer of points of five fields: of a schema without heads (points), with the newest
-// point in heads (head), with the newest value of each field in heads (fields), and without heads in a sink that leaves
-// out nine points of ten (onchange). The points come from 100 devices. It reports requests for a million points.
+// BenchmarkIngestFieldHeads measures a writer of points of five fields: of a schema without heads (points), with the
+// newest point in heads (head), with the newest value of each field in heads (fields), and without heads in a sink that
+// leaves out nine points of ten (onchange). The points come from 100 devices. It reports requests for a million points.
 func BenchmarkIngestFieldHeads(b *testing.B) {
 	define := func(name string, h tsdb.Head) *tsdb.Schema[five] {
 		return tsdb.MustDefine(name, tsdb.Key("site", "device"), codec.JSON[five](), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: h})

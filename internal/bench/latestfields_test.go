@@ -46,9 +46,10 @@ func fleetOf(b *testing.B, store *tsdb.Store, s *tsdb.Schema[codec.Record], fiel
 	return devices
 }
 
-// BenchmarkLatestFields measures reads of the newest values of 20 fields of each of 100 devices: from heads (head), by a
-// scan of points that have one field each (scan), and from heads by hand with the official client, which keeps a column
-// for each field (raw). For comparison: the newest point of each from the same heads, with all 20 fields (newest).
+// BenchmarkLatestFields measures reads of the newest values of 20 fields of each of 100 devices: from heads (head), by
+// a scan of points that have one field each (scan), and from heads by hand with the official client, which keeps a
+// column for each field (raw). For comparison: the newest point of each from the same heads, with all 20 fields
+// (newest).
 func BenchmarkLatestFields(b *testing.B) {
 	options := tsdb.SchemaOptions{Precision: tsdb.Milliseconds}
 	sparse := tsdb.MustDefine("sparse", tsdb.Key("site", "device"), codec.Records(), options)

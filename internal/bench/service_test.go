@@ -17,11 +17,11 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// BenchmarkLatestService measures a service of latest values over a network like that to Cloud Bigtable: a request takes
-// 5 ms, 1% take over 15 ms, and 0.1% take 500 ms. 200 callers ask for the newest point of one device, of 100 and of 500,
-// and for a page of 50 of the fleet; between two calls each waits for a time of its own, so that the processor is not
-// the limit. Case raw is the official client, with a request for each device, all at once. Cases hedged use Hedge, and
-// heads a dataset of heads.
+// BenchmarkLatestService measures a service of latest values over a network like that to Cloud Bigtable: a request
+// takes 5 ms, 1% take over 15 ms, and 0.1% take 500 ms. 200 callers ask for the newest point of one device, of 100 and
+// of 500, and for a page of 50 of the fleet; between two calls each waits for a time of its own, so that the processor
+// is not the limit. Case raw is the official client, with a request for each device, all at once. Cases hedged use
+// Hedge, and heads a dataset of heads.
 //
 // A call is one operation, so run it for a number of calls: -benchtime 2000x. slow-% is the share of calls that took
 // longer than 100 ms.

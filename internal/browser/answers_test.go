@@ -68,8 +68,8 @@ func tenth(x float64) string {
 
 const allTexts = `[...document.querySelectorAll(%q)].map((n) => n.textContent)`
 
-// TestChartAnswers: the legend, the tooltip, the cursor by key and the table say what was stored, with units; the panels
-// begin at the same place and use their card; no label is clipped.
+// TestChartAnswers: the legend, the tooltip, the cursor by key and the table say what was stored, with units; the
+// panels begin at the same place and use their card; no label is clipped.
 func TestChartAnswers(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)
@@ -139,7 +139,8 @@ func TestChartAnswers(t *testing.T) {
 	c.quiet(t)
 }
 
-// TestCompareLegend: a click on a name shows its line alone, the address keeps that, and colours stay when an entity goes.
+// TestCompareLegend: a click on a name shows its line alone, the address keeps that, and colours stay when an entity
+// goes.
 func TestCompareLegend(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)

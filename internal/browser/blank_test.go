@@ -19,8 +19,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
-// TestSlowLine: on a line of 50 kB a second with 400 ms to each answer, the frame of a page and grey bars in place of its
-// data are there within two seconds, also if nothing is in the browser's cache.
+// TestSlowLine: on a line of 50 kB a second with 400 ms to each answer, the frame of a page and grey bars in place of
+// its data are there within two seconds, also if nothing is in the browser's cache.
 func TestSlowLine(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)
@@ -42,8 +42,8 @@ func TestSlowLine(t *testing.T) {
 	step(t, ctx, "a fast line", network.SetCacheDisabled(false), network.EmulateNetworkConditions(false, 0, -1, -1))
 }
 
-// TestProblemsGo: while the server fails, the page of a chart says so where the chart is, with a button, and keeps what it
-// has; when the server works again, the problem disappears.
+// TestProblemsGo: while the server fails, the page of a chart says so where the chart is, with a button, and keeps what
+// it has; when the server works again, the problem disappears.
 func TestProblemsGo(t *testing.T) {
 	ctx := browser(t)
 	var failing atomic.Bool

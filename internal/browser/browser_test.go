@@ -55,8 +55,8 @@ func browser(t *testing.T) context.Context {
 	return tab(t, all, err)
 }
 
-// another returns a tab of a browser of the test's own, or skips the test. It is for tests that mostly wait: they run in
-// parallel.
+// another returns a tab of a browser of the test's own, or skips the test. It is for tests that mostly wait: they run
+// in parallel.
 func another(t *testing.T) context.Context {
 	t.Helper()
 	t.Parallel()

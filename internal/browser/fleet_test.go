@@ -24,8 +24,8 @@ const (
 
 var rovers = tsdb.MustDefine("rovers", tsdb.Key("depot", "rover"), codec.JSON[map[string]any](), tsdb.SchemaOptions{})
 
-// openRovers returns a console with twelve rovers: battery levels 5, 15, … 95, text, and none; each third one has a fault,
-// and the last four are silent.
+// openRovers returns a console with twelve rovers: battery levels 5, 15, … 95, text, and none; each third one has a
+// fault, and the last four are silent.
 func openRovers(t *testing.T) (ctx context.Context, c *console, put func(n int, at time.Time, value map[string]any)) {
 	t.Helper()
 	ctx = browser(t)

@@ -23,8 +23,9 @@ func TestHeaderOfPhones(t *testing.T) {
 	c.quiet(t)
 }
 
-// TestFocus: after a change of the page the heading has the focus, so that a screen reader reads it and Tab goes on from
-// there. The first page leaves the focus to the browser, and the first stop of Tab is the link that skips the header.
+// TestFocus: after a change of the page the heading has the focus, so that a screen reader reads it and Tab goes on
+// from there. The first page leaves the focus to the browser, and the first stop of Tab is the link that skips the
+// header.
 func TestFocus(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)

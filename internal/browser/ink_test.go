@@ -7,9 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// inkOf returns how many pixels of a column of a panel's chart have a colour, at a time of the view: one of the theme, or
-// that of the line of an entity, as the legend has it ("line 0"). The address has a fixed time. A line has an opacity of
-// more than 100 of 255, a band less.
+// inkOf returns how many pixels of a column of a panel's chart have a colour, at a time of the view: one of the theme,
+// or that of the line of an entity, as the legend has it ("line 0"). The address has a fixed time. A line has an
+// opacity of more than 100 of 255, a band less.
 const inkOf = `((panel, colour, at, least = 101, most = 255) => {
 	const query = new URLSearchParams(location.search), from = Date.parse(query.get("from")), to = Date.parse(query.get("to"));
 	const node = document.querySelectorAll(".panel")[panel], canvas = node.querySelector("canvas"), over = node.querySelector(".u-over");

@@ -39,8 +39,8 @@ func TestTimeTexts(t *testing.T) {
 	}
 }
 
-// TestTimeInputs: a relative time stays one in the address, a wrong one is refused with its text, and no input depends on
-// the system's clock of 12 or 24 hours. A chart that is paused does not move, and one that is live does.
+// TestTimeInputs: a relative time stays one in the address, a wrong one is refused with its text, and no input depends
+// on the system's clock of 12 or 24 hours. A chart that is paused does not move, and one that is live does.
 func TestTimeInputs(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)

@@ -81,8 +81,8 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
-// TestFirstRowsWithoutGuard: without a guard, a read of the first rows of ranges asks for what lies between the first and
-// the last of them.
+// TestFirstRowsWithoutGuard: without a guard, a read of the first rows of ranges asks for what lies between the first
+// and the last of them.
 func TestFirstRowsWithoutGuard(t *testing.T) {
 	_, plain := playing(t)
 	p := &play{attempts: []attempt{{}}}

@@ -212,8 +212,8 @@ func TestRowsPassTheGuardAsInBulk(t *testing.T) {
 	}
 }
 
-// TestRowsAreSentAgainWithinTheirTime: a write of one row that may succeed later is sent again, with pauses, until its time
-// is over. A refused one is sent once, and one whose context has ended not at all.
+// TestRowsAreSentAgainWithinTheirTime: a write of one row that may succeed later is sent again, with pauses, until its
+// time is over. A refused one is sent once, and one whose context has ended not at all.
 func TestRowsAreSentAgainWithinTheirTime(t *testing.T) {
 	denied := status.Error(codes.PermissionDenied, "denied")
 	ended, cancel := context.WithCancel(t.Context())

@@ -118,7 +118,8 @@ func (s *rowStream) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// behind returns what is left of ranges in key order behind a row. If nothing is left, the client does not repeat the read.
+// behind returns what is left of ranges in key order behind a row. If nothing is left, the client does not repeat the
+// read.
 func behind(ranges []Range, last string) []Range {
 	for len(ranges) > 0 && ranges[0].Limit <= last {
 		ranges = ranges[1:]

@@ -192,8 +192,8 @@ func testViewOfFirstRow(t *testing.T, r *rig, table *bigtable.Table) {
 	}
 }
 
-// TestFirstRowsBesideWriters: a read sees at least what was acknowledged before it began, and never something older than
-// an earlier read of the same reader has seen.
+// TestFirstRowsBesideWriters: a read sees at least what was acknowledged before it began, and never something older
+// than an earlier read of the same reader has seen.
 func TestFirstRowsBesideWriters(t *testing.T) {
 	for name, o := range map[string]engine.Options{"memory": {}, "folder": {Dir: t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {
@@ -277,8 +277,8 @@ func TestFirstRowsBesideWriters(t *testing.T) {
 	}
 }
 
-// TestFirstRowsOfOneMoment: a writer puts A, then Z, and deletes Z before A. So a read that sees Z without A, or neither
-// where there always is one of others, mixes two moments.
+// TestFirstRowsOfOneMoment: a writer puts A, then Z, and deletes Z before A. So a read that sees Z without A, or
+// neither where there always is one of others, mixes two moments.
 func TestFirstRowsOfOneMoment(t *testing.T) {
 	for name, limit := range map[string]int64{"one row": 1, "few": 5, "many": 1000} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ const maxDepth = 16
 
 var errCut = errors.New("fields: payload is damaged")
 
-// Part is a field and its value in the bytes of its format. The bytes of a field of protobuf are a message that has only
-// this field, with the messages around it; they are empty for a default.
+// Part is a field and its value in the bytes of its format. The bytes of a field of protobuf are a message that has
+// only this field, with the messages around it; they are empty for a default.
 type Part struct {
 	Path string
 	Raw  []byte

@@ -362,7 +362,8 @@ func parse(t *testing.T, m protoDescriptor, text string) proto.Message {
 	return v
 }
 
-// TestManyEqualNames splits a text whose names come again and again: the last value of each counts, and its fields alone.
+// TestManyEqualNames splits a text whose names come again and again: the last value of each counts, and its fields
+// alone.
 func TestManyEqualNames(t *testing.T) {
 	const names = 20_000
 	var text strings.Builder

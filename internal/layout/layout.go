@@ -1,5 +1,5 @@
-// Package layout says how payloads of a codec are split into fields: what package codec and packages around it know of a
-// codec's types, for package tsdb.
+// Package layout says how payloads of a codec are split into fields: what package codec and packages around it know of
+// a codec's types, for package tsdb.
 package layout
 
 import (

@@ -24,8 +24,8 @@ import (
 
 // KnownField is a field that points of a dataset have.
 type KnownField struct {
-	// Name is the names of the objects that the field is in and its own, joined by dots, as in [Schema]; "" for a payload
-	// that is a single value.
+	// Name is the names of the objects that the field is in and its own, joined by dots, as in [Schema]; "" for a
+	// payload that is a single value.
 	Name string `json:"name"`
 	// Kinds are the kinds of its values, in ascending order; none where the payloads' type does not say it.
 	Kinds []codec.Kind `json:"-"`
@@ -39,15 +39,15 @@ type KnownField struct {
 type FieldList struct {
 	// Fields are in the order of their names: up to 1,000.
 	Fields []KnownField
-	// LeftOut is how many more fields were seen, at least: those above 1,000, and names that are longer than 255 bytes or
-	// not UTF-8. Each process counts up to 1,000.
+	// LeftOut is how many more fields were seen, at least: those above 1,000, and names that are longer than 255 bytes
+	// or not UTF-8. Each process counts up to 1,000.
 	LeftOut int
 }
 
 // FieldsOf returns the fields of a tenant's points in a dataset, of [tsdb.Store.Datasets] or any schema. It costs one
 // read of one row, which writers keep in the background (a field is in it some seconds after its first point), or none
-// if payloads are single values, or if d is a schema of codec.JSON of a struct or of codec.Proto, whose fields are those
-// of the type.
+// if payloads are single values, or if d is a schema of codec.JSON of a struct or of codec.Proto, whose fields are
+// those of the type.
 //
 // A field stays as long as points of its last day can be visible, also if they were deleted. The list lacks points that
 // were written before programs kept it, until RecordFields is called, and points of codecs of your own. Where points
@@ -100,8 +100,8 @@ const (
 // points that were written before programs kept it, or whose tags need opts. It returns how many points it read. It may
 // be repeated, and after an error it begins again.
 //
-// It reads at most perSecond points per second; zero means 10,000, and at least 100 are needed. It costs the requests of
-// an export, and some writes. Errors are those of FieldsOf. Points that cannot be decoded are skipped.
+// It reads at most perSecond points per second; zero means 10,000, and at least 100 are needed. It costs the requests
+// of an export, and some writes. Errors are those of FieldsOf. Points that cannot be decoded are skipped.
 func RecordFields(ctx context.Context, store *tsdb.Store, id tenant.ID, d tsdb.Dataset, opts Options, perSecond int) (n int64, err error) {
 	if err := ctxerr.Of(ctxerr.Given(ctx)); err != nil {
 		return 0, err

@@ -153,8 +153,8 @@ func other(t *testing.T, conn *tsdbtest.Conn, opts tsdb.StoreOptions) *tsdb.Stor
 	return store
 }
 
-// What several processes have seen joins, in any order of their writes: a later start moves no first day, and an import of
-// old points no last one. A process that is killed before it writes loses only what no other has seen.
+// What several processes have seen joins, in any order of their writes: a later start moves no first day, and an import
+// of old points no last one. A process that is killed before it writes loses only what no other has seen.
 func TestKnownFieldsOfProcesses(t *testing.T) {
 	at := func() time.Time { return days(100) }
 	s := records(t, tsdb.SchemaOptions{})
@@ -194,7 +194,8 @@ func TestKnownFieldsOfProcesses(t *testing.T) {
 	wantKnown(t, other(t, conn, tsdb.StoreOptions{Clock: at}), acme, s, "late bool 70-70", "rpm uint 70-70", "temp float,str 10-70")
 }
 
-// A field stays as long as points of its last day are visible, in each class by its own age, and never goes before them.
+// A field stays as long as points of its last day are visible, in each class by its own age, and never goes before
+// them.
 func TestKnownFieldsExpire(t *testing.T) {
 	now := days(0)
 	clock := func() time.Time { return now }
@@ -320,8 +321,8 @@ func TestKnownFieldsInViews(t *testing.T) {
 	}
 }
 
-// A flush follows the first change by three seconds, a failed one is repeated after longer and longer pauses, Close writes
-// what is left, and nothing is written while nothing is new.
+// A flush follows the first change by three seconds, a failed one is repeated after longer and longer pauses, Close
+// writes what is left, and nothing is written while nothing is new.
 func TestKnownFieldsAreWrittenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := records(t, tsdb.SchemaOptions{})
@@ -367,7 +368,8 @@ func TestKnownFieldsAreWrittenLater(t *testing.T) {
 	})
 }
 
-// A tenant's row that many processes have begun is read in part: the fields of the latest, and a note that there is more.
+// A tenant's row that many processes have begun is read in part: the fields of the latest, and a note that there is
+// more.
 func TestKnownFieldsOfManyProcesses(t *testing.T) {
 	at := func() time.Time { return days(1000) }
 	s := records(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "all", Policy: gc.MaxAge(36_500 * 24 * time.Hour)}})

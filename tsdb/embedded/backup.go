@@ -29,11 +29,11 @@ func VerifyBackup(ctx context.Context, dir string) (tsdb.Backup, error) {
 	return described(m, 0), wrapped(err)
 }
 
-// RestoreBackup makes the new folder dir from a backup, and checks each file. The folder remembers of which backup it is
-// a copy: Backup.CopyOf of its own backups.
+// RestoreBackup makes the new folder dir from a backup, and checks each file. The folder remembers of which backup it
+// is a copy: Backup.CopyOf of its own backups.
 //
-// If journalsDir is not empty, it also makes this new folder, with a folder in it for each journal of the backup, by the
-// last part of its old name. A writer with the Journal delivers its points again, as after a crash: those that were
+// If journalsDir is not empty, it also makes this new folder, with a folder in it for each journal of the backup, by
+// the last part of its old name. A writer with the Journal delivers its points again, as after a crash: those that were
 // delivered before the backup are not counted twice. If two copies of a folder deliver one journal to one place, later
 // changes of its points may be undone. So only one copy gets the journals of a backup: the backup notes which, and for
 // another one the error matches ErrClaimed. Give no journalsDir while the original program still has the journals.
@@ -49,8 +49,8 @@ func RestoreBackup(ctx context.Context, from, dir, journalsDir string) (tsdb.Bac
 }
 
 // PackBackup writes a backup as a stream, for an object store: a tar archive, compressed by zstd. If earlier is not
-// empty, it is a backup, or the BACKUP.json of one, whose files the stream leaves out. PackBackup checks the sum of each
-// file.
+// empty, it is a backup, or the BACKUP.json of one, whose files the stream leaves out. PackBackup checks the sum of
+// each file.
 func PackBackup(ctx context.Context, dir, earlier string, w io.Writer) (tsdb.Backup, error) {
 	if err := check(ctx, "dir", dir); err != nil {
 		return tsdb.Backup{}, err
@@ -69,9 +69,9 @@ func PackBackup(ctx context.Context, dir, earlier string, w io.Writer) (tsdb.Bac
 	return described(m, 0), wrapped(err)
 }
 
-// UnpackBackup makes the new folder dir, a backup, from a stream of PackBackup, and checks the sum of each file. earlier
-// is the backup, a folder, that the stream was made against; empty if the stream has all files. Errors are those of
-// RestoreBackup.
+// UnpackBackup makes the new folder dir, a backup, from a stream of PackBackup, and checks the sum of each file.
+// earlier is the backup, a folder, that the stream was made against; empty if the stream has all files. Errors are
+// those of RestoreBackup.
 func UnpackBackup(ctx context.Context, r io.Reader, earlier, dir string) (tsdb.Backup, error) {
 	if err := check(ctx, "dir", dir); err != nil {
 		return tsdb.Backup{}, err

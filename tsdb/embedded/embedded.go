@@ -8,9 +8,9 @@
 // process at a time can open a folder; others attach to it (see Attach in Options). Expired points are removed in the
 // background, and their space is freed.
 //
-// Use it for development, tests, edge devices and small installations. It is limited to one machine, and the folder
-// is the only copy of the data but for backups (tsdb.Store.Backup). Programs that run only on Cloud Bigtable need not import this package, and then link
-// none of it.
+// Use it for development, tests, edge devices and small installations. It is limited to one machine, and the folder is
+// the only copy of the data but for backups (tsdb.Store.Backup). Programs that run only on Cloud Bigtable need not
+// import this package, and then link none of it.
 //
 // # Memory
 //
@@ -55,24 +55,24 @@ type Options struct {
 	// the folder or in it. Parent folders may be links. On Windows, modes are not checked.
 	Dir string
 	// Attach uses a folder that another process has open through that process, its owner, instead of failing with
-	// tsdb.ErrLocked. If no process has the folder open, New opens it, and this process is the owner. Attach has no effect
-	// in memory.
+	// tsdb.ErrLocked. If no process has the folder open, New opens it, and this process is the owner. Attach has no
+	// effect in memory.
 	//
-	// The owner listens at a socket in the folder, which only its user can open, and speaks Bigtable's API there. So the
-	// store does what it does in process, with the same guarantees; a call takes 0.2 ms more, many points three times
-	// as long. What the owner's Options say about the folder applies: Clock, CacheBytes, GCInterval, Logger. A write is on
-	// disk when it returns, also if the owner has NoSync. To use one folder, programs need the same version of this
-	// module's protocol: New fails if they differ.
+	// The owner listens at a socket in the folder, which only its user can open, and speaks Bigtable's API there. So
+	// the store does what it does in process, with the same guarantees; a call takes 0.2 ms more, many points three
+	// times as long. What the owner's Options say about the folder applies: Clock, CacheBytes, GCInterval, Logger. A
+	// write is on disk when it returns, also if the owner has NoSync. To use one folder, programs need the same version
+	// of this module's protocol: New fails if they differ.
 	//
 	// When the owner ends, calls fail with codes.Unavailable, as when Bigtable cannot be reached: reads and writes that
-	// can be repeated are, until their timeout, so calls outlast an owner that is started again within it. The outcome of
-	// other writes under way is tsdb.ErrUnknown.
+	// can be repeated are, until their timeout, so calls outlast an owner that is started again within it. The outcome
+	// of other writes under way is tsdb.ErrUnknown.
 	//
 	// The owner serves 16 connections, and 16 calls at a time on each; further calls wait. It takes requests of up to
 	// 32 MiB, of which 8 writes at a time. Long reads of all processes take turns, and rest four fifths of the time
 	// while anybody writes. After a process has attached to a folder once, tenants.Erase and its like wait for other
-	// stores, as on Cloud Bigtable. If the path of the folder is longer than 100 bytes, a temporary folder with a link is
-	// needed each time to listen or to attach.
+	// stores, as on Cloud Bigtable. If the path of the folder is longer than 100 bytes, a temporary folder with a link
+	// is needed each time to listen or to attach.
 	//
 	// On Windows the owner listens on the loopback interface, and a file in the folder has a secret that a process must
 	// know.
@@ -81,8 +81,8 @@ type Options struct {
 	// store's calls still pass the socket. TakeOver needs Attach.
 	TakeOver bool
 	// Exclusive lets no other process attach. The folder then has no socket, and no goroutine waits at it. A folder in
-	// a bubble of testing/synctest needs Exclusive, because the bubble's time stands still while a goroutine waits for the
-	// network.
+	// a bubble of testing/synctest needs Exclusive, because the bubble's time stands still while a goroutine waits for
+	// the network.
 	Exclusive bool
 	// Table is the name of the table. Empty is "tidemark".
 	Table string

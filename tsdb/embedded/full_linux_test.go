@@ -189,8 +189,8 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A backup or a copy that finds no space leaves nothing behind, and takes no journal from another copy. The folder that is
-// backed up works on.
+// A backup or a copy that finds no space leaves nothing behind, and takes no journal from another copy. The folder that
+// is backed up works on.
 func TestBackupFullDisk(t *testing.T) {
 	root, small := t.TempDir(), disk(t, "size=256k", 0)
 	store := opened(t, filepath.Join(root, "data"))

@@ -99,8 +99,8 @@ type Worker struct {
 	trimAt map[tenant.ID]time.Time // when to look for expired buckets again
 }
 
-// NewWorker returns a worker for the derived rollups of schemas, at least one. Schemas without rollups cost nothing. Call
-// Run or Pass to start it.
+// NewWorker returns a worker for the derived rollups of schemas, at least one. Schemas without rollups cost nothing.
+// Call Run or Pass to start it.
 func NewWorker(store *tsdb.Store, opts WorkerOptions, schemas ...tsdb.Dataset) (*Worker, error) {
 	in, err := inside.Of(store).Internals()
 	if err != nil {

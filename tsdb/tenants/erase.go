@@ -26,18 +26,17 @@ type EraseOptions struct {
 	// RowsPerSecond limits how fast rows are deleted. Zero is 20,000; negative is no limit.
 	RowsPerSecond int
 	// Settle is how long to wait between the mark and the deletion, so that all calls in progress have ended. Zero is
-	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded
-	// to whose folder no other program has ever attached, zero is one second. Set Settle if programs with longer timeouts
-	// write to
-	// the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
+	// 10 seconds plus the longer of the store's write and scan timeouts. For a store of package embedded to whose
+	// folder no other program has ever attached, zero is one second. Set Settle if programs with longer timeouts write
+	// to the table, or to 1 if no other store is open and no call is in progress. A call that continues an erasure may
 	// change Settle during the wait. After the wait, a longer Settle fails with tsdb.ErrInvalid.
 	Settle time.Duration
 	// Keep is how long the mark stays after the erasure has ended. Zero is until the tenant or the entity is
 	// readmitted. After the mark ends, a journal that still contains erased points writes them back.
 	Keep time.Duration
 	// Writers are writers of this process. Points in their journals are delivered or dropped, dead letters of erased
-	// data are dropped, and the journals are rewritten, so that their files no longer hold what was dropped. To rewrite a
-	// journal takes as much free disk space as it holds; meanwhile its writer takes no points. Writers of other
+	// data are dropped, and the journals are rewritten, so that their files no longer hold what was dropped. To rewrite
+	// a journal takes as much free disk space as it holds; meanwhile its writer takes no points. Writers of other
 	// processes drop points of erased tenants themselves.
 	Writers []*tsdb.Writer
 	// DropView is called after the rows are deleted, if the tenant's profile has a view. Nil deletes the view that

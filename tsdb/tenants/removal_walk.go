@@ -119,7 +119,8 @@ func (rm *removal) aim(ctx context.Context) error {
 	return nil
 }
 
-// found notes a cell of a row to remove. A cell of a rollup's marks or control data, or of a list of fields, is no data.
+// found notes a cell of a row to remove. A cell of a rollup's marks or control data, or of a list of fields, is no
+// data.
 func (rm *removal) found(row *removable, family, column string, at bigtable.Timestamp) {
 	if rm.cells() && !slices.Contains(row.columns, column) {
 		row.columns = append(row.columns, column)

@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestHoldOfPointsStoredOnChange: with Hold, means over time and integrals of points that are stored on change are those
-// of all points: exactly if only equal values are left out, and otherwise within the dead band. The mean of the stored
-// points is not.
+// TestHoldOfPointsStoredOnChange: with Hold, means over time and integrals of points that are stored on change are
+// those of all points: exactly if only equal values are left out, and otherwise within the dead band. The mean of the
+// stored points is not.
 func TestHoldOfPointsStoredOnChange(t *testing.T) {
 	const every, least, band = 10 * time.Second, 5 * time.Minute, 0.5
 	for _, tt := range []struct {

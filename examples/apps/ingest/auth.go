@@ -48,8 +48,8 @@ var (
 	errTokens  = errors.New("the token comes in more than one way; want one")
 )
 
-// oneToken returns the tenant of a request with JSON. It has one token: in its Authorization header, in its tokenHeader, or
-// in the parameter token if that is allowed.
+// oneToken returns the tenant of a request with JSON. It has one token: in its Authorization header, in its
+// tokenHeader, or in the parameter token if that is allowed.
 func (a *auth) oneToken(r *http.Request) (tenant.ID, error) {
 	tokens := r.Header.Values(tokenHeader)
 	if a.inQuery {

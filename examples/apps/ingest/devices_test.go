@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/examples/internal/devices"
 )
 
-// TestDevices posts the messages of devices, with the topic as the path. With the routes that devices.md shows to users,
-// all are stored.
+// TestDevices posts the messages of devices, with the topic as the path. With the routes that devices.md shows to
+// users, all are stored.
 func TestDevices(t *testing.T) {
 	cases := devices.Cases(t)
 	routes := filepath.Join(t.TempDir(), "routes.txt")

@@ -146,8 +146,8 @@ func (s *server) placeOf(r *http.Request) (to place, consistent bool, _ *failure
 	return to, consistent, nil
 }
 
-// signer returns the tenant of a request without a token, and the signatures of which one must match its body. The route
-// names the tenant.
+// signer returns the tenant of a request without a token, and the signatures of which one must match its body. The
+// route names the tenant.
 func (s *server) signer(r *http.Request, to place) (tenant.ID, signatures, error) {
 	if to.route == nil {
 		return tenant.ID{}, nil, errNoToken
@@ -160,7 +160,8 @@ func (s *server) signer(r *http.Request, to place) (tenant.ID, signatures, error
 	return id, signed, nil
 }
 
-// bodyJSON reads the whole body of a request, and decompresses it. Always call release, once the body is no longer used.
+// bodyJSON reads the whole body of a request, and decompresses it. Always call release, once the body is no longer
+// used.
 func (s *server) bodyJSON(w http.ResponseWriter, r *http.Request, to place) (_ []byte, release func(), _ *failure) {
 	id := to.id
 	if len(to.signed) > 0 {

@@ -454,7 +454,8 @@ func TestJSONJournal(t *testing.T) {
 	}
 }
 
-// TestJSONConsistentInAnOutage: if the wait ends before the points can be read, the answer says that the journal has them.
+// TestJSONConsistentInAnOutage: if the wait ends before the points can be read, the answer says that the journal has
+// them.
 func TestJSONConsistentInAnOutage(t *testing.T) {
 	l := ample
 	l.Timeout = 2 * time.Second

@@ -1,6 +1,6 @@
-// Ingest stores InfluxDB line protocol, OTLP metrics and JSON. Telegraf and other clients of InfluxDB write to a Tidemark
-// store unchanged, and so do OpenTelemetry's exporters, devices and webhooks. Lines also come from a file, or from
-// standard input.
+// Ingest stores InfluxDB line protocol, OTLP metrics and JSON. Telegraf and other clients of InfluxDB write to a
+// Tidemark store unchanged, and so do OpenTelemetry's exporters, devices and webhooks. Lines also come from a file, or
+// from standard input.
 //
 //	go run ./examples/apps/ingest -key readings=fleet,name -key diagnostics=fleet,name -token secret=acme
 //	go run ./examples/apps/ingest -key readings=fleet,name -tenant acme -file trucks.lp.gz

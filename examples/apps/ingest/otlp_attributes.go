@@ -110,8 +110,8 @@ func attributeText(v *commonpb.AnyValue) (string, error) {
 	return shortened(text), nil
 }
 
-// shortened returns a text of at most maxAttributeBytes. In a longer one, the end is replaced by a hash of the whole, so
-// that two texts that differ are still two: an attribute may be a part of a key.
+// shortened returns a text of at most maxAttributeBytes. In a longer one, the end is replaced by a hash of the whole,
+// so that two texts that differ are still two: an attribute may be a part of a key.
 func shortened(text string) string {
 	if len(text) <= maxAttributeBytes {
 		return text

@@ -92,7 +92,8 @@ func TestHashedStreams(t *testing.T) {
 		}
 		r.wantPoints(t, "two streams in one request", 2, first...)
 
-		// Again: the same request, in another order, with the attributes in another order, and in requests of their own.
+		// Again: the same request, in another order, with the attributes in another order, and in requests of their
+		// own.
 		again := two()
 		slices.Reverse(again)
 		slices.Reverse(again[0].Attributes)

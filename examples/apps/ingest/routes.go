@@ -18,8 +18,8 @@ type routes interface {
 	Schemas(shared tsdb.SchemaOptions) ([]*tsdb.Schema[codec.Record], error)
 }
 
-// checkRoutes reads -route or -routes, and adds their datasets to those of -key. Without routes the datasets of -key take
-// JSON, too, and without any -key each dataset does that no store line has.
+// checkRoutes reads -route or -routes, and adds their datasets to those of -key. Without routes the datasets of -key
+// take JSON, too, and without any -key each dataset does that no store line has.
 func (o *options) checkRoutes(flags inbound.RouteFlags) error {
 	given, err := flags.Parse()
 	if err != nil {
@@ -55,8 +55,8 @@ type builtIn struct {
 	others *inbound.Route
 }
 
-// builtInRoutes makes the routes of the datasets of -key. The other ones of all are those of store lines: their keys are
-// made for lines and metrics, and messages of several devices would be one series.
+// builtInRoutes makes the routes of the datasets of -key. The other ones of all are those of store lines: their keys
+// are made for lines and metrics, and messages of several devices would be one series.
 func builtInRoutes(keys, all inbound.Keys) *builtIn {
 	b := &builtIn{named: map[string]*inbound.Route{}}
 	for name := range all {

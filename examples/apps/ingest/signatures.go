@@ -71,8 +71,8 @@ type signedBody struct {
 	sent [][]byte // with each sum; nil if the header has no signature
 }
 
-// body returns the body of a request, to be read before it is decompressed. A header that comes twice matches nothing: a
-// proxy might have checked the other one.
+// body returns the body of a request, to be read before it is decompressed. A header that comes twice matches nothing:
+// a proxy might have checked the other one.
 func (ss signatures) body(r *http.Request) io.ReadCloser {
 	b := &signedBody{ReadCloser: r.Body}
 	for _, s := range ss {

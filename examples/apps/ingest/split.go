@@ -74,7 +74,8 @@ func splitArray(text []byte, most int) (messages [][]byte) {
 	return messages
 }
 
-// endOfElement returns the position of the comma or bracket that ends an element of an array, or the length of the text.
+// endOfElement returns the position of the comma or bracket that ends an element of an array, or the length of the
+// text.
 func endOfElement(text []byte) int {
 	depth := 0
 	var quoted, escaped bool

@@ -41,8 +41,8 @@ func (p *params) fieldOptions() tsdb.FieldOptions {
 	return tsdb.FieldOptions{AsOf: at, MaxPoints: p.integer("points", 0, mostPoints)}
 }
 
-// newestFields answers GET: the newest value of each field of an entity or, of the first fields of a key, of each entity
-// of a group.
+// newestFields answers GET: the newest value of each field of an entity or, of the first fields of a key, of each
+// entity of a group.
 func (s *server) newestFields(w http.ResponseWriter, r request) error {
 	fields := r.dataset.fields()
 	if slices.ContainsFunc(fields, func(name string) bool { return !r.params.values.Has(name) }) {

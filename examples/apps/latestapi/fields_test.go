@@ -49,8 +49,8 @@ func TestFields(t *testing.T) {
 			`"status":400,"detail":"device is missing; want a value: a key has site, device","field":"device","value":"missing","limit":"a value: a key has site, device"}}],"complete":false}`)
 }
 
-// TestFieldsOfAllDoors: an entity, a list and a group have the same newest fields, of the tenant who asks, as of a time, and
-// with the same end of a search that is cut. A null is no value, and a point that cannot be read is reported.
+// TestFieldsOfAllDoors: an entity, a list and a group have the same newest fields, of the tenant who asks, as of a
+// time, and with the same end of a search that is cut. A null is no value, and a point that cannot be read is reported.
 func TestFieldsOfAllDoors(t *testing.T) {
 	a := newAPI(t)
 	for i, v := range []Reading{{TempC: num(19), Humidity: num(40)}, {TempC: num(20.5)}, {Humidity: num(45)}} {

@@ -11,10 +11,10 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 )
 
-// Ingest stores a histogram of OpenTelemetry as fields of a point: NAME:count, NAME:sum, and for each bound NAME:le:BOUND
-// with how many values are at most that. They are shown as Prometheus shows a histogram: the count and the sum are
-// metrics as all fields are, and the buckets are the series NAME_bucket with the label le. An exponential histogram is a
-// native one: see nativehistogram.go.
+// Ingest stores a histogram of OpenTelemetry as fields of a point: NAME:count, NAME:sum, and for each bound
+// NAME:le:BOUND with how many values are at most that. They are shown as Prometheus shows a histogram: the count and
+// the sum are metrics as all fields are, and the buckets are the series NAME_bucket with the label le. An exponential
+// histogram is a native one: see nativehistogram.go.
 const (
 	bucketSuffix = "_bucket"
 	boundMark    = ":le:"
@@ -44,8 +44,8 @@ func (h histogramName) shownAs() string {
 	return h.field + strings.TrimSuffix(boundMark, ":")
 }
 
-// bucketOf returns the name of the histogram whose bucket a field is, and the bound as text. Only bounds as ingest writes
-// them are bounds, so two fields of a histogram never have the same one.
+// bucketOf returns the name of the histogram whose bucket a field is, and the bound as text. Only bounds as ingest
+// writes them are bounds, so two fields of a histogram never have the same one.
 func bucketOf(field string) (name, bound string, ok bool) {
 	i := strings.LastIndex(field, boundMark)
 	if i <= 0 {
@@ -103,8 +103,8 @@ func (m *metric) mayBeBuckets() bool {
 	return strings.HasSuffix(m.name, bucketSuffix) && len(m.name) > len(m.mapped.name)+len(bucketSuffix)
 }
 
-// buckets calls yield with each bucket of a point that belongs to the metric: the field, its histogram and the value. The
-// bucket without a bound is the count. Known are fields that are buckets.
+// buckets calls yield with each bucket of a point that belongs to the metric: the field, its histogram and the value.
+// The bucket without a bound is the count. Known are fields that are buckets.
 func (m *metric) buckets(fields codec.Record, known map[string]*bucket, yield func(field, histogram string, x float64) error) error {
 	metric, last := strings.TrimSuffix(m.name, bucketSuffix), ""
 	for field, v := range fields.All() {

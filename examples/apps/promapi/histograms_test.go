@@ -172,8 +172,8 @@ func TestHostileHistograms(t *testing.T) {
 	}
 }
 
-// TestBoundsChange: after a histogram has got other bounds, the buckets of the former ones are gone at once. What else the
-// entity sends between its points changes nothing.
+// TestBoundsChange: after a histogram has got other bounds, the buckets of the former ones are gone at once. What else
+// the entity sends between its points changes nothing.
 func TestBoundsChange(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
 	s.recordsAt("a", 0, classic("lat", []float64{1, 2}, 3, 6, 9), map[string]codec.Value{"temp": codec.Int(1)}, classic("lat", []float64{2, 8}, 4, 8, 12), classic("lat", []float64{2, 8}, 5, 8, 12), classic("lat", []float64{1, 2}, 7, 8, 16))

@@ -122,7 +122,8 @@ func (r *mappedRead) add(to *selected, at int64, s sample) error {
 	return nil
 }
 
-// search reads the points whole, and finds the metric in them: a histogram, or a field that none of the newest ones has.
+// search reads the points whole, and finds the metric in them: a histogram, or a field that none of the newest ones
+// has.
 func (r *mappedRead) search(ctx context.Context) ([]*selected, error) {
 	m := r.metric.metric
 	var mu sync.Mutex

@@ -70,8 +70,8 @@ func nativeHistogram(fields codec.Record, name string) *histogram.FloatHistogram
 	return h
 }
 
-// parseBuckets returns the buckets of a text. Each coarser step makes one bucket of two. The bucket with the index 0 has
-// the values above 1 in OpenTelemetry, and those up to 1 in Prometheus.
+// parseBuckets returns the buckets of a text. Each coarser step makes one bucket of two. The bucket with the index 0
+// has the values above 1 in OpenTelemetry, and those up to 1 in Prometheus.
 func parseBuckets(text string, coarser int64) (span histogram.Span, counts []float64, ok bool) {
 	offset, list, _ := strings.Cut(text, ":")
 	first, err := strconv.ParseInt(offset, 10, 32)

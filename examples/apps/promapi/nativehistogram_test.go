@@ -83,7 +83,8 @@ func TestNativeHistogramForms(t *testing.T) {
 		query  string
 		want   float64 // NaN for none
 	}{
-		// Bounds of scale 20 are powers of 2^(1/2^20). Of 4,096 buckets from 1 on, 4,096/2^12 = 1 bucket of scale 8 remains.
+		// Bounds of scale 20 are powers of 2^(1/2^20). Of 4,096 buckets from 1 on, 4,096/2^12 = 1 bucket of scale 8
+		// remains.
 		"a finer scale":             {exponential("x", 20, 0, "0:"+strings.Repeat("1,", 4095)+"1", ""), "histogram_quantile(1, rec_x)", math.Pow(2, 1./256)},
 		"a finer scale below 1":     {exponential("x", 20, 0, "-1:7", ""), "histogram_quantile(0, rec_x)", math.Pow(2, -1./256)},
 		"the coarsest scale":        {exponential("x", -4, 0, "0:5", ""), "histogram_quantile(1, rec_x)", 65536},
@@ -171,8 +172,8 @@ func TestNativeHistogramLimit(t *testing.T) {
 	}
 }
 
-// TestRemoteReadOfHistograms: both forms of remote read have them, through changes of the scale and the bounds, resets and
-// numbers of the same name.
+// TestRemoteReadOfHistograms: both forms of remote read have them, through changes of the scale and the bounds, resets
+// and numbers of the same name.
 func TestRemoteReadOfHistograms(t *testing.T) {
 	s := mappedOver(t, someLimits, recorded)
 	s.recordsAt("a", 0,

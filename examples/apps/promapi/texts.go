@@ -84,8 +84,8 @@ type textSpan struct {
 	from, until int64
 }
 
-// textsOf reads the points of an entity. If all samples count, it also reads the points before the first one, whose texts
-// still count there.
+// textsOf reads the points of an entity. If all samples count, it also reads the points before the first one, whose
+// texts still count there.
 func (r *mappedRead) textsOf(ctx context.Context, one *series) (*textHistory, error) {
 	h := &textHistory{
 		mappedRead: r, of: one, oldest: map[string]int{}, newer: map[string]int64{},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCompletion: a shell gets the datasets and tenants of the folder where a command takes them, and otherwise commands
-// and flags. A folder that cannot be opened gives nothing.
+// TestCompletion: a shell gets the datasets and tenants of the folder where a command takes them, and otherwise
+// commands and flags. A folder that cannot be opened gives nothing.
 func TestCompletion(t *testing.T) {
 	dir := filled(t, 1)
 	for line, want := range map[string]string{

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExamples: each example of the help is a command that exists, with flags that it takes, and each command that takes
-// arguments has one.
+// TestExamples: each example of the help is a command that exists, with flags that it takes, and each command that
+// takes arguments has one.
 func TestExamples(t *testing.T) {
 	out, _, err := tidectl(t, t.Context(), "", "--help")
 	if err != nil || !strings.Contains(out, "EXAMPLES:") || strings.Contains(out, "\x1b") {

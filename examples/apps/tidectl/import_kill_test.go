@@ -21,8 +21,8 @@ import (
 
 var importKills = flag.Int("import.kills", 3, "how often an import is killed")
 
-// TestKilledImport: imports that are killed at any time go on with the same command. In the end each row is stored once,
-// as it is in the file, and each bad line is reported once.
+// TestKilledImport: imports that are killed at any time go on with the same command. In the end each row is stored
+// once, as it is in the file, and each bad line is reported once.
 func TestKilledImport(t *testing.T) {
 	const rows, bad = 30_000, 97
 	file, dir, faults := write(t, "a.csv", manyRows(rows, bad)), filepath.Join(t.TempDir(), "d"), filepath.Join(t.TempDir(), "faults")
@@ -203,8 +203,8 @@ func TestStoreThatGoesAway(t *testing.T) {
 	}
 }
 
-// TestImportKilledEarly: an import that was killed when it had opened the file of refused records, and before it saved a
-// state, goes on. A file with lines that no state knows stays as it is.
+// TestImportKilledEarly: an import that was killed when it had opened the file of refused records, and before it saved
+// a state, goes on. A file with lines that no state knows stays as it is.
 func TestImportKilledEarly(t *testing.T) {
 	file, dir, faults := write(t, "a.csv", manyRows(100, 7)), filepath.Join(t.TempDir(), "d"), filepath.Join(t.TempDir(), "faults")
 	flags := []string{file, "--route", "dataset=telemetry key=site,device time=ts,s", "--errors", faults}

@@ -105,8 +105,8 @@ type errorFile struct {
 // maxErrorText is how much of a refused record is written.
 const maxErrorText = 4 << 10
 
-// begin opens the file, unless it is open. It must be new or empty, or that of an earlier run that goes on: what that run
-// has written after its state is taken away. A run that was killed before it saved a state leaves it empty.
+// begin opens the file, unless it is open. It must be new or empty, or that of an earlier run that goes on: what that
+// run has written after its state is taken away. A run that was killed before it saved a state leaves it empty.
 func (e *errorFile) begin(name string, st *importState) (err error) {
 	if name == "" {
 		return nil

@@ -41,7 +41,8 @@ func TestDocument(t *testing.T) {
 	testkit.Golden(t, "../../apps/mqtt/devices.md", b.String(), "the routes that users see are not those that are tested")
 }
 
-// stored describes what is stored: the key of the first point, a field, if possible a number, and how many fields it has.
+// stored describes what is stored: the key of the first point, a field, if possible a number, and how many fields it
+// has.
 func (c Case) stored() string {
 	p := c.Points[0]
 	var numbers, others []string

@@ -16,8 +16,8 @@ import (
 // The key has tags of the line, or attributes of the data point; those of its resource or scope begin with "resource."
 // or "scope.", and scope.name and scope.version are the scope's own. A ? after one means that the record may lack it.
 // The key field "measurement" is the measurement. A last * stands for all attributes that are neither dropped nor named
-// before it, a last *hash for a hash of them, of the metric and of its kind. Names and dropped attributes may end with *.
-// The first line that names a record decides.
+// before it, a last *hash for a hash of them, of the metric and of its kind. Names and dropped attributes may end with
+// *. The first line that names a record decides.
 //
 // A key with measurement is for lines, one with resource., scope. or *hash for metrics, and any other for both. But
 // lines of several measurements need it: without it, their fields of one key and time would be one point.
@@ -222,8 +222,8 @@ const (
 	allMetrics = "store * in metrics by resource.service.name? *"
 )
 
-// AddDefaults adds a line for all metrics if none is for metrics, and one for all lines of line protocol, if they have no
-// key otherwise. It leaves out one whose dataset has another key.
+// AddDefaults adds a line for all metrics if none is for metrics, and one for all lines of line protocol, if they have
+// no key otherwise. It leaves out one whose dataset has another key.
 func (m *Mapping) AddDefaults(keys Keys, forLines bool) {
 	if forLines && !slices.ContainsFunc(m.rules, func(r nameRule) bool { return r.lines }) {
 		_ = m.Add(allLines, keys)

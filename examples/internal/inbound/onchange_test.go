@@ -74,9 +74,9 @@ func (r *routed) send(topic, payload string, batch bool) (states []string) {
 	return states
 }
 
-// TestOnChangeRoutes: a route with onchange= leaves out what says nothing new: numbers within the dead band, equal texts
-// and bools. A field that is new, gone or of another kind is a change, and topics with one field each do not disturb
-// each other.
+// TestOnChangeRoutes: a route with onchange= leaves out what says nothing new: numbers within the dead band, equal
+// texts and bools. A field that is new, gone or of another kind is a change, and topics with one field each do not
+// disturb each other.
 func TestOnChangeRoutes(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		r := newRouted(t,

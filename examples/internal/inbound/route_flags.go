@@ -51,8 +51,8 @@ func (f *RouteFlags) Parse() (*Routes, error) {
 	return routes, nil
 }
 
-// AddRoutes adds the rules of routes, which drop no part of a key. A dataset that has a rule already must have the same one, and merge: the other
-// rules are of datasets that do.
+// AddRoutes adds the rules of routes, which drop no part of a key. A dataset that has a rule already must have the same
+// one, and merge: the other rules are of datasets that do.
 func (ks Keys) AddRoutes(rs *Routes) error {
 	for _, name := range slices.Sorted(maps.Keys(ks)) {
 		if err := rs.mapping.keeps(name, keyNames(ks[name])); err != nil {

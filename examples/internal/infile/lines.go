@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// MaxLine bounds one line of line protocol in bytes. A record of a merging schema is at most 8 KiB, so longer lines could
-// not be stored anyway.
+// MaxLine bounds one line of line protocol in bytes. A record of a merging schema is at most 8 KiB, so longer lines
+// could not be stored anyway.
 const MaxLine = 64 << 10
 
 var (

@@ -13,8 +13,9 @@ import (
 const magicParquet = "PAR1"
 
 // Parquet reads the rows of a Parquet file. A column is a field; columns of a group have the names of both, joined with
-// a dot. A list is an array. An empty list is no field. A timestamp is a text: with an offset if it is
-// in UTC, otherwise without one. Null and NaN are nil. Lists of lists, and what is neither a number, a text, a bool nor a time, are left out.
+// a dot. A list is an array. An empty list is no field. A timestamp is a text: with an offset if it is in UTC,
+// otherwise without one. Null and NaN are nil. Lists of lists, and what is neither a number, a text, a bool nor a time,
+// are left out.
 type Parquet struct {
 	f      *parquet.File
 	leaves []leaf

@@ -12,8 +12,8 @@ import (
 // columns at once.
 const (
 	maxFooter = 16 << 20
-	// maxPages is the most bytes of the largest pages of a row group's columns together. Twice as much may be in memory:
-	// a dictionary stays there while the other pages are read.
+	// maxPages is the most bytes of the largest pages of a row group's columns together. Twice as much may be in
+	// memory: a dictionary stays there while the other pages are read.
 	maxPages = 256 << 20
 	// valueBytes is about the memory for a value of a page, which may be packed into less than a bit.
 	valueBytes = 8

@@ -49,7 +49,8 @@ func TestAdviseRefusesPartsOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestSampleOfKinds: the dataset of a sample, which is that of the catalogue, accepts and returns values by their kinds.
+// TestSampleOfKinds: the dataset of a sample, which is that of the catalogue, accepts and returns values by their
+// kinds.
 func TestSampleOfKinds(t *testing.T) {
 	kinds := tsdb.MustDefine("visits", tsdb.Key().ReversedID("user").Int("level", 2), codec.String(), tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, kinds)

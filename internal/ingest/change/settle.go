@@ -63,8 +63,8 @@ func (m *Memory) Touch(tenant, dataset, path string) (held []*Point) {
 	return held
 }
 
-// Pause forgets the entity of a tenant's dataset that a deletion is about, without what it holds, and compares no points
-// of the tenant until Resume. If below is not nil, the deletion is about all entities for which it returns true.
+// Pause forgets the entity of a tenant's dataset that a deletion is about, without what it holds, and compares no
+// points of the tenant until Resume. If below is not nil, the deletion is about all entities for which it returns true.
 func (m *Memory) Pause(tenant, dataset, path string, below func(path string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,8 +27,8 @@ func (s *Spool) Snapshot(f func(copyTo func(dir string) (Stats, error)) error) e
 	return errors.Join(failed, err)
 }
 
-// copyTo makes a folder with a copy of the journal as a transaction sees it. It returns how many records and dead letters
-// the copy has.
+// copyTo makes a folder with a copy of the journal as a transaction sees it. It returns how many records and dead
+// letters the copy has.
 func (s *Spool) copyTo(dir string, tx *bolt.Tx) (has Stats, err error) {
 	var want state
 	value, err := load(tx, states, stateKey)

@@ -103,7 +103,8 @@ func (t *turns[T]) put(of func(map[string]any) T) {
 
 func turnEntity(i int) tsdb.Entity { return tsdb.NewEntity(strconv.Itoa(i)) }
 
-// check compares what a read finds with what was sent. The read may send a number of requests at most; 0 is for no limit.
+// check compares what a read finds with what was sent. The read may send a number of requests at most; 0 is for no
+// limit.
 func (t *turns[T]) check(what string, most int, asOf time.Time, read func(tsdb.FieldOptions) []tsdb.Fields[T]) {
 	t.Helper()
 	t.conn.Reset()

@@ -62,8 +62,8 @@ func (c *changing) run(ctx context.Context, w *world, repo *tsdb.Repository[int6
 	}
 }
 
-// check compares what was offered with what is stored, without faults: a point that was left out is there, or the newest
-// one before it has its value and is less than leastChange older.
+// check compares what was offered with what is stored, without faults: a point that was left out is there, or the
+// newest one before it has its value and is less than leastChange older.
 func (c *changes) check(w *world) {
 	for i := range c.clients {
 		one, repo := &c.clients[i], c.schema.For(w.nodes[i].store, acme)

@@ -45,7 +45,8 @@ type delivery struct {
 	after   int64 // and after it
 }
 
-// arrived reports whether the point was written while the follower ran. It is not known of those written during the start.
+// arrived reports whether the point was written while the follower ran. It is not known of those written during the
+// start.
 func (d delivery) arrived() (is, known bool) {
 	return d.n > d.after+1, d.n <= d.before || d.n > d.after+1
 }

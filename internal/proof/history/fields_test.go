@@ -54,8 +54,8 @@ func cellOfPair(p pair) (c cell) {
 	return c
 }
 
-// newFielded returns datasets whose heads have fields: structs, which replace points, and records, which are merged. Two
-// clients write an entity of the latter, each at times of its own.
+// newFielded returns datasets whose heads have fields: structs, which replace points, and records, which are merged.
+// Two clients write an entity of the latter, each at times of its own.
 func newFielded(collects bool) []dataset {
 	opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Fields: true}}
 	records := points[codec.Record]{write: merge, wide: true, fields: true, split: 2, of: recordOf, cell: cellOf}
@@ -177,8 +177,8 @@ func (d *points[T]) sawFields(c *client, call *call, e tsdb.Entity, from int, f 
 	call.saw(headOf(p), seen)
 }
 
-// fieldSights returns what fields say of points: the newest point with a field has its value, and points after it do not
-// have the field.
+// fieldSights returns what fields say of points: the newest point with a field has its value, and points after it do
+// not have the field.
 func (d *points[T]) fieldSights(c *client, e tsdb.Entity, from int, f tsdb.Fields[T]) (seen sights) {
 	oldest, v := 0, d.cell(f.Value)
 	if !f.Back.IsZero() {

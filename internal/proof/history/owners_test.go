@@ -43,7 +43,8 @@ func (d *points[T]) writeOwn(ctx context.Context, c *client, slot int) {
 	}
 }
 
-// meet waits a little until the other owner of an entity deletes points, too. Then both do it, one of them a little later.
+// meet waits a little until the other owner of an entity deletes points, too. Then both do it, one of them a little
+// later.
 func (d *points[T]) meet(c *client, e tsdb.Entity) {
 	select {
 	case d.meeting[e] <- struct{}{}:

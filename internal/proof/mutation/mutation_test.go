@@ -32,8 +32,8 @@ var (
 	accept = flag.Bool("mutate.update", false, "write the survivors to testdata")
 )
 
-// packages are those whose survivors are known. Of the engine, whose tests take seconds, they are known of a fifth of the
-// changes: -mutate.share cannot be larger there.
+// packages are those whose survivors are known. Of the engine, whose tests take seconds, they are known of a fifth of
+// the changes: -mutate.share cannot be larger there.
 var packages = map[string]float64{"internal/store/rowkey": 1, "internal/ingest/buffer": 1, "internal/bt": 1, "internal/engine": 0.2}
 
 // TestSurvivors checks that each change that survives is known.

@@ -15,10 +15,10 @@ import (
 	"github.com/tidemark-go/tidemark/internal/readrows"
 )
 
-// A field of a head is two columns, which both keep their newest cell. The value has the time of its point. The trace is
-// written with each value and stays when the value is removed: it is the newest time at which a point had the field. So
-// a value that is older than the trace may not be the newest of the points, and is not used. The column of all fields
-// has a trace for each of them.
+// A field of a head is two columns, which both keep their newest cell. The value has the time of its point. The trace
+// is written with each value and stays when the value is removed: it is the newest time at which a point had the field.
+// So a value that is older than the trace may not be the newest of the points, and is not used. The column of all
+// fields has a trace for each of them.
 const (
 	valueSlot   = "f:"
 	allSlot     = "fa:"

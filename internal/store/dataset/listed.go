@@ -6,8 +6,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/fields"
 )
 
-// Lists reports whether the fields of new points are listed in the tenant's row of fields: whether payloads have several,
-// and the catalogue does not say which.
+// Lists reports whether the fields of new points are listed in the tenant's row of fields: whether payloads have
+// several, and the catalogue does not say which.
 func (d *Dataset) Lists() bool {
 	if d.Shape != nil {
 		return !d.Head.Fields && !d.Shape.Whole()

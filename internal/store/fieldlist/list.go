@@ -74,8 +74,8 @@ func (l *list) hasAll(of *fields.Shape) bool {
 	return of != nil && w.of == of && w.family == l.family && w.at.first <= l.day && l.day <= w.at.last
 }
 
-// noteTyped adds the fields that a payload of a type has, except those whose kind the type does not say. After a payload
-// with all fields of the type, hasAll is true on this day.
+// noteTyped adds the fields that a payload of a type has, except those whose kind the type does not say. After a
+// payload with all fields of the type, hasAll is true on this day.
 func (l *list) noteTyped(of *fields.Shape, format string, payload []byte) {
 	n := 0
 	err := fields.Split(format, of, payload, func(path string, raw []byte) {

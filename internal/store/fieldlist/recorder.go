@@ -30,9 +30,9 @@ const (
 	closeWait  = 3 * time.Second // how long Close waits for the last write
 )
 
-// Recorder notes which fields the points of a store have, and writes what is new in the background. It reads nothing and
-// delays no write. What is lost with the process, another process or the next point records. It is safe for concurrent
-// use; nil records nothing.
+// Recorder notes which fields the points of a store have, and writes what is new in the background. It reads nothing
+// and delays no write. What is lost with the process, another process or the next point records. It is safe for
+// concurrent use; nil records nothing.
 type Recorder struct {
 	t    *tenancy.Tenancy
 	ctx  context.Context // of the background task

@@ -22,8 +22,8 @@ func (r *Rows) readFields(ctx context.Context, path string) (dataset.HeadFields,
 }
 
 // clearFields adds to m the removal of the fields that a head has of points between two times, after the points' rows
-// are deleted. It writes traces that no other deletion has read: until this one has found older values, the head does not
-// count for these fields.
+// are deleted. It writes traces that no other deletion has read: until this one has found older values, the head does
+// not count for these fields.
 func (r *Rows) clearFields(ctx context.Context, path string, m *dataset.HeadMutation, oldest, newest int64) error {
 	if !r.D.Head.Fields {
 		return nil

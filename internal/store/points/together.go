@@ -44,8 +44,8 @@ type shortHit struct {
 }
 
 // newestTogether is Newest for the newest point of each entity. Earlier calls have shown where the newest points are,
-// so it reads short ranges of many entities in one request. If it can ask for only the first row of each range, it needs
-// no earlier calls, and reads the whole histories.
+// so it reads short ranges of many entities in one request. If it can ask for only the first row of each range, it
+// needs no earlier calls, and reads the whole histories.
 //
 // It reads entities that it does not know alone, at the same time. Afterwards it also reads alone those whose range had
 // no point but was not the whole history, and those whose request failed temporarily. Such a read covers the whole

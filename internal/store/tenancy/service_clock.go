@@ -33,8 +33,9 @@ func (c *ServiceClock) Use(w *clock.Watch) {
 	w.Report(c.table.Watch.Clock)
 }
 
-// Confirmed returns the time for deletions. Its error matches clock.ErrAhead if the clock is not trusted. If the service has
-// its own clock, Confirmed compares the two, at most every 5 minutes while they agree: three small requests.
+// Confirmed returns the time for deletions. Its error matches clock.ErrAhead if the clock is not trusted. If the
+// service has its own clock, Confirmed compares the two, at most every 5 minutes while they agree: three small
+// requests.
 func (c *ServiceClock) Confirmed(ctx context.Context) (time.Time, error) {
 	if !c.known {
 		if err := c.compare(ctx); err != nil {

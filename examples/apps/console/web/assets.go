@@ -47,8 +47,8 @@ func read() map[string]file {
 	return all
 }
 
-// preload lets the page name all its modules, so that a browser asks for them at once, and not for each when it has read
-// the one that imports it.
+// preload lets the page name all its modules, so that a browser asks for them at once, and not for each when it has
+// read the one that imports it.
 func preload(all map[string]file) {
 	var links strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestColours: people who do not see red, green or blue tell the twelve colours of each theme apart, and each is seen on
-// its card.
+// TestColours: people who do not see red, green or blue tell the twelve colours of each theme apart, and each is seen
+// on its card.
 func TestColours(t *testing.T) {
 	text, err := os.ReadFile("assets/theme.css")
 	if err != nil {

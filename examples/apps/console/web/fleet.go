@@ -40,8 +40,8 @@ func millis(t time.Time) float64 {
 	return float64(t.UnixMilli()) + float64(t.Nanosecond()%int(time.Millisecond))/float64(time.Millisecond)
 }
 
-// fields answers with the fields of one entity's newest points; or with those of the dataset, and how many of the newest
-// points below a prefix have each.
+// fields answers with the fields of one entity's newest points; or with those of the dataset, and how many of the
+// newest points below a prefix have each.
 func (s *Console) fields(w http.ResponseWriter, r request) error {
 	d, repo, err := s.dataset(r)
 	if err != nil {

@@ -85,9 +85,9 @@ func TestFilteredList(t *testing.T) {
 	}
 }
 
-// TestFilterIsBounded: of a fleet that is larger than what a filter looks at, the list says where it ended. A value that
-// is behind the points which are looked at together is searched for in few entities, and the list says in how many it
-// was not.
+// TestFilterIsBounded: of a fleet that is larger than what a filter looks at, the list says where it ended. A value
+// that is behind the points which are looked at together is searched for in few entities, and the list says in how many
+// it was not.
 func TestFilterIsBounded(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")

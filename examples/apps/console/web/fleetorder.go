@@ -25,8 +25,8 @@ const (
 	byField
 )
 
-// orderOf reads "name", "age" or a field, which may be in backquotes, with "-" before it for the opposite order. It adds
-// the field to the names, which a list reads.
+// orderOf reads "name", "age" or a field, which may be in backquotes, with "-" before it for the opposite order. It
+// adds the field to the names, which a list reads.
 func orderOf(text string, names []string) ([]string, order, error) {
 	var o order
 	text, o.down = strings.CutPrefix(text, "-")

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-// TestFleetOfFieldsInTurn: a row has the newest value of each field, with its time if the newest point lacks it, also of
-// more entities than are read one by one, and where a value is further back than the points that are read together.
+// TestFleetOfFieldsInTurn: a row has the newest value of each field, with its time if the newest point lacks it, also
+// of more entities than are read one by one, and where a value is further back than the points that are read together.
 func TestFleetOfFieldsInTurn(t *testing.T) {
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	for _, n := range []int{3, fewLacking + 10} {

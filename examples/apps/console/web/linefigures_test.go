@@ -13,9 +13,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// TestFiguresOfLines: what a legend says of a line of windows is true of the points in its interval, not of the windows:
-// an entity that sent ten times as often in one part has a mean to which that part adds ten times as much. The newest
-// number is that of the field, not of the newest point.
+// TestFiguresOfLines: what a legend says of a line of windows is true of the points in its interval, not of the
+// windows: an entity that sent ten times as often in one part has a mean to which that part adds ten times as much. The
+// newest number is that of the field, not of the newest point.
 func TestFiguresOfLines(t *testing.T) {
 	type sample struct {
 		N *float64 `json:"n,omitempty"`

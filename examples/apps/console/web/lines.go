@@ -53,8 +53,8 @@ type line struct {
 
 // lineFigures are what a legend says of a line of windows.
 type lineFigures struct {
-	// From and To are the interval that the figures stand for, in milliseconds since 1970. It is that of the query, or that
-	// of the buckets of a rollup which the query touches.
+	// From and To are the interval that the figures stand for, in milliseconds since 1970. It is that of the query, or
+	// that of the buckets of a rollup which the query touches.
 	From  float64  `json:"from"`
 	To    float64  `json:"to"`
 	Count int64    `json:"n"`

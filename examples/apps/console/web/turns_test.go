@@ -15,8 +15,8 @@ import (
 
 var turnEntities = flag.Int("turn.entities", 50, "how many entities TestTurnsModel has; 5000 is the whole check")
 
-// TestTurnsModel compares the newest value and time of fields, of which devices send three at a time, with what was sent.
-// Values that were not found are counted.
+// TestTurnsModel compares the newest value and time of fields, of which devices send three at a time, with what was
+// sent. Values that were not found are counted.
 func TestTurnsModel(t *testing.T) {
 	p := newPage(t, nil)
 	p.login("secret-of-acme")
