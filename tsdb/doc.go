@@ -4,14 +4,15 @@
 //
 // A [Store] is one open table. [Open] opens it on Cloud Bigtable, package tsdb/embedded in a local folder.
 //
-// A [Schema] describes one kind of measurement, its dataset's name, key fields, codec and retention class:
+// A [Schema] describes one kind of measurement: the dataset's name, the key fields of its entities, a codec for its Go
+// type, and a retention class:
 //
 //	var readings = tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[Reading](), tsdb.SchemaOptions{
 //		Retention: gc.Class{Name: "d90", Policy: gc.MaxAge(90 * 24 * time.Hour)},
 //	})
 //
 // At start a program calls [Store.Ensure], which creates what the table lacks, or [Store.Verify], which only compares
-// and needs no admin rights.
+// and needs no admin rights. Both return a [ConflictError] if table and schema differ.
 //
 // A [Repository] is a schema bound to one tenant in one store. Making one costs no I/O:
 //
@@ -40,37 +41,45 @@
 //   - Everything of all entities under a [Prefix]: [Repository.Under] returns a [PrefixReader].
 //   - New points as they arrive: [Repository.Follow], [PrefixReader.Follow].
 //
-// A sequence ends its requests when the loop ends. Expired points disappear from reads immediately. A payload that does
-// not decode is reported as a [PointError]; the other points are still returned.
+// A sequence ends its requests when the loop ends:
+//
+//	for p, err := range repo.Range(ctx, roof, tsdb.Between(from, to), tsdb.OldestFirst) { … }
+//
+// Expired points disappear from reads immediately. A payload that does not decode is reported as a [PointError]; the
+// other points are still returned. Package tsdb/window aggregates points by time, package tsdb/rollup stores
+// aggregates.
 //
 // # Writing and outcomes
 //
 // Each write ends [Stored], [Rejected] or [Unknown]. A failed write returns a [WriteError]: it matches [ErrRejected] if
 // the point is certainly not stored, and [ErrUnknown] if a response was lost. Writing the point again is safe.
-// [Repository.PutIfAbsent], and schemas with FirstWins, keep the first value of a point; schemas with Merge combine
-// fields.
+// [Repository.PutMany] returns one [Outcome] per point. [Repository.PutIfAbsent], and schemas with FirstWins, keep the
+// first value of a point; schemas with Merge combine fields.
 //
 // The store retries instead of the official client, by interceptors on its connection: within a timeout, and only what
 // is safe to repeat. A program with its own *bigtable.Client gets the same from [ClientConfig] and [DialOptions].
 //
 // # Ingestion
 //
-// A [Writer] sends points in batches:
+// A [Writer] sends points in batches.
 //
 //	w, err := store.NewWriter(tsdb.WriterOptions{})
 //	err = repo.Via(w).Enqueue(ctx, roof, t, r) // waits while the buffer is full
 //	err = w.Close(ctx)                         // nil: everything is stored
 //
-// With [JournalOptions] a point is [Journaled] when it is on the local disk; the writer delivers it later, also after
-// outages and crashes.
+// [Sink.EnqueueFunc] reports the outcome of each point. With [JournalOptions] a point is [Journaled] when it is on the
+// local disk; the writer delivers it later, also after outages and crashes. [Sink.OnChange] leaves out points that say
+// nothing new.
 //
 // # Tenants
 //
 // If the context carries another tenant (tenant.NewContext, tenant.Bind), a call fails with [ErrTenantMismatch].
-// [Schema.FromContext] makes the repository of the context's tenant.
+// [Schema.FromContext] makes the repository of the context's tenant. [StoreOptions] has RequireTenant, Limits and
+// Views.
 //
-// Calls for an erased tenant fail with [ErrErased]. A store that cannot read the marks of erasures uses those it has
-// read last; one that has never read them refuses reads and writes.
+// Package tsdb/tenants erases tenants and manages their profiles. Calls for an erased tenant fail with [ErrErased]. A
+// store that cannot read the marks of erasures uses those it has read last; one that has never read them refuses reads
+// and writes. Package tsdb/transfer copies points to a file and back.
 //
 // # Bounds
 //

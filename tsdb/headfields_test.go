@@ -176,7 +176,7 @@ func sameAnswers[T any](t *testing.T, what string, repo *tsdb.Repository[T], ent
 	}
 	var below []tsdb.Fields[T]
 	under := tsdb.AllEntities()
-	if len(entities) == 1 { // others may be there, too
+	if len(entities) == 1 { // the table may have many more
 		under = tsdb.NewPrefix(entities[0].Parts()[:1]...)
 	}
 	for f, err := range repo.Under(under).LatestFields(t.Context(), tsdb.FieldOptions{}) {
