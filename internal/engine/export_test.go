@@ -24,6 +24,8 @@ func (e *Engine) CollectWithRests(ctx context.Context, rest func(ctx context.Con
 	return e.runGC(ctx, rest)
 }
 
+const DeletionsPerFlush = deletionsPerFlush
+
 // PointsRead reads all rows of a request. It returns how many of Pebble's points the read stepped over, live or
 // deleted.
 func (e *Engine) PointsRead(ctx context.Context, req *bigtablepb.ReadRowsRequest) (uint64, error) {
