@@ -3,11 +3,8 @@ package lastvalue
 import (
 	"context"
 	"hash/maphash"
-	"math"
 	"sync"
 	"time"
-
-	"github.com/maypok86/otter/v2"
 
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -30,7 +27,7 @@ const stripes = 64
 // Cache holds the newest points of entities. A nil Cache holds nothing; its methods that record writes do nothing. It
 // is safe for concurrent use. Until Close it runs one goroutine, and one for each running read.
 type Cache struct {
-	entries *otter.Cache[rowkey.ID, *Newest]
+	entries entries
 	maxAge  time.Duration
 	errDone error
 	seed    maphash.Seed
@@ -53,18 +50,10 @@ type stripe struct {
 
 // New returns an empty cache.
 func New(o Options) *Cache {
-	least := o.Bytes / int64(o.Entries) // computed for the smallest entry, so that the bound in bytes also bounds the entries
 	base, stop := context.WithCancelCause(context.Background())
 	c := &Cache{
-		entries: otter.Must(&otter.Options[rowkey.ID, *Newest]{
-			MaximumWeight: uint64(o.Bytes),
-			Weigher: func(id rowkey.ID, n *Newest) uint32 {
-				return uint32(min(max(1, least, int64(id.Len()+n.bytes())), math.MaxUint32))
-			},
-			ExpiryCalculator: otter.ExpiryWriting[rowkey.ID, *Newest](o.MaxAge),
-			Executor:         func(f func()) { f() },
-		}),
-		maxAge: o.MaxAge, errDone: o.Closed, seed: maphash.MakeSeed(), base: base, stop: stop,
+		entries: newEntries(o),
+		maxAge:  o.MaxAge, errDone: o.Closed, seed: maphash.MakeSeed(), base: base, stop: stop,
 	}
 	for i := range c.stripes {
 		c.stripes[i].flights = map[rowkey.ID]*flight{}
@@ -124,13 +113,4 @@ func (c *Cache) Close() {
 
 func (c *Cache) stripe(id rowkey.ID) *stripe {
 	return &c.stripes[maphash.Comparable(c.seed, id)%stripes]
-}
-
-// known returns the entry of an entity without counting this as a use.
-func (c *Cache) known(id rowkey.ID) *Newest {
-	e, ok := c.entries.GetEntryQuietly(id)
-	if !ok {
-		return nil
-	}
-	return e.Value
 }

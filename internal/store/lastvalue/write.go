@@ -21,7 +21,7 @@ func (c *Cache) Begin(m *Mark, id rowkey.ID) {
 	s := c.stripe(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := c.known(id); n != nil {
+	if n := c.entries.known(id); n != nil {
 		n.last = m
 	}
 }
@@ -45,7 +45,7 @@ func (c *Cache) Stored(m *Mark, id rowkey.ID, w Written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.detach(id)
-	n := c.known(id)
+	n := c.entries.known(id)
 	switch {
 	case n == nil, n.newer(w.Layout, w.Units):
 	case n.Layout != w.Layout, n.last != m:
@@ -68,7 +68,7 @@ func (c *Cache) Changed(id rowkey.ID, layout string, units int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.detach(id)
-	if n := c.known(id); n != nil && !n.newer(layout, units) {
+	if n := c.entries.known(id); n != nil && !n.newer(layout, units) {
 		c.entries.Invalidate(id)
 	}
 }
