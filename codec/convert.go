@@ -40,7 +40,7 @@ func Convert[From, To any](c Codec[From], forth func(From) (To, error), back fun
 	}
 	out.layouts = make(map[string]layout.Of[To])
 	for tag, l := range layout.ByTag[From](c) {
-		to := layout.Of[To]{Format: l.Format, JSON: l.JSON, Message: l.Message, Unpack: l.Unpack}
+		to := layout.Of[To]{Fields: layout.Fields{Format: l.Format, JSON: l.JSON, Message: l.Message, Unpack: l.Unpack}}
 		if l.Decode != nil {
 			to.Decode = converted(tag, l.Decode, forth)
 		}

@@ -70,7 +70,7 @@ func (*jsonCodec[T]) Tag() string { return tagJSON }
 
 // Layouts says which fields payloads have. Package tsdb calls it.
 func (*jsonCodec[T]) Layouts() map[string]layout.Of[T] {
-	return map[string]layout.Of[T]{tagJSON: {Format: tagJSON, JSON: reflect.TypeFor[T]()}}
+	return map[string]layout.Of[T]{tagJSON: {Fields: layout.Fields{Format: tagJSON, JSON: reflect.TypeFor[T]()}}}
 }
 
 func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {

@@ -58,7 +58,7 @@ func (c protoCodec[T]) Layouts() map[string]layout.Of[T] {
 	if c.err != nil {
 		return nil
 	}
-	return map[string]layout.Of[T]{tagProto: {Format: tagProto, Message: c.typ.Descriptor()}}
+	return map[string]layout.Of[T]{tagProto: {Fields: layout.Fields{Format: tagProto, Message: c.typ.Descriptor()}}}
 }
 
 func (c protoCodec[T]) Append(dst []byte, v T) ([]byte, error) {

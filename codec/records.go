@@ -65,7 +65,7 @@ func (recordCodec) Tag() string { return tagRecord }
 
 // Layouts says that payloads have fields. Package tsdb calls it.
 func (recordCodec) Layouts() map[string]layout.Of[Record] {
-	return map[string]layout.Of[Record]{tagRecord: {Format: tagRecord}}
+	return map[string]layout.Of[Record]{tagRecord: {Fields: layout.Fields{Format: tagRecord}}}
 }
 
 func (recordCodec) Append(dst []byte, r Record) ([]byte, error) {

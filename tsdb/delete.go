@@ -13,21 +13,25 @@ import (
 // the one with the ID of WithID. Deleting a point that does not exist is not an error, so Delete is safe to repeat.
 // Errors are a *WriteError, as for Put. It costs one request. In a schema with heads it costs three; four if the point
 // was among the newest; six if the head is refilled from older points.
-func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err error) {
-	ctx, op := r.begin(ctx, telemetry.Delete)
+func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) error {
+	return r.part().deletePoint(ctx, e, t)
+}
+
+func (a *access) deletePoint(ctx context.Context, e Entity, t time.Time) (err error) {
+	ctx, op := a.begin(ctx, telemetry.Delete)
 	defer func() { op.End(err) }()
-	if err := r.admitEntity(ctx, e); err != nil {
+	if err := a.admitEntity(ctx, e); err != nil {
 		return rejected(err).err()
 	}
-	if err := r.rows.Space.CheckID(r.id); err != nil {
+	if err := a.rows.Space.CheckID(a.id); err != nil {
 		return rejected(err).err()
 	}
-	units, err := r.schema.d.Precision.Units(t)
+	units, err := a.rows.D.Precision.Units(t)
 	if err != nil {
 		return rejected(err).err()
 	}
-	defer r.pauseChanges(e.path)()
-	return outcomeOf(r.rows.DeletePoint(ctx, e.path, units, r.id)).err()
+	defer a.pauseChanges(e.path)()
+	return outcomeOf(a.rows.DeletePoint(ctx, e.path, units, a.id)).err()
 }
 
 // DeleteRange deletes the points of an entity in an interval (AllTime for all of them), including expired ones, and
@@ -37,40 +41,48 @@ func (r *Repository[T]) Delete(ctx context.Context, e Entity, t time.Time) (err 
 // point that cannot be deleted does not affect the others; a *BatchError lists such points. It stops early if a whole
 // page fails, if 10,000 points in total fail, or on any other error. The count is valid in each case.
 func (r *Repository[T]) DeleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
-	ctx, op := r.begin(ctx, telemetry.DeleteRange)
+	return r.part().deleteRange(ctx, e, in)
+}
+
+func (a *access) deleteRange(ctx context.Context, e Entity, in Interval) (deleted int, err error) {
+	ctx, op := a.begin(ctx, telemetry.DeleteRange)
 	defer func() { op.End(err) }()
-	if err := r.admitEntity(ctx, e); err != nil {
+	if err := a.admitEntity(ctx, e); err != nil {
 		return 0, err
 	}
 	if err := in.check(); err != nil {
 		return 0, err
 	}
-	oldest, newest, ok := in.units(r.schema.d.Precision)
+	oldest, newest, ok := in.units(a.rows.D.Precision)
 	if !ok {
 		return 0, nil
 	}
-	defer r.pauseChanges(e.path)()
-	return r.deletionOf(r.rows.DeleteSpan(ctx, e.path, oldest, newest))
+	defer a.pauseChanges(e.path)()
+	return a.deletionOf(a.rows.DeleteSpan(ctx, e.path, oldest, newest))
 }
 
 // DeletePrefix deletes all points of every entity below a prefix, or of the tenant's whole dataset for AllEntities.
 // Costs and errors are those of DeleteRange.
 func (r *Repository[T]) DeletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
-	ctx, op := r.begin(ctx, telemetry.DeletePrefix)
+	return r.part().deletePrefix(ctx, p)
+}
+
+func (a *access) deletePrefix(ctx context.Context, p Prefix) (deleted int, err error) {
+	ctx, op := a.begin(ctx, telemetry.DeletePrefix)
 	defer func() { op.End(err) }()
-	if err := r.admitPrefix(ctx, p); err != nil {
+	if err := a.admitPrefix(ctx, p); err != nil {
 		return 0, err
 	}
-	defer r.pauseChangesUnder(p)()
-	return r.deletionOf(r.rows.DeleteUnder(ctx, p.path))
+	defer a.pauseChangesUnder(p)()
+	return a.deletionOf(a.rows.DeleteUnder(ctx, p.path))
 }
 
 // deletionOf returns the count and the error of a deletion of many points.
-func (r *Repository[T]) deletionOf(d points.Deletions) (deleted int, err error) {
+func (a *access) deletionOf(d points.Deletions) (deleted int, err error) {
 	if d.Head != nil {
 		return 0, outcomeOf(*d.Head).err()
 	}
-	points, heads := r.batchOf(d.Points), r.batchOf(d.Heads)
+	points, heads := a.batchOf(d.Points), a.batchOf(d.Heads)
 	if err = d.Err; err == nil && heads != nil {
 		err = heads
 		if !d.Heads.GaveUp {
@@ -88,7 +100,7 @@ func (r *Repository[T]) deletionOf(d points.Deletions) (deleted int, err error) 
 }
 
 // batchOf returns a *BatchError for the rows that could not be deleted, or nil.
-func (r *Repository[T]) batchOf(d points.Report) *BatchError {
+func (a *access) batchOf(d points.Report) *BatchError {
 	if len(d.Failed) == 0 {
 		return nil
 	}
@@ -96,7 +108,7 @@ func (r *Repository[T]) batchOf(d points.Report) *BatchError {
 	for _, f := range d.Failed {
 		o := outcomeOf(f.Outcome)
 		if f.Path != "" {
-			o.Err = &PointError{Entity: Entity{path: f.Path}, Time: r.rows.D.Precision.Time(f.Units), ID: f.ID, Err: o.Err}
+			o.Err = &PointError{Entity: Entity{path: f.Path}, Time: a.rows.D.Precision.Time(f.Units), ID: f.ID, Err: o.Err}
 		}
 		out.Failed = append(out.Failed, Failure{Index: f.Index, Outcome: o})
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // headsHave reports whether heads have the newest fields.
-func (r *Repository[T]) headsHave(o FieldOptions) bool {
-	d := &r.schema.d
-	return d.Head.Fields && o.AsOf.IsZero() && r.schema.layouts[0].Format == d.Tags[0]
+func (r *fieldSource) headsHave(o FieldOptions) bool {
+	d := r.rows.D
+	return d.Head.Fields && o.AsOf.IsZero() && r.layouts[0].Format == d.Tags[0]
 }
 
 // fromHeads completes the scans whose heads have all fields. It returns the error of each scan.
-func (r *Repository[T]) fromHeads(ctx context.Context, scans []*fieldScan[T], options FieldOptions, o points.Options) []error {
+func (r *fieldSource) fromHeads(ctx context.Context, scans []*fieldScan, options FieldOptions, o points.Options) []error {
 	errs := make([]error, len(scans))
 	if len(scans) == 0 || !r.headsHave(options) {
 		return errs
@@ -36,12 +36,12 @@ func (r *Repository[T]) fromHeads(ctx context.Context, scans []*fieldScan[T], op
 }
 
 // takeHead takes the fields of the entity's head, unless there are none or too many: the points decide then.
-func (s *fieldScan[T]) takeHead(list []dataset.HeadField) {
+func (s *fieldScan) takeHead(list []dataset.HeadField) {
 	if len(list) == 0 || len(list) > fields.MaxFound {
 		return
 	}
 	slices.SortStableFunc(list, func(a, b dataset.HeadField) int { return cmp.Compare(b.Cell, a.Cell) })
-	s.of = &s.repo.schema.layouts[0]
+	s.of = &s.layouts[0]
 	s.newest = fields.NewNewest(s.of.shape, len(list))
 	for i := range list {
 		s.newest.Add(list[i].Path, list[i].Raw, list[i].Units())

@@ -4,45 +4,51 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/fields"
 	"github.com/tidemark-go/tidemark/internal/layout"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
-	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
-// fieldLayout says how payloads with a tag are split and joined.
-type fieldLayout[T any] struct {
-	layout.Of[T]
+// fieldLayout says how payloads with a tag are split.
+type fieldLayout struct {
+	layout.Fields
+	tag   int
 	shape *fields.Shape // nil if each payload has its own fields
 }
 
-// layoutsOf returns the layouts of a codec's readers.
-func layoutsOf[T any](c codec.Codec[T], readers []codec.Reader[T]) []fieldLayout[T] {
-	known, out := layout.ByTag[T](c), make([]fieldLayout[T], len(readers))
+// setLayouts sets the layouts of the codec's readers, and how values are decoded after their fields are joined.
+func (s *Schema[T]) setLayouts(readers []codec.Reader[T]) {
+	known := layout.ByTag[T](s.codec)
 	for i, r := range readers {
-		l := &out[i]
-		l.Of = known[r.Tag]
-		if l.Decode == nil {
-			l.Decode = r.Decode
+		of := known[r.Tag]
+		if of.Decode == nil {
+			of.Decode = r.Decode
 		}
-		switch {
-		case l.Format == "":
-			l.shape = fields.Whole()
-		case l.Message != nil:
-			l.shape = fields.OfMessage(l.Message)
-		case l.JSON != nil:
-			l.shape = fields.OfJSON(l.JSON)
-		}
+		s.joined = append(s.joined, of.Decode)
+		s.layouts = append(s.layouts, layoutOf(i, of.Fields))
 	}
-	return out
+}
+
+func layoutOf(tag int, of layout.Fields) fieldLayout {
+	l := fieldLayout{Fields: of, tag: tag}
+	switch {
+	case l.Format == "":
+		l.shape = fields.Whole()
+	case l.Message != nil:
+		l.shape = fields.OfMessage(l.Message)
+	case l.JSON != nil:
+		l.shape = fields.OfJSON(l.JSON)
+	}
+	return l
 }
 
 // unpack returns a function that returns a payload before it was compressed, and the format of that; nil if payloads
 // are not compressed.
-func (l *fieldLayout[T]) unpack() func(payload []byte) (format string, plain []byte) {
+func (l *fieldLayout) unpack() func(payload []byte) (format string, plain []byte) {
 	if l.Unpack == nil {
 		return nil
 	}
@@ -56,7 +62,7 @@ func (l *fieldLayout[T]) unpack() func(payload []byte) (format string, plain []b
 }
 
 // split calls visit for each field of a payload.
-func (l *fieldLayout[T]) split(payload []byte, nulls bool, visit func(path string, raw []byte)) (err error) {
+func (l *fieldLayout) split(payload []byte, nulls bool, visit func(path string, raw []byte)) (err error) {
 	if l.Has != nil && !l.Has(payload) {
 		return nil
 	}
@@ -72,48 +78,47 @@ func (l *fieldLayout[T]) split(payload []byte, nulls bool, visit func(path strin
 	})
 }
 
-// merge sets what was found of an entity. It is the same for fields of points and of heads.
-func (l *fieldLayout[T]) merge(f *Fields[T], p Precision, found *fields.Newest) error {
-	times := found.Times()
-	f.Missing = l.shape.Missing(found)
-	f.Times.list = make([]fieldTime, len(times))
-	for i, t := range times {
-		f.Times.list[i] = fieldTime{t.Name, rowkey.Precision(p).Time(t.Units)}
-	}
-	if len(times) == 0 {
-		return nil
-	}
-	payload, err := found.Join(l.Format)
-	if err == nil {
-		f.Value, err = l.Decode(payload)
-	}
+// fieldSource is what scans of one call have in common.
+type fieldSource struct {
+	*access
+	layouts []fieldLayout           // by tag
+	nulls   bool                    // SchemaOptions.NullClears
+	valid   func(dataset.Hit) error // a *PointError for a point that does not decode
+}
+
+func (r *Repository[T]) fieldSource() *fieldSource {
+	return &fieldSource{access: &r.access, layouts: r.schema.layouts, nulls: r.schema.nulls, valid: r.valid}
+}
+
+func (r *Repository[T]) valid(h dataset.Hit) error {
+	_, err := r.decode(h)
 	return err
 }
 
 // fieldScan collects the fields of an entity from its points, newest first.
-type fieldScan[T any] struct {
-	repo    *Repository[T]
+type fieldScan struct {
+	*fieldSource
 	entity  Entity
 	options FieldOptions
 
-	newest *fields.Newest  // nil before the first point that decodes
-	of     *fieldLayout[T] // of that point, and of others with the same fields
-	seen   int             // points that were looked at
-	last   dataset.Hit     // the last of them, without its payload
-	done   bool            // no more points are wanted
-	more   bool            // there are more points, and they may have other fields
+	newest *fields.Newest // nil before the first point that decodes
+	of     *fieldLayout   // of that point, and of others with the same fields
+	seen   int            // points that were looked at
+	last   dataset.Hit    // the last of them, without its payload
+	done   bool           // no more points are wanted
+	more   bool           // there are more points, and they may have other fields
 	bad    PointErrors
 }
 
-func (r *Repository[T]) newFieldScan(e Entity, options FieldOptions) *fieldScan[T] {
-	return &fieldScan[T]{repo: r, entity: e, options: options}
+func (r *fieldSource) newFieldScan(e Entity, options FieldOptions) *fieldScan {
+	return &fieldScan{fieldSource: r, entity: e, options: options}
 }
 
 // add looks at a point, and reports whether more are wanted.
-func (s *fieldScan[T]) add(h dataset.Hit) bool {
-	of := &s.repo.schema.layouts[h.Tag]
-	p, err := s.repo.decode(h)
-	if s.done || s.seen == s.options.maxPoints() || err == nil && s.of != nil && !s.of.Same(of.Of) {
+func (s *fieldScan) add(h dataset.Hit) bool {
+	of := &s.layouts[h.Tag]
+	err := s.valid(h)
+	if s.done || s.seen == s.options.maxPoints() || err == nil && s.of != nil && !s.of.Same(&of.Fields) {
 		s.more, s.done = s.more || !s.done, true
 		return false
 	}
@@ -121,12 +126,12 @@ func (s *fieldScan[T]) add(h dataset.Hit) bool {
 		if s.of = of; s.newest == nil {
 			s.newest = fields.NewNewest(of.shape, 0)
 		}
-		err = of.split(h.Payload, s.repo.schema.nulls, func(path string, raw []byte) { s.newest.Add(path, bytes.Clone(raw), h.Units) })
+		err = of.split(h.Payload, s.nulls, func(path string, raw []byte) { s.newest.Add(path, bytes.Clone(raw), h.Units) })
 	}
 	if bad, ok := err.(*PointError); ok {
 		s.bad = append(s.bad, bad)
 	} else if err != nil {
-		s.bad = append(s.bad, &PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: err})
+		s.bad = append(s.bad, &PointError{Entity: s.entity, Time: s.rows.D.Precision.Time(h.Units), ID: h.ID, Err: err})
 	}
 	s.seen++
 	s.last = dataset.Hit{Units: h.Units, ID: h.ID}
@@ -137,17 +142,15 @@ func (s *fieldScan[T]) add(h dataset.Hit) bool {
 	return !s.done
 }
 
-// result returns what was found.
-func (s *fieldScan[T]) result() Fields[T] {
+// fieldsOf returns what a scan has found.
+func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	f := Fields[T]{Entity: s.entity}
-	p := s.repo.schema.d.Precision
-	if s.more {
-		f.Back = p.Time(s.last.Units)
+	payload, err := s.result(&f.Times, &f.Missing, &f.Back)
+	if err == nil && payload != nil {
+		f.Value, err = r.schema.joined[s.of.tag](payload)
 	}
-	if s.newest != nil {
-		if err := s.of.merge(&f, Precision(p), s.newest); err != nil {
-			s.bad = append(s.bad, &PointError{Entity: s.entity, Time: f.Times.Newest(), Err: err})
-		}
+	if err != nil {
+		s.bad = append(s.bad, &PointError{Entity: s.entity, Time: f.Times.Newest(), Err: err})
 	}
 	if s.bad != nil {
 		f.Err = s.bad
@@ -155,8 +158,33 @@ func (s *fieldScan[T]) result() Fields[T] {
 	return f
 }
 
+// result sets all of Fields but the value, and returns its payload; nil if no field was found.
+func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time) (payload []byte, err error) {
+	p := s.rows.D.Precision
+	if s.more {
+		*back = p.Time(s.last.Units)
+	}
+	if s.newest == nil {
+		return nil, nil
+	}
+	found := s.newest.Times()
+	*missing = s.of.shape.Missing(s.newest)
+	times.list = make([]fieldTime, len(found))
+	for i, t := range found {
+		times.list[i] = fieldTime{t.Name, p.Time(t.Units)}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	payload, err = s.newest.Join(s.of.Format)
+	if payload == nil {
+		payload = []byte{}
+	}
+	return payload, err
+}
+
 // clone returns a copy that shares nothing that changes.
-func (s *fieldScan[T]) clone() *fieldScan[T] {
+func (s *fieldScan) clone() *fieldScan {
 	out := *s
 	out.newest, out.bad = s.newest.Clone(), slices.Clone(s.bad)
 	return &out
@@ -166,32 +194,32 @@ func (s *fieldScan[T]) clone() *fieldScan[T] {
 const firstFields = 16
 
 // fixedFields reports whether the fields of all payloads are known from their types.
-func (r *Repository[T]) fixedFields() bool {
-	return !slices.ContainsFunc(r.schema.layouts, func(l fieldLayout[T]) bool { return l.shape == nil })
+func (r *fieldSource) fixedFields() bool {
+	return !slices.ContainsFunc(r.layouts, func(l fieldLayout) bool { return l.shape == nil })
 }
 
 // rest reads the points that a scan still needs.
-func (s *fieldScan[T]) rest(ctx context.Context, h points.Hedge) error {
-	newest, ok := s.options.newest(s.repo.schema.d.Precision)
+func (s *fieldScan) rest(ctx context.Context, h points.Hedge) error {
+	newest, ok := s.options.newest(s.rows.D.Precision)
 	if !ok {
 		s.done = true
 	}
-	only := s.repo.schema.d.Head.Only
+	only := s.rows.D.Head.Only
 	if only && s.seen > 0 { // a head is read from its start
-		*s = *s.repo.newFieldScan(s.entity, s.options)
+		*s = *s.newFieldScan(s.entity, s.options)
 	}
 	span := points.Span{Path: s.entity.path, Newest: newest, Limit: s.options.maxPoints() + 1 - s.seen}
-	if s.seen == 0 && s.repo.fixedFields() && !only {
+	if s.seen == 0 && s.fixedFields() && !only {
 		span.Limit = min(firstFields, span.Limit)
 	}
 	for !s.done {
 		if s.seen > 0 {
-			span.After = s.repo.rows.Key(s.entity.path, s.last.Units, s.last.ID)
+			span.After = s.rows.Key(s.entity.path, s.last.Units, s.last.ID)
 		}
 		from := *s
-		got, err := hedged(ctx, s.repo, h, func(ctx context.Context) (*fieldScan[T], error) {
+		got, err := hedged(ctx, &s.rows, h, func(ctx context.Context) (*fieldScan, error) {
 			own := from.clone()
-			err := s.repo.rows.Scan(ctx, span, func(f *points.Found) bool { return own.add(f.Hit) })
+			err := s.rows.Scan(ctx, span, func(f *points.Found) bool { return own.add(f.Hit) })
 			own.done = own.done || own.seen-from.seen < span.Limit
 			return own, err
 		})

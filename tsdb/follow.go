@@ -159,20 +159,28 @@ type Follower[T any] struct {
 // Unless it continues or has a Since, it reads the points of the last Lateness first, which then count as delivered:
 // one request.
 func (r *Repository[T]) Follow(ctx context.Context, e Entity, opts FollowOptions) (*Follower[T], error) {
-	return r.follow(ctx, false, e.path, opts, func(ctx context.Context) error { return r.admitEntity(ctx, e) })
+	return r.follower(r.part().follow(ctx, false, e.path, opts, func(ctx context.Context) error { return r.part().admitEntity(ctx, e) }))
 }
 
 // Follow follows all entities under the prefix, also those that appear later. It is Repository.Follow in all else, and
 // finds the entities first, at the cost of Entities. It refuses more than 10,000 entities with ErrInvalid, and so does
 // Points when there are more later.
 func (u PrefixReader[T]) Follow(ctx context.Context, opts FollowOptions) (*Follower[T], error) {
-	return u.repo.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return u.repo.admitPrefix(ctx, u.prefix) })
+	under := u.part()
+	return u.repo.follower(under.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return under.admitPrefix(ctx, u.prefix) }))
 }
 
 // follow follows the entity at a path, or all entities under a prefix.
-func (r *Repository[T]) follow(ctx context.Context, prefix bool, path string, opts FollowOptions, admit func(context.Context) error) (_ *Follower[T], err error) {
+func (r *Repository[T]) follower(core *follow.Follower, err error) (*Follower[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Follower[T]{core: core, decode: r.decode, time: r.rows.D.Precision.Time}, nil
+}
+
+func (a *access) follow(ctx context.Context, prefix bool, path string, opts FollowOptions, admit func(context.Context) error) (_ *follow.Follower, err error) {
 	base := ctxerr.Given(ctx)
-	ctx, op := r.begin(ctx, telemetry.FollowOpen)
+	ctx, op := a.begin(ctx, telemetry.FollowOpen)
 	defer func() { op.End(err) }()
 	opts, err = opts.resolve()
 	if err == nil {
@@ -181,25 +189,21 @@ func (r *Repository[T]) follow(ctx context.Context, prefix bool, path string, op
 	if err != nil {
 		return nil, err
 	}
-	done, err := r.rows.BeginWideRead(&points.Options{Width: 1})
+	done, err := a.rows.BeginWideRead(&points.Options{Width: 1})
 	if err != nil {
 		return nil, err
 	}
 	done() // each poll is a read of its own
-	core, err := follow.Open(ctx, follow.Options{
-		Rows: &r.rows, Path: path, Prefix: prefix, Lateness: opts.Lateness, Interval: opts.Interval, Since: opts.Since, Base: base, Allow: r.admit,
+	return follow.Open(ctx, follow.Options{
+		Rows: &a.rows, Path: path, Prefix: prefix, Lateness: opts.Lateness, Interval: opts.Interval, Since: opts.Since, Base: base, Allow: a.admit,
 		Poll: func(ctx context.Context) (context.Context, func(int, error)) {
-			ctx, op := r.begin(ctx, telemetry.FollowPoll)
+			ctx, op := a.begin(ctx, telemetry.FollowPoll)
 			return ctx, func(n int, err error) {
 				op.Returned(n)
 				op.End(err)
 			}
 		},
 	}, opts.After)
-	if err != nil {
-		return nil, err
-	}
-	return &Follower[T]{core: core, decode: r.decode, time: r.schema.d.Precision.Time}, nil
 }
 
 // Points waits for new points and yields them until ctx ends; the last pair is ctx's error. Leaving the loop loses

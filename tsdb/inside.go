@@ -119,29 +119,39 @@ func (c datasetCore) Listed() []Rollup { return c.Value().rollups() }
 
 // Begin begins an operation on the repository's rows, of n events if it is batched.
 func (c repositoryCore[T]) Begin(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	return c.Value().beginMany(ctx, name, n, batched)
+	return c.Value().part().beginMany(ctx, name, n, batched)
 }
 
 // Internals returns the internals of the repository. It does no I/O. Its error says why no call on the repository can
 // work.
 func (c repositoryCore[T]) Internals() (inside.Repository, error) {
-	r, ctx := c.Value(), context.Background()
-	if r != nil {
-		ctx = tenant.NewContext(ctx, r.rows.Tenant) // Allow of the result checks each call's own context
-	}
-	if err := r.admit(ctx); err != nil {
+	r := c.Value()
+	if err := r.part().admitAny(); err != nil {
 		return inside.Repository{}, err
 	}
-	d := &r.schema.d
-	in := inside.Repository{Rows: &r.rows, Allow: r.admit, Rollups: make([]inside.Rollup, len(d.Rollups)), Numbers: r.schema.numbers}
+	return r.internals(r.schema.numbers, r.schema.listed), nil
+}
+
+// admitAny is admit for calls that check their own contexts.
+func (a *access) admitAny() error {
+	ctx := context.Background()
+	if a != nil {
+		ctx = tenant.NewContext(ctx, a.rows.Tenant)
+	}
+	return a.admit(ctx)
+}
+
+func (a *access) internals(numbers fieldNumbers, listed []Rollup) inside.Repository {
+	d := a.rows.D
+	in := inside.Repository{Rows: &a.rows, Allow: a.admit, Rollups: make([]inside.Rollup, len(d.Rollups)), Numbers: numbers}
 	for i := range d.Rollups {
 		u := &d.Rollups[i]
-		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: r.schema.listed[i], Rows: r.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
+		in.Rollups[i] = inside.Rollup{Rollup: u.Rollup, Definition: listed[i], Rows: a.rows.Space.Kind(rowkey.RollupKind + u.Name), Families: u.Families, Age: u.Class.Age, Bounded: u.Class.Bounded}
 		if u.Kind == catalog.Derived {
-			in.Rollups[i].Marks = r.rows.Space.Kind(rowkey.MarkKind + u.Name)
+			in.Rollups[i].Marks = a.rows.Space.Kind(rowkey.MarkKind + u.Name)
 		}
 	}
-	return in, nil
+	return in
 }
 
 // Schema returns the schema of a dataset of the catalogue, which refuses deletions. It needs no repository: nil is
@@ -154,7 +164,8 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 	for _, r := range readers {
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	s.layouts, s.nulls = layoutsOf(c, readers), d.NullClears
+	s.setLayouts(readers)
+	s.nulls = d.NullClears
 	if d.Shape != nil && s.layouts[0].Format == d.Tags[0] {
 		s.layouts[0].shape = d.Shape
 	}
@@ -205,8 +216,8 @@ func (c prefixReaderCore[T]) Scope() (*Repository[T], Prefix) {
 }
 
 // Begin begins a read of the points of an interval, which takes an order.
-func (c prefixReaderCore[T]) Begin(ctx context.Context, name telemetry.Name, in Interval, opts []ReadOption) (context.Context, inside.PrefixRead[Point[T]], error) {
-	return c.Value().begin(ctx, name, in, orderOption, opts)
+func (c prefixReaderCore[T]) Begin(ctx context.Context, name telemetry.Name, in Interval, opts []ReadOption) (context.Context, inside.PrefixRead, error) {
+	return c.Value().part().beginRead(ctx, name, in, orderOption, opts)
 }
 
 // adminClient returns an admin client and the function that closes it.

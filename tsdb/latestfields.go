@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -35,12 +36,12 @@ import (
 // for up to MaxPoints - 15 rows if these do not have all fields of the type; without fixed fields, as of maps and
 // records, one request for up to MaxPoints + 1 rows. It ignores MaxStale.
 func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options FieldOptions, opts ...ReadOption) (f Fields[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.LatestFields)
+	ctx, op := r.part().begin(ctx, telemetry.LatestFields)
 	defer func() {
 		op.Returned(f.Times.Len())
 		op.End(err)
 	}()
-	o, err := r.readOptions(ctx, e, 0, opts)
+	o, err := r.part().readOptions(ctx, e, 0, opts)
 	if err == nil {
 		err = options.check()
 	}
@@ -52,8 +53,8 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 		return Fields[T]{}, err
 	}
 	defer done()
-	s := r.newFieldScan(e, options)
-	if err := r.fromHeads(ctx, []*fieldScan[T]{s}, options, points.Options{Hedge: o.Hedge, Width: 1})[0]; err != nil {
+	s := r.fieldSource().newFieldScan(e, options)
+	if err := s.fromHeads(ctx, []*fieldScan{s}, options, points.Options{Hedge: o.Hedge, Width: 1})[0]; err != nil {
 		return Fields[T]{}, err
 	}
 	if err := s.rest(ctx, o.Hedge); err != nil {
@@ -62,7 +63,7 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 	if s.seen == 0 {
 		return Fields[T]{}, ErrNotFound
 	}
-	f = s.result()
+	f = r.fieldsOf(s)
 	return f, f.Err
 }
 
@@ -75,7 +76,7 @@ func (r *Repository[T]) LatestFields(ctx context.Context, e Entity, options Fiel
 // listed more than once is read once; its results then share what the value points to. The read timeout bounds each
 // request, the scan timeout the whole call.
 func (r *Repository[T]) LatestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts ...ReadOption) (all []Fields[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.LatestFieldsMany)
+	ctx, op := r.part().begin(ctx, telemetry.LatestFieldsMany)
 	defer func() { op.End(err) }()
 	all, err = r.latestFieldsMany(ctx, entities, options, opts)
 	if err != nil {
@@ -88,50 +89,46 @@ func (r *Repository[T]) LatestFieldsMany(ctx context.Context, entities []Entity,
 }
 
 func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity, options FieldOptions, opts []ReadOption) ([]Fields[T], error) {
-	if err := r.admit(ctx); err != nil {
-		return nil, err
-	}
-	o, err := wideOptionsOf(opts)
-	if err == nil {
-		err = options.check()
-	}
-	if err != nil {
-		return nil, err
-	}
-	done, err := r.rows.BeginWideRead(&o)
+	o, done, err := r.part().beginWide(ctx, opts, options.check())
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	ctx, cancel := r.rows.View.Bound(ctx, true)
 	defer cancel()
-	all, first := make([]Fields[T], len(entities)), make(map[Entity]int, len(entities))
-	var read []int // indices of distinct entities
-	var scans []*fieldScan[T]
-	for i, e := range entities {
-		all[i].Entity = e
-		if _, listed := first[e]; listed {
-			continue
+	list := r.distinct(entities)
+	found := make([]Fields[T], len(list.read))
+	r.fieldSource().scanEach(ctx, list.read, options, o, func(k int, s *fieldScan, err error) {
+		if err != nil {
+			found[k] = Fields[T]{Entity: list.read[k], Err: err}
+		} else {
+			found[k] = r.fieldsOf(s)
 		}
-		first[e] = i
-		if all[i].Err = r.rows.Space.CheckPath(e.path); all[i].Err == nil {
-			read, scans = append(read, i), append(scans, r.newFieldScan(e, options))
+	})
+	all := make([]Fields[T], len(entities))
+	for i, j := range list.at {
+		if j < 0 {
+			all[i] = Fields[T]{Entity: entities[i], Err: list.refused[i]}
+		} else {
+			all[i] = found[j]
 		}
 	}
+	return all, nil
+}
+
+// scanEach calls visit with the scan of each entity, or its error. Several goroutines call it at once.
+func (r *fieldSource) scanEach(ctx context.Context, entities []Entity, options FieldOptions, o points.Options, visit func(k int, s *fieldScan, err error)) {
+	scans := make([]*fieldScan, len(entities))
+	for k, e := range entities {
+		scans[k] = r.newFieldScan(e, options)
+	}
 	errs := r.fromHeads(ctx, scans, options, o)
-	bt.AtOnce(o.Width, len(read), func(k int) {
-		f := &all[read[k]]
+	bt.AtOnce(o.Width, len(scans), func(k int) {
 		if errs[k] == nil {
 			errs[k] = scans[k].rest(ctx, o.Hedge)
 		}
-		if f.Err = errs[k]; f.Err == nil {
-			*f = scans[k].result()
-		}
+		visit(k, scans[k], errs[k])
 	})
-	for i, e := range entities {
-		all[i] = all[first[e]]
-	}
-	return all, nil
 }
 
 // LatestFields is Repository.LatestFields of every entity as a sequence in the order of Entity.Compare. Entities
@@ -147,48 +144,57 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 // If points that were looked at do not decode, the error of the pair is Fields.Err, and the sequence continues. Any
 // other error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
 func (u PrefixReader[T]) LatestFields(ctx context.Context, options FieldOptions, opts ...ReadOption) iter.Seq2[Fields[T], error] {
-	return sequenceUnder(ctx, u, telemetry.UnderLatestFields, AllTime(), 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[Fields[T]]) error {
+	return sequence(ctx, u.part(), telemetry.UnderLatestFields, AllTime(), 0, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[Fields[T]]) error {
 		if err := options.check(); err != nil {
 			return err
 		}
 		c.Slots = make(chan struct{}, c.Options.Width)
-		w := fieldWalk[T]{prefixRead: c, ctx: ctx, repo: u.repo, options: options, emit: emit, want: 16, n: 1}
-		if n := min(firstFields, options.maxPoints()+1); options.AsOf.IsZero() && !u.repo.headsHave(options) && !c.Rows.D.Head.Only && (u.repo.fixedFields() || n > options.maxPoints()) {
-			w.n, w.values = n, true
+		w := fieldWalk{PrefixRead: c, ctx: ctx, source: u.repo.fieldSource(), options: options, want: 16, n: 1}
+		w.emit = func(s *fieldScan) bool {
+			f := u.repo.fieldsOf(s)
+			return emit(1, f, f.Err)
 		}
-		err := c.NewestOfEach(ctx, w.n, w.values, w.add)
-		if err == nil && !w.ended() {
-			w.next()
-			w.flush()
-		}
-		return cmp.Or(w.err, err)
+		return w.run()
 	})
 }
 
 // fieldWalk is one iteration below a prefix.
-type fieldWalk[T any] struct {
-	*prefixRead[T]
+type fieldWalk struct {
+	*inside.PrefixRead
 	ctx     context.Context
-	repo    *Repository[T]
+	source  *fieldSource
 	options FieldOptions
-	emit    emit[Fields[T]]
+	emit    func(*fieldScan) bool
 	n       int  // points of each entity that are read first
 	values  bool // with their payloads
 
-	current *fieldScan[T]   // gets points
-	group   []*fieldScan[T] // are read next
-	want    int             // how many of them together
+	current *fieldScan   // gets points
+	group   []*fieldScan // are read next
+	want    int          // how many of them together
 	stopped bool
 	err     error
 }
 
-func (w *fieldWalk[T]) ended() bool { return w.stopped || w.err != nil }
+func (w *fieldWalk) run() error {
+	o := w.options
+	if n := min(firstFields, o.maxPoints()+1); o.AsOf.IsZero() && !w.source.headsHave(o) && !w.Rows.D.Head.Only && (w.source.fixedFields() || n > o.maxPoints()) {
+		w.n, w.values = n, true
+	}
+	err := w.NewestOfEach(w.ctx, w.n, w.values, w.add)
+	if err == nil && !w.ended() {
+		w.next()
+		w.flush()
+	}
+	return cmp.Or(w.err, err)
+}
+
+func (w *fieldWalk) ended() bool { return w.stopped || w.err != nil }
 
 // add takes one of the first points of an entity, and reports whether the iteration goes on.
-func (w *fieldWalk[T]) add(h dataset.Hit) bool {
+func (w *fieldWalk) add(h dataset.Hit) bool {
 	if w.current == nil || w.current.entity.path != h.Path {
 		w.next()
-		w.current = w.repo.newFieldScan(Entity{path: h.Path}, w.options)
+		w.current = w.source.newFieldScan(Entity{path: h.Path}, w.options)
 	}
 	if w.values {
 		w.current.add(h)
@@ -197,7 +203,7 @@ func (w *fieldWalk[T]) add(h dataset.Hit) bool {
 }
 
 // next ends the entity that got points.
-func (w *fieldWalk[T]) next() {
+func (w *fieldWalk) next() {
 	if w.current == nil {
 		return
 	}
@@ -211,9 +217,9 @@ func (w *fieldWalk[T]) next() {
 }
 
 // flush reads the rest of the group and emits it.
-func (w *fieldWalk[T]) flush() {
+func (w *fieldWalk) flush() {
 	group := w.group
-	errs := w.repo.fromHeads(w.ctx, group, w.options, w.Options)
+	errs := w.source.fromHeads(w.ctx, group, w.options, w.Options)
 	bt.AtOnce(w.Options.Width, len(group), func(i int) {
 		if group[i].done || errs[i] != nil {
 			return
@@ -231,8 +237,7 @@ func (w *fieldWalk[T]) flush() {
 			break
 		}
 		if s.seen > 0 {
-			f := s.result()
-			w.stopped = !w.emit(1, f, f.Err)
+			w.stopped = !w.emit(s)
 		}
 	}
 	w.group, w.want = nil, min(points.MostRanges, 2*w.want)

@@ -1,6 +1,7 @@
 package tsdb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ type History[T any] struct {
 // share what the value points to. With MaxStale and n = 1 the store's last-value cache may answer, and each entity that
 // the cache does not know costs one request. The read timeout bounds each request, the scan timeout the whole call.
 func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, n int, opts ...ReadOption) (histories []History[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.LatestMany)
+	ctx, op := r.part().begin(ctx, telemetry.LatestMany)
 	defer func() { op.End(err) }()
 	histories, err = r.latestMany(ctx, entities, n, opts)
 	if err != nil {
@@ -51,48 +52,24 @@ func (r *Repository[T]) LatestMany(ctx context.Context, entities []Entity, n int
 
 // latestMany returns one history per entity, in order. An error means that the whole call failed.
 func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int, opts []ReadOption) ([]History[T], error) {
-	if err := r.admit(ctx); err != nil {
-		return nil, err
-	}
-	o, err := wideOptionsOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	if n < 0 {
-		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
-	}
-	done, err := r.rows.BeginWideRead(&o)
+	o, done, err := r.part().beginWide(ctx, opts, checkNumber(n))
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	ctx, cancel := r.rows.View.Bound(ctx, true)
 	defer cancel()
+	list := r.distinct(entities)
 	histories := make([]History[T], len(entities))
-	asked := make(map[Entity]int, len(entities)) // index in read of each entity
-	at := make([]int, len(entities))             // index in read of each result; -1 for none
-	var read []Entity
 	for i, e := range entities {
-		histories[i].Entity = e
-		at[i] = -1
-		j, ok := asked[e]
-		if !ok {
-			if err := r.rows.Space.CheckPath(e.path); err != nil {
-				histories[i].Err = err
-				continue
-			}
-			j = len(read)
-			asked[e] = j
-			read = append(read, e)
-		}
-		at[i] = j
+		histories[i] = History[T]{Entity: e, Err: list.refused[i]}
 	}
 	if n == 0 {
 		return histories, nil
 	}
-	found := r.newestOf(ctx, read, n, o)
+	found := r.newestOf(ctx, list.read, n, o)
 	given := make([]bool, len(found))
-	for i, j := range at {
+	for i, j := range list.at {
 		if j < 0 {
 			continue
 		}
@@ -103,6 +80,54 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 		given[j] = true
 	}
 	return histories, nil
+}
+
+// checkNumber checks how many points of each entity a call reads.
+func checkNumber(n int) error {
+	if n < 0 {
+		return invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
+	}
+	return nil
+}
+
+// beginWide begins a read of many entities, unless its own options are refused.
+func (a *access) beginWide(ctx context.Context, opts []ReadOption, refused error) (o points.Options, done func(), err error) {
+	if err = a.admit(ctx); err == nil {
+		o, err = wideOptionsOf(opts)
+	}
+	if err = cmp.Or(err, refused); err == nil {
+		done, err = a.rows.BeginWideRead(&o)
+	}
+	return o, done, err
+}
+
+// listing is which of the entities that a call lists are read.
+type listing struct {
+	read    []Entity      // valid and distinct
+	at      []int         // index in read of each listed entity; -1 for none
+	refused map[int]error // of listed entities; nil for none
+}
+
+func (a *access) distinct(entities []Entity) listing {
+	l := listing{at: make([]int, len(entities))}
+	asked := make(map[Entity]int, len(entities)) // index in read of each entity
+	for i, e := range entities {
+		j, ok := asked[e]
+		if !ok {
+			if err := a.rows.Space.CheckPath(e.path); err != nil {
+				if l.refused == nil {
+					l.refused = map[int]error{}
+				}
+				l.at[i], l.refused[i] = -1, err
+				continue
+			}
+			j = len(l.read)
+			asked[e] = j
+			l.read = append(l.read, e)
+		}
+		l.at[i] = j
+	}
+	return l
 }
 
 // newestOf returns one history per entity, in order. The entities are valid and distinct.

@@ -122,7 +122,7 @@ func (s *Sink[T]) propose(ctx context.Context, point Point[T], p *change.Point) 
 	if p.Pending, err = s.prepare(ctx, point, p); err != nil {
 		return err
 	}
-	d := &s.repo.schema.d
+	d := s.repo.rows.D
 	if err := s.change.check(d); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Sink[T]) propose(ctx context.Context, point Point[T], p *change.Point) 
 		slices.Sort(p.Fields)
 	}
 	p.Time = d.Precision.Time(p.Pending.Write.Units)
-	p.Dataset = s.repo.store.core.DatasetForCheck(d, s.repo.rows.Tenant)
+	p.Dataset = s.repo.datasetForCheck()
 	p.Memory = s.writer.changes.open()
 	return nil
 }

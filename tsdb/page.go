@@ -39,27 +39,12 @@ type Page[T any] struct {
 // and its Next are valid. For any other error there is no page. It costs one request for size+1 rows; the payload of
 // the last row is transferred but not decoded. The read timeout bounds it, and memory is that of the page.
 func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size int, cursor string, opts ...ReadOption) (page Page[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.Page)
+	ctx, op := r.part().begin(ctx, telemetry.Page)
 	defer func() {
 		op.Returned(len(page.Points))
 		op.End(err)
 	}()
-	o, err := r.readOptions(ctx, e, orderOption, opts)
-	if err == nil {
-		err = in.check()
-	}
-	if err != nil {
-		return Page[T]{}, err
-	}
-	oldest, newest, ok := in.units(r.schema.d.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
-	pg, err := r.rows.OpenPage(points.Span{Path: e.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst}, size, cursor)
-	if err != nil {
-		return Page[T]{}, err
-	}
-	done, err := r.readSpan(in)
+	pg, done, err := r.part().beginPage(ctx, e, in, size, cursor, opts)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -70,4 +55,23 @@ func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size in
 		return Page[T]{}, err
 	}
 	return Page[T]{Points: h.Points, Next: next}, h.Err
+}
+
+func (a *access) beginPage(ctx context.Context, e Entity, in Interval, size int, cursor string, opts []ReadOption) (pg points.Page, done func(), err error) {
+	o, err := a.readOptions(ctx, e, orderOption, opts)
+	if err == nil {
+		err = in.check()
+	}
+	if err != nil {
+		return pg, nil, err
+	}
+	oldest, newest, ok := in.units(a.rows.D.Precision)
+	if !ok {
+		oldest, newest = 1, 0
+	}
+	pg, err = a.rows.OpenPage(points.Span{Path: e.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst}, size, cursor)
+	if err == nil {
+		done, err = a.readSpan(in)
+	}
+	return pg, done, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
@@ -18,7 +19,7 @@ import (
 //
 // An error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
 func (u PrefixReader[T]) Entities(ctx context.Context, in Interval, opts ...ReadOption) iter.Seq2[Entity, error] {
-	return sequenceUnder(ctx, u, telemetry.UnderEntities, in, 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[Entity]) error {
+	return sequence(ctx, u.part(), telemetry.UnderEntities, in, 0, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[Entity]) error {
 		return c.Entities(ctx, func(path string) bool { return emit(1, Entity{path: path}, nil) })
 	})
 }
@@ -35,7 +36,7 @@ func (u PrefixReader[T]) Entities(ctx context.Context, in Interval, opts ...Read
 //
 // An error is the last pair. The scan timeout bounds the iteration, including the time that the loop body takes.
 func (u PrefixReader[T]) Children(ctx context.Context, opts ...ReadOption) iter.Seq2[string, error] {
-	return sequenceUnder(ctx, u, telemetry.UnderChildren, AllTime(), 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[string]) error {
+	return sequence(ctx, u.part(), telemetry.UnderChildren, AllTime(), 0, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[string]) error {
 		return c.Children(ctx, func(path string) bool {
 			parts := rowkey.Parts(path)
 			return emit(1, parts[len(parts)-1], nil)

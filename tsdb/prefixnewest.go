@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -40,9 +41,9 @@ import (
 // and the sequence continues; any other error is the last pair. The read timeout bounds each request; the scan timeout
 // bounds the iteration, including the time that the loop body takes.
 func (u PrefixReader[T]) Latest(ctx context.Context, opts ...ReadOption) iter.Seq2[Point[T], error] {
-	return sequenceUnder(ctx, u, telemetry.UnderLatest, AllTime(), 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[Point[T]]) error {
+	return sequence(ctx, u.part(), telemetry.UnderLatest, AllTime(), 0, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[Point[T]]) error {
 		return c.NewestOfEach(ctx, 1, true, func(h dataset.Hit) bool {
-			p, err := c.Decode(h)
+			p, err := u.repo.decode(h)
 			return emit(1, p, err)
 		})
 	})
@@ -59,7 +60,7 @@ func (u PrefixReader[T]) Latest(ctx context.Context, opts ...ReadOption) iter.Se
 // If some of an entity's points do not decode, they have a zero value, the history's Err is PointErrors, and the error
 // of the pair is the same; the sequence continues. Any other error is the last pair.
 func (u PrefixReader[T]) LatestN(ctx context.Context, n int, opts ...ReadOption) iter.Seq2[History[T], error] {
-	return sequenceUnder(ctx, u, telemetry.UnderLatestN, AllTime(), 0, opts, func(ctx context.Context, c *prefixRead[T], emit emit[History[T]]) error {
+	return sequence(ctx, u.part(), telemetry.UnderLatestN, AllTime(), 0, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[History[T]]) error {
 		if err := checkCount(n); err != nil {
 			return err
 		}
@@ -114,8 +115,12 @@ func (s Silence) MarshalJSON() ([]byte, error) {
 //
 // It costs as much as Entities of all time, whatever n is: it looks at every entity under the prefix, and the service
 // sends no payloads. It holds n entities in memory. The scan timeout bounds the call.
-func (u PrefixReader[T]) Silent(ctx context.Context, since time.Time, n int, opts ...ReadOption) (silent []Silence, err error) {
-	ctx, c, err := u.begin(ctx, telemetry.UnderSilent, AllTime(), 0, opts)
+func (u PrefixReader[T]) Silent(ctx context.Context, since time.Time, n int, opts ...ReadOption) ([]Silence, error) {
+	return u.part().silent(ctx, since, n, opts)
+}
+
+func (u under) silent(ctx context.Context, since time.Time, n int, opts []ReadOption) (silent []Silence, err error) {
+	ctx, c, err := u.beginRead(ctx, telemetry.UnderSilent, AllTime(), 0, opts)
 	defer func() {
 		c.Op.Returned(len(silent))
 		c.End(err)

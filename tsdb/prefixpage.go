@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tidemark-go/tidemark/internal/cursor"
+	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -23,7 +24,7 @@ import (
 // and one more, and a request for the rest of the entity at which the page before has ended. Entities without points in
 // the interval are skipped at the cost of Range, whatever the size.
 func (u PrefixReader[T]) Page(ctx context.Context, in Interval, size int, cursor string, opts ...ReadOption) (page Page[T], err error) {
-	ctx, c, err := u.begin(ctx, telemetry.UnderPage, in, orderOption, opts)
+	ctx, c, err := u.part().beginRead(ctx, telemetry.UnderPage, in, orderOption, opts)
 	defer func() {
 		c.Op.Returned(len(page.Points))
 		c.End(err)
@@ -58,7 +59,7 @@ func (u PrefixReader[T]) Page(ctx context.Context, in Interval, size int, cursor
 // Errors are those of Page. The cost is that of Latest for the entities of the page and one more. The requests are
 // sequential, except across salts, so a large page of entities with long histories takes time: one request per entity.
 func (u PrefixReader[T]) PageLatest(ctx context.Context, size int, cursorText string, opts ...ReadOption) (page Page[T], err error) {
-	ctx, c, err := u.begin(ctx, telemetry.UnderPageLatest, AllTime(), 0, opts)
+	ctx, c, err := u.part().beginRead(ctx, telemetry.UnderPageLatest, AllTime(), 0, opts)
 	defer func() {
 		c.Op.Returned(len(page.Points))
 		c.End(err)
@@ -87,8 +88,12 @@ type EntityPage struct {
 // PageEntities returns the entities that have a visible point page by page. Sizes, cursors and costs are those of
 // PageLatest, but the service sends no payloads, a point that does not decode counts as a point, and the cursors of one
 // are refused by the other.
-func (u PrefixReader[T]) PageEntities(ctx context.Context, size int, cursorText string, opts ...ReadOption) (page EntityPage, err error) {
-	ctx, c, err := u.begin(ctx, telemetry.UnderPageEntities, AllTime(), 0, opts)
+func (u PrefixReader[T]) PageEntities(ctx context.Context, size int, cursorText string, opts ...ReadOption) (EntityPage, error) {
+	return u.part().pageEntities(ctx, size, cursorText, opts)
+}
+
+func (u under) pageEntities(ctx context.Context, size int, cursorText string, opts []ReadOption) (page EntityPage, err error) {
+	ctx, c, err := u.beginRead(ctx, telemetry.UnderPageEntities, AllTime(), 0, opts)
 	defer func() {
 		c.Op.Returned(len(page.Entities))
 		c.End(err)
@@ -107,7 +112,7 @@ func (u PrefixReader[T]) PageEntities(ctx context.Context, size int, cursorText 
 }
 
 // pageOfEntities calls visit for each entity of one page, and returns the cursor of the next page or "".
-func pageOfEntities[T any](ctx context.Context, c *prefixRead[T], kind cursor.Kind, size int, text string, visit func(dataset.Hit)) (next string, err error) {
+func pageOfEntities(ctx context.Context, c *inside.PrefixRead, kind cursor.Kind, size int, text string, visit func(dataset.Hit)) (next string, err error) {
 	page, err := skipscan.OpenPage(c.Rows, kind, c.Prefix, size, text)
 	if err != nil {
 		return "", err

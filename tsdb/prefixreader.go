@@ -73,32 +73,37 @@ func pointsUnder[T any](
 	ctx context.Context, u PrefixReader[T], name telemetry.Name, in Interval, opts []ReadOption,
 	scan func(*prefix.Read, context.Context, func(dataset.Hit) bool) error,
 ) iter.Seq2[Point[T], error] {
-	return sequenceUnder(ctx, u, name, in, orderOption|limitOption, opts, func(ctx context.Context, c *prefixRead[T], emit emit[Point[T]]) error {
+	return sequence(ctx, u.part(), name, in, orderOption|limitOption, opts, func(ctx context.Context, c *inside.PrefixRead, emit emit[Point[T]]) error {
 		if c.Limit == 0 {
 			return nil
 		}
 		left := c.Limit
 		return scan(c.Read, ctx, func(h dataset.Hit) bool {
 			left--
-			p, err := c.Decode(h)
+			p, err := u.repo.decode(h)
 			return emit(1, p, err) && left != 0
 		})
 	})
 }
 
-// prefixRead is a call under a prefix that has begun.
-type prefixRead[T any] = inside.PrefixRead[Point[T]]
+// under is all of a PrefixReader that does not depend on the type of the values.
+type under struct {
+	*access
+	prefix Prefix
+}
+
+func (u PrefixReader[T]) part() under { return under{u.repo.part(), u.prefix} }
 
 // emit yields an element of a sequence that holds n points or entities, and reports whether the loop goes on.
 type emit[R any] func(n int, element R, err error) bool
 
-// sequenceUnder returns what scan emits. Scan does not run if the interval holds no time.
-func sequenceUnder[T, R any](
-	ctx context.Context, u PrefixReader[T], name telemetry.Name, in Interval, takes optionSet, opts []ReadOption,
-	scan func(context.Context, *prefixRead[T], emit[R]) error,
+// sequence returns what scan emits. Scan does not run if the interval holds no time.
+func sequence[R any](
+	ctx context.Context, u under, name telemetry.Name, in Interval, takes optionSet, opts []ReadOption,
+	scan func(context.Context, *inside.PrefixRead, emit[R]) error,
 ) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
-		ctx, c, err := u.begin(ctx, name, in, takes, opts)
+		ctx, c, err := u.beginRead(ctx, name, in, takes, opts)
 		defer func() { c.End(err) }()
 		stopped := false
 		if err == nil && c.Oldest <= c.Newest {
@@ -115,13 +120,12 @@ func sequenceUnder[T, R any](
 	}
 }
 
-// begin begins a call. The caller defers End of the result, also with an error. A call without an order reads no
+// beginRead begins a call. The caller defers End of the result, also with an error. A call without an order reads no
 // payloads by time, so its interval counts against no limit of the tenant.
-func (u PrefixReader[T]) begin(ctx context.Context, name telemetry.Name, in Interval, takes optionSet, opts []ReadOption) (context.Context, prefixRead[T], error) {
-	r := u.repo
-	ctx, op := r.begin(ctx, name)
-	c := prefixRead[T]{Op: op, Limit: -1}
-	if err := r.admitPrefix(ctx, u.prefix); err != nil {
+func (u under) beginRead(ctx context.Context, name telemetry.Name, in Interval, takes optionSet, opts []ReadOption) (context.Context, inside.PrefixRead, error) {
+	ctx, op := u.begin(ctx, name)
+	c := inside.PrefixRead{Op: op, Limit: -1}
+	if err := u.admitPrefix(ctx, u.prefix); err != nil {
 		return ctx, c, err
 	}
 	o, err := readOptionsOf(takes, opts)
@@ -129,7 +133,7 @@ func (u PrefixReader[T]) begin(ctx context.Context, name telemetry.Name, in Inte
 		err = in.check()
 	}
 	if err == nil && takes&orderOption != 0 {
-		err = r.admitSpan(in)
+		err = u.admitSpan(in)
 	}
 	if err != nil {
 		return ctx, c, err
@@ -137,15 +141,14 @@ func (u PrefixReader[T]) begin(ctx context.Context, name telemetry.Name, in Inte
 	if o.Width == 0 {
 		o.Width = defaultConcurrency
 	}
-	oldest, newest, ok := in.units(r.schema.d.Precision)
+	oldest, newest, ok := in.units(u.rows.D.Precision)
 	if !ok {
 		oldest, newest = 1, 0
 	}
-	if c.Done, err = r.rows.BeginWideRead(&o.Options); err != nil {
+	if c.Done, err = u.rows.BeginWideRead(&o.Options); err != nil {
 		return ctx, c, err
 	}
-	c.Decode = r.decode
-	c.Read = &prefix.Read{Rows: &r.rows, Prefix: u.prefix.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst, Options: o.Options}
+	c.Read = &prefix.Read{Rows: &u.rows, Prefix: u.prefix.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst, Options: o.Options}
 	if o.limited {
 		c.Limit, c.Most = o.limit, o.limit
 	}

@@ -27,7 +27,7 @@ import (
 // Errors are a *WriteError. It matches ErrRejected if the point is certainly not stored (ErrInvalid, ErrLate,
 // ErrTooFarAhead, ErrExpired, codec.ErrEncode, an exceeded limit, or the service's refusal), and ErrUnknown otherwise.
 func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (err error) {
-	ctx, op := r.begin(ctx, telemetry.Put)
+	ctx, op := r.part().begin(ctx, telemetry.Put)
 	defer func() { op.End(err) }()
 	w, err := r.prepare(ctx, e, t, v)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Repository[T]) Put(ctx context.Context, e Entity, t time.Time, v T) (er
 // It costs one read and one conditional request. Bigtable accepts conditional requests only through an app profile with
 // single-cluster routing. Errors are those of Put, without ErrExists.
 func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, v T) (stored bool, err error) {
-	ctx, op := r.begin(ctx, telemetry.PutIfAbsent)
+	ctx, op := r.part().begin(ctx, telemetry.PutIfAbsent)
 	defer func() { op.End(err) }()
 	w, err := r.prepare(ctx, e, t, v)
 	if err != nil {
@@ -74,26 +74,28 @@ func (r *Repository[T]) PutIfAbsent(ctx context.Context, e Entity, t time.Time, 
 // Merge it costs one conditional request per point, 16 at a time; of two points with the same entity, time and ID,
 // FirstWins keeps the earlier one, and Merge merges them in order. The write timeout bounds each request, the scan
 // timeout the whole call.
-func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes []Outcome, err error) {
-	ctx, op := r.beginMany(ctx, telemetry.Put, len(batch), true)
+func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) ([]Outcome, error) {
+	return r.part().putMany(ctx, len(batch), func(i int, d *dataset.Dataset, now time.Time) (points.Write, error) {
+		return r.ready(d, batch[i], now)
+	})
+}
+
+func (a *access) putMany(ctx context.Context, n int, ready func(i int, d *dataset.Dataset, now time.Time) (points.Write, error)) (outcomes []Outcome, err error) {
+	ctx, op := a.beginMany(ctx, telemetry.Put, n, true)
 	defer func() { endWrites(op, err) }()
-	outcomes = make([]Outcome, len(batch))
-	err = r.admit(ctx)
-	var d *dataset.Dataset
-	if err == nil {
-		d, err = r.rows.DatasetForWrite(ctx)
-	}
+	outcomes = make([]Outcome, n)
+	d, err := a.admitWrite(ctx)
 	if err != nil {
 		for i := range outcomes {
 			outcomes[i] = rejected(err)
 		}
 		return outcomes, rejected(err).err()
 	}
-	now := r.store.core.Clock()
-	writes := make([]*points.Write, 0, len(batch))
-	index := make([]int, 0, len(batch))
-	for i, p := range batch {
-		w, err := r.ready(d, p, now)
+	now := a.store.core.Clock()
+	writes := make([]*points.Write, 0, n)
+	index := make([]int, 0, n)
+	for i := range n {
+		w, err := ready(i, d, now)
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue
@@ -101,7 +103,7 @@ func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes
 		writes = append(writes, &w)
 		index = append(index, i)
 	}
-	for i, out := range r.rows.SendMany(ctx, r.rows.View, writes) {
+	for i, out := range a.rows.SendMany(ctx, a.rows.View, writes) {
 		outcomes[index[i]] = outcomeOf(out)
 	}
 	return outcomes, batchError(outcomes)
@@ -109,14 +111,19 @@ func (r *Repository[T]) PutMany(ctx context.Context, batch []Point[T]) (outcomes
 
 // prepare admits a write of one point and returns it.
 func (r *Repository[T]) prepare(ctx context.Context, e Entity, t time.Time, v T) (points.Write, error) {
-	if err := r.admit(ctx); err != nil {
-		return points.Write{}, err
-	}
-	d, err := r.rows.DatasetForWrite(ctx)
+	d, err := r.part().admitWrite(ctx)
 	if err != nil {
 		return points.Write{}, err
 	}
 	return r.ready(d, Point[T]{Entity: e, Time: t, ID: r.id, Value: v}, r.store.core.Clock())
+}
+
+// admitWrite admits a write, and returns the schema's dataset in the tenant's class.
+func (a *access) admitWrite(ctx context.Context) (*dataset.Dataset, error) {
+	if err := a.admit(ctx); err != nil {
+		return nil, err
+	}
+	return a.rows.DatasetForWrite(ctx)
 }
 
 // ready checks a point and returns its write. It checks the tenant's limits last, so only points that would be sent

@@ -3,11 +3,9 @@ package tsdb
 import (
 	"context"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
-	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
@@ -17,12 +15,12 @@ import (
 // one with the ID of WithID. The error is ErrNotFound if the point does not exist or has expired, and a *PointError if
 // its payload does not decode. It costs one request for one row, or two with a Hedge.
 func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
-	return r.one(ctx, telemetry.Get, e, opts, func() (points.Span, error) {
-		if err := r.rows.Space.CheckID(r.id); err != nil {
+	return r.one(ctx, telemetry.Get, e, opts, func(a *access) (points.Span, error) {
+		if err := a.rows.Space.CheckID(a.id); err != nil {
 			return points.Span{}, err
 		}
-		units, err := r.schema.d.Precision.Units(t)
-		return points.Span{Oldest: units, Newest: units, ID: r.id}, err
+		units, err := a.rows.D.Precision.Units(t)
+		return points.Span{Oldest: units, Newest: units, ID: a.id}, err
 	})
 }
 
@@ -31,8 +29,8 @@ func (r *Repository[T]) Get(ctx context.Context, e Entity, t time.Time, opts ...
 // however long the history is, and never reads expired rows. With MaxStale the store's last-value cache may answer;
 // with a Hedge there may be a second request.
 func (r *Repository[T]) Latest(ctx context.Context, e Entity, opts ...ReadOption) (Point[T], error) {
-	return r.one(ctx, telemetry.Latest, e, opts, func() (points.Span, error) {
-		return points.Span{Newest: r.schema.d.Precision.Max()}, nil
+	return r.one(ctx, telemetry.Latest, e, opts, func(a *access) (points.Span, error) {
+		return points.Span{Newest: a.rows.D.Precision.Max()}, nil
 	})
 }
 
@@ -50,8 +48,8 @@ func (r *Repository[T]) latestCached(ctx context.Context, e Entity, o points.Opt
 // AsOf returns the newest visible point of an entity at or before t. Errors and costs are those of Latest. AsOf ignores
 // MaxStale.
 func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ...ReadOption) (Point[T], error) {
-	return r.one(ctx, telemetry.AsOf, e, opts, func() (points.Span, error) {
-		newest, ok := r.schema.d.Precision.AtOrBefore(t)
+	return r.one(ctx, telemetry.AsOf, e, opts, func(a *access) (points.Span, error) {
+		newest, ok := a.rows.D.Precision.AtOrBefore(t)
 		if !ok {
 			return points.Span{}, ErrNotFound
 		}
@@ -60,23 +58,15 @@ func (r *Repository[T]) AsOf(ctx context.Context, e Entity, t time.Time, opts ..
 }
 
 // one returns the newest visible point of an entity in a span of time.
-func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, opts []ReadOption, span func() (points.Span, error)) (p Point[T], err error) {
-	ctx, op := r.begin(ctx, name)
+func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, opts []ReadOption, span func(*access) (points.Span, error)) (p Point[T], err error) {
+	ctx, op := r.part().begin(ctx, name)
 	defer func() {
 		if err == nil {
 			op.Returned(1)
 		}
 		op.End(err)
 	}()
-	o, err := r.readOptions(ctx, e, 0, opts)
-	if err != nil {
-		return Point[T]{}, err
-	}
-	s, err := span()
-	if err != nil {
-		return Point[T]{}, err
-	}
-	done, err := r.rows.BeginRead()
+	s, o, done, err := r.part().beginOne(ctx, e, opts, span)
 	if err != nil {
 		return Point[T]{}, err
 	}
@@ -84,8 +74,19 @@ func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, 
 	if name == telemetry.Latest && r.rows.Cached(o.Options, 1) {
 		return r.latestCached(ctx, e, o.Options)
 	}
-	s.Path, s.Limit = e.path, 1
 	return r.newestIn(ctx, s, o.Hedge)
+}
+
+// beginOne begins a read of the newest point of an entity in a span.
+func (a *access) beginOne(ctx context.Context, e Entity, opts []ReadOption, span func(*access) (points.Span, error)) (s points.Span, o readOptions, done func(), err error) {
+	if o, err = a.readOptions(ctx, e, 0, opts); err == nil {
+		s, err = span(a)
+	}
+	if err == nil {
+		done, err = a.rows.BeginRead()
+	}
+	s.Path, s.Limit = e.path, 1
+	return s, o, done, err
 }
 
 // LatestN returns the n newest visible points of an entity, newest first, or fewer if the entity has fewer; no points
@@ -93,28 +94,25 @@ func (r *Repository[T]) one(ctx context.Context, name telemetry.Name, e Entity, 
 // PointErrors. It costs one request for n rows, or two with a Hedge, and memory for n points. For many points use
 // Range.
 func (r *Repository[T]) LatestN(ctx context.Context, e Entity, n int, opts ...ReadOption) (newest []Point[T], err error) {
-	ctx, op := r.begin(ctx, telemetry.LatestN)
+	ctx, op := r.part().begin(ctx, telemetry.LatestN)
 	defer func() {
 		op.Returned(len(newest))
 		op.End(err)
 	}()
-	o, err := r.readOptions(ctx, e, 0, opts)
-	if err != nil {
+	o, err := r.part().readOptions(ctx, e, 0, opts)
+	if err == nil {
+		err = checkNumber(n)
+	}
+	if err != nil || n == 0 {
 		return nil, err
-	}
-	if n < 0 {
-		return nil, invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
-	}
-	if n == 0 {
-		return nil, nil
 	}
 	done, err := r.rows.BeginRead()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	s := points.Span{Path: e.path, Newest: r.schema.d.Precision.Max(), Limit: n}
-	h, err := hedged(ctx, r, o.Hedge, func(ctx context.Context) (h History[T], err error) {
+	s := points.Span{Path: e.path, Newest: r.rows.D.Precision.Max(), Limit: n}
+	h, err := hedged(ctx, &r.rows, o.Hedge, func(ctx context.Context) (h History[T], err error) {
 		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 			if h.Points == nil {
 				h.Points = make([]Point[T], 0, min(n, 64))
@@ -144,30 +142,20 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 			rows    int
 			stopped bool
 		}
-		ctx, op := r.begin(ctx, telemetry.Range)
+		ctx, op := r.part().begin(ctx, telemetry.Range)
 		defer func() {
 			op.Returned(seen.rows)
 			op.End(err)
 		}()
-		o, err := r.readOptions(ctx, e, orderOption|limitOption, opts)
-		if err == nil {
-			err = in.check()
-		}
+		s, done, err := r.part().beginRange(ctx, e, in, opts)
 		if err != nil {
 			yield(Point[T]{}, err)
 			return
 		}
-		oldest, newest, ok := in.units(r.schema.d.Precision)
-		if !ok || o.limited && o.limit == 0 {
-			return
-		}
-		done, err := r.readSpan(in)
-		if err != nil {
-			yield(Point[T]{}, err)
+		if done == nil {
 			return
 		}
 		defer done()
-		s := points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst, Long: true}
 		err = r.rows.Scan(ctx, s, func(f *points.Found) bool {
 			seen.rows++
 			seen.stopped = !yield(r.decode(f.Hit))
@@ -179,9 +167,26 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 	}
 }
 
+// beginRange begins a read of the points of an entity in an interval. done is nil if there is nothing to read.
+func (a *access) beginRange(ctx context.Context, e Entity, in Interval, opts []ReadOption) (s points.Span, done func(), err error) {
+	o, err := a.readOptions(ctx, e, orderOption|limitOption, opts)
+	if err == nil {
+		err = in.check()
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	oldest, newest, ok := in.units(a.rows.D.Precision)
+	if !ok || o.limited && o.limit == 0 {
+		return s, nil, nil
+	}
+	done, err = a.readSpan(in)
+	return points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst, Long: true}, done, err
+}
+
 // readOptions checks that the call may read the entity, and resolves its options.
-func (r *Repository[T]) readOptions(ctx context.Context, e Entity, takes optionSet, opts []ReadOption) (readOptions, error) {
-	if err := r.admitEntity(ctx, e); err != nil {
+func (a *access) readOptions(ctx context.Context, e Entity, takes optionSet, opts []ReadOption) (readOptions, error) {
+	if err := a.admitEntity(ctx, e); err != nil {
 		return readOptions{}, err
 	}
 	return readOptionsOf(takes, opts)
@@ -191,7 +196,7 @@ func (r *Repository[T]) newestIn(ctx context.Context, s points.Span, h points.He
 	var n newest[T]
 	var err error
 	if h.On() {
-		n, err = hedged(ctx, r, h, func(ctx context.Context) (newest[T], error) { return r.firstIn(ctx, s) })
+		n, err = hedged(ctx, &r.rows, h, func(ctx context.Context) (newest[T], error) { return r.firstIn(ctx, s) })
 	} else {
 		n, err = r.firstIn(ctx, s) // saves the closure
 	}
@@ -218,22 +223,22 @@ func (r *Repository[T]) firstIn(ctx context.Context, s points.Span) (n newest[T]
 }
 
 // readSpan begins a read of an interval, after a check of the tenant's limits.
-func (r *Repository[T]) readSpan(in Interval) (done func(), err error) {
-	if err := r.admitSpan(in); err != nil {
+func (a *access) readSpan(in Interval) (done func(), err error) {
+	if err := a.admitSpan(in); err != nil {
 		return nil, err
 	}
-	return r.rows.BeginRead()
+	return a.rows.BeginRead()
 }
 
-func (r *Repository[T]) admitSpan(in Interval) error {
+func (a *access) admitSpan(in Interval) error {
 	start, _ := in.Start()
 	end, ended := in.End()
-	return r.rows.AdmitSpan(start, end, ended)
+	return a.rows.AdmitSpan(start, end, ended)
 }
 
 // decode returns a stored point. An error is a *PointError.
 func (r *Repository[T]) decode(h dataset.Hit) (Point[T], error) {
-	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.schema.d.Precision.Time(h.Units), ID: h.ID}
+	p := Point[T]{Entity: Entity{path: h.Path}, Time: r.rows.D.Precision.Time(h.Units), ID: h.ID}
 	err := h.Err
 	if err == nil {
 		p.Value, err = r.schema.decoders[h.Tag](h.Payload)

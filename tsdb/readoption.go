@@ -151,7 +151,7 @@ func wideOptionsOf(opts []ReadOption) (points.Options, error) {
 }
 
 // hedged runs a read of one request, and hedges it if the option is on.
-func hedged[T, R any](ctx context.Context, r *Repository[T], h points.Hedge, read func(context.Context) (R, error)) (R, error) {
-	r.rows.Hedges.Earn(h, 1)
-	return points.Once(ctx, r.rows.Table, h, read)
+func hedged[R any](ctx context.Context, rows *points.Rows, h points.Hedge, read func(context.Context) (R, error)) (R, error) {
+	rows.Hedges.Earn(h, 1)
+	return points.Once(ctx, rows.Table, h, read)
 }

@@ -23,11 +23,25 @@ import (
 type Repository[T any] struct {
 	repositoryGate[T]
 
-	rows   points.Rows
+	access
 	schema *Schema[T]
-	store  *Store
-	err    error  // returned by every call
-	id     string // of WithID
+}
+
+// access is all of a repository that does not depend on the type of its values. The compiler makes the methods of a
+// generic type again for each type, and those of access once.
+type access struct {
+	rows  points.Rows
+	store *Store
+	err   error  // returned by every call
+	id    string // of WithID
+}
+
+// part returns the part that does not depend on T; nil, on which each call fails, for nil.
+func (r *Repository[T]) part() *access {
+	if r == nil {
+		return nil
+	}
+	return &r.access
 }
 
 // Tenant returns the repository's tenant.
@@ -55,50 +69,50 @@ func (r *Repository[T]) Store() *Store {
 }
 
 // admit returns an error if the call must not run.
-func (r *Repository[T]) admit(ctx context.Context) error {
-	if err := r.allowed(ctx); err != nil {
+func (a *access) admit(ctx context.Context) error {
+	if err := a.allowed(ctx); err != nil {
 		return err
 	}
-	if err := r.store.core.Erased.Admit(ctx, r.rows.Tenant); err != nil {
+	if err := a.store.core.Erased.Admit(ctx, a.rows.Tenant); err != nil {
 		return err
 	}
-	return r.store.core.Erased.AdmitDataset(r.schema.d.Name)
+	return a.store.core.Erased.AdmitDataset(a.rows.D.Name)
 }
 
 // allowed is admit without the check for erasures.
-func (r *Repository[T]) allowed(ctx context.Context) error {
+func (a *access) allowed(ctx context.Context) error {
 	switch {
-	case r == nil || r.schema == nil:
+	case a == nil || a.err == nil && a.rows.D == nil:
 		return invalid.New(ErrInvalid, "repository", "the zero value", "a repository from Schema.For")
-	case r.err != nil:
-		return r.err
+	case a.err != nil:
+		return a.err
 	}
-	if err := r.store.admit(); err != nil {
+	if err := a.store.admit(); err != nil {
 		return err
 	}
-	if err := r.store.core.AdmitTenant(ctx, r.rows.Tenant); err != nil {
+	if err := a.store.core.AdmitTenant(ctx, a.rows.Tenant); err != nil {
 		return err
 	}
-	return r.rows.KnowLimits(ctx)
+	return a.rows.KnowLimits(ctx)
 }
 
 // admitEntity is admit for a call on one entity.
-func (r *Repository[T]) admitEntity(ctx context.Context, e Entity) error {
-	if err := r.admit(ctx); err != nil {
+func (a *access) admitEntity(ctx context.Context, e Entity) error {
+	if err := a.admit(ctx); err != nil {
 		return err
 	}
-	return r.rows.Space.CheckPath(e.path)
+	return a.rows.Space.CheckPath(e.path)
 }
 
 // admitPrefix is admit for a call on the entities below a prefix.
-func (r *Repository[T]) admitPrefix(ctx context.Context, p Prefix) error {
-	if err := r.admit(ctx); err != nil {
+func (a *access) admitPrefix(ctx context.Context, p Prefix) error {
+	if err := a.admit(ctx); err != nil {
 		return err
 	}
 	if p.path == "" && !p.all {
 		return invalid.New(ErrInvalid, "prefix", "empty", "at least one part, or AllEntities")
 	}
-	return r.rows.Space.CheckPrefix(p.path)
+	return a.rows.Space.CheckPrefix(p.path)
 }
 
 // WithID returns a repository for the points with this ID, in a schema with Identity. The ID applies to Put,
@@ -115,13 +129,13 @@ func (r *Repository[T]) WithID(id string) *Repository[T] {
 	return &one
 }
 
-func (r *Repository[T]) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
-	return r.beginMany(ctx, name, 0, false)
+func (a *access) begin(ctx context.Context, name telemetry.Name) (context.Context, *telemetry.Op) {
+	return a.beginMany(ctx, name, 0, false)
 }
 
-func (r *Repository[T]) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
-	if r == nil || r.store == nil || r.store.core == nil || r.schema == nil {
+func (a *access) beginMany(ctx context.Context, name telemetry.Name, n int, batched bool) (context.Context, *telemetry.Op) {
+	if a == nil || a.store == nil || a.store.core == nil || a.rows.D == nil {
 		return ctxerr.Given(ctx), nil
 	}
-	return r.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: r.rows.Tenant.String(), Dataset: r.schema.d.Name, Batch: n, Batched: batched})
+	return a.store.core.Watch.Begin(ctx, name, telemetry.Subject{Tenant: a.rows.Tenant.String(), Dataset: a.rows.D.Name, Batch: n, Batched: batched})
 }

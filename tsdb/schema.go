@@ -182,7 +182,8 @@ type Schema[T any] struct {
 	d        dataset.Dataset
 	codec    codec.Codec[T]
 	decoders []func([]byte) (T, error) // by tag
-	layouts  []fieldLayout[T]          // by tag
+	joined   []func([]byte) (T, error) // by tag: of payloads whose fields were joined
+	layouts  []fieldLayout             // by tag
 	numbers  fieldNumbers              // of the fields that rollups are computed from
 	nulls    bool                      // SchemaOptions.NullClears
 	plain    bool                      // copies of a value share no mutable memory
@@ -265,7 +266,8 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.d.Tags = append(s.d.Tags, r.Tag)
 		s.decoders = append(s.decoders, r.Decode)
 	}
-	s.layouts, s.nulls = layoutsOf(c, readers), opts.NullClears
+	s.setLayouts(readers)
+	s.nulls = opts.NullClears
 	s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
 	s.d.Unpack = s.layouts[0].unpack()
 	definitions, err := definitionsOf(opts.Rollups)
@@ -328,7 +330,7 @@ func (s *Schema[T]) shape() *dataset.Dataset {
 // For returns the repository of this schema for one tenant in one store. It does no I/O and cannot fail: each call on
 // the repository reports a nil store or a zero tenant.
 func (s *Schema[T]) For(store *Store, id tenant.ID) *Repository[T] {
-	r := &Repository[T]{schema: s, store: store}
+	r := &Repository[T]{schema: s, access: access{store: store}}
 	r.rows.Tenant = id
 	if s.shape() == nil {
 		r.err = invalid.New(ErrInvalid, "schema", "the zero value", "a schema from Define")

@@ -11,6 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
@@ -164,29 +166,46 @@ func (s *Sink[T]) prepare(ctx context.Context, point Point[T], c journal.Caller)
 	if s == nil {
 		return nil, invalid.New(ErrInvalid, "sink", "nil", "a sink from Repository.Via")
 	}
-	if err := s.repo.allowed(ctx); err != nil {
+	if err := s.writer.admitFrom(ctx, s.repo.part()); err != nil {
 		return nil, err
 	}
-	if err := s.repo.store.core.Erased.AdmitCached(ctx, s.repo.rows.Tenant); err != nil {
-		return nil, err
-	}
-	if err := s.writer.admit(); err != nil {
-		return nil, err
-	}
-	if s.writer.store != s.repo.store {
-		return nil, invalid.New(ErrInvalid, "writer", "a writer of another store", "a writer of the repository's store")
-	}
-	d := &s.repo.schema.d
-	w, err := s.repo.encode(s.repo.store.core.DatasetForCheck(d, s.repo.rows.Tenant), point, s.repo.store.core.Clock())
+	w, err := s.repo.encode(s.repo.datasetForCheck(), point, s.repo.store.core.Clock())
 	if err != nil {
 		return nil, err
 	}
-	w.D = d // the class is chosen when the point is sent
-	p := delivery.NewPoint(s.repo.rows.Tenant, w, c)
-	if err := s.writer.admitBytes(ctx, s.repo.rows.Tenant, p.Item.Bytes); err != nil {
+	return s.writer.pending(ctx, &s.repo.access, point.Entity.path, w, c)
+}
+
+// admitFrom admits a point of a repository.
+func (w *Writer) admitFrom(ctx context.Context, a *access) error {
+	if err := a.allowed(ctx); err != nil {
+		return err
+	}
+	if err := a.store.core.Erased.AdmitCached(ctx, a.rows.Tenant); err != nil {
+		return err
+	}
+	if err := w.admit(); err != nil {
+		return err
+	}
+	if w.store != a.store {
+		return invalid.New(ErrInvalid, "writer", "a writer of another store", "a writer of the repository's store")
+	}
+	return nil
+}
+
+// datasetForCheck returns the dataset by which a writer checks points.
+func (a *access) datasetForCheck() *dataset.Dataset {
+	return a.store.core.DatasetForCheck(a.rows.D, a.rows.Tenant)
+}
+
+// pending returns an encoded point, and counts it.
+func (w *Writer) pending(ctx context.Context, a *access, path string, write points.Write, c journal.Caller) (*delivery.Pending, error) {
+	write.D = a.rows.D // the class is chosen when the point is sent
+	p := delivery.NewPoint(a.rows.Tenant, write, c)
+	if err := w.admitBytes(ctx, a.rows.Tenant, p.Item.Bytes); err != nil {
 		return nil, err
 	}
-	if err := s.repo.rows.CountWrite(point.Entity.path, &p.Write); err != nil {
+	if err := a.rows.CountWrite(path, &p.Write); err != nil {
 		return nil, err
 	}
 	return p, nil

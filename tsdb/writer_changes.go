@@ -160,20 +160,20 @@ func (s *Store) dropTenants(of func(tenant string) bool) {
 
 // pauseChanges makes writers forget an entity, and store all points of its tenant until the returned function is
 // called.
-func (r *Repository[T]) pauseChanges(path string) (resume func()) {
-	return r.pause(path, nil)
+func (a *access) pauseChanges(path string) (resume func()) {
+	return a.pause(path, nil)
 }
 
 // pauseChangesUnder is pauseChanges for the entities below a prefix.
-func (r *Repository[T]) pauseChangesUnder(p Prefix) (resume func()) {
-	space := r.rows.Space
-	return r.pause("", func(path string) bool { return path == p.path || space.ID(path).Below(space, p.path) })
+func (a *access) pauseChangesUnder(p Prefix) (resume func()) {
+	space := a.rows.Space
+	return a.pause("", func(path string) bool { return path == p.path || space.ID(path).Below(space, p.path) })
 }
 
-func (r *Repository[T]) pause(path string, below func(path string) bool) (resume func()) {
-	list, id := r.store.changes.list(), r.rows.Tenant.String()
+func (a *access) pause(path string, below func(path string) bool) (resume func()) {
+	list, id := a.store.changes.list(), a.rows.Tenant.String()
 	for _, m := range list {
-		m.Pause(id, r.schema.d.Name, path, below)
+		m.Pause(id, a.rows.D.Name, path, below)
 	}
 	return func() {
 		for _, m := range list {

@@ -2,22 +2,20 @@ package inside
 
 import (
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/prefix"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 )
 
-// PrefixRead is a read under a prefix that has begun. P is a tsdb.Point[T].
-type PrefixRead[P any] struct {
+// PrefixRead is a read under a prefix that has begun.
+type PrefixRead struct {
 	*prefix.Read
-	Op     *telemetry.Op
-	Limit  int // how many points the caller asked for; -1 for all
-	Decode func(dataset.Hit) (P, error)
-	Done   func() // returns the read's share of the tenant's limits; nil if it has none
+	Op    *telemetry.Op
+	Limit int    // how many points the caller asked for; -1 for all
+	Done  func() // returns the read's share of the tenant's limits; nil if it has none
 }
 
 // End ends the read with its error. The caller defers it, also if the read did not begin.
-func (r *PrefixRead[P]) End(err error) {
+func (r *PrefixRead) End(err error) {
 	if r.Done != nil {
 		r.Done()
 	}

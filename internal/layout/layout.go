@@ -11,6 +11,13 @@ import (
 // Of is the layout of the payloads with one tag, whose values are a T. The zero Of is that of payloads that are one
 // field.
 type Of[T any] struct {
+	Fields
+	// Decode decodes what Unpack returns; nil for the codec's own function.
+	Decode func(plain []byte) (T, error)
+}
+
+// Fields says where the fields of a payload are.
+type Fields struct {
 	// Format is a format of package fields; empty if a payload is one field.
 	Format string
 	// JSON is the type whose fields payloads of JSON have; nil for payloads that each have their own.
@@ -19,15 +26,13 @@ type Of[T any] struct {
 	Message protoreflect.MessageDescriptor
 	// Unpack returns a payload before it was compressed; nil if it was not.
 	Unpack func(payload []byte) ([]byte, error)
-	// Decode decodes what Unpack returns; nil for the codec's own function.
-	Decode func(plain []byte) (T, error)
 	// Has reports whether the payload has its one field; nil if each has.
 	Has func(payload []byte) bool
 }
 
 // Same reports whether fields of both layouts may be joined.
-func (o Of[T]) Same(other Of[T]) bool {
-	return o.Format == other.Format && o.JSON == other.JSON && name(o.Message) == name(other.Message)
+func (f *Fields) Same(other *Fields) bool {
+	return f.Format == other.Format && f.JSON == other.JSON && name(f.Message) == name(other.Message)
 }
 
 func name(m protoreflect.MessageDescriptor) protoreflect.FullName {

@@ -106,9 +106,9 @@ func Numbers(d tsdb.Dataset, f Field) (*tsdb.Schema[codec.Value], error) {
 		}
 		return func(src []byte) (codec.Value, error) { return f.Number(tag, src) }
 	}, func(tag string) layout.Of[codec.Value] {
-		return layout.Of[codec.Value]{Has: func(src []byte) bool {
+		return layout.Of[codec.Value]{Fields: layout.Fields{Has: func(src []byte) bool {
 			v, err := f.Number(tag, src)
 			return err == nil && v.Kind() != codec.KindInvalid
-		}}
+		}}}
 	})
 }

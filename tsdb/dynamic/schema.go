@@ -159,7 +159,7 @@ func (t tags) layout(tag string) layout.Of[codec.Record] {
 		return layout.Of[codec.Record]{}
 	}
 	if m := t.messages[tag]; m != nil {
-		return layout.Of[codec.Record]{Format: fields.Proto, Message: m.of}
+		return layout.Of[codec.Record]{Fields: layout.Fields{Format: fields.Proto, Message: m.of}}
 	}
 	if inner, packed := strings.CutSuffix(tag, zstd.Suffix); packed {
 		of := t.layout(inner)
@@ -170,7 +170,7 @@ func (t tags) layout(tag string) layout.Of[codec.Record] {
 		return of
 	}
 	if tag == tagJSON || tag == tagRecord {
-		return layout.Of[codec.Record]{Format: tag}
+		return layout.Of[codec.Record]{Fields: layout.Fields{Format: tag}}
 	}
 	return layout.Of[codec.Record]{}
 }

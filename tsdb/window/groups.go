@@ -85,7 +85,7 @@ func (a *Aggregator[T]) ReadGroups(ctx context.Context, from tsdb.PrefixReader[T
 	}
 }
 
-func (a *Aggregator[T]) checkGroups(c *inside.PrefixRead[tsdb.Point[T]], p tsdb.Prefix, fields int, in tsdb.Interval) error {
+func (a *Aggregator[T]) checkGroups(c *inside.PrefixRead, p tsdb.Prefix, fields int, in tsdb.Interval) error {
 	if _, _, err := closed(in); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *Aggregator[T]) carriesStates() bool {
 
 // grouping is one loop over the result of ReadGroups.
 type grouping[T any] struct {
-	*inside.PrefixRead[tsdb.Point[T]]
+	*inside.PrefixRead
 	yield   func(Group, error) bool
 	by      *Aggregator[T]
 	repo    *tsdb.Repository[T]
