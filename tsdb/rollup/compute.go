@@ -143,7 +143,7 @@ func (m *merging[T]) read(ctx context.Context, s span) error {
 
 // merging merges computed buckets into the sequence of stored ones.
 type merging[T any] struct {
-	*level[T]
+	level  *level[T]
 	path   string
 	newest bool
 	dirty  []int64 // starts of the buckets to compute, in order
@@ -222,15 +222,15 @@ func (m *merging[T]) run(ctx context.Context) error {
 		first, last = last, first
 	}
 	m.until, m.ready = n, m.ready[:0]
-	if m.changes != nil && m.blind {
+	if m.changes != nil && m.level.blind {
 		for _, start := range m.dirty[:n] {
-			b := m.fresh(start)
+			b := m.level.fresh(start)
 			b.changed, b.blind = m.changes[start], true
 			m.ready = append(m.ready, b)
 		}
 		return nil
 	}
-	err := m.compute(ctx, m.path, span{first, last + 1}, func(b bucket) error {
+	err := m.level.compute(ctx, m.path, span{first, last + 1}, func(b bucket) error {
 		if m.changes != nil {
 			b.changed = m.changes[b.start]
 		}
@@ -247,5 +247,5 @@ func (m *merging[T]) adjacent(a, b int64) bool {
 	if m.newest {
 		a, b = b, a
 	}
-	return m.endOf(a) == b
+	return m.level.endOf(a) == b
 }

@@ -27,7 +27,7 @@ const (
 
 // sweep processes the marks of one rollup of one tenant.
 type sweep[T any] struct {
-	*level[T]
+	level   *level[T]
 	coarser []*level[T] // computed from this one
 	worker  *Worker
 	pass    *pass
@@ -35,9 +35,9 @@ type sweep[T any] struct {
 
 // all reports whether there were any marks.
 func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
-	for _, rng := range s.at.Marks.Under("") {
+	for _, rng := range s.level.at.Marks.Under("") {
 		for !rng.Empty() {
-			if err := s.in.Allow(ctx); err != nil { // the tenant may have been erased meanwhile
+			if err := s.level.in.Allow(ctx); err != nil { // the tenant may have been erased meanwhile
 				return marks, err
 			}
 			page, next, err := s.page(ctx, rng)
@@ -57,9 +57,9 @@ func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 // page reads the first rows of marks in a range, and returns the rest of the range.
 func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, next rowkey.Range, err error) {
 	rows, last := 0, ""
-	err = s.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row *bt.Row) (bool, error) {
+	err = s.level.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row *bt.Row) (bool, error) {
 		rows, last = rows+1, row.Key()
-		if m, ok := s.parseMarks(row); ok {
+		if m, ok := s.level.parseMarks(row); ok {
 			page = append(page, m)
 		}
 		return true, nil
@@ -73,7 +73,7 @@ func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, n
 // settle processes the due marks of a page, several rows at once. It then marks the coarser rollups, and last removes
 // the page's marks.
 func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
-	now, err := s.in.Service.Confirmed(ctx)
+	now, err := s.level.in.Service.Confirmed(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,11 +87,11 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		})
 	}
 	workers.Wait()
-	if err := s.in.Allow(ctx); err != nil { // erased while its rows were computed
+	if err := s.level.in.Allow(ctx); err != nil { // erased while its rows were computed
 		return err
 	}
 	told := s.bulk(ctx, s.tell(page, done))
-	if now, err = s.in.Service.Confirmed(ctx); err != nil {
+	if now, err = s.level.in.Service.Confirmed(ctx); err != nil {
 		return err // the computed buckets may lack points that looked expired
 	}
 	young := s.young(now)
@@ -112,7 +112,7 @@ func (s *sweep[T]) settle(ctx context.Context, page []marked) error {
 		if len(d.slots)+len(d.ahead) > 0 {
 			clear = append(clear, s.clearing(page[i], d.slots, d.ahead, now))
 		}
-		s.pass.waits(s.in.D.Name, s.name, d.waits)
+		s.pass.waits(s.level.in.D.Name, s.level.name, d.waits)
 	}
 	s.bulk(ctx, clear)
 	return ctxerr.Of(ctx)
@@ -145,8 +145,8 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 			continue
 		}
 		since := slot.at.Time().UnixMilli()
-		if starts := s.starts([]span{slot.span}, span{0, maxMillis}); len(starts) > 0 {
-			since = max(since, s.endOf(starts[len(starts)-1])+s.entry.Late)
+		if starts := s.level.starts([]span{slot.span}, span{0, maxMillis}); len(starts) > 0 {
+			since = max(since, s.level.endOf(starts[len(starts)-1])+s.level.entry.Late)
 		}
 		switch {
 		case since > now.UnixMilli():
@@ -159,17 +159,17 @@ func (s *sweep[T]) row(ctx context.Context, m marked, now time.Time) (done settl
 		due = append(due, slot.span)
 		done.slots = append(done.slots, slot)
 	}
-	done.starts = s.starts(due, span{0, maxMillis})
+	done.starts = s.level.starts(due, span{0, maxMillis})
 	for starts := done.starts; len(starts) > 0; {
 		n := 1
-		for n < len(starts) && s.rowOf(starts[n]) == s.rowOf(starts[0]) {
+		for n < len(starts) && s.level.rowOf(starts[n]) == s.level.rowOf(starts[0]) {
 			n++
 		}
-		changed, err := s.replaceAll(ctx, m.path, starts[:n])
+		changed, err := s.level.replaceAll(ctx, m.path, starts[:n])
 		done.changed += len(changed)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, tsdb.ErrErased) { // the erasure takes its marks away
-				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.name, s.repo.Tenant(), err))
+				s.pass.fail(fmt.Errorf("rollup %s of tenant %s: %w", s.level.name, s.level.repo.Tenant(), err))
 			}
 			return settled{changed: done.changed, waits: earlier(done.waits, done.due)}
 		}
@@ -190,7 +190,7 @@ func (s *sweep[T]) tell(page []marked, done []settled) (entries []bt.Entry) {
 		starts[page[i].path] = append(starts[page[i].path], done[i].starts...)
 	}
 	for path, starts := range starts {
-		if s.in.AdmitEntity(path) != nil {
+		if s.level.in.AdmitEntity(path) != nil {
 			continue // erased since it was computed
 		}
 		for _, c := range s.coarser {
@@ -224,8 +224,8 @@ func (l *level[T]) marking(path string, times []int64) (entries []bt.Entry) {
 // was ahead to the present: their writes, which may still run, have ended when the moved marks are old enough.
 func (s *sweep[T]) clearing(m marked, slots, ahead []slot, now time.Time) bt.Entry {
 	var buf [256]byte
-	e := bt.Entry{Key: string(s.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}
-	at := bigtable.Time(s.in.Clock()).TruncateToMilliseconds()
+	e := bt.Entry{Key: string(s.level.at.Marks.AppendPoint(buf[:0], m.path, m.row)), Mutation: bigtable.NewMutation(), Mutations: len(slots) + 2*len(ahead)}
+	at := bigtable.Time(s.level.in.Clock()).TruncateToMilliseconds()
 	for _, slot := range ahead {
 		e.Mutation.DeleteTimestampRange(dataset.MarkFamily, slot.column, bigtable.Time(now.Add(maxAhead)).TruncateToMilliseconds(), 0)
 		e.Mutation.Set(dataset.MarkFamily, slot.column, at, nil)
@@ -241,10 +241,10 @@ func (s *sweep[T]) bulk(ctx context.Context, entries []bt.Entry) bool {
 	if len(entries) == 0 {
 		return true
 	}
-	outs := s.table.Bulk(ctx, entries)
+	outs := s.level.table.Bulk(ctx, entries)
 	i := slices.IndexFunc(outs, func(o bt.Outcome) bool { return o.State != bt.Stored })
 	if i >= 0 && ctx.Err() == nil {
-		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.name, s.repo.Tenant(), s.in.Explain(outs[i].Err)))
+		s.pass.fail(fmt.Errorf("rollup %s of tenant %s: marks: %w", s.level.name, s.level.repo.Tenant(), s.level.in.Explain(outs[i].Err)))
 	}
 	return i < 0
 }

@@ -108,18 +108,18 @@ func (r *Rollup[T]) divides(a *asked) bool {
 
 // windowing merges the buckets of a rollup into those of another grid.
 type windowing[T any] struct {
-	*Rollup[T] // what is asked for: the grid, and the measures with the aggregates asked for
-	from       []int
-	asked      *asked
+	rollup *Rollup[T] // what is asked for: the grid, and the measures with the aggregates asked for
+	from   []int
+	asked  *asked
 }
 
 func newWindowing[T any](def *Rollup[T], a *asked) windowing[T] {
-	w := windowing[T]{Rollup: &Rollup[T]{name: def.name, grid: a.grid}, from: def.keeping(a), asked: a}
-	w.entry.Late = def.entry.Late
+	w := windowing[T]{rollup: &Rollup[T]{name: def.name, grid: a.grid}, from: def.keeping(a), asked: a}
+	w.rollup.entry.Late = def.entry.Late
 	for i, k := range w.from {
 		m := def.measures[k]
 		m.Aggregates = window.Aggregates(a.rules[i].Aggregates)
-		w.measures = append(w.measures, m)
+		w.rollup.measures = append(w.rollup.measures, m)
 	}
 	return w
 }
@@ -129,8 +129,8 @@ func (w windowing[T]) pick(b bucket) bucket {
 	values := make([]sums, len(w.from))
 	for i, k := range w.from {
 		values[i] = b.values[k]
-		values[i].missing &= w.measures[i].Aggregates
-		if !w.measures[i].has(window.Quantiles) {
+		values[i].missing &= w.rollup.measures[i].Aggregates
+		if !w.rollup.measures[i].has(window.Quantiles) {
 			values[i].sketch = nil
 		}
 	}
@@ -155,20 +155,20 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 		}
 		ctx, cancel := l.table.Bound(ctx, true)
 		defer cancel()
-		if !slices.ContainsFunc(w.measures, func(m Measure[T]) bool { return m.has(window.Quantiles) }) {
+		if !slices.ContainsFunc(w.rollup.measures, func(m Measure[T]) bool { return m.has(window.Quantiles) }) {
 			l = l.withoutSketches()
 		}
 		alone := visited(func(visit func(window.Bucket) bool) error {
 			return w.merged(ctx, l, path, order == tsdb.NewestFirst, visit)
 		})
-		rules := w.rules()
+		rules := w.rollup.rules()
 		for i := range rules {
 			rules[i].Hold = w.asked.rules[i].Hold
 		}
 		ends := func(before bool) ([]inside.JoinNumber, error) {
-			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.measures, w.pick)
+			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.rollup.measures, w.pick)
 		}
-		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.grid, w.asked.in, order, w.asked.opts, rules, ends)(yield)
+		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.rollup.grid, w.asked.in, order, w.asked.opts, rules, ends)(yield)
 		return nil
 	})
 }
@@ -178,24 +178,24 @@ func (w windowing[T]) merged(ctx context.Context, l *level[T], path string, newe
 	now := l.in.Clock().UnixMilli()
 	var current bucket
 	end := int64(-1) // of the current bucket; -1 if there is none
-	flush := func() bool { return end < 0 || visit(w.public(&current, now)) }
+	flush := func() bool { return end < 0 || visit(w.rollup.public(&current, now)) }
 	err := l.read(ctx, path, l.spanOf(w.asked.in), newest, func(b bucket) (bool, error) {
 		if end < 0 || b.start < current.start || b.start >= end {
 			if !flush() {
 				return false, nil
 			}
-			start := w.grid.Start(time.UnixMilli(b.start))
-			next := w.grid.Next(start)
-			current = bucket{start: max(0, start.UnixMilli()), values: make([]sums, len(w.measures))}
+			start := w.rollup.grid.Start(time.UnixMilli(b.start))
+			next := w.rollup.grid.Next(start)
+			current = bucket{start: max(0, start.UnixMilli()), values: make([]sums, len(w.rollup.measures))}
 			end = next.UnixMilli()
 		}
 		later := w.pick(b)
 		if newest { // the merged bucket is later than b
-			first := bucket{start: current.start, values: make([]sums, len(w.measures))}
-			w.merge(&first, later)
+			first := bucket{start: current.start, values: make([]sums, len(w.rollup.measures))}
+			w.rollup.merge(&first, later)
 			current, later = first, current
 		}
-		w.merge(&current, later)
+		w.rollup.merge(&current, later)
 		return true, nil
 	})
 	if err == nil {

@@ -293,7 +293,7 @@ func (a *Aggregator[T]) over(
 // buckets returns the buckets that hold points.
 func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f frame) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		r := run[T]{Aggregator: a, frame: f, sums: make([]accumulator, len(a.measures)), known: make([]map[stateID]bool, len(a.measures))}
+		r := run[T]{by: a, frame: f, sums: make([]accumulator, len(a.measures)), known: make([]map[stateID]bool, len(a.measures))}
 		for p, err := range points {
 			t := p.Time
 			bad, isBad := (*tsdb.PointError)(nil), false
@@ -330,7 +330,7 @@ func (a *Aggregator[T]) buckets(points iter.Seq2[tsdb.Point[T], error], f frame)
 
 // run is one loop over a sequence.
 type run[T any] struct {
-	*Aggregator[T]
+	by      *Aggregator[T]
 	frame   frame
 	bucket  Bucket
 	open    bool
@@ -356,7 +356,7 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 		}
 		r.open = true
 		r.bucket = Bucket{}
-		r.bucket.Start, r.bucket.End = r.grid.bucket(t)
+		r.bucket.Start, r.bucket.End = r.by.grid.bucket(t)
 		r.cut = r.frame.cut(&r.bucket)
 	}
 	if r.cut && !r.frame.Interval.Contains(t) {
@@ -368,17 +368,17 @@ func (r *run[T]) turn(t time.Time, yield func(Bucket, error) bool) error {
 
 func (r *run[T]) add(t time.Time, v T) error {
 	r.bucket.Points++
-	for i := range r.rules {
-		p, ok := r.reading(i, t, v)
+	for i := range r.by.rules {
+		p, ok := r.by.reading(i, t, v)
 		if !ok {
 			continue
 		}
-		if r.rules[i].Aggregates.any(Durations) {
+		if r.by.rules[i].Aggregates.any(Durations) {
 			if err := r.learn(i, p.state()); err != nil {
 				return err
 			}
 		}
-		r.sums[i].add(p, &r.rules[i], r.frame.Order == tsdb.OldestFirst)
+		r.sums[i].add(p, &r.by.rules[i], r.frame.Order == tsdb.OldestFirst)
 	}
 	return nil
 }
@@ -393,7 +393,7 @@ func (r *run[T]) learn(measure int, s stateID) error {
 		known = map[stateID]bool{}
 		r.known[measure] = known
 	case len(known) == maxStates:
-		return tooManyStates(r.names[measure])
+		return tooManyStates(r.by.names[measure])
 	}
 	known[s] = true
 	return nil
@@ -402,9 +402,9 @@ func (r *run[T]) learn(measure int, s stateID) error {
 // close returns the open bucket.
 func (r *run[T]) close() Bucket {
 	b := r.bucket
-	b.Values = make([]Summary, len(r.names))
-	for i, name := range r.names {
-		b.Values[i] = r.sums[i].summary(name, &r.rules[i], r.decimals(i), r.frame.Order == tsdb.OldestFirst)
+	b.Values = make([]Summary, len(r.by.names))
+	for i, name := range r.by.names {
+		b.Values[i] = r.sums[i].summary(name, &r.by.rules[i], r.by.decimals(i), r.frame.Order == tsdb.OldestFirst)
 	}
 	return b
 }
