@@ -145,8 +145,8 @@ func (s *fieldScan) add(h dataset.Hit) bool {
 // fieldsOf returns what a scan has found.
 func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	f := Fields[T]{Entity: s.entity}
-	payload, err := s.result(&f.Times, &f.Missing, &f.Back)
-	if err == nil && payload != nil {
+	payload, found, err := s.result(&f.Times, &f.Missing, &f.Back)
+	if found && err == nil {
 		f.Value, err = r.schema.joined[s.of.tag](payload)
 	}
 	if err != nil {
@@ -158,14 +158,14 @@ func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	return f
 }
 
-// result sets all of Fields but the value, and returns its payload; nil if no field was found.
-func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time) (payload []byte, err error) {
+// result sets all of Fields but the value, and returns its payload if any field was found.
+func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time) (payload []byte, ok bool, err error) {
 	p := s.rows.D.Precision
 	if s.more {
 		*back = p.Time(s.last.Units)
 	}
 	if s.newest == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	found := s.newest.Times()
 	*missing = s.of.shape.Missing(s.newest)
@@ -174,13 +174,10 @@ func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time
 		times.list[i] = fieldTime{t.Name, p.Time(t.Units)}
 	}
 	if len(found) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	payload, err = s.newest.Join(s.of.Format)
-	if payload == nil {
-		payload = []byte{}
-	}
-	return payload, err
+	return payload, true, err
 }
 
 // clone returns a copy that shares nothing that changes.

@@ -159,15 +159,16 @@ type Follower[T any] struct {
 // Unless it continues or has a Since, it reads the points of the last Lateness first, which then count as delivered:
 // one request.
 func (r *Repository[T]) Follow(ctx context.Context, e Entity, opts FollowOptions) (*Follower[T], error) {
-	return r.follower(r.part().follow(ctx, false, e.path, opts, func(ctx context.Context) error { return r.part().admitEntity(ctx, e) }))
+	a := r.part()
+	return r.follower(a.follow(ctx, false, e.path, opts, func(ctx context.Context) error { return a.admitEntity(ctx, e) }))
 }
 
 // Follow follows all entities under the prefix, also those that appear later. It is Repository.Follow in all else, and
 // finds the entities first, at the cost of Entities. It refuses more than 10,000 entities with ErrInvalid, and so does
 // Points when there are more later.
 func (u PrefixReader[T]) Follow(ctx context.Context, opts FollowOptions) (*Follower[T], error) {
-	under := u.part()
-	return u.repo.follower(under.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return under.admitPrefix(ctx, u.prefix) }))
+	a := u.repo.part()
+	return u.repo.follower(a.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return a.admitPrefix(ctx, u.prefix) }))
 }
 
 // follow follows the entity at a path, or all entities under a prefix.

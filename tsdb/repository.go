@@ -36,7 +36,7 @@ type access struct {
 	id    string // of WithID
 }
 
-// part returns the part that does not depend on T; nil, on which each call fails, for nil.
+// part returns the repository's access. It is nil for a nil repository; each call on it fails.
 func (r *Repository[T]) part() *access {
 	if r == nil {
 		return nil
