@@ -13,8 +13,7 @@
 //	gc.All(p, q)                   // removes the cells that both remove: an intersection
 //	gc.Never()                     // removes nothing; the zero Policy is the same
 //
-// Constructors leave out redundant rules; [Policy.Equal] compares which cells are removed. So gc.Any(gc.MaxAge(7*day),
-// gc.All(gc.MaxAge(30*day), p)) is gc.MaxAge(7*day).
+// Constructors leave out redundant rules: gc.Any(gc.MaxAge(7*day), gc.All(gc.MaxAge(30*day), p)) is gc.MaxAge(7*day).
 //
 // [Parse] and [Policy.String] use the syntax of Google's cbt tool:
 //
@@ -22,7 +21,6 @@
 //
 // # Points
 //
-// A stored point is a row with one cell, so only its age, [Policy.PointAge], can remove it. Reads leave out older
-// points at once: Cloud Bigtable may remove cells up to a week late. A policy for points that depends on versions is
-// refused.
+// Only its age ([Policy.PointAge]) can remove a point. Reads leave out older points at once: Cloud Bigtable may remove
+// cells up to a week late.
 package gc

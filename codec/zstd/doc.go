@@ -7,7 +7,4 @@
 //
 //	plain := codec.JSON[Report]()
 //	reports := codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain)
-//
-// A payload is one Zstandard frame (RFC 8878) without a dictionary. A reader refuses a frame that does not declare its
-// size, declares more than its limit, or is followed by more content.
 package zstd

@@ -22,8 +22,6 @@
 // Its bucket lacks the change until the write is repeated, as a journal does, another write changes the bucket, or it
 // is rebuilt.
 //
-// Options.From computes a rollup from a finer one: hours of UTC are inside days of Berlin, but not of Kolkata.
-//
 // # What it costs
 //
 // A write adds one row of marks to its request for each rollup that is computed from points; points of the same span

@@ -17,9 +17,8 @@
 //
 // The [Kind] of a measure decides which [Aggregates] are allowed.
 //
-// The step between two numbers belongs to the bucket of the later one, so Increase and Delta of hours add up to those
-// of the day. Nothing is extrapolated: the first number of an entity has no step. If the points before the interval are
-// gone, the first bucket lacks its step, and Since says from when it counts.
+// Increase and Delta of hours add up to those of the day; Summary.Since says from when they count. Nothing is
+// extrapolated: the first number of an entity has no step.
 //
 // A state lasts until the next one, so a bucket without points has a state, too: [Null] keeps such buckets in the
 // sequence. [States] describes what is known of them.

@@ -60,7 +60,7 @@
 // A commit writes its pages, then the older of bbolt's first two pages, then syncs, and overwrites no page of the
 // commit before. If the machine fails before the sync, Open goes back to the commit before; if part of the last one is
 // in the file, Stats.Dropped has its number. Damage to pages of the last commit, and a disk that lost synced writes,
-// look the same, unless the journal was closed: then Open reports both. An old copy of the folder is not noticed.
+// look the same, unless the journal was closed: then Open reports both.
 //
 // Damage while the journal is open is noticed when read; the spool then refuses every call. But if the count of
 // overflow pages in a page of bbolt's tree changes after Open checked it, bbolt may use up the memory.

@@ -4,10 +4,6 @@
 // notification: on Linux only, elsewhere the tests are skipped. The workload notes what it begins and what is
 // acknowledged, so one run serves for every crash.
 //
-// Disk.Crash returns what a killed process leaves after any number of operations, and Loss what a power loss leaves:
-// some sectors of what was not synced, in any order, and no entry of an unsynced folder. A Fault fails operations with
-// ENOSPC, EIO or EMFILE.
-//
 // A failure saves the operations: -crash.log=FILE -crash.at=N repeats that crash. CONTRIBUTING.md has the other
 // commands.
 package crash
