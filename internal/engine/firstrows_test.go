@@ -59,7 +59,7 @@ func TestFirstRowsAreExact(t *testing.T) {
 			randomKey := func() string { return timedKey(random.IntN(entities), random.IntN(times)) }
 			value := 0
 			next := func() string { value++; return fmt.Sprint(value) }
-			steps := 3000 / testkit.Stride(3)
+			steps := 3000 / testkit.Stride(10)
 			if testing.Short() {
 				steps = 300
 			}
@@ -333,6 +333,7 @@ func TestFirstRowsOfOneMoment(t *testing.T) {
 
 // TestFirstRowsAreBounded reads more ranges than the engine may remember.
 func TestFirstRowsAreBounded(t *testing.T) {
+	testkit.Plain(t)
 	r := open(t, engine.Options{CacheBytes: 16 << 20})
 	table := r.create(t)
 	const entities = 30_000

@@ -17,7 +17,7 @@ var writeFolder = flag.String("folder.write", "", "a folder that TestFoldersOfOt
 
 // A folder opens whichever build wrote it. testdata holds folders as a crash leaves them, with table files and a log:
 // those of a build with cgo whose blocks Snappy compressed, as earlier versions did, and of a build without cgo.
-// To see that a build without cgo opens them too, run the test with CGO_ENABLED=0.
+// .ci/run tests the build without cgo, and under the race detector the build with it.
 func TestFoldersOfOtherBuilds(t *testing.T) {
 	const flushed, rows = 2000, 2100
 	value := func(i int) string { return fmt.Sprintf(`{"temp_c":%d.5,"humidity":%d}`, i%30, i%100) }
