@@ -11,22 +11,22 @@ import (
 )
 
 // headsHave reports whether heads have the newest fields.
-func (r *fieldSource) headsHave(o FieldOptions) bool {
-	d := r.rows.D
-	return d.Head.Fields && o.AsOf.IsZero() && r.layouts[0].Format == d.Tags[0]
+func (f *fieldSource) headsHave(o FieldOptions) bool {
+	d := f.rows.D
+	return d.Head.Fields && o.AsOf.IsZero() && f.layouts[0].Format == d.Tags[0]
 }
 
 // fromHeads completes the scans whose heads have all fields. It returns the error of each scan.
-func (r *fieldSource) fromHeads(ctx context.Context, scans []*fieldScan, options FieldOptions, o points.Options) []error {
+func (f *fieldSource) fromHeads(ctx context.Context, scans []*fieldScan, options FieldOptions, o points.Options) []error {
 	errs := make([]error, len(scans))
-	if len(scans) == 0 || !r.headsHave(options) {
+	if len(scans) == 0 || !f.headsHave(options) {
 		return errs
 	}
 	paths := make([]string, len(scans))
 	for i, s := range scans {
 		paths[i] = s.entity.path
 	}
-	r.rows.NewestFields(ctx, paths, o, func(i int, list []dataset.HeadField, sure bool, err error) {
+	f.rows.NewestFields(ctx, paths, o, func(i int, list []dataset.HeadField, sure bool, err error) {
 		errs[i] = err
 		if err == nil && sure {
 			scans[i].takeHead(list)

@@ -110,8 +110,8 @@ type fieldScan struct {
 	bad    PointErrors
 }
 
-func (r *fieldSource) newFieldScan(e Entity, options FieldOptions) *fieldScan {
-	return &fieldScan{fieldSource: r, entity: e, options: options}
+func (f *fieldSource) newFieldScan(e Entity, options FieldOptions) *fieldScan {
+	return &fieldScan{fieldSource: f, entity: e, options: options}
 }
 
 // add looks at a point, and reports whether more are wanted.
@@ -158,7 +158,7 @@ func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	return f
 }
 
-// result sets all of Fields but the value, and returns its payload if any field was found.
+// result sets all of a Fields but its value, and returns the payload of the value; ok is false if no field was found.
 func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time) (payload []byte, ok bool, err error) {
 	p := s.rows.D.Precision
 	if s.more {
@@ -191,8 +191,8 @@ func (s *fieldScan) clone() *fieldScan {
 const firstFields = 16
 
 // fixedFields reports whether the fields of all payloads are known from their types.
-func (r *fieldSource) fixedFields() bool {
-	return !slices.ContainsFunc(r.layouts, func(l fieldLayout) bool { return l.shape == nil })
+func (f *fieldSource) fixedFields() bool {
+	return !slices.ContainsFunc(f.layouts, func(l fieldLayout) bool { return l.shape == nil })
 }
 
 // rest reads the points that a scan still needs.

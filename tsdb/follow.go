@@ -171,7 +171,7 @@ func (u PrefixReader[T]) Follow(ctx context.Context, opts FollowOptions) (*Follo
 	return u.repo.follower(a.follow(ctx, true, u.prefix.path, opts, func(ctx context.Context) error { return a.admitPrefix(ctx, u.prefix) }))
 }
 
-// follow follows the entity at a path, or all entities under a prefix.
+// follower returns the result of Follow for that of follow.
 func (r *Repository[T]) follower(core *follow.Follower, err error) (*Follower[T], error) {
 	if err != nil {
 		return nil, err
@@ -179,6 +179,7 @@ func (r *Repository[T]) follower(core *follow.Follower, err error) (*Follower[T]
 	return &Follower[T]{core: core, decode: r.decode, time: r.rows.D.Precision.Time}, nil
 }
 
+// follow follows the entity at a path, or all entities under a prefix.
 func (a *access) follow(ctx context.Context, prefix bool, path string, opts FollowOptions, admit func(context.Context) error) (_ *follow.Follower, err error) {
 	base := ctxerr.Given(ctx)
 	ctx, op := a.begin(ctx, telemetry.FollowOpen)

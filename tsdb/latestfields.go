@@ -117,12 +117,12 @@ func (r *Repository[T]) latestFieldsMany(ctx context.Context, entities []Entity,
 }
 
 // scanEach calls visit with the scan of each entity, or its error. Several goroutines call it at once.
-func (r *fieldSource) scanEach(ctx context.Context, entities []Entity, options FieldOptions, o points.Options, visit func(k int, s *fieldScan, err error)) {
+func (f *fieldSource) scanEach(ctx context.Context, entities []Entity, options FieldOptions, o points.Options, visit func(k int, s *fieldScan, err error)) {
 	scans := make([]*fieldScan, len(entities))
 	for k, e := range entities {
-		scans[k] = r.newFieldScan(e, options)
+		scans[k] = f.newFieldScan(e, options)
 	}
-	errs := r.fromHeads(ctx, scans, options, o)
+	errs := f.fromHeads(ctx, scans, options, o)
 	bt.AtOnce(o.Width, len(scans), func(k int) {
 		if errs[k] == nil {
 			errs[k] = scans[k].rest(ctx, o.Hedge)

@@ -82,7 +82,7 @@ func (r *Repository[T]) latestMany(ctx context.Context, entities []Entity, n int
 	return histories, nil
 }
 
-// checkNumber checks how many points of each entity a call reads.
+// checkNumber checks how many points of an entity a call asks for.
 func checkNumber(n int) error {
 	if n < 0 {
 		return invalid.New(ErrInvalid, "n", strconv.Itoa(n), "0 or more")
@@ -90,7 +90,8 @@ func checkNumber(n int) error {
 	return nil
 }
 
-// beginWide begins a read of many entities, unless its own options are refused.
+// beginWide begins a read of many entities. Errors of the repository, the context and the options come before refused,
+// the error of the call's other arguments.
 func (a *access) beginWide(ctx context.Context, opts []ReadOption, refused error) (o points.Options, done func(), err error) {
 	if err = a.admit(ctx); err == nil {
 		o, err = wideOptionsOf(opts)
@@ -101,13 +102,14 @@ func (a *access) beginWide(ctx context.Context, opts []ReadOption, refused error
 	return o, done, err
 }
 
-// listing is which of the entities that a call lists are read.
+// listing says which entities a call reads for those that its caller lists.
 type listing struct {
 	read    []Entity      // valid and distinct
-	at      []int         // index in read of each listed entity; -1 for none
-	refused map[int]error // of listed entities; nil for none
+	at      []int         // index in read of each listed entity; -1 for an invalid one
+	refused map[int]error // of invalid entities, by their index in the list; nil if there are none
 }
 
+// distinct checks the entities that a caller lists, and leaves out repeated ones.
 func (a *access) distinct(entities []Entity) listing {
 	l := listing{at: make([]int, len(entities))}
 	asked := make(map[Entity]int, len(entities)) // index in read of each entity

@@ -27,8 +27,8 @@ type Repository[T any] struct {
 	schema *Schema[T]
 }
 
-// access is all of a repository that does not depend on the type of its values. The compiler makes the methods of a
-// generic type again for each type, and those of access once.
+// access is all of a repository that does not depend on the type of its values. The compiler compiles its methods once,
+// and those of a generic type for each type argument.
 type access struct {
 	rows  points.Rows
 	store *Store

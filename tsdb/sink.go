@@ -198,7 +198,7 @@ func (a *access) datasetForCheck() *dataset.Dataset {
 	return a.store.core.DatasetForCheck(a.rows.D, a.rows.Tenant)
 }
 
-// pending returns an encoded point, and counts it.
+// pending returns an encoded point for the writer. Admit and the limits of the tenant have counted it.
 func (w *Writer) pending(ctx context.Context, a *access, path string, write points.Write, c journal.Caller) (*delivery.Pending, error) {
 	write.D = a.rows.D // the class is chosen when the point is sent
 	p := delivery.NewPoint(a.rows.Tenant, write, c)

@@ -48,7 +48,7 @@ func longBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// aside runs a test that mostly waits in parallel with others, if it waits on the real clock.
+// parallelIfSlow runs a test that mostly waits in parallel with others, if it waits on the real clock.
 func parallelIfSlow(t *testing.T) {
 	t.Helper()
 	if overTCP() {
@@ -72,7 +72,7 @@ func some[E any](offset int, cases []E) []E {
 	return out
 }
 
-// patience is the timeout of writes for tests of lasting faults.
+// faultTimeout is the timeout of writes for tests of lasting faults.
 func faultTimeout() time.Duration {
 	if overTCP() {
 		return time.Second
