@@ -201,12 +201,8 @@ func (s *fieldScan) rest(ctx context.Context, h points.Hedge) error {
 	if !ok {
 		s.done = true
 	}
-	only := s.rows.D.Head.Only
-	if only && s.seen > 0 { // a head is read from its start
-		*s = *s.newFieldScan(s.entity, s.options)
-	}
 	span := points.Span{Path: s.entity.path, Newest: newest, Limit: s.options.maxPoints() + 1 - s.seen}
-	if s.seen == 0 && s.fixedFields() && !only {
+	if s.seen == 0 && s.fixedFields() && !s.rows.D.Head.Only {
 		span.Limit = min(firstFields, span.Limit)
 	}
 	for !s.done {

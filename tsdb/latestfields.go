@@ -175,6 +175,8 @@ type fieldWalk struct {
 	err     error
 }
 
+// run reads the first points of each entity with their payloads if they probably have all fields. It never does so in a
+// schema with Head.Only: a scan of a head cannot go on after a point.
 func (w *fieldWalk) run() error {
 	o := w.options
 	if n := min(firstFields, o.maxPoints()+1); o.AsOf.IsZero() && !w.source.headsHave(o) && !w.Rows.D.Head.Only && (w.source.fixedFields() || n > o.maxPoints()) {

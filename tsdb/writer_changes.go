@@ -167,7 +167,7 @@ func (a *access) pauseChanges(path string) (resume func()) {
 // pauseChangesUnder is pauseChanges for the entities below a prefix.
 func (a *access) pauseChangesUnder(p Prefix) (resume func()) {
 	space := a.rows.Space
-	return a.pause("", func(path string) bool { return path == p.path || space.ID(path).Below(space, p.path) })
+	return a.pause("", func(path string) bool { return space.ID(path).Below(space, p.path) })
 }
 
 func (a *access) pause(path string, below func(path string) bool) (resume func()) {
