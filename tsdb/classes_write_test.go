@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -183,30 +184,33 @@ func TestAWriterGoesByTheClassOfWhenItSends(t *testing.T) {
 	})
 }
 
-// TestAJournalOfAnotherProgram: a journal stores which classes the schema offers.
+// TestAJournalOfAnotherProgram: a journal stores which classes the schema offers, and not which one the tenant has.
 func TestAJournalOfAnotherProgram(t *testing.T) {
-	longBubble(t, func(t *testing.T) {
-		s := choosing(t, tsdb.SchemaOptions{})
-		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
-		dir := t.TempDir()
-		w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
-		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.MutateRows))
-		if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, time.Now(), "x"); err != nil {
-			t.Fatal(err)
-		}
-		expired, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := w.Close(expired); !errors.Is(err, tsdb.ErrUndelivered) {
-			t.Fatal(err)
-		}
-		cancel()
-		conn.Clear()
-		assign(t, store, acme, tenants.Profile{Retention: "d30"})
-		w = must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
-		if err := w.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		checkCounts(t, "delivered", inClasses(t, table, acme), map[string]int{"d30": 1})
-	})
+	for first, then := range map[string]string{"": "d30", "d30": ""} {
+		longBubble(t, func(t *testing.T) {
+			s := choosing(t, tsdb.SchemaOptions{})
+			store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
+			dir := t.TempDir()
+			w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
+			assign(t, store, acme, tenants.Profile{Retention: first})
+			conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.MutateRows))
+			if err := s.For(store, acme).Via(w).Enqueue(t.Context(), roof, time.Now(), "x"); err != nil {
+				t.Fatal(err)
+			}
+			expired, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := w.Close(expired); !errors.Is(err, tsdb.ErrUndelivered) {
+				t.Fatal(err)
+			}
+			cancel()
+			conn.Clear()
+			assign(t, store, acme, tenants.Profile{Retention: then})
+			w = must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
+			if err := w.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checkCounts(t, "delivered", inClasses(t, table, acme), map[string]int{cmp.Or(then, "d7"): 1})
+		})
+	}
 }
 
 // TestAClassThatTheProgramDoesNotOffer: an assignment to a class that the schema does not offer is ignored; the points
