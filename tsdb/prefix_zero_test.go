@@ -70,3 +70,27 @@ func TestPrefixReaderOfNothing(t *testing.T) {
 		t.Errorf("requests were sent: %v", calls)
 	}
 }
+
+// TestLimitsUnderAPrefix: a Limit of 0 reads nothing, and with a small one the service returns few points more.
+func TestLimitsUnderAPrefix(t *testing.T) {
+	repo, conn := fleetOf(t, 8, 1000, tsdbtest.Options{})
+	for name, read := range map[string]func(tsdb.Limit) iter.Seq2[tsdb.Point[int64], error]{
+		"Range": func(l tsdb.Limit) iter.Seq2[tsdb.Point[int64], error] {
+			return repo.Under(tsdb.AllEntities()).Range(t.Context(), tsdb.AllTime(), l)
+		},
+		"Merged": func(l tsdb.Limit) iter.Seq2[tsdb.Point[int64], error] {
+			return repo.Under(tsdb.AllEntities()).Merged(t.Context(), tsdb.AllTime(), l)
+		},
+	} {
+		for limit, most := range map[tsdb.Limit]int64{0: 0, 10: 2500} {
+			conn.Reset()
+			n, err := pairs(read(limit))
+			if err != nil || n != int(limit) {
+				t.Errorf("%s with a Limit of %d: %d points, %v", name, limit, n, err)
+			}
+			if rows := conn.Counts().RowsReturned; rows > most {
+				t.Errorf("%s with a Limit of %d: the service returns %d rows, want at most %d", name, limit, rows, most)
+			}
+		}
+	}
+}
