@@ -289,3 +289,26 @@ func TestReadFailures(t *testing.T) {
 		}
 	})
 }
+
+// TestWhichTimeoutBoundsARead: the scan timeout bounds Range, the read timeout all other reads of one entity.
+func TestWhichTimeoutBoundsARead(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		repo, conn, devices := fleet(t, 1, tsdb.Timeouts{Read: time.Second, Scan: time.Hour})
+		conn.Inject(tsdbtest.Delay(time.Minute).On(tsdbtest.ReadRows))
+		e := devices[0]
+		for name, err := range map[string]error{
+			"Get":     second(repo.Get(t.Context(), e, start)),
+			"Latest":  second(repo.Latest(t.Context(), e)),
+			"LatestN": second(repo.LatestN(t.Context(), e, 2)),
+			"Page":    second(repo.Page(t.Context(), e, tsdb.AllTime(), 2, "")),
+			"fields":  second(repo.LatestFields(t.Context(), e, tsdb.FieldOptions{})),
+		} {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s after the read timeout: %v, want DeadlineExceeded", name, err)
+			}
+		}
+		if n, err := pairs(repo.Range(t.Context(), e, tsdb.AllTime())); n != 1 || err != nil {
+			t.Errorf("Range within the scan timeout: %d points, %v", n, err)
+		}
+	})
+}

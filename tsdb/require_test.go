@@ -3,7 +3,9 @@ package tsdb_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"testing"
+	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
@@ -69,4 +71,54 @@ func TestAnEmbeddedStoreThatRequiresATenant(t *testing.T) {
 	if err := s.For(store, acme).Put(context.Background(), roof, start, reading{}); !errors.Is(err, tsdb.ErrNoTenant) || !errors.Is(err, tsdb.ErrRejected) {
 		t.Errorf("a Put without a tenant in the context: %v, want ErrNoTenant and ErrRejected", err)
 	}
+}
+
+// TestAnotherTenantIsTheFirstError: a call with the context of another tenant says so, also if its arguments are invalid
+// too.
+func TestAnotherTenantIsTheFirstError(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo, none, early := s.For(store, acme), tsdb.Entity{}, time.Unix(-1, 0)
+	turned, fields := tsdb.Between(start, start.Add(-1)), tsdb.FieldOptions{MaxPoints: -1}
+	under := repo.Under(tsdb.Prefix{})
+	for name, call := range map[string]func(context.Context) error{
+		"Put":                func(ctx context.Context) error { return repo.Put(ctx, none, early, reading{}) },
+		"PutIfAbsent":        func(ctx context.Context) error { return second(repo.PutIfAbsent(ctx, none, early, reading{})) },
+		"PutMany":            func(ctx context.Context) error { return second(repo.PutMany(ctx, make([]tsdb.Point[reading], 1))) },
+		"Get":                func(ctx context.Context) error { return second(repo.Get(ctx, none, early)) },
+		"AsOf":               func(ctx context.Context) error { return second(repo.AsOf(ctx, roof, early)) },
+		"LatestN":            func(ctx context.Context) error { return second(repo.LatestN(ctx, roof, -1)) },
+		"LatestMany":         func(ctx context.Context) error { return second(repo.LatestMany(ctx, nil, -1)) },
+		"LatestFields":       func(ctx context.Context) error { return second(repo.LatestFields(ctx, roof, fields)) },
+		"LatestFieldsMany":   func(ctx context.Context) error { return second(repo.LatestFieldsMany(ctx, nil, fields)) },
+		"Page":               func(ctx context.Context) error { return second(repo.Page(ctx, roof, turned, -1, "x")) },
+		"Range":              func(ctx context.Context) error { return firstOf(repo.Range(ctx, roof, turned)) },
+		"Delete":             func(ctx context.Context) error { return repo.Delete(ctx, none, early) },
+		"DeleteRange":        func(ctx context.Context) error { return second(repo.DeleteRange(ctx, roof, turned)) },
+		"DeletePrefix":       func(ctx context.Context) error { return second(repo.DeletePrefix(ctx, tsdb.Prefix{})) },
+		"Under.Range":        func(ctx context.Context) error { return firstOf(under.Range(ctx, turned)) },
+		"Under.LatestN":      func(ctx context.Context) error { return firstOf(under.LatestN(ctx, -1)) },
+		"Under.LatestFields": func(ctx context.Context) error { return firstOf(under.LatestFields(ctx, fields)) },
+		"Under.Silent":       func(ctx context.Context) error { return second(under.Silent(ctx, start, -1)) },
+		"Under.Page":         func(ctx context.Context) error { return second(under.Page(ctx, turned, -1, "x")) },
+		"Under.PageEntities": func(ctx context.Context) error { return second(under.PageEntities(ctx, -1, "x")) },
+	} {
+		if err := call(tenant.NewContext(t.Context(), tenant.MustParse("acme2"))); !errors.Is(err, tsdb.ErrTenantMismatch) {
+			t.Errorf("%s: %v, want ErrTenantMismatch", name, err)
+		}
+		if err := call(t.Context()); !errors.Is(err, tsdb.ErrInvalid) && !errors.Is(err, tsdb.ErrNotFound) {
+			t.Errorf("%s with its own tenant: %v, want ErrInvalid", name, err)
+		}
+	}
+	if calls := conn.Counts().Calls; len(calls) != 0 {
+		t.Errorf("refused calls sent requests: %v", calls)
+	}
+}
+
+// firstOf returns the error of the first pair of a sequence.
+func firstOf[V any](pairs iter.Seq2[V, error]) error {
+	for _, err := range pairs {
+		return err
+	}
+	return nil
 }
