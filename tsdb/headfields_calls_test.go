@@ -93,6 +93,64 @@ func speedOf(n int) (v sparse) {
 	return v
 }
 
+// TestLatestFieldsOfHeadsAlone: in a schema with Head.Only, a field behind the first points of a head is found, in each
+// way to ask.
+func TestLatestFieldsOfHeadsAlone(t *testing.T) {
+	opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 40, Only: true}}
+	s := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[sparse](), opts)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	points := []tsdb.Point[sparse]{{Entity: roof, Time: start, Value: tempOf(21)}}
+	for i := range 39 {
+		points = append(points, tsdb.Point[sparse]{Entity: roof, Time: start.Add(time.Duration(i+1) * time.Second), Value: sparse{Note: "on"}})
+	}
+	must[[]tsdb.Outcome](t)(repo.PutMany(t.Context(), points))
+	options := tsdb.FieldOptions{MaxPoints: 40}
+	one, err := repo.LatestFields(t.Context(), roof, options)
+	if err != nil || one.Value.Temp == nil || *one.Value.Temp != 21 {
+		t.Errorf("one: %+v, %v", one, err)
+	}
+	for f, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), options) {
+		if err != nil || fieldTimes(f, time.Second) != fieldTimes(one, time.Second) {
+			t.Errorf("below a prefix: %s, %v; want %s", fieldTimes(f, time.Second), err, fieldTimes(one, time.Second))
+		}
+	}
+}
+
+// TestHeadsAnswerNoTimeInThePast: a head has the newest fields only, so LatestFields with AsOf reads the points.
+func TestHeadsAnswerNoTimeInThePast(t *testing.T) {
+	s := fieldSchema(tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for i := range 3 {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), tempOf(float64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		options := tsdb.FieldOptions{AsOf: start.Add(time.Duration(i) * time.Second)}
+		one, err := repo.LatestFields(t.Context(), roof, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		many, err := repo.LatestFieldsMany(t.Context(), []tsdb.Entity{roof}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]tsdb.Fields[sparse]{"one": one, "many": many[0], "below a prefix": {}}
+		for f, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), options) {
+			if found["below a prefix"] = f; err != nil {
+				t.Fatal(err)
+			}
+		}
+		for what, f := range found {
+			if f.Value.Temp == nil || *f.Value.Temp != float64(i) || !f.Times.Newest().Equal(options.AsOf) {
+				t.Errorf("%s as of %v: %+v of %v", what, options.AsOf, f.Value, f.Times.Newest())
+			}
+		}
+	}
+}
+
 // TestDeletionRestoresNoDeletedField: a deletion finds the value before and copies it. Meanwhile other calls delete,
 // replace or write the points.
 func TestDeletionRestoresNoDeletedField(t *testing.T) {

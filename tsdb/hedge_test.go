@@ -139,6 +139,12 @@ func TestReadsOfOneEntityAreHedged(t *testing.T) {
 			}
 			return err
 		},
+		"LatestFields": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			return second(r.LatestFields(ctx, e, tsdb.FieldOptions{}, h))
+		},
+		"LatestFieldsMany": func(ctx context.Context, r *tsdb.Repository[reading], e tsdb.Entity, h tsdb.Hedge) error {
+			return second(r.LatestFieldsMany(ctx, []tsdb.Entity{e}, tsdb.FieldOptions{}, h))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			longBubble(t, func(t *testing.T) {

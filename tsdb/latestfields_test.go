@@ -104,6 +104,14 @@ func TestLatestFieldsOfTruck(t *testing.T) {
 		if _, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{MaxPoints: max}); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("MaxPoints %d: %v", max, err)
 		}
+		if all, err := repo.LatestFieldsMany(t.Context(), []tsdb.Entity{roof}, tsdb.FieldOptions{MaxPoints: max}); all != nil || !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("MaxPoints %d of many: %v, %v", max, all, err)
+		}
+		for _, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), tsdb.FieldOptions{MaxPoints: max}) {
+			if !errors.Is(err, tsdb.ErrInvalid) {
+				t.Errorf("MaxPoints %d below a prefix: %v", max, err)
+			}
+		}
 	}
 }
 
@@ -139,7 +147,7 @@ func TestLatestFieldsOfFormats(t *testing.T) {
 		B int `json:",omitempty"`
 	}
 	write := tsdb.MustDefine("moved", tsdb.Key("site", "device"), codec.JSON[old](), tsdb.SchemaOptions{})
-	forth := func(o old) (now, error) { return now{o.A, o.B}, nil }
+	forth := func(o old) (now, error) { return now{10 * o.A, 10 * o.B}, nil }
 	plain := codec.Tagged("json.v2", codec.JSON[now]())
 	moved := tsdb.MustDefine("moved", tsdb.Key("site", "device"), codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain, codec.Convert(codec.JSON[old](), forth, nil)), tsdb.SchemaOptions{})
 	v2 := tsdb.MustDefine("moved", tsdb.Key("site", "device"), plain, tsdb.SchemaOptions{})
@@ -174,6 +182,12 @@ func TestLatestFieldsOfFormats(t *testing.T) {
 	m, err = moved.For(store, acme).LatestFields(t.Context(), cellar, tsdb.FieldOptions{})
 	if err != nil || m.Value != (now{B: 5}) || fieldTimes(m, time.Second) != "B@1 missing A back to 1" {
 		t.Errorf("before another format: %+v, %s, %v", m.Value, fieldTimes(m, time.Second), err)
+	}
+	attic := tsdb.NewEntity("berlin", "attic-1")
+	put(write.For(store, acme).Put(t.Context(), attic, start, old{1, 2, 3}))
+	m, err = moved.For(store, acme).LatestFields(t.Context(), attic, tsdb.FieldOptions{})
+	if err != nil || m.Value != (now{10, 20}) || fieldTimes(m, time.Second) != "A@0 B@0 C@0" {
+		t.Errorf("of an older format, whose values are converted: %+v, %s, %v", m.Value, fieldTimes(m, time.Second), err)
 	}
 }
 
@@ -414,5 +428,23 @@ func TestLatestFieldsFaults(t *testing.T) {
 	}
 	if err == nil || n > 2 {
 		t.Errorf("a cut stream ends with %v after %d entities", err, n)
+	}
+	conn.Clear()
+	options := tsdb.FieldOptions{AsOf: start.Add(time.Hour)} // the points of each entity are read after all are found
+	conn.Reset()
+	for _, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), options) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for skip := range conn.Counts().Calls[tsdbtest.ReadRows] {
+		conn.Inject(tsdbtest.Fail(codes.PermissionDenied).On(tsdbtest.ReadRows).Skip(skip).Times(1))
+		err = nil
+		for _, err = range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), options) {
+		}
+		if err == nil {
+			t.Errorf("request %d is refused, and the sequence ends without an error", skip+1)
+		}
+		conn.Clear()
 	}
 }

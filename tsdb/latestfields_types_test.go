@@ -119,3 +119,107 @@ func fieldName(v any, path string) string {
 	n, _ := strconv.Atoi(path)
 	return string(m.ProtoReflect().Descriptor().Fields().ByNumber(protoreflect.FieldNumber(n)).Name())
 }
+
+// TestLatestFieldsOfOtherTypes: a point with a field of another type does not decode. It gives no field, in each way to
+// ask, also no field that would decode alone, and is reported with its key.
+func TestLatestFieldsOfOtherTypes(t *testing.T) {
+	type door struct {
+		Open  *bool `json:"open,omitempty"`
+		Count *int  `json:"count,omitempty"`
+	}
+	opts := tsdb.SchemaOptions{Identity: true}
+	s := tsdb.MustDefine("doors", tsdb.Key("site", "device"), codec.JSON[door](), opts)
+	loose := tsdb.MustDefine("doors", tsdb.Key("site", "device"), codec.JSON[map[string]any](), opts)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo, at := s.For(store, acme), start.Add(time.Second)
+	if err := repo.WithID("good").Put(t.Context(), roof, start, door{new(true), new(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := loose.For(store, acme).WithID("bad").Put(t.Context(), roof, at, map[string]any{"open": "ajar", "count": 2}); err != nil {
+		t.Fatal(err)
+	}
+	one, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if bad, ok := err.(tsdb.PointErrors); !ok || len(bad) != 1 {
+		t.Errorf("the error is %v, want that of one point", err)
+	}
+	many, err := repo.LatestFieldsMany(t.Context(), []tsdb.Entity{roof}, tsdb.FieldOptions{})
+	if _, ok := err.(*tsdb.ReadError); !ok {
+		t.Fatalf("of many: %v", err)
+	}
+	found := map[string]tsdb.Fields[door]{"one": one, "many": many[0]}
+	for f := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), tsdb.FieldOptions{}) {
+		found["below a prefix"] = f
+	}
+	for what, f := range found {
+		if fieldTimes(f, time.Second) != "count@0 open@0" || *f.Value.Count != 1 || !*f.Value.Open {
+			t.Errorf("%s: %s, want the fields of the older point", what, fieldTimes(f, time.Second))
+		}
+		bad, ok := f.Err.(tsdb.PointErrors)
+		if !ok || len(bad) != 1 || bad[0].Entity != roof || !bad[0].Time.Equal(at) || bad[0].ID != "bad" {
+			t.Errorf("%s: the error is %v, want that of the newer point", what, f.Err)
+		}
+	}
+	if len(found) != 3 {
+		t.Error("nothing was found below the prefix")
+	}
+}
+
+// TestLatestFieldsThatDoNotFit: fields of several points may make a value that their codec refuses. The answer has their
+// times and the codec's error.
+func TestLatestFieldsThatDoNotFit(t *testing.T) {
+	type span struct {
+		Low  *int `json:"low,omitempty"`
+		High *int `json:"high,omitempty"`
+	}
+	refused := errors.New("low is above high")
+	check := func(s span) (span, error) {
+		if s.Low != nil && s.High != nil && *s.Low > *s.High {
+			return span{}, refused
+		}
+		return s, nil
+	}
+	s := tsdb.MustDefine("spans", tsdb.Key("site", "device"), codec.Convert(codec.JSON[span](), check, check), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for i, v := range []span{{High: new(2)}, {Low: new(5)}} {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	bad, ok := err.(tsdb.PointErrors)
+	if !ok || len(bad) != 1 || bad[0].Entity != roof || !bad[0].Time.Equal(start.Add(time.Second)) || !errors.Is(err, refused) {
+		t.Errorf("the error is %v, want that of the codec at the newest time", err)
+	}
+	if fieldTimes(f, time.Second) != "high@0 low@1" || f.Value != (span{}) {
+		t.Errorf("%s with %+v, want both times and no value", fieldTimes(f, time.Second), f.Value)
+	}
+}
+
+// TestLatestFieldsOfOtherMessages: fields of one message are not joined with those of another, which have other numbers.
+func TestLatestFieldsOfOtherMessages(t *testing.T) {
+	older := codec.Tagged("proto.v1", codec.Proto[*descriptorpb.EnumValueDescriptorProto]())
+	forth := func(v *descriptorpb.EnumValueDescriptorProto) (*descriptorpb.FieldDescriptorProto, error) {
+		return &descriptorpb.FieldDescriptorProto{JsonName: v.Name}, nil
+	}
+	now := codec.Fallback(codec.Proto[*descriptorpb.FieldDescriptorProto](), codec.Convert(older, forth, nil))
+	s := tsdb.MustDefine("messages", tsdb.Key("site", "device"), now, tsdb.SchemaOptions{})
+	former := tsdb.MustDefine("messages", tsdb.Key("site", "device"), older, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	if err := former.For(store, acme).Put(t.Context(), roof, start, &descriptorpb.EnumValueDescriptorProto{Name: new("a")}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if err != nil || f.Value.GetJsonName() != "a" || f.Times.Len() != 1 {
+		t.Errorf("of the older message: %v, %v", f.Value, err)
+	}
+	at := start.Add(time.Second)
+	if err := repo.Put(t.Context(), roof, at, &descriptorpb.FieldDescriptorProto{Number: new(int32(7))}); err != nil {
+		t.Fatal(err)
+	}
+	f, err = repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if err != nil || f.Value.GetNumber() != 7 || f.Value.Name != nil || f.Times.Len() != 1 || !f.Back.Equal(at) {
+		t.Errorf("of the newer message: %v back to %v, %v", f.Value, f.Back, err)
+	}
+}
