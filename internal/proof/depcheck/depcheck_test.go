@@ -76,7 +76,8 @@ func list(t *testing.T, root string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, args...)...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOWORK=off") // as in a user's module: in the workspace, the examples could raise versions
+	// As in a user's module: in the workspace, the examples could raise versions. The build with cgo links one module more.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
