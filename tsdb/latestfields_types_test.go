@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -221,5 +222,38 @@ func TestLatestFieldsOfOtherMessages(t *testing.T) {
 	f, err = repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
 	if err != nil || f.Value.GetNumber() != 7 || f.Value.Name != nil || f.Times.Len() != 1 || !f.Back.Equal(at) {
 		t.Errorf("of the newer message: %v back to %v, %v", f.Value, f.Back, err)
+	}
+}
+
+// TestLatestFieldsOfConverted: a conversion of compressed payloads keeps the fields of what was compressed.
+func TestLatestFieldsOfConverted(t *testing.T) {
+	type stored struct {
+		Low  *int `json:"low,omitempty"`
+		High *int `json:"high,omitempty"`
+	}
+	type shown struct{ Low, High int }
+	forth := func(s stored) (v shown, err error) {
+		if s.Low != nil {
+			v.Low = *s.Low
+		}
+		if s.High != nil {
+			v.High = *s.High
+		}
+		return v, nil
+	}
+	packed := zstd.Wrap(codec.JSON[stored](), zstd.Options{})
+	write := tsdb.MustDefine("spans", tsdb.Key("site", "device"), packed, tsdb.SchemaOptions{})
+	s := tsdb.MustDefine("spans", tsdb.Key("site", "device"), codec.Convert(packed, forth, func(v shown) (stored, error) {
+		return stored{&v.Low, &v.High}, nil
+	}), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	for i, v := range []stored{{High: new(2)}, {Low: new(5)}} {
+		if err := write.For(store, acme).Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := s.For(store, acme).LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if err != nil || f.Value != (shown{5, 2}) || fieldTimes(f, time.Second) != "high@0 low@1" {
+		t.Errorf("%+v, %s, %v", f.Value, fieldTimes(f, time.Second), err)
 	}
 }
