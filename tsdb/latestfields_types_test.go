@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/codec/zstd"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/dynamic"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -255,5 +257,35 @@ func TestLatestFieldsOfConverted(t *testing.T) {
 	f, err := s.For(store, acme).LatestFields(t.Context(), roof, tsdb.FieldOptions{})
 	if err != nil || f.Value != (shown{5, 2}) || fieldTimes(f, time.Second) != "high@0 low@1" {
 		t.Errorf("%+v, %s, %v", f.Value, fieldTimes(f, time.Second), err)
+	}
+}
+
+// TestLatestFieldsDynamicProto: without the Go type, fields of messages have the same names and times.
+func TestLatestFieldsDynamicProto(t *testing.T) {
+	s := tsdb.MustDefine("messages", tsdb.Key("site", "device"), codec.Proto[*descriptorpb.FieldDescriptorProto](), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo := s.For(store, acme)
+	for i, v := range []*descriptorpb.FieldDescriptorProto{{Name: new("a"), Number: new(int32(1))}, {Number: new(int32(7))}} {
+		if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	untyped := must[*tsdb.Schema[codec.Record]](t)(dynamic.Schema(s, dynamic.Options{
+		Descriptors: &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
+			protodesc.ToFileDescriptorProto(descriptorpb.File_google_protobuf_descriptor_proto),
+		}},
+		Messages: map[string]string{"pb": "google.protobuf.FieldDescriptorProto"},
+	}))
+	typed, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if err != nil || !strings.HasPrefix(fieldTimes(typed, time.Second), "name@0 number@1 missing ") {
+		t.Fatalf("%s, %v", fieldTimes(typed, time.Second), err)
+	}
+	f, err := untyped.For(store, acme).LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if err != nil || fieldTimes(f, time.Second) != fieldTimes(typed, time.Second) {
+		t.Errorf("%s, %v; want %s", fieldTimes(f, time.Second), err, fieldTimes(typed, time.Second))
+	}
+	name, _ := f.Value.Text("name")
+	if number, _ := f.Value.Number("number"); name != "a" || number != 7 {
+		t.Errorf("the value is %v", f.Value)
 	}
 }
