@@ -130,3 +130,43 @@ func TestSourceByTheTenantsClass(t *testing.T) {
 		}
 	})
 }
+
+// TestWindowsAreOpenAsLongAsTheirBuckets: a window that is read from a rollup is open until the rollup's Lateness has
+// passed after its end.
+func TestWindowsAreOpenAsLongAsTheirBuckets(t *testing.T) {
+	temp := func(r reading) (float64, bool) { return r.TempC, true }
+	kept := []rollup.Measure[reading]{{Name: "temp", Of: temp, Max: 50}}
+	hour := rollup.MustDefine("hour", window.Every(time.Hour), kept, rollup.Options{Lateness: 30 * time.Minute})
+	schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+	from := window.Every(2 * time.Hour).Start(start)
+	end := from.Add(2 * time.Hour)
+	clock := testkit.NewClock(from.Add(time.Hour))
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: clock.Now}}, schema)
+	repo := schema.For(store, acme)
+	if err := repo.Put(t.Context(), roof, from, reading{TempC: 1}); err != nil {
+		t.Fatal(err)
+	}
+	by, err := window.New(window.Every(2*time.Hour), []window.Measure[reading]{{Name: "temp", Of: temp, Aggregates: window.Basic}}, window.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tsdb.Between(from, end)
+	if source, err := by.Source(t.Context(), repo, in); source != "hour" || err != nil {
+		t.Fatalf("windows are read from %q, %v", source, err)
+	}
+	for _, tt := range []struct {
+		at   time.Time
+		open bool
+	}{{from.Add(time.Hour), true}, {end.Add(29 * time.Minute), true}, {end.Add(31 * time.Minute), false}} {
+		clock.Set(tt.at)
+		n := 0
+		for b, err := range by.Read(t.Context(), repo, roof, in) {
+			if n++; err != nil || b.Open != tt.open {
+				t.Errorf("at %v: open %v, %v; want %v", tt.at, b.Open, err, tt.open)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d windows", n)
+		}
+	}
+}
