@@ -22,7 +22,7 @@ import (
 // TestSlowLine: on a line of 50 kB a second with 400 ms to each answer, the frame of a page and grey bars in place of
 // its data are there within two seconds, also if nothing is in the browser's cache.
 func TestSlowLine(t *testing.T) {
-	ctx := browser(t)
+	ctx := another(t)
 	c := serveTrips(t, ctx)
 	slow := chromedp.Tasks{network.SetCacheDisabled(true), network.EmulateNetworkConditions(false, 400, 50_000, 50_000)}
 	for _, page := range []string{"/entity?tenant=acme&dataset=trips&entity=berlin%2Fvan-1&" + fixed(tripsFrom, tripsFrom.Add(time.Hour)), "/fleet?tenant=acme&dataset=trips", "/health?tenant=acme"} {
@@ -45,7 +45,7 @@ func TestSlowLine(t *testing.T) {
 // TestProblemsGo: while the server fails, the page of a chart says so where the chart is, with a button, and keeps what
 // it has; when the server works again, the problem disappears.
 func TestProblemsGo(t *testing.T) {
-	ctx := browser(t)
+	ctx := another(t)
 	var failing atomic.Bool
 	c := serveFailing(t, ctx, &failing)
 	for i := range 20 {

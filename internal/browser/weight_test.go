@@ -57,6 +57,7 @@ func TestWeight(t *testing.T) {
 
 // TestIdlePages: a page that is only open reads few rows a second while 50 vans send each second.
 func TestIdlePages(t *testing.T) {
+	t.Parallel()
 	for _, page := range []string{"fleet", "entity", "compare", "keys", "health"} {
 		t.Run(page, func(t *testing.T) { idle(t, page) })
 	}
