@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -152,12 +153,24 @@ func TestFleetFits(t *testing.T) {
 func TestFleetAsksAtOnce(t *testing.T) {
 	ctx, c, _ := openRovers(t)
 	open := chromedp.Tasks{c.open("/fleet", "tenant", "acme", "dataset", "rovers"), until(`document.querySelector(".grid .row .name a")`)}
-	var before bool
-	step(t, ctx, "the fleet", open, open, chromedp.Evaluate(`(() => {
-		const of = (name) => performance.getEntriesByType("resource").find((e) => new URL(e.name).pathname.endsWith(name));
-		return of("/latest").startTime < of("/fields").responseStart;
-	})()`, &before))
-	if !before {
+	// hold holds requests for the fields until one for the list is sent, or for 5 seconds.
+	const hold = `(() => {
+		const { fetch: send } = window;
+		let listed;
+		const list = new Promise((go) => { listed = go; });
+		window.fetch = async (to, ...rest) => {
+			const { pathname } = new URL(to.url ?? to, location.href);
+			if (pathname.endsWith("/latest")) listed();
+			if (pathname.endsWith("/fields")) await Promise.race([list, new Promise((go) => setTimeout(() => { window.waits = true; go(); }, 5000))]);
+			return send(to, ...rest);
+		};
+	})()`
+	var waits bool
+	step(t, ctx, "the fleet", open, chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(hold).Do(ctx)
+		return err
+	}), open, chromedp.Evaluate(`window.waits === true`, &waits))
+	if waits {
 		t.Error("the page waits for the fields")
 	}
 	c.clean()
