@@ -59,7 +59,7 @@ func TestFirstRowsAreExact(t *testing.T) {
 			randomKey := func() string { return timedKey(random.IntN(entities), random.IntN(times)) }
 			value := 0
 			next := func() string { value++; return fmt.Sprint(value) }
-			steps := 3000 / testkit.Stride(10)
+			steps := 3000 / testkit.Stride(3)
 			if testing.Short() {
 				steps = 300
 			}

@@ -141,7 +141,6 @@ func TestSpaceIsFreed(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.OneOf(t, name == "a little in each pass")
 			t.Parallel()
 			var c clock
 			c.micros.Store(hour.Microseconds())
