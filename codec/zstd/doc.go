@@ -7,4 +7,6 @@
 //
 //	plain := codec.JSON[Report]()
 //	reports := codec.Fallback(zstd.Wrap(plain, zstd.Options{}), plain)
+//
+// A payload is one Zstandard frame that declares its size. A reader refuses anything else.
 package zstd
