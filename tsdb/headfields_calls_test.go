@@ -110,10 +110,14 @@ func TestLatestFieldsOfHeadsAlone(t *testing.T) {
 	if err != nil || one.Value.Temp == nil || *one.Value.Temp != 21 {
 		t.Errorf("one: %+v, %v", one, err)
 	}
+	n := 0
 	for f, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), options) {
-		if err != nil || fieldTimes(f, time.Second) != fieldTimes(one, time.Second) {
+		if n++; err != nil || fieldTimes(f, time.Second) != fieldTimes(one, time.Second) {
 			t.Errorf("below a prefix: %s, %v; want %s", fieldTimes(f, time.Second), err, fieldTimes(one, time.Second))
 		}
+	}
+	if n != 1 {
+		t.Errorf("%d entities below the prefix, want 1", n)
 	}
 }
 

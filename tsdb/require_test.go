@@ -3,7 +3,6 @@ package tsdb_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"testing"
 	"time"
 
@@ -92,13 +91,13 @@ func TestAnotherTenantIsTheFirstError(t *testing.T) {
 		"LatestFields":       func(ctx context.Context) error { return second(repo.LatestFields(ctx, roof, fields)) },
 		"LatestFieldsMany":   func(ctx context.Context) error { return second(repo.LatestFieldsMany(ctx, nil, fields)) },
 		"Page":               func(ctx context.Context) error { return second(repo.Page(ctx, roof, turned, -1, "x")) },
-		"Range":              func(ctx context.Context) error { return firstOf(repo.Range(ctx, roof, turned)) },
+		"Range":              func(ctx context.Context) error { return firstError(repo.Range(ctx, roof, turned)) },
 		"Delete":             func(ctx context.Context) error { return repo.Delete(ctx, none, early) },
 		"DeleteRange":        func(ctx context.Context) error { return second(repo.DeleteRange(ctx, roof, turned)) },
 		"DeletePrefix":       func(ctx context.Context) error { return second(repo.DeletePrefix(ctx, tsdb.Prefix{})) },
-		"Under.Range":        func(ctx context.Context) error { return firstOf(under.Range(ctx, turned)) },
-		"Under.LatestN":      func(ctx context.Context) error { return firstOf(under.LatestN(ctx, -1)) },
-		"Under.LatestFields": func(ctx context.Context) error { return firstOf(under.LatestFields(ctx, fields)) },
+		"Under.Range":        func(ctx context.Context) error { return firstError(under.Range(ctx, turned)) },
+		"Under.LatestN":      func(ctx context.Context) error { return firstError(under.LatestN(ctx, -1)) },
+		"Under.LatestFields": func(ctx context.Context) error { return firstError(under.LatestFields(ctx, fields)) },
 		"Under.Silent":       func(ctx context.Context) error { return second(under.Silent(ctx, start, -1)) },
 		"Under.Page":         func(ctx context.Context) error { return second(under.Page(ctx, turned, -1, "x")) },
 		"Under.PageEntities": func(ctx context.Context) error { return second(under.PageEntities(ctx, -1, "x")) },
@@ -113,12 +112,4 @@ func TestAnotherTenantIsTheFirstError(t *testing.T) {
 	if calls := conn.Counts().Calls; len(calls) != 0 {
 		t.Errorf("refused calls sent requests: %v", calls)
 	}
-}
-
-// firstOf returns the error of the first pair of a sequence.
-func firstOf[V any](pairs iter.Seq2[V, error]) error {
-	for _, err := range pairs {
-		return err
-	}
-	return nil
 }
