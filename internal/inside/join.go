@@ -6,31 +6,21 @@ import (
 	"github.com/tidemark-go/tidemark/internal/sketch"
 )
 
-// JoinRule says how a measure's buckets are joined: a window.Kind, its window.Aggregates, and the options of Integral.
-type JoinRule struct {
-	Name       string // of the measure
-	Kind       uint8
-	Aggregates uint16
-	Linear     bool
-	Hold       bool
-	MaxGap     time.Duration
-	MaxDip     float64
-	Decimals   int
-}
-
 // JoinNumber is the nearest number of a measure outside of an interval.
 type JoinNumber struct {
 	Found bool
 	Time  time.Time
-	Units int64 // in multiples of 10^-Decimals
+	Units int64 // in multiples of 10^-Decimals of the measure
 	// Changed is set if the nearest number is not known, as its bucket changed then.
 	Changed time.Time
 }
 
-// StoredNumbers is what the stored bucket of a measure has beside floats.
+// StoredNumbers are the numbers of a measure in a stored bucket. Those of the first line are multiples of 10^-Decimals,
+// except Count and Resets.
 type StoredNumbers struct {
-	Decimals                             int // the others are multiples of 10^-Decimals
-	Sum, Min, Max, First, Last, Increase int64
-	Covered                              time.Duration
-	Sketch                               *sketch.Sketch
+	Count, Sum, Min, Max, First, Last, Increase, Resets int64
+	FirstTime, LastTime                                 time.Time
+	Integral                                            float64
+	Covered                                             time.Duration
+	Sketch                                              *sketch.Sketch
 }

@@ -190,62 +190,21 @@ func (r *Rollup[T]) public(b *bucket, now int64) window.Bucket {
 }
 
 // summary converts sums of a bucket to the public type. Aggregates that are not kept or missing are NaN.
-func (m *Measure[T]) summary(s *sums, start time.Time) (out window.Summary) {
+func (m *Measure[T]) summary(s *sums, start time.Time) window.Summary {
 	if s.missing&window.Count != 0 {
 		s = &sums{missing: s.missing} // what is known is only of some finer buckets
 	}
-	nan, kept := math.NaN(), m.Aggregates&^s.missing
-	has := func(a window.Aggregates) bool { return kept&a != 0 }
-	out = window.Summary{
-		Name: m.Name, Kind: m.Kind, Aggregates: kept, Missing: s.missing, Count: s.count,
-		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
+	kept, unit := m.Aggregates&^s.missing, math.Pow10(m.Decimals)
+	stored := inside.StoredNumbers{
+		Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, First: s.first, Last: s.last, Increase: s.increase, Resets: s.resets,
+		FirstTime: start.Add(time.Duration(s.firstAt)).UTC(), LastTime: start.Add(time.Duration(s.lastAt)).UTC(),
+		Integral: math.Float64frombits(uint64(s.area)) / unit, Covered: time.Duration(s.covered), Sketch: s.sketch,
 	}
-	if !has(window.Sum) {
-		out.Sum = nan
-	}
-	if has(window.Delta) {
-		out.Delta = 0
-	}
-	if has(window.Increase) {
-		out.Increase = 0
-	}
-	if has(window.Integral) {
-		out.Integral = 0
-	}
-	stored := inside.StoredNumbers{Decimals: m.Decimals, Sketch: s.sketch}
-	defer func() { inside.Of[*window.Aggregator[T]](nil).SetStored(&out, stored) }()
-	if s.count == 0 {
-		return out
-	}
-	unit := math.Pow10(m.Decimals)
-	number := func(n int64, exact *int64) float64 {
-		*exact = n
-		return float64(n) / unit
-	}
-	if has(window.Sum) {
-		out.Sum = number(s.sum, &stored.Sum)
-		out.Mean = out.Sum / float64(s.count) // as windows of points divide, so that both have the same digits
-		out.Overflow = m.mayOverflow(s.count)
-	}
-	if has(window.Min) {
-		out.Min = number(s.min, &stored.Min)
-	}
-	if has(window.Max) {
-		out.Max = number(s.max, &stored.Max)
-	}
-	if has(window.StdDev) && !out.Overflow {
+	out := inside.Of[*window.Aggregator[T]](nil).Stored(m.inWindows(kept), stored)
+	out.Missing = s.missing
+	out.Overflow = s.count > 0 && (kept&window.Sum != 0 && m.mayOverflow(s.count) || kept&window.Increase != 0 && m.mayOverflow(s.resets+1))
+	if out.StdDev = math.NaN(); kept&window.StdDev != 0 && !out.Overflow {
 		out.StdDev = s.stdDev() / unit
-	}
-	if has(window.Ends) {
-		out.First, out.Last = number(s.first, &stored.First), number(s.last, &stored.Last)
-		out.FirstTime, out.LastTime = start.Add(time.Duration(s.firstAt)).UTC(), start.Add(time.Duration(s.lastAt)).UTC()
-	}
-	if has(window.Increase) {
-		out.Increase, out.Resets = number(s.increase, &stored.Increase), s.resets
-		out.Overflow = m.mayOverflow(s.resets + 1)
-	}
-	if has(window.Integral) {
-		out.Integral, stored.Covered = math.Float64frombits(uint64(s.area))/unit, time.Duration(s.covered)
 	}
 	return out
 }

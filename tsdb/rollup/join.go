@@ -24,13 +24,17 @@ func (r *Rollup[T]) joins() bool {
 	return false
 }
 
-func (r *Rollup[T]) rules() []inside.JoinRule {
-	out := make([]inside.JoinRule, len(r.measures))
+// inWindows returns the measures as package window joins and shows them.
+func (r *Rollup[T]) inWindows() []window.Measure[T] {
+	out := make([]window.Measure[T], len(r.measures))
 	for i := range r.measures {
-		m := &r.measures[i]
-		out[i] = inside.JoinRule{Name: m.Name, Kind: uint8(m.Kind), Aggregates: uint16(m.Aggregates), Linear: m.Linear, MaxGap: m.MaxGap, Decimals: m.Decimals}
+		out[i] = r.measures[i].inWindows(r.measures[i].Aggregates)
 	}
 	return out
+}
+
+func (m *Measure[T]) inWindows(kept window.Aggregates) window.Measure[T] {
+	return window.Measure[T]{Name: m.Name, Kind: m.Kind, Aggregates: kept, Linear: m.Linear, MaxGap: m.MaxGap, Decimals: m.Decimals}
 }
 
 // joined returns buckets joined with their neighbours, and with their gaps filled.
@@ -38,7 +42,7 @@ func (l *level[T]) joined(
 	ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, buckets iter.Seq2[window.Bucket, error], opts window.Options,
 ) iter.Seq2[window.Bucket, error] {
 	ends := func(before bool) ([]inside.JoinNumber, error) { return l.ends(ctx, e, in, before, opts.Gaps) }
-	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, l.grid, l.whole(in), order, opts, l.rules(), ends)
+	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, l.grid, l.whole(in), order, opts, l.inWindows(), ends)
 }
 
 // joinedTotal joins a total with the numbers before and after its interval.

@@ -333,3 +333,25 @@ func sameValues(t *testing.T, name string, got, want []window.Summary) {
 		}
 	}
 }
+
+// The mean of a bucket is within its smallest and its largest number, as of windows over the points: 0.3 divided by 3 is
+// below 0.1.
+func TestMeansAreWithinMinAndMax(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{{Name: "load", Int: metered.load, Decimals: 2, Max: 1e6}}, rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		c := testkit.NewClock(start.Add(time.Hour))
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
+		repo, e, tenth := schema.For(store, acme), tsdb.NewEntity("m-17"), int64(10)
+		for i := range 3 {
+			if err := repo.Put(t.Context(), e, start.Add(time.Duration(i)*time.Minute), metered{Load: &tenth}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for b, err := range rollup.For(hour, repo).Buckets(t.Context(), e, tsdb.AllTime()) {
+			if v := b.Values[0]; err != nil || v.Count != 3 || v.Mean != 0.1 {
+				t.Errorf("the mean of three times 0.1 is %v, %v; want 0.1", v.Mean, err)
+			}
+		}
+	})
+}

@@ -42,17 +42,17 @@ func (s source[T]) Buckets(ctx context.Context, repo *tsdb.Repository[T], e tsdb
 }
 
 // asked is what windows are asked for.
-type asked struct {
+type asked[T any] struct {
 	grid       window.Grid
 	opts       window.Options
-	rules      []inside.JoinRule // one for each measure
+	measures   []window.Measure[T]
 	in         tsdb.Interval
 	start, end time.Time
 }
 
-func askedOf[T any](by *window.Aggregator[T], in tsdb.Interval) *asked {
-	a := &asked{in: in}
-	a.grid, a.opts, a.rules = inside.Of(by).Aggregation()
+func askedOf[T any](by *window.Aggregator[T], in tsdb.Interval) *asked[T] {
+	a := &asked[T]{in: in}
+	a.grid, a.opts, a.measures = inside.Of(by).Aggregation()
 	a.start, _ = in.Start()
 	a.end, _ = in.End()
 	return a
@@ -60,16 +60,16 @@ func askedOf[T any](by *window.Aggregator[T], in tsdb.Interval) *asked {
 
 // keeping returns for each measure of the aggregator its number in the rollup, or nil if the rollup does not keep one
 // of them.
-func (r *Rollup[T]) keeping(a *asked) []int {
-	out := make([]int, len(a.rules))
-	for i, rule := range a.rules { // each measure keeps its count
-		needed := window.Aggregates(rule.Aggregates)
+func (r *Rollup[T]) keeping(a *asked[T]) []int {
+	out := make([]int, len(a.measures))
+	for i, of := range a.measures { // each measure keeps its count
+		needed := of.Aggregates
 		if a.opts.Gaps == window.Previous || a.opts.Gaps == window.Linear {
 			needed |= window.Ends
 		}
 		out[i] = slices.IndexFunc(r.measures, func(m Measure[T]) bool {
-			return m.Name == rule.Name && m.Kind == window.Kind(rule.Kind) && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && rule.MaxDip == 0 &&
-				(needed&window.Integral == 0 || m.Linear == rule.Linear && m.MaxGap == rule.MaxGap && (!rule.Hold || rule.MaxGap == 0))
+			return m.Name == of.Name && m.Kind == of.Kind && needed&^(m.Aggregates|window.Count) == 0 && !m.Added && of.MaxDip == 0 &&
+				(needed&window.Integral == 0 || m.Linear == of.Linear && m.MaxGap == of.MaxGap && (!of.Hold || of.MaxGap == 0))
 		})
 		if out[i] < 0 {
 			return nil
@@ -84,7 +84,7 @@ const mostCompared = 5000
 
 // divides reports whether the interval, and each bucket of the grid in it, starts and ends where buckets of the rollup
 // do.
-func (r *Rollup[T]) divides(a *asked) bool {
+func (r *Rollup[T]) divides(a *asked[T]) bool {
 	begins := func(t time.Time) bool { return r.grid.Start(t).Equal(t) }
 	if !begins(a.start) || !begins(a.end) || widthOf(a.grid) == tooWide && a.end.Sub(a.grid.Start(a.start)) == tooWide {
 		return false
@@ -110,15 +110,15 @@ func (r *Rollup[T]) divides(a *asked) bool {
 type windowing[T any] struct {
 	rollup *Rollup[T] // what is asked for: the grid, and the measures with the aggregates asked for
 	from   []int
-	asked  *asked
+	asked  *asked[T]
 }
 
-func newWindowing[T any](def *Rollup[T], a *asked) windowing[T] {
+func newWindowing[T any](def *Rollup[T], a *asked[T]) windowing[T] {
 	w := windowing[T]{rollup: &Rollup[T]{name: def.name, grid: a.grid}, from: def.keeping(a), asked: a}
 	w.rollup.entry.Late = def.entry.Late
 	for i, k := range w.from {
 		m := def.measures[k]
-		m.Aggregates = window.Aggregates(a.rules[i].Aggregates)
+		m.Aggregates = a.measures[i].Aggregates
 		w.rollup.measures = append(w.rollup.measures, m)
 	}
 	return w
@@ -161,14 +161,14 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 		alone := visited(func(visit func(window.Bucket) bool) error {
 			return w.merged(ctx, l, path, order == tsdb.NewestFirst, visit)
 		})
-		rules := w.rollup.rules()
-		for i := range rules {
-			rules[i].Hold = w.asked.rules[i].Hold
+		measures := w.rollup.inWindows()
+		for i := range measures {
+			measures[i].Hold = w.asked.measures[i].Hold
 		}
 		ends := func(before bool) ([]inside.JoinNumber, error) {
 			return l.nearest(ctx, path, w.asked.in, before, w.asked.opts.Gaps, w.rollup.measures, w.pick)
 		}
-		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.rollup.grid, w.asked.in, order, w.asked.opts, rules, ends)(yield)
+		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.rollup.grid, w.asked.in, order, w.asked.opts, measures, ends)(yield)
 		return nil
 	})
 }

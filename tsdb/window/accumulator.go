@@ -77,6 +77,7 @@ type accumulator struct {
 func (a *accumulator) add(p reading, r *rule, oldestFirst bool) {
 	if a.count == 0 {
 		a.min, a.max, a.head = p, p, p
+		a.exactSum.decimals, a.exactInc.decimals = p.units.decimals, p.units.decimals
 	} else {
 		if p.less(&a.min) {
 			a.min = p
@@ -142,10 +143,8 @@ func (a *accumulator) step(older, newer reading, r *rule) {
 	}
 }
 
-// summary returns the aggregates, and resets the accumulator. Decimals are those of whole numbers, and below 0 for all
-// else.
+// summary returns the aggregates. Decimals are those of whole numbers, and below 0 for all else.
 func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bool) Summary {
-	defer func() { *a = accumulator{} }()
 	s := r.empty(name)
 	if a.count == 0 {
 		return s
@@ -154,23 +153,37 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	if !oldestFirst {
 		first, last = last, first
 	}
-	s.Count, s.FirstTime, s.LastTime = a.count, first.t, last.t
-	s.First, s.Last = first.x, last.x
-	s.Sum, s.Min, s.Max = a.sum.total(), a.min.x, a.max.x
+	exact := &exactNumbers{} // that nobody reads, unless the summary has it
 	if !a.rounded {
-		s.exact = &exactNumbers{Sum: a.exactSum, Min: a.min.units, Max: a.max.units, First: first.units, Last: last.units, Increase: a.exactInc}
-		s.exact.Sum.decimals, s.exact.Increase.decimals = first.units.decimals, first.units.decimals
-		s.Sum = s.exact.Sum.Float64()
+		s.exact = &exactNumbers{}
+		exact = s.exact
 	}
-	s.Mean = s.Sum / float64(s.Count)
-	if isFinite(s.Mean) {
-		s.Mean = min(max(s.Mean, s.Min), s.Max) // rounding must not take it past them
+	s.Count = a.count
+	if r.Aggregates.any(Sum) {
+		s.Sum, exact.Sum = a.sum.total(), a.exactSum
+		if !a.rounded {
+			s.Sum = exact.Sum.Float64()
+		}
+		s.Mean = s.Sum / float64(s.Count)
+		if isFinite(s.Mean) {
+			s.Mean = min(max(s.Mean, a.min.x), a.max.x) // rounding must not take it past them
+		}
+	}
+	if r.Aggregates.any(Min) {
+		s.Min, exact.Min = a.min.x, a.min.units
+	}
+	if r.Aggregates.any(Max) {
+		s.Max, exact.Max = a.max.x, a.max.units
+	}
+	if r.Aggregates.any(Ends) {
+		s.First, s.FirstTime, exact.First = first.x, first.t, first.units
+		s.Last, s.LastTime, exact.Last = last.x, last.t, last.units
 	}
 	if r.Aggregates.any(StdDev) && a.count > 1 {
 		s.StdDev = math.Sqrt(a.m2 / float64(a.count-1))
 	}
 	if r.Aggregates.any(Increase) {
-		s.Increase, s.Resets = a.increase.total(), a.resets
+		s.Increase, s.Resets, exact.Increase = a.increase.total(), a.resets, a.exactInc
 	}
 	if r.Aggregates.any(Integral) {
 		s.Integral, s.Covered = a.area.total(), a.covered
@@ -181,6 +194,5 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 		s.States.between(first.state(), last.state(), decimals)
 	}
 	s.settle()
-	s.drop()
 	return s
 }

@@ -58,8 +58,8 @@ type Measure[T any] struct {
 	MaxDip float64
 }
 
-// rule returns how to aggregate the measure. The error matches tsdb.ErrInvalid.
-func (m *Measure[T]) rule() (rule, error) {
+// resolve sets the aggregates to compute. The error matches tsdb.ErrInvalid.
+func (m *Measure[T]) resolve() error {
 	functions := 0
 	for _, set := range []bool{m.Of != nil, m.Int != nil, m.Text != nil, m.Value != nil} {
 		if set {
@@ -69,23 +69,29 @@ func (m *Measure[T]) rule() (rule, error) {
 	asked := m.Aggregates
 	switch {
 	case functions != 1:
-		return rule{}, invalid.New(tsdb.ErrInvalid, "Of, Int, Text and Value", strconv.Itoa(functions)+" of them set", "one function")
+		return invalid.New(tsdb.ErrInvalid, "Of, Int, Text and Value", strconv.Itoa(functions)+" of them set", "one function")
 	case m.Text != nil && m.Kind != State:
-		return rule{}, invalid.New(tsdb.ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
+		return invalid.New(tsdb.ErrInvalid, "Kind", m.Kind.String(), "State with Text: a text is no amount")
 	case (m.Text != nil || m.Value != nil && m.Kind == State) && asked == 0:
 		asked = Count | Ends | Durations
 	case m.Of != nil && m.Kind == State && asked.any(Durations):
-		return rule{}, invalid.New(tsdb.ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
+		return invalid.New(tsdb.ErrInvalid, "Aggregates", "durations with Of", "Text or Int for Durations: a state is a text or a whole number")
 	}
 	switch {
 	case m.Decimals < 0 || m.Decimals > maxDecimals || m.Int == nil && m.Decimals != 0:
-		return rule{}, invalid.New(tsdb.ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
+		return invalid.New(tsdb.ErrInvalid, "Decimals", strconv.Itoa(m.Decimals), "0 to 18 with Int, 0 with Of")
 	}
 	a, err := m.Kind.Resolve(asked)
 	if err == nil {
 		err = m.checkLine(a)
 	}
-	return rule{m.Kind, a, m.Linear, m.Hold, m.MaxGap, m.MaxDip}, err
+	m.Aggregates = a
+	return err
+}
+
+// rule returns how a measure is aggregated that is resolved.
+func (m *Measure[T]) rule() rule {
+	return rule{m.Kind, m.Aggregates, m.Linear, m.Hold, m.MaxGap, m.MaxDip}
 }
 
 // Aggregator turns sequences of points into sequences of buckets. [New] makes one. It is immutable and safe for
@@ -108,11 +114,13 @@ func New[T any](grid Grid, measures []Measure[T], opts Options) (*Aggregator[T],
 		return nil, invalid.New(tsdb.ErrInvalid, "measures", "none", "at least one")
 	}
 	a := &Aggregator[T]{grid: grid, measures: slices.Clone(measures), opts: opts}
-	for i, m := range measures {
-		r, err := m.rule()
+	for i := range a.measures {
+		m := &a.measures[i]
+		err := m.resolve()
 		if bad, ok := errors.AsType[*invalid.Error](err); ok {
 			return nil, invalid.New(tsdb.ErrInvalid, bad.Field+" of measure "+strconv.Itoa(i), bad.Value, bad.Limit)
 		}
+		r := m.rule()
 		if err := r.fits(i, opts); err != nil {
 			return nil, err
 		}
@@ -137,8 +145,7 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 	case m.Int != nil:
 		var units int64
 		units, ok = m.Int(v)
-		p.exact, p.units = true, newDecimal(units, m.Decimals)
-		p.x = p.units.Float64()
+		p = m.exact(t, units)
 	case m.Text != nil:
 		p.text, ok = m.Text(v)
 		p.x = math.NaN()
@@ -155,6 +162,12 @@ func (a *Aggregator[T]) reading(measure int, t time.Time, v T) (reading, bool) {
 		ok = ok && isFinite(p.x)
 	}
 	return p, ok && (m.Kind != Counter || p.x >= 0)
+}
+
+// exact returns the number of a time that is a multiple of the measure's unit.
+func (m *Measure[T]) exact(t time.Time, units int64) reading {
+	d := newDecimal(units, m.Decimals)
+	return reading{t: t, x: d.Float64(), exact: true, units: d}
 }
 
 // wholeNumber returns an integer without rounding.
@@ -405,6 +418,7 @@ func (r *run[T]) close() Bucket {
 	b.Values = make([]Summary, len(r.by.names))
 	for i, name := range r.by.names {
 		b.Values[i] = r.sums[i].summary(name, &r.by.rules[i], r.by.decimals(i), r.frame.Order == tsdb.OldestFirst)
+		r.sums[i] = accumulator{}
 	}
 	return b
 }

@@ -154,31 +154,3 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 	s.Covered = s.Covered.add(spanOf(from, to))
 	s.setRates()
 }
-
-// drop removes the aggregates that were not asked for.
-func (s *Summary) drop() {
-	nan := math.NaN()
-	a := s.Aggregates
-	var unknown exactNumbers
-	exact := s.exact
-	if exact == nil {
-		exact = &unknown
-	}
-	var none decimal
-	if !a.any(Sum) {
-		s.Sum, s.Mean, exact.Sum = nan, nan, none
-	}
-	if !a.any(Min) {
-		s.Min, exact.Min = nan, none
-	}
-	if !a.any(Max) {
-		s.Max, exact.Max = nan, none
-	}
-	if !a.any(Ends) {
-		s.First, s.Last, exact.First, exact.Last = nan, nan, none, none
-		s.FirstTime, s.LastTime = time.Time{}, time.Time{}
-	}
-	if !a.any(Increase) {
-		exact.Increase = none
-	}
-}

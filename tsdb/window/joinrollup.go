@@ -2,6 +2,7 @@ package window
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,13 +19,10 @@ type (
 
 var _ inside.Face[aggregatorCore[int]] = Aggregator[int]{}.aggregatorGate
 
-// Aggregation returns what the aggregator computes: a rule for each measure, without Decimals.
-func (c aggregatorCore[T]) Aggregation() (grid Grid, opts Options, rules []inside.JoinRule) {
+// Aggregation returns what the aggregator computes. The measures have the aggregates that their default stands for.
+func (c aggregatorCore[T]) Aggregation() (Grid, Options, []Measure[T]) {
 	a := c.Value()
-	for i, r := range a.rules {
-		rules = append(rules, inside.JoinRule{Name: a.names[i], Kind: uint8(r.Kind), Aggregates: uint16(r.Aggregates), Linear: r.Linear, Hold: r.Hold, MaxGap: r.MaxGap, MaxDip: r.MaxDip})
-	}
-	return a.grid, a.opts, rules
+	return a.grid, a.opts, a.measures
 }
 
 // Grid returns the grid that the catalogue describes: the text of [Grid.String], and the zone. It needs no aggregator.
@@ -46,15 +44,15 @@ func (aggregatorCore[T]) Grid(text, zone string) (Grid, error) {
 
 // Join returns buckets of a grid in an interval with their gaps filled. Each of the given ones knows only its own
 // numbers, and is joined with its neighbours. It needs no aggregator: nil is enough. ends returns the nearest numbers
-// before or after the interval, one for each rule.
+// before or after the interval, one for each measure.
 func (aggregatorCore[T]) Join(
-	buckets iter.Seq2[Bucket, error], grid Grid, in tsdb.Interval, order tsdb.Order, opts Options, given []inside.JoinRule, ends func(before bool) ([]inside.JoinNumber, error),
+	buckets iter.Seq2[Bucket, error], grid Grid, in tsdb.Interval, order tsdb.Order, opts Options, given []Measure[T], ends func(before bool) ([]inside.JoinNumber, error),
 ) iter.Seq2[Bucket, error] {
 	f := frame{Grid: grid, Interval: in, Order: order}
 	rules := make([]rule, len(given))
-	for i, g := range given {
-		f.Measures = append(f.Measures, g.Name)
-		rules[i] = rule{Kind(g.Kind), Aggregates(g.Aggregates), g.Linear, g.Hold, g.MaxGap, g.MaxDip}
+	for i := range given {
+		f.Measures = append(f.Measures, given[i].Name)
+		rules[i] = given[i].rule()
 		if err := rules[i].fits(i, opts); err != nil {
 			return fail(err)
 		}
@@ -64,52 +62,30 @@ func (aggregatorCore[T]) Join(
 		out := make([]anchor, len(numbers))
 		for i, n := range numbers {
 			if n.Found {
-				p := reading{t: n.Time, exact: true, units: newDecimal(n.Units, given[i].Decimals)}
-				p.x = p.units.Float64()
-				out[i] = neighbour(p, given[i].Name, &rules[i], given[i].Decimals)
+				out[i] = neighbour(given[i].exact(n.Time, n.Units), given[i].Name, &rules[i], given[i].Decimals)
 			}
 			out[i].changed = n.Changed
 		}
 		return out, err
 	}
-	alone := func(yield func(Bucket, error) bool) {
-		for b, err := range buckets {
-			settle(b.Values)
-			if b.Incomplete != nil {
-				settle(b.Incomplete.Values)
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
-	return fill(alone, f, opts, &joining{rules, anchors})
+	return fill(buckets, f, opts, &joining{rules, anchors})
 }
 
-// SetStored sets what a summary of a stored bucket has beside its floats. It needs no aggregator.
-func (aggregatorCore[T]) SetStored(s *Summary, n inside.StoredNumbers) {
-	s.sketch = n.Sketch
-	s.Covered = newSpan(n.Covered)
-	if s.Count == 0 {
-		return
+// Stored returns the summary of a stored bucket by its own numbers, without StdDev. The measure has the aggregates that
+// are stored. It needs no aggregator.
+func (aggregatorCore[T]) Stored(m Measure[T], n inside.StoredNumbers) Summary {
+	a := accumulator{count: n.Count, resets: n.Resets, sketch: n.Sketch, covered: newSpan(n.Covered), area: compensated{sum: n.Integral}}
+	a.exactSum, a.exactInc = newDecimal(n.Sum, m.Decimals), newDecimal(n.Increase, m.Decimals)
+	a.min.x, a.max.x = math.Inf(-1), math.Inf(1) // what is not known does not bound the mean
+	if m.Aggregates.any(Min) {
+		a.min = m.exact(time.Time{}, n.Min)
 	}
-	e := &exactNumbers{}
-	of := func(a Aggregates, units int64) (d decimal) {
-		if s.Aggregates.any(a) {
-			d = newDecimal(units, n.Decimals)
-		}
-		return d
+	if m.Aggregates.any(Max) {
+		a.max = m.exact(time.Time{}, n.Max)
 	}
-	e.Sum, e.Min, e.Max = of(Sum, n.Sum), of(Min, n.Min), of(Max, n.Max)
-	e.First, e.Last, e.Increase = of(Ends, n.First), of(Ends, n.Last), of(Increase, n.Increase)
-	s.exact = e
-}
-
-// settle sets what follows from the numbers of a bucket alone.
-func settle(values []Summary) {
-	for i := range values {
-		if s := &values[i]; s.Count > 0 {
-			s.settle()
-		}
+	if m.Aggregates.any(Ends) {
+		a.head, a.tail = m.exact(n.FirstTime, n.First), m.exact(n.LastTime, n.Last)
 	}
+	r := m.rule()
+	return a.summary(m.Name, &r, m.Decimals, true)
 }
