@@ -154,6 +154,52 @@ func TestRoomIsGivenInTurns(t *testing.T) {
 	})
 }
 
+// TestRoomComesAtTheLastMoment: callers get room at the moment at which their contexts end, or at which the buffer is
+// closed. They take it or give it back; none of it is lost.
+func TestRoomComesAtTheLastMoment(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := options()
+				opts.BufferEntries = 1
+				q := New(&service{t: t, takes: time.Second}, opts)
+				if err := q.Enqueue(t.Context(), item("a", "first")); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 20)
+				for i := range 20 {
+					go func() { ended <- q.Enqueue(ctx, item("b", fmt.Sprintf("%02d", i))) }()
+				}
+				synctest.Wait()
+				q.mu.Lock()
+				q.opts.BufferEntries = 1000
+				q.grant()
+				if q.held != 21 {
+					t.Errorf("got room for %d items, want 21", q.held)
+				}
+				var want error
+				if cancel(); closed {
+					want, q.closed = ErrClosed, true
+					close(q.closing)
+				}
+				q.mu.Unlock()
+				for range 20 {
+					if err := <-ended; !errors.Is(err, want) {
+						t.Errorf("got %v, want %v", err, want)
+					}
+				}
+				if err := q.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if st := q.Stats(); st.Entries != 0 || st.Bytes != 0 || len(q.lanes) != 0 {
+					t.Errorf("a closed buffer holds %d items of %d bytes in %d lanes", st.Entries, st.Bytes, len(q.lanes))
+				}
+			})
+		})
+	}
+}
+
 // TestSharing: several tenants write as long as their items are near each other. A single tenant's callers never yield.
 func TestSharing(t *testing.T) {
 	var s Sharing

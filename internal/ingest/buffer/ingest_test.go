@@ -374,8 +374,8 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		q := New(s, opts)
 		var ended outcomes
 		ended.t = t
-		for i := range 200 {
-			it := item("a", fmt.Sprint(i%150))
+		for i := range 500 { // some wait in batches, some in the queue, some behind others of their row
+			it := item("a", fmt.Sprint(i%400))
 			it.Done = ended.done
 			if err := q.Enqueue(t.Context(), it); err != nil {
 				t.Fatal(err)
@@ -401,14 +401,17 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 			t.Errorf("Enqueue that waited for room: got %v", err)
 		}
 		synctest.Wait()
-		if len(ended.seen) != 200 {
-			t.Errorf("got %d of 200 items ended", len(ended.seen))
+		if len(ended.seen) != 500 {
+			t.Errorf("got %d of 500 items ended", len(ended.seen))
 		}
 		if err := q.Enqueue(t.Context(), item("a", "x")); !errors.Is(err, ErrClosed) {
 			t.Errorf("Enqueue after Close: got %v", err)
 		}
 		if err := q.Close(t.Context()); err != nil {
 			t.Errorf("second Close: got %v", err)
+		}
+		if q.ring.n != 0 || len(q.lanes) != 0 || len(q.rows) != 0 {
+			t.Errorf("got %d lanes with something to send, %d lanes and %d rows in a buffer that Close has emptied", q.ring.n, len(q.lanes), len(q.rows))
 		}
 	})
 }
