@@ -84,7 +84,7 @@ func measureOf[T any](e catalog.RollupMeasure) (Measure[T], error) {
 		return m, err
 	}
 	m.Field = field
-	for a := window.Count; a <= window.Durations; a <<= 1 {
+	for a := window.Aggregates(1); a != 0; a <<= 1 {
 		if slices.Contains(e.Aggregates, a.String()) {
 			m.Aggregates |= a
 		}

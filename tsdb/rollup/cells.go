@@ -14,24 +14,12 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// Suffixes of the class's column families, and the columns in them.
+// Columns of the class's families, and prefixes of columns. Others are those of numbers.
 const (
 	columnPoints     = "n"
 	columnBad        = "b"
 	columnGeneration = "g"
 	prefixCount      = "c."
-	prefixSum        = "s."
-	// The following exist only for measures that keep more than window.Basic.
-	prefixFirst       = "f."
-	prefixLast        = "l."
-	prefixFirstAt     = "F."
-	prefixLastAt      = "L."
-	prefixIncrease    = "i."
-	prefixResets      = "r."
-	prefixSquares     = "q."
-	prefixSquaresHigh = "Q."
-	prefixArea        = "a."
-	prefixCovered     = "v."
 	// The columns of sketches are in the control family.
 	prefixSketch = "q:"
 )
@@ -41,9 +29,9 @@ type place struct {
 	family, column string
 	of             func(*bucket) *int64 // the number that the column stores
 	stands         func(*bucket) bool   // whether the bucket stores it
-	implies        int                  // the measure whose count equals that of the points if none is stored; else -1
 	measure        int                  // -1 for none
 	gives          window.Aggregates    // what a read knows of the measure from the cell
+	implies        bool                 // the measure's count equals that of the points if none is stored
 }
 
 // implied stands for a count that equals the bucket's points, until those are read.
@@ -67,72 +55,41 @@ type layout struct {
 // count of points is then not stored: that holds for most measures, and saves cells, which dominate the cost of
 // reading.
 func newLayout[T any](class string, measures []Measure[T], replaced bool) layout {
-	points := func(b *bucket) *int64 { return &b.points }
-	bad := func(b *bucket) *int64 { return &b.bad }
 	l := layout{control: class + catalog.ControlEnding, places: []place{
-		{class + catalog.SumEnding, columnPoints, points, func(b *bucket) bool { return b.points != 0 }, -1, -1, 0},
-		{class + catalog.SumEnding, columnBad, bad, func(b *bucket) bool { return b.bad != 0 }, -1, -1, 0},
+		{class + catalog.SumEnding, columnPoints, func(b *bucket) *int64 { return &b.points }, func(b *bucket) bool { return b.points != 0 }, -1, 0, false},
+		{class + catalog.SumEnding, columnBad, func(b *bucket) *int64 { return &b.bad }, func(b *bucket) bool { return b.bad != 0 }, -1, 0, false},
 	}}
 	for i := range measures {
-		name, a := measures[i].Name, measures[i].Aggregates
-		stands, implies := func(b *bucket) bool { return b.values[i].count != 0 }, -1
-		counted := stands
-		if replaced && a&^window.Count != 0 {
-			counted, implies = func(b *bucket) bool { return stands(b) && b.values[i].count != b.points }, i
-		}
-		if measures[i].Added {
-			// A count of 0 is stored, so that a bucket without any cell of the measure is known to be older than the
-			// measure.
-			some := counted
-			counted = func(b *bucket) bool {
+		m := &measures[i]
+		implied := replaced && m.Aggregates&^window.Count != 0
+		count := func(b *bucket) *int64 { return &b.values[i].count }
+		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + m.Name, count, func(b *bucket) bool {
+			s := &b.values[i]
+			switch { // a count of 0 is stored: a bucket without any cell of the measure is known to be older than it
+			case m.Added && s.missing&window.Count != 0:
+				return false
+			case m.Added && s.count == 0:
+				return !b.empty()
+			}
+			return s.count != 0 && !(implied && s.count == b.points)
+		}, i, window.Count, false})
+		for _, n := range numbers {
+			if !m.has(n.keeps) || n.prefix == prefixCovered && m.MaxGap == 0 {
+				continue
+			}
+			of := func(b *bucket) *int64 { return n.of(&b.values[i]) }
+			l.places = append(l.places, place{class + n.family, n.prefix + m.Name, of, func(b *bucket) bool {
 				s := &b.values[i]
-				return s.missing&window.Count == 0 && (some(b) || s.count == 0 && !b.empty())
-			}
-			l.growth += bits.OnesCount16(uint16(a))
+				return s.count != 0 && s.missing&n.keeps == 0 && (n.stands == nil || n.stands(s))
+			}, i, n.keeps, implied})
 		}
-		l.places = append(l.places, place{class + catalog.SumEnding, prefixCount + name, func(b *bucket) *int64 { return &b.values[i].count }, counted, -1, i, window.Count})
-		put := func(kept window.Aggregates, family, column string, of func(*bucket) *int64) {
-			if a&kept != 0 {
-				l.places = append(l.places, place{
-					class + family, column, of, func(b *bucket) bool { return stands(b) && b.values[i].missing&kept == 0 }, implies, i, kept,
-				})
-			}
+		if m.has(window.Quantiles) {
+			l.sketches = append(l.sketches, sketchPlace{i, l.control + ":" + prefixSketch + m.Name + ":"})
 		}
-		// A cell that follows from others is not stored.
-		extra := func(kept window.Aggregates, prefix string, of func(*sums) *int64, needed func(*sums) bool) {
-			if a&kept != 0 {
-				l.places = append(l.places, place{
-					class + catalog.SumEnding, prefix + name,
-					func(b *bucket) *int64 { return of(&b.values[i]) },
-					func(b *bucket) bool { return needed(&b.values[i]) && b.values[i].missing&kept == 0 },
-					implies, i, kept,
-				})
-			}
+		if m.Added {
+			l.growth += bits.OnesCount16(uint16(m.Aggregates))
 		}
-		some := func(s *sums) bool { return s.count > 0 }
-		several := func(s *sums) bool { return s.count > 1 }
-		reset := func(s *sums) bool { return s.resets != 0 }
-		extra(window.Ends, prefixFirst, func(s *sums) *int64 { return &s.first }, some)
-		extra(window.Ends, prefixFirstAt, func(s *sums) *int64 { return &s.firstAt }, some)
-		extra(window.Ends, prefixLast, func(s *sums) *int64 { return &s.last }, several)
-		extra(window.Ends, prefixLastAt, func(s *sums) *int64 { return &s.lastAt }, several)
-		extra(window.Increase, prefixIncrease, func(s *sums) *int64 { return &s.increase }, reset)
-		extra(window.Increase, prefixResets, func(s *sums) *int64 { return &s.resets }, reset)
-		extra(window.StdDev, prefixSquares, func(s *sums) *int64 { return &s.squares }, some)
-		extra(window.StdDev, prefixSquaresHigh, func(s *sums) *int64 { return &s.squaresHigh }, func(s *sums) bool { return s.squaresHigh != 0 })
-		extra(window.Integral, prefixArea, func(s *sums) *int64 { return &s.area }, several)
-		extra(window.Integral, prefixCovered, func(s *sums) *int64 { return &s.covered }, func(s *sums) bool {
-			return s.count > 1 && measures[i].MaxGap != 0
-		})
-		put(window.Sum, catalog.SumEnding, prefixSum+name, func(b *bucket) *int64 { return &b.values[i].sum })
-		put(window.Min, catalog.MinEnding, name, func(b *bucket) *int64 { return &b.values[i].min })
-		put(window.Max, catalog.MaxEnding, name, func(b *bucket) *int64 { return &b.values[i].max })
-		if a&window.Quantiles != 0 {
-			l.sketches = append(l.sketches, sketchPlace{i, l.control + ":" + prefixSketch + name + ":"})
-		}
-	}
-	for i := range measures {
-		l.follow = append(l.follow, follow(&measures[i]))
+		l.follow = append(l.follow, follow(m))
 	}
 	l.index = make(map[string]int, len(l.places))
 	for i, p := range l.places {
@@ -146,8 +103,8 @@ func newLayout[T any](class string, measures []Measure[T], replaced bool) layout
 }
 
 // stored returns the buckets in the cells of a row, oldest first.
-func (l *layout) stored(row *bt.Row, measures int) ([]bucket, error) {
-	out := l.starts(row, measures)
+func (l *layout) stored(row *bt.Row) ([]bucket, error) {
+	out := l.starts(row, len(l.follow))
 	for family, items := range row.Families() {
 		if family == l.control {
 			continue
@@ -173,13 +130,14 @@ func (l *layout) stored(row *bt.Row, measures int) ([]bucket, error) {
 				}
 			}
 			b := &out[at]
-			if m := l.places[place].implies; m >= 0 && b.values[m].count == 0 {
-				b.values[m].count = implied
+			p := &l.places[place]
+			if p.measure >= 0 {
+				v := &b.values[p.measure]
+				if v.seen |= p.gives; p.implies && v.count == 0 {
+					v.count = implied
+				}
 			}
-			if m := l.places[place].measure; m >= 0 {
-				b.values[m].seen |= l.places[place].gives
-			}
-			*l.places[place].of(b) = int64(binary.BigEndian.Uint64(item.Value))
+			*p.of(b) = int64(binary.BigEndian.Uint64(item.Value))
 		}
 	}
 	l.takeSketches(row, out)
@@ -193,22 +151,6 @@ func (l *layout) stored(row *bt.Row, measures int) ([]bucket, error) {
 		}
 	}
 	return out, nil
-}
-
-// follow returns the function that sets what is not stored of a measure because it follows from other cells.
-func follow[T any](m *Measure[T]) func(*sums) {
-	return func(s *sums) {
-		if s.count == 1 {
-			s.last, s.lastAt = s.first, s.firstAt
-		}
-		if s.resets == 0 {
-			s.increase = s.last - s.first
-		}
-		if m.MaxGap == 0 {
-			s.covered = s.lastAt - s.firstAt
-		}
-		s.missing = m.missing(s)
-	}
 }
 
 // starts returns the starts of the buckets in a row, without their numbers, oldest first.

@@ -118,7 +118,7 @@ func (m *merging[T]) read(ctx context.Context, s span) error {
 		if of, _, ok := l.at.Rows.Split(row.Key()); !ok || of != m.path {
 			return true, nil
 		}
-		buckets, err := l.layout.stored(row, len(l.measures))
+		buckets, err := l.layout.stored(row)
 		if err == nil {
 			err = l.layout.decode(row.Key(), buckets)
 		}

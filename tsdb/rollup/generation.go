@@ -9,26 +9,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/tsdb/window"
 )
-
-// missing returns what a stored bucket lacks because it was stored before the measure kept it.
-func (m *Measure[T]) missing(s *sums) (lacks window.Aggregates) {
-	always := window.Quantiles // stored of each bucket with numbers, and looked for
-	switch {
-	case m.Added && s.seen == 0:
-		return m.Aggregates
-	case s.count == 0:
-		return 0
-	case m.Added:
-		always |= window.Sum | window.Min | window.Max | window.Ends | window.StdDev
-	}
-	lacks = m.Aggregates & always &^ s.seen
-	if lacks&window.Ends != 0 {
-		lacks |= m.Aggregates & joinedAggregates
-	}
-	return lacks
-}
 
 // generation is the version of a row: how often its buckets were replaced, and the growth of the rollup as the last
 // program knew it. Programs that do not know growth refuse a row that has one.

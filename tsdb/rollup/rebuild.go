@@ -122,7 +122,7 @@ func (l *level[T]) next(ctx context.Context, path string, s span) (int64, error)
 	first := int64(math.MaxInt64)
 	filter := bigtable.ChainFilters(l.layout.cells, bigtable.TimestampRangeFilterMicros(bigtable.Timestamp(s.from*1000), bigtable.Timestamp(s.to*1000)))
 	err := l.scan(ctx, l.rowsOf(l.at.Rows, path, s), filter, 1, true, func(row *bt.Row) (bool, error) {
-		buckets, err := l.layout.stored(row, len(l.measures))
+		buckets, err := l.layout.stored(row)
 		if len(buckets) > 0 {
 			first = buckets[0].start
 		}

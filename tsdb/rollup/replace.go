@@ -75,7 +75,7 @@ func (l *level[T]) replaceOnce(ctx context.Context, path string, starts []int64)
 	if err != nil {
 		return nil, false, l.in.Explain(err)
 	}
-	old, err := l.layout.stored(row, len(l.measures))
+	old, err := l.layout.stored(row)
 	if err != nil {
 		return nil, false, err
 	}
