@@ -196,3 +196,84 @@ func (a *accumulator) summary(name string, r *rule, decimals int, oldestFirst bo
 	s.settle()
 	return s
 }
+
+// addNumbers adds the summary of another entity, which has numbers, to that of a group. What Integral and Durations have
+// is added elsewhere, because an entity without numbers has it too.
+func (s *Summary) addNumbers(o *Summary) {
+	first := s.Count == 0
+	if s.Aggregates.any(StdDev) {
+		s.StdDev = pooled(s, o)
+	}
+	s.Count += o.Count
+	s.Sum += o.Sum
+	s.Delta += o.Delta
+	s.Increase += o.Increase
+	s.Resets += o.Resets
+	if first || o.Min < s.Min {
+		s.Min = o.Min
+	}
+	if first || o.Max > s.Max {
+		s.Max = o.Max
+	}
+	if math.IsNaN(s.Rate) {
+		s.Rate = o.Rate
+	} else if !math.IsNaN(o.Rate) {
+		s.Rate += o.Rate
+	}
+	if first || o.Since.Before(s.Since) {
+		s.Since = o.Since
+	}
+	switch {
+	case o.exact == nil || s.exact == nil && !first:
+		s.exact = nil
+	case first:
+		exact := *o.exact
+		s.exact = &exact
+	default:
+		s.addExact(o)
+	}
+	if s.sketch == nil {
+		s.sketch = o.sketch
+	} else {
+		s.sketch.Merge(o.sketch)
+	}
+	s.Mean = s.Sum / float64(s.Count)
+	if isFinite(s.Mean) && s.Min <= s.Max { // both are NaN if they were not asked for
+		s.Mean = min(max(s.Mean, s.Min), s.Max)
+	}
+}
+
+// addExact adds the exact numbers, and rounds the sums from them.
+func (s *Summary) addExact(o *Summary) {
+	if o.exact.Min.less(s.exact.Min) {
+		s.exact.Min = o.exact.Min
+	}
+	if s.exact.Max.less(o.exact.Max) {
+		s.exact.Max = o.exact.Max
+	}
+	sum := func(float *float64, d *decimal, by decimal) {
+		*d = d.add(by)
+		if isFinite(*float) {
+			*float = d.Float64()
+		}
+	}
+	sum(&s.Sum, &s.exact.Sum, o.exact.Sum)
+	sum(&s.Delta, &s.exact.Delta, o.exact.Delta)
+	sum(&s.Increase, &s.exact.Increase, o.exact.Increase)
+}
+
+// pooled returns the standard deviation of all numbers of two summaries, the second of which has some.
+func pooled(s, o *Summary) float64 {
+	if s.Count == 0 {
+		return o.StdDev
+	}
+	squares := func(s *Summary) float64 {
+		if s.Count < 2 {
+			return 0
+		}
+		return s.StdDev * s.StdDev * float64(s.Count-1)
+	}
+	n, m := float64(s.Count), float64(o.Count)
+	d := o.Mean - s.Mean
+	return math.Sqrt((squares(s) + squares(o) + d*d*n*m/(n+m)) / (n + m - 1))
+}

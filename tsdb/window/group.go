@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math"
 	"slices"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -174,88 +173,6 @@ func (s *Summary) addEntity(o *Summary) error {
 		return nil
 	}
 	return s.States.addEntity(s.Name, o.States)
-}
-
-// addNumbers is addEntity for an entity with numbers in the bucket.
-func (s *Summary) addNumbers(o *Summary) {
-	first := s.Count == 0
-	if s.Aggregates.any(StdDev) {
-		s.StdDev = pooled(s, o)
-	}
-	s.Count += o.Count
-	s.Sum += o.Sum
-	s.Delta += o.Delta
-	s.Increase += o.Increase
-	s.Resets += o.Resets
-	if first || o.Min < s.Min {
-		s.Min = o.Min
-	}
-	if first || o.Max > s.Max {
-		s.Max = o.Max
-	}
-	if math.IsNaN(s.Rate) {
-		s.Rate = o.Rate
-	} else if !math.IsNaN(o.Rate) {
-		s.Rate += o.Rate
-	}
-	if first || o.Since.Before(s.Since) {
-		s.Since = o.Since
-	}
-	if o.exact != nil && (first || s.exact != nil) {
-		s.addExact(o, first)
-	} else {
-		s.exact = nil
-	}
-	if s.sketch == nil {
-		s.sketch = o.sketch
-	} else {
-		s.sketch.Merge(o.sketch)
-	}
-	s.Mean = s.Sum / float64(s.Count)
-	if isFinite(s.Mean) && s.Min <= s.Max { // both are NaN if they were not asked for
-		s.Mean = min(max(s.Mean, s.Min), s.Max)
-	}
-}
-
-// addExact adds the exact numbers, and rounds the sums from them.
-func (s *Summary) addExact(o *Summary, first bool) {
-	if first {
-		none := func(d decimal) decimal { return decimal{decimals: d.decimals} }
-		s.exact = &exactNumbers{
-			Min: o.exact.Min, Max: o.exact.Max, Sum: none(o.exact.Sum), Delta: none(o.exact.Delta), Increase: none(o.exact.Increase),
-		}
-	}
-	if o.exact.Min.less(s.exact.Min) {
-		s.exact.Min = o.exact.Min
-	}
-	if s.exact.Max.less(o.exact.Max) {
-		s.exact.Max = o.exact.Max
-	}
-	sum := func(float *float64, d *decimal, by decimal) {
-		*d = d.add(by)
-		if isFinite(*float) {
-			*float = d.Float64()
-		}
-	}
-	sum(&s.Sum, &s.exact.Sum, o.exact.Sum)
-	sum(&s.Delta, &s.exact.Delta, o.exact.Delta)
-	sum(&s.Increase, &s.exact.Increase, o.exact.Increase)
-}
-
-// pooled returns the standard deviation of all numbers of two summaries, the second of which has some.
-func pooled(s, o *Summary) float64 {
-	if s.Count == 0 {
-		return o.StdDev
-	}
-	squares := func(s *Summary) float64 {
-		if s.Count < 2 {
-			return 0
-		}
-		return s.StdDev * s.StdDev * float64(s.Count-1)
-	}
-	n, m := float64(s.Count), float64(o.Count)
-	d := o.Mean - s.Mean
-	return math.Sqrt((squares(s) + squares(o) + d*d*n*m/(n+m)) / (n + m - 1))
 }
 
 // addEntity adds the states of an entity.

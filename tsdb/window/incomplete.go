@@ -65,21 +65,16 @@ func (b *Bucket) lack(measure int, lost Aggregates, changed time.Time) {
 	nan := math.NaN()
 	s.Missing |= lost
 	s.Aggregates &^= lost
+	var exact exactNumbers
 	if s.exact != nil {
-		exact := *s.exact
+		exact = *s.exact
 		s.exact = &exact
-		if lost.any(Delta) {
-			exact.Delta = decimal{}
-		}
-		if lost.any(Increase) {
-			exact.Increase = decimal{}
-		}
 	}
 	if lost.any(Delta) {
-		s.Delta = nan
+		s.Delta, exact.Delta = nan, decimal{}
 	}
 	if lost.any(Increase) {
-		s.Increase, s.Rate, s.Resets = nan, nan, 0
+		s.Increase, s.Rate, s.Resets, exact.Increase = nan, nan, 0, decimal{}
 	}
 	if lost.any(Delta | Increase) {
 		s.Since = time.Time{}

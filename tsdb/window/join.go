@@ -129,12 +129,12 @@ func (s *Summary) follow(r *rule, older reading) {
 	s.setRates()
 }
 
-// hold adds to a summary the integral of a number that lasts from one time to another.
-func (s *Summary) hold(x float64, from, to time.Time) {
+// integrate adds to a summary the integral from one time to another.
+func (s *Summary) integrate(area float64, from, to time.Time) {
 	if !from.Before(to) || !s.Aggregates.any(Integral) {
 		return
 	}
-	s.Integral += x * instant.Seconds(from, to)
+	s.Integral += area
 	s.Covered = s.Covered.add(spanOf(from, to))
 	s.setRates()
 }
@@ -147,10 +147,5 @@ func (s *Summary) cover(r *rule, older, newer reading, from, to time.Time) {
 	if to.After(newer.t) {
 		to = newer.t
 	}
-	if !from.Before(to) || !s.Aggregates.any(Integral) {
-		return
-	}
-	s.Integral += r.area(older, newer, from, to)
-	s.Covered = s.Covered.add(spanOf(from, to))
-	s.setRates()
+	s.integrate(r.area(older, newer, from, to), from, to)
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -80,13 +79,9 @@ func newLineColumns(in tsdb.Interval, o LineOptions) (lineColumns, error) {
 	case o.MaxGap < 0:
 		return lineColumns{}, invalid.New(tsdb.ErrInvalid, "MaxGap", o.MaxGap.String(), "0 for none, or more")
 	}
-	if err := inside.Of(in).Check(); err != nil {
+	start, end, err := closed(in)
+	if err != nil {
 		return lineColumns{}, err
-	}
-	start, hasStart := in.Start()
-	end, hasEnd := in.End()
-	if !hasStart || !hasEnd {
-		return lineColumns{}, invalid.New(tsdb.ErrInvalid, "interval", "open", "an interval with a start and an end")
 	}
 	c := lineColumns{start: start, end: end, unit: 1, n: o.Columns}
 	if end.Sub(start) == math.MaxInt64 {

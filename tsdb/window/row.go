@@ -185,13 +185,15 @@ func (r *row) reach(measure int, b anchor) {
 }
 
 // clip returns the span of a bucket in the interval.
-func (r *row) clip(b *Bucket) (from, to time.Time) {
-	from, to = b.Start, b.End
-	if !r.from.IsZero() && from.Before(r.from) {
-		from = r.from
+func (r *row) clip(b *Bucket) (from, to time.Time) { return clip(b.Start, b.End, r.from, r.to) }
+
+// clip returns the part of a span of time in another one, which the zero time leaves open at either end.
+func clip(from, to, start, end time.Time) (time.Time, time.Time) {
+	if from.Before(start) {
+		from = start
 	}
-	if !r.to.IsZero() && to.After(r.to) {
-		to = r.to
+	if !end.IsZero() && end.Before(to) {
+		to = end
 	}
 	return from, to
 }

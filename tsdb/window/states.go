@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -159,7 +160,7 @@ func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time)
 		to = until
 	}
 	if s := &b.Values[measure]; r.rules[measure].Hold {
-		s.hold(older.Last, from, to)
+		s.integrate(older.Last*instant.Seconds(from, to), from, to)
 	} else {
 		s.States.spend(older.States.last, spanOf(from, to))
 	}

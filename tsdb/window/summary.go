@@ -157,24 +157,21 @@ func (s Summary) Histogram(bounds ...float64) ([]int64, error) { return s.sketch
 // empty returns the summary of no numbers.
 func (r *rule) empty(name string) Summary {
 	nan := math.NaN()
+	zero := func(a Aggregates) float64 {
+		if r.Aggregates.any(a) {
+			return 0
+		}
+		return nan
+	}
 	s := Summary{
-		Name: name, Kind: r.Kind, Aggregates: r.Aggregates,
-		Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan, Delta: nan, Increase: nan, Rate: nan, Integral: nan, TimeMean: nan,
+		Name: name, Kind: r.Kind, Aggregates: r.Aggregates, Sum: zero(Sum), Mean: nan, Min: nan, Max: nan, First: nan, Last: nan, StdDev: nan,
+		Delta: zero(Delta), Increase: zero(Increase), Rate: nan, Integral: zero(Integral), TimeMean: nan,
 	}
-	if r.Aggregates.any(Delta) {
-		s.Delta = 0
-	}
-	if r.Aggregates.any(Increase) {
-		s.Increase = 0
-	}
-	if r.Aggregates.any(Integral) {
-		s.Integral = 0
+	if r.Aggregates == 0 {
+		s.Sum = 0
 	}
 	if r.Aggregates.any(Durations) {
 		s.States = &States{}
-	}
-	if r.Aggregates != 0 && !r.Aggregates.any(Sum) {
-		s.Sum = nan
 	}
 	return s
 }

@@ -31,13 +31,7 @@ func (o Outage) MarshalJSON() ([]byte, error) {
 
 // between returns how much of the outage is between two times.
 func (o Outage) between(start, end time.Time) Span {
-	if start.Before(o.From) {
-		start = o.From
-	}
-	if !o.To.IsZero() && o.To.Before(end) {
-		end = o.To
-	}
-	return spanOf(start, end)
+	return spanOf(clip(start, end, o.From, o.To))
 }
 
 // Outages returns the times in an interval in which an entity sent nothing for longer than a duration, newest first or
@@ -148,14 +142,7 @@ func (u *uptimes) turn(t time.Time) {
 
 // span returns the part of the open bucket in the interval.
 func (u *uptimes) span() (from, to time.Time) {
-	from, to = u.bucket.Start, u.bucket.End
-	if from.Before(u.start) {
-		from = u.start
-	}
-	if u.end.Before(to) {
-		to = u.end
-	}
-	return from, to
+	return clip(u.bucket.Start, u.bucket.End, u.start, u.end)
 }
 
 // next yields the open bucket and opens the next one. It reports whether there is one.
