@@ -35,9 +35,9 @@ type Shape struct {
 }
 
 type measure struct {
-	name               string
-	count, sum, lo, hi bool
-	max                int64
+	name        string
+	sum, lo, hi bool // whether they are stored, as the count always is
+	max         int64
 }
 
 // NewShape returns the shape of a rollup as the catalogue describes it.
@@ -57,12 +57,11 @@ func NewShape(e *catalog.Rollup) (*Shape, error) {
 			return nil, invalid.New(ErrInvalid, "measure "+invalid.Quote(em.Name), invalid.Quote(em.Max), "a magnitude above 0, and with its decimals at most 2^53")
 		}
 		s.measures = append(s.measures, measure{
-			name:  em.Name,
-			count: true, // the count is always stored
-			sum:   slices.Contains(em.Aggregates, "sum"),
-			lo:    slices.Contains(em.Aggregates, "min"),
-			hi:    slices.Contains(em.Aggregates, "max"),
-			max:   int64(math.Round(limit * math.Pow10(em.Decimals))),
+			name: em.Name,
+			sum:  slices.Contains(em.Aggregates, "sum"),
+			lo:   slices.Contains(em.Aggregates, "min"),
+			hi:   slices.Contains(em.Aggregates, "max"),
+			max:  int64(math.Round(limit * math.Pow10(em.Decimals))),
 		})
 	}
 	return s, nil

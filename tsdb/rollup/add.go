@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,12 +41,7 @@ func (r *Rollup[T]) resolveMessages() error {
 		}
 		return nil
 	}
-	if o.Remember == 0 {
-		o.Remember = defaultRemember
-	}
-	if o.MaxMessages == 0 {
-		o.MaxMessages = defaultMaxMessages
-	}
+	o.Remember, o.MaxMessages = cmp.Or(o.Remember, defaultRemember), cmp.Or(o.MaxMessages, defaultMaxMessages)
 	if o.Remember < time.Minute || o.Remember > mostRemember || o.Remember%time.Millisecond != 0 {
 		return invalid.New(tsdb.ErrInvalid, "Remember", o.Remember.String(), fmt.Sprintf("0 for the default, or 1m to %v in whole milliseconds", mostRemember))
 	}
@@ -132,7 +128,6 @@ func (a *Adder[T]) mode() Mode {
 
 // placed is an event with the row that it belongs to.
 type placed struct {
-	in    inside.Repository
 	key   string
 	path  string
 	event rollupadd.Event
@@ -218,7 +213,7 @@ func (a *Adder[T]) place(in inside.Repository, u *inside.Rollup, e tsdb.Entity, 
 		return placed{}, err
 	}
 	key := string(u.Rows.AppendPoint(nil, path, a.rollup.added.Row(bucket)))
-	return placed{in: in, key: key, path: path, event: event}, nil
+	return placed{key: key, path: path, event: event}, nil
 }
 
 func stamp(t time.Time) string { return instant.Text(t.UTC()) }

@@ -26,9 +26,6 @@ const maxMessageID = 128
 // ErrTooManyMessages or one of those that Add lists. If it matches tsdb.ErrUnknown, the event may have been
 // added: call AddMessage again.
 func (a *Adder[T]) AddMessage(ctx context.Context, id string, e tsdb.Entity, t time.Time, v T) (added bool, err error) {
-	if a == nil {
-		a = new(Adder[T])
-	}
 	ctx, op := a.begin(ctx, 0, false)
 	defer func() { op.End(err) }()
 	in, u, err := a.open(ctx, ByMessage)

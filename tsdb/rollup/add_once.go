@@ -13,9 +13,6 @@ import (
 
 // addOnce is Add in mode Once.
 func (a *Adder[T]) addOnce(ctx context.Context, e tsdb.Entity, t time.Time, v T) (err error) {
-	if a == nil {
-		a = new(Adder[T])
-	}
 	ctx, op := a.begin(ctx, 0, false)
 	defer func() { op.End(err) }()
 	in, u, err := a.open(ctx, Once)

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -53,9 +54,7 @@ func (r *Rollup[T]) resolve() error {
 	if o.Lateness < 0 || o.Lateness%time.Millisecond != 0 {
 		return invalid.New(tsdb.ErrInvalid, "Lateness", o.Lateness.String(), "0 for the default, or more, in whole milliseconds")
 	}
-	if o.Lateness == 0 {
-		o.Lateness = defaultLateness
-	}
+	o.Lateness = cmp.Or(o.Lateness, defaultLateness)
 	if o.Retention.Name == "" && o.Retention.Policy.Equal(gc.Never()) {
 		o.Retention = gc.Class{Name: "keep", Policy: gc.Never()}
 	}

@@ -199,3 +199,17 @@ func (l *level[T]) scan(ctx context.Context, rng rowkey.Range, filter bigtable.F
 	}
 	return l.in.Explain(err)
 }
+
+// page calls visit with the first rows of a range, up to a limit, and returns the rest of the range.
+func (l *level[T]) page(ctx context.Context, rng rowkey.Range, filter bigtable.Filter, limit int64, visit func(*bt.Row)) (rest rowkey.Range, err error) {
+	rows, last := int64(0), ""
+	err = l.scan(ctx, rng, filter, limit, false, func(row *bt.Row) (bool, error) {
+		rows, last = rows+1, row.Key()
+		visit(row)
+		return true, nil
+	})
+	if rows == limit {
+		rest = rng.After(last)
+	}
+	return rest, err
+}

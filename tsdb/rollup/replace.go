@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,15 +149,7 @@ func (l *level[T]) recompute(ctx context.Context, path string, starts []int64, o
 	return changed, err
 }
 
-func byStart(b bucket, start int64) int {
-	switch {
-	case b.start < start:
-		return -1
-	case b.start > start:
-		return 1
-	}
-	return 0
-}
+func byStart(b bucket, start int64) int { return cmp.Compare(b.start, start) }
 
 // rowKey returns the key of an entity's row that starts at ms.
 func (l *level[T]) rowKey(path string, ms int64) string {

@@ -56,17 +56,11 @@ func (s *sweep[T]) all(ctx context.Context) (marks bool, err error) {
 
 // page reads the first rows of marks in a range, and returns the rest of the range.
 func (s *sweep[T]) page(ctx context.Context, rng rowkey.Range) (page []marked, next rowkey.Range, err error) {
-	rows, last := 0, ""
-	err = s.level.scan(ctx, rng, bigtable.LatestNFilter(1), markPage, false, func(row *bt.Row) (bool, error) {
-		rows, last = rows+1, row.Key()
+	next, err = s.level.page(ctx, rng, bigtable.LatestNFilter(1), markPage, func(row *bt.Row) {
 		if m, ok := s.level.parseMarks(row); ok {
 			page = append(page, m)
 		}
-		return true, nil
 	})
-	if rows == markPage {
-		next = rng.After(last)
-	}
 	return page, next, err
 }
 

@@ -127,23 +127,14 @@ func (l *level[T]) trimPage(ctx context.Context, rng rowkey.Range) (rows int, ne
 		bigtable.CellsPerRowLimitFilter(trimCells+maxBuckets*len(l.layout.sketches)),
 		bigtable.StripValueFilter(),
 	)
-	read, last := 0, ""
 	var entries []bt.Entry
-	err = l.scan(ctx, rng, filter, trimPage, false, func(row *bt.Row) (bool, error) {
-		read, last = read+1, row.Key()
+	next, err = l.page(ctx, rng, filter, trimPage, func(row *bt.Row) {
 		if _, start, ok := l.at.Rows.Split(row.Key()); ok {
 			entries = append(entries, l.trimming(row, start+l.entry.Span <= oldest, cutoff))
 		}
-		return true, nil
 	})
-	if err != nil {
+	if err != nil || len(entries) == 0 {
 		return 0, next, err
-	}
-	if read == trimPage {
-		next = rng.After(last)
-	}
-	if len(entries) == 0 {
-		return 0, next, nil
 	}
 	if err := l.in.Allow(ctx); err != nil {
 		return 0, next, err

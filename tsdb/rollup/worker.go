@@ -127,15 +127,9 @@ func NewWorker(store *tsdb.Store, opts WorkerOptions, schemas ...tsdb.Dataset) (
 			jobs = append(jobs, j)
 		}
 	}
-	if opts.Every == 0 {
-		opts.Every = 30 * time.Second
-	}
-	if opts.Settle == 0 {
-		opts.Settle = 3 * write
-	}
-	if opts.Concurrency == 0 {
-		opts.Concurrency = 8
-	}
+	opts.Every = cmp.Or(opts.Every, 30*time.Second)
+	opts.Settle = cmp.Or(opts.Settle, 3*write)
+	opts.Concurrency = cmp.Or(opts.Concurrency, 8)
 	return &Worker{store: store, in: in, opts: opts, jobs: jobs}, nil
 }
 

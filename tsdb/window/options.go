@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -31,12 +32,7 @@ type Options struct {
 	FromPoints bool
 }
 
-func (o Options) maxFilled() int {
-	if o.MaxFilled == 0 {
-		return defaultMaxFilled
-	}
-	return o.MaxFilled
-}
+func (o Options) maxFilled() int { return cmp.Or(o.MaxFilled, defaultMaxFilled) }
 
 func (o Options) check() error {
 	if int(o.Gaps) >= len(gapNames) {
