@@ -61,20 +61,6 @@ func Readers[T any](c Codec[T]) []Reader[T] {
 	return readers
 }
 
-// numberOf is Reader.Number of the formats that [Lookup] reads.
-func numberOf(tag string) func(name string) func([]byte) (Value, error) {
-	switch tag {
-	case tagFloat64, tagInt64, tagJSON, tagRecord, tagString, tagBytes:
-		return func(name string) func([]byte) (Value, error) {
-			return func(payload []byte) (Value, error) {
-				v, err := Lookup(tag, payload, name)
-				return v.AsNumber(), err
-			}
-		}
-	}
-	return nil
-}
-
 // bareReaders is Readers without the guarantee about errors.
 func bareReaders[T any](c Codec[T]) []Reader[T] {
 	if c == nil {

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"errors"
+
 	"github.com/tidemark-go/tidemark/internal/codecerr"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -57,6 +59,19 @@ func Lookup(tag string, payload []byte, name string) (v Value, err error) {
 		return Value{}, err
 	}
 	return v, nil
+}
+
+// numberOf is Reader.Number of the formats that [Lookup] reads.
+func numberOf(tag string) func(name string) func([]byte) (Value, error) {
+	if _, err := Lookup(tag, nil, ""); errors.Is(err, ErrUnknownTag) {
+		return nil
+	}
+	return func(name string) func([]byte) (Value, error) {
+		return func(payload []byte) (Value, error) {
+			v, err := Lookup(tag, payload, name)
+			return v.AsNumber(), err
+		}
+	}
 }
 
 // lookupRecord returns the field of a record.

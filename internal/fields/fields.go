@@ -10,6 +10,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
 
@@ -18,7 +19,26 @@ const (
 	JSON   = "json"
 	Record = "rec"
 	Proto  = "pb"
+
+	// Codecs are the codecs of these formats.
+	Codecs = "codec.JSON, codec.Proto or codec.Records"
 )
+
+var formats = map[string]struct {
+	split func(shape *Shape, payload []byte, visit func(path string, raw []byte)) error
+	join  func(parts []Part) ([]byte, error)
+	kinds func(payload []byte, visit func(name []byte, k codec.Kind)) // nil if payloads do not have the names of fields
+}{
+	JSON:   {splitJSON, joinJSON, kindsOfJSON},
+	Record: {splitRecord, joinRecord, kindsOfRecord},
+	Proto:  {splitProto, joinProto, nil},
+}
+
+// Several reports whether payloads of a format have several fields.
+func Several(format string) bool { return formats[format].split != nil }
+
+// Named reports whether they also have the names of the fields.
+func Named(format string) bool { return formats[format].kinds != nil }
 
 // maxDepth is in how many objects within each other fields are split. Deeper objects are one field, whole.
 const maxDepth = 16
@@ -42,15 +62,8 @@ func Split(format string, shape *Shape, payload []byte, visit func(path string, 
 		visit("", payload)
 		return nil
 	}
-	switch format {
-	case JSON:
-		return splitJSON(shape, payload, visit)
-	case Record:
-		return splitRecord(payload, visit)
-	case Proto:
-		if shape != nil {
-			return splitProto(shape, payload, visit)
-		}
+	if f, several := formats[format]; several {
+		return f.split(shape, payload, visit)
 	}
 	visit("", payload)
 	return nil
@@ -62,17 +75,8 @@ func Join(format string, parts []Part) ([]byte, error) {
 	if len(parts) == 1 && parts[0].Path == "" {
 		return parts[0].Raw, nil
 	}
-	switch format {
-	case JSON:
-		return joinJSON(parts)
-	case Record:
-		return joinRecord(parts), nil
-	case Proto:
-		var out []byte
-		for _, p := range parts {
-			out = append(out, p.Raw...)
-		}
-		return out, nil
+	if f, several := formats[format]; several {
+		return f.join(parts)
 	}
 	if len(parts) == 0 {
 		return nil, errCut

@@ -12,15 +12,18 @@ import (
 // Fields of objects that are deeper than maxDepth are left out. Kinds checks only what it relies on, and stops where
 // the payload is damaged. It allocates for names with escapes, and once for a text.
 func Kinds(format string, payload []byte, visit func(name []byte, k codec.Kind)) {
-	switch format {
-	case JSON:
-		w := kinds{scanner: scanner{src: payload}, visit: visit}
-		_ = w.value()
-	case Record:
-		_ = eachField(payload, func(name, value []byte) {
-			visit(name, recordKinds[value[0]])
-		})
+	if of := formats[format].kinds; of != nil {
+		of(payload, visit)
 	}
+}
+
+func kindsOfJSON(payload []byte, visit func(name []byte, k codec.Kind)) {
+	w := kinds{scanner: scanner{src: payload}, visit: visit}
+	_ = w.value()
+}
+
+func kindsOfRecord(payload []byte, visit func(name []byte, k codec.Kind)) {
+	_ = eachField(payload, func(name, value []byte) { visit(name, recordKinds[value[0]]) })
 }
 
 // KindNamed returns the kind of a name, or KindInvalid.

@@ -82,6 +82,14 @@ func (w *protoSplitter) visit(of *node, around []*node, visit func(string, []byt
 	}
 }
 
+// joinProto joins messages: the last of a field counts, or its elements are added.
+func joinProto(parts []Part) (out []byte, err error) {
+	for _, p := range parts {
+		out = append(out, p.Raw...)
+	}
+	return out, nil
+}
+
 // wrap returns raw within messages.
 func wrap(around []*node, raw []byte) []byte {
 	for i := len(around) - 1; i >= 0; i-- {

@@ -7,7 +7,7 @@ import (
 )
 
 // splitRecord reads the format of codec.Records, whose fields have one name each.
-func splitRecord(src []byte, visit func(string, []byte)) error {
+func splitRecord(_ *Shape, src []byte, visit func(string, []byte)) error {
 	return eachField(src, func(name, value []byte) { visit(appendName("", string(name), 0), value) })
 }
 
@@ -54,7 +54,7 @@ func valueSize(src []byte) int {
 	return damaged
 }
 
-func joinRecord(parts []Part) []byte {
+func joinRecord(parts []Part) ([]byte, error) {
 	type field struct {
 		name string
 		raw  []byte
@@ -71,5 +71,5 @@ func joinRecord(parts []Part) []byte {
 		out = append(append(out, byte(len(f.name))), f.name...)
 		out = append(out, f.raw...)
 	}
-	return out
+	return out, nil
 }

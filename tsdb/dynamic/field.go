@@ -94,7 +94,7 @@ func (f Field) read(tag string, payload []byte, numbers bool) (v codec.Value, er
 }
 
 // unpack returns a compressed payload as it was before.
-var unpack = unpacked(tagBytes, func(src []byte) ([]byte, error) { return src, nil })
+var unpack = unpacked(codec.Bytes().Tag(), func(src []byte) ([]byte, error) { return src, nil })
 
 // Numbers returns a schema whose values are one field of each payload, which a user has named as a number, as
 // Field.Number reads it: the zero Value where a payload does not have it. codec.Value.Number has them as float64. All

@@ -61,7 +61,7 @@ func FieldsOf(ctx context.Context, store *tsdb.Store, id tenant.ID, d tsdb.Datas
 	}
 	var list fieldlist.List
 	switch {
-	case !slices.ContainsFunc(of.Tags, func(tag string) bool { return single[tag] == 0 }):
+	case !slices.ContainsFunc(of.Tags, func(tag string) bool { return formats[tag].single == codec.KindInvalid }):
 	case of.Shape != nil:
 		return declared(of.Shape), nil
 	default:
@@ -158,9 +158,6 @@ func pace(ctx context.Context, began time.Time, n int64, perSecond int) error {
 	}
 }
 
-// single are the kinds of payloads that are one value, by tag.
-var single = map[string]codec.Kind{tagFloat64: codec.KindFloat, tagInt64: codec.KindInt, tagString: codec.KindStr, tagBytes: codec.KindBytes}
-
 // declared returns the fields of a type.
 func declared(s *fields.Shape) (out FieldList) {
 	for i := range s.Leaves {
@@ -178,9 +175,8 @@ func declared(s *fields.Shape) (out FieldList) {
 func listOf(list fieldlist.List, tags []string) FieldList {
 	out := FieldList{LeftOut: list.Omitted}
 	for _, tag := range tags {
-		if k, ok := single[tag]; ok && len(out.Fields) == 0 {
-			out.Fields = []KnownField{{Kinds: []codec.Kind{k}}}
-		} else if ok {
+		if k := formats[tag].single; k != codec.KindInvalid {
+			out.Fields = append(out.Fields, KnownField{})[:1]
 			out.Fields[0].Kinds = append(out.Fields[0].Kinds, k)
 		}
 	}

@@ -139,18 +139,13 @@ func (t tags) decoder(tag string) decodeFunc {
 		}
 		return nil
 	}
-	switch tag {
-	case tagFloat64, tagInt64, tagString, tagBytes:
+	if formats[tag].single != codec.KindInvalid {
 		return func(src []byte) (codec.Record, error) {
 			v, err := codec.Lookup(tag, src, "")
 			return codec.NewRecord(codec.Field{Value: v}), err
 		}
-	case tagJSON:
-		return decodeJSON
-	case tagRecord:
-		return codec.Records().Decode
 	}
-	return nil
+	return formats[tag].decode
 }
 
 // layout says which fields payloads with a tag have. What a function of Options decodes is one field.
@@ -169,18 +164,24 @@ func (t tags) layout(tag string) layout.Of[codec.Record] {
 		of.Unpack, of.Decode = unpack, t.decoder(inner)
 		return of
 	}
-	if tag == tagJSON || tag == tagRecord {
+	if fields.Named(tag) {
 		return layout.Of[codec.Record]{Fields: layout.Fields{Format: tag}}
 	}
 	return layout.Of[codec.Record]{}
 }
 
-// The tags of package codec.
-var (
-	tagFloat64, tagInt64 = codec.Float64().Tag(), codec.Int64().Tag()
-	tagString, tagBytes  = codec.String().Tag(), codec.Bytes().Tag()
-	tagJSON, tagRecord   = codec.JSON[any]().Tag(), codec.Records().Tag()
-)
+// formats are those of package codec by tag, except for protobuf.
+var formats = map[string]struct {
+	single codec.Kind // of payloads that are one value
+	decode decodeFunc // of payloads with fields
+}{
+	codec.Float64().Tag():   {single: codec.KindFloat},
+	codec.Int64().Tag():     {single: codec.KindInt},
+	codec.String().Tag():    {single: codec.KindStr},
+	codec.Bytes().Tag():     {single: codec.KindBytes},
+	codec.JSON[any]().Tag(): {decode: decodeJSON},
+	codec.Records().Tag():   {decode: codec.Records().Decode},
+}
 
 // unpacked returns a decoder of compressed payloads.
 func unpacked[T any](tag string, decode func([]byte) (T, error)) func([]byte) (T, error) {

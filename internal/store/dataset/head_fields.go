@@ -32,9 +32,6 @@ const MaxHeadCells = 20_000
 // maxFieldRow bounds the payloads of a dataset by its number of fields: each may be in the head with the largest value.
 const maxFieldRow = 10 * MaxPayload
 
-// fieldFormats are the formats whose payloads have fields.
-var fieldFormats = []string{fields.JSON, fields.Record, fields.Proto}
-
 // withFields checks Head.Fields and sets the families of fields.
 func (d *Dataset) withFields() (err error) {
 	if !d.Head.Fields {
@@ -65,8 +62,8 @@ func (d *Dataset) checkFields() error {
 		return refuse("Head.Fields", "true", "false with Head.Only, as a deleted field is found again in the points")
 	case len(d.Tags) != 1:
 		return refuse("Head.Fields", fmt.Sprintf("true with %d codec tags", len(d.Tags)), "one tag, as the fields of a head have no tag of their own")
-	case !slices.Contains(fieldFormats, d.Tags[0]):
-		return refuse("Head.Fields", "true with a codec that writes "+invalid.Quote(d.Tags[0]), "a codec of fields: codec.JSON, codec.Proto or codec.Records")
+	case !fields.Several(d.Tags[0]):
+		return refuse("Head.Fields", "true with a codec that writes "+invalid.Quote(d.Tags[0]), "a codec of fields: "+fields.Codecs)
 	case d.Shape != nil && len(d.Shape.Leaves) == 0:
 		return refuse("Head.Fields", "true with a type without fields", "a type with at least one")
 	case d.Merge == (d.Shape != nil):
