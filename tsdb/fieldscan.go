@@ -46,21 +46,6 @@ func layoutOf(tag int, of layout.Fields) fieldLayout {
 	return l
 }
 
-// unpack returns a function that returns a payload before it was compressed, and the format of that; nil if payloads
-// are not compressed.
-func (l *fieldLayout) unpack() func(payload []byte) (format string, plain []byte) {
-	if l.Unpack == nil {
-		return nil
-	}
-	return func(payload []byte) (string, []byte) {
-		plain, err := l.Unpack(payload)
-		if err != nil {
-			return "", nil
-		}
-		return l.Format, plain
-	}
-}
-
 // split calls visit for each field of a payload.
 func (l *fieldLayout) split(payload []byte, nulls bool, visit func(path string, raw []byte)) (err error) {
 	if l.Has != nil && !l.Has(payload) {

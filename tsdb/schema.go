@@ -268,8 +268,8 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 	}
 	s.setLayouts(readers)
 	s.nulls = opts.NullClears
-	s.d.Shape, s.d.NullClears = s.layouts[0].shape, opts.NullClears
-	s.d.Unpack = s.layouts[0].unpack()
+	written := &s.layouts[0]
+	s.d.Shape, s.d.Format, s.d.Unpack, s.d.NullClears = written.shape, written.Format, written.Unpack, opts.NullClears
 	definitions, err := definitionsOf(opts.Rollups)
 	if err != nil {
 		return nil, err

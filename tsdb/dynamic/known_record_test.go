@@ -96,6 +96,7 @@ func TestFieldsOfType(t *testing.T) {
 	typeListed(t, codec.JSON[open](), open{}, tsdb.Head{}, []string{"motor ", "on bool"}, "motor null 3-6")
 	typeListed(t, codec.Proto[*durationpb.Duration](), new(durationpb.Duration), tsdb.Head{}, []string{"nanos int", "seconds int"}, "nanos int 3-6", "seconds int 3-6")
 	typeListed(t, zstd.Wrap(codec.JSON[sample](), zstd.Options{}), sample{}, tsdb.Head{}, []string{"temp_c float"}, "temp_c float 3-6")
+	typeListed(t, codec.Tagged("v2", codec.JSON[sample]()), sample{}, tsdb.Head{}, []string{"temp_c float"}, "temp_c float 3-6")
 }
 
 func typeListed[T any](t *testing.T, c codec.Codec[T], v T, head tsdb.Head, declared []string, listed ...string) {

@@ -96,6 +96,7 @@ func fromCatalog(e catalog.Dataset) (*Dataset, error) {
 		Fields:    e.Key,
 		Kinds:     kinds,
 		Tags:      e.Tags,
+		Format:    e.Tags[0],
 		Classes:   classes,
 		Precision: precision,
 		Identity:  identity,

@@ -40,8 +40,8 @@ type Dataset struct {
 	KeyCheck    func(field, part string) error // nil for none
 	ReadOnly    bool                           // refuses deletions; the codec refuses writes
 	Shape       *fields.Shape                  // the fields of all payloads; nil if only a payload says its fields
-	// Unpack returns a payload in a format that names its fields, and the tag of that; nil if payloads are in one.
-	Unpack func(payload []byte) (tag string, plain []byte)
+	Format      string                         // of written payloads, in package fields; of another if they are one field
+	Unpack      func([]byte) ([]byte, error)   // returns such a payload before it was compressed; nil if it was not
 
 	Head        Head
 	HeadClasses []Class  // the families of heads, by class

@@ -12,7 +12,7 @@ func (d *Dataset) Lists() bool {
 	if d.Shape != nil {
 		return !d.Head.Fields && !d.Shape.Whole()
 	}
-	return d.Unpack != nil || d.Tags[0] == fields.JSON || d.Tags[0] == fields.Record
+	return fields.Named(d.Format)
 }
 
 // ListFamilies returns the families of the list of fields: one for each class, the written one first. The list of a

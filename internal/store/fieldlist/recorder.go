@@ -64,17 +64,17 @@ func (r *Recorder) Note(of rowkey.ID, d *dataset.Dataset, cell bigtable.Timestam
 		if l.hasAll(d.Shape) {
 			return
 		}
-		format := d.Tags[0]
 		if d.Unpack != nil {
-			format, payload = d.Unpack(payload)
-		} else if d.Shape != nil && format != fields.JSON {
-			format = fields.Proto
+			var err error
+			if payload, err = d.Unpack(payload); err != nil {
+				return
+			}
 		}
-		if s := d.Shape; s != nil && (s.Typed || format == fields.Proto) {
-			l.noteTyped(s, format, payload)
+		if s := d.Shape; s != nil && (s.Typed || !fields.Named(d.Format)) {
+			l.noteTyped(s, d.Format, payload)
 			return
 		}
-		fields.Kinds(format, payload, l.see)
+		fields.Kinds(d.Format, payload, l.see)
 	})
 }
 
