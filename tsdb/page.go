@@ -58,18 +58,10 @@ func (r *Repository[T]) Page(ctx context.Context, e Entity, in Interval, size in
 }
 
 func (a *access) beginPage(ctx context.Context, e Entity, in Interval, size int, cursor string, opts []ReadOption) (pg points.Page, done func(), err error) {
-	o, err := a.readOptions(ctx, e, orderOption, opts)
+	s, _, err := a.spanOf(ctx, e, in, orderOption, opts)
 	if err == nil {
-		err = in.check()
+		pg, err = a.rows.OpenPage(s, size, cursor)
 	}
-	if err != nil {
-		return pg, nil, err
-	}
-	oldest, newest, ok := in.units(a.rows.D.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
-	pg, err = a.rows.OpenPage(points.Span{Path: e.path, Oldest: oldest, Newest: newest, Reverse: o.order == OldestFirst}, size, cursor)
 	if err == nil {
 		done, err = a.readSpan(in)
 	}

@@ -169,19 +169,28 @@ func (r *Repository[T]) Range(ctx context.Context, e Entity, in Interval, opts .
 
 // beginRange begins a read of the points of an entity in an interval. done is nil if there is nothing to read.
 func (a *access) beginRange(ctx context.Context, e Entity, in Interval, opts []ReadOption) (s points.Span, done func(), err error) {
-	o, err := a.readOptions(ctx, e, orderOption|limitOption, opts)
-	if err == nil {
+	s, o, err := a.spanOf(ctx, e, in, orderOption|limitOption, opts)
+	if err != nil || s.Oldest > s.Newest || o.limited && o.limit == 0 {
+		return s, nil, err
+	}
+	s.Long = true
+	done, err = a.readSpan(in)
+	return s, done, err
+}
+
+// spanOf returns what a call with options reads of an entity's points in an interval.
+func (a *access) spanOf(ctx context.Context, e Entity, in Interval, takes optionSet, opts []ReadOption) (s points.Span, o readOptions, err error) {
+	if o, err = a.readOptions(ctx, e, takes, opts); err == nil {
 		err = in.check()
 	}
 	if err != nil {
-		return s, nil, err
+		return s, o, err
 	}
 	oldest, newest, ok := in.units(a.rows.D.Precision)
-	if !ok || o.limited && o.limit == 0 {
-		return s, nil, nil
+	if !ok {
+		oldest, newest = 1, 0
 	}
-	done, err = a.readSpan(in)
-	return points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst, Long: true}, done, err
+	return points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst}, o, nil
 }
 
 // readOptions checks that the call may read the entity, and resolves its options.
