@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/jsonscan"
 	"github.com/tidemark-go/tidemark/internal/layout"
 )
 
@@ -100,7 +101,7 @@ func (c *jsonCodec[T]) Decode(src []byte) (T, error) {
 	if !ok {
 		p = new(T)
 	}
-	if s := (jsonScanner{src: src}); c.fast == nil || !c.fast.decode(&s, reflect.ValueOf(p).Elem()) || !s.ended() {
+	if s := (jsonscan.Scanner{Src: src}); c.fast == nil || !c.fast.decode(&s, reflect.ValueOf(p).Elem()) || !s.End() {
 		*p = zero
 		if err := json.Unmarshal(src, p); err != nil {
 			return zero, codecerr.NewCorrupt(tagJSON, src, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/tidemark-go/tidemark/internal/jsonscan"
 )
 
 // jsonType decodes JSON text into values of one Go type, without the memory that package json makes for each text. It
@@ -115,23 +117,20 @@ func (t *jsonType) field(name []byte, next int) int {
 }
 
 // decode reads the next value of the text into v. It returns false if it gives up, and may then have changed v.
-func (t *jsonType) decode(s *jsonScanner, v reflect.Value) bool {
-	s.space()
-	c := s.peek()
+func (t *jsonType) decode(s *jsonscan.Scanner, v reflect.Value) bool {
+	c := s.Next()
 	if c == 'n' {
 		if t.kind == reflect.Pointer || t.kind == reflect.Slice {
 			v.SetZero()
 		}
-		return s.literal("null") == nil // of others, null changes nothing
+		s.Literal("null")
+		return s.Err == nil // of others, null changes nothing
 	}
-	from := s.at
 	switch {
 	case t.own:
-		if _, err := s.value("", nothing); err != nil {
-			return false
-		}
+		text := s.Value()
 		u, ok := v.Addr().Interface().(json.Unmarshaler)
-		return ok && u.UnmarshalJSON(s.src[from:s.at]) == nil
+		return ok && text != nil && u.UnmarshalJSON(text) == nil
 	case t.kind == reflect.Pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
@@ -142,20 +141,19 @@ func (t *jsonType) decode(s *jsonScanner, v reflect.Value) bool {
 	case t.kind == reflect.Slice:
 		return c == '[' && t.array(s, v)
 	case t.kind == reflect.String:
-		text, err := s.string()
-		if err != nil {
-			return false
-		}
-		plain, err := text.decode(s.src)
-		v.SetString(plain)
-		return err == nil
+		text := s.String()
+		v.SetString(text.Decode())
+		return s.Err == nil
 	case t.kind == reflect.Bool:
 		v.SetBool(c == 't')
-		return c == 't' && s.literal("true") == nil || c == 'f' && s.literal("false") == nil
-	case s.number() != nil:
+		s.Literal(strconv.FormatBool(c == 't'))
+		return s.Err == nil
+	}
+	from := s.At
+	if s.Number(); s.Err != nil {
 		return false
 	}
-	text := s.src[from:s.at]
+	text := s.Src[from:s.At]
 	switch {
 	case t.kind >= reflect.Float32:
 		x, err := strconv.ParseFloat(string(text), t.bits)
@@ -172,57 +170,38 @@ func (t *jsonType) decode(s *jsonScanner, v reflect.Value) bool {
 }
 
 // object reads an object into a struct.
-func (t *jsonType) object(s *jsonScanner, v reflect.Value) bool {
-	if s.enter() != nil {
-		return false
-	}
-	if s.next('}') {
-		return true
-	}
+func (t *jsonType) object(s *jsonscan.Scanner, v reflect.Value) bool {
 	next := 0
-	for {
-		s.space()
-		key, err := s.string()
-		if err != nil || !key.plain || !s.next(':') {
+	for more := s.Open('}'); more; more = s.More('}') {
+		key := s.Name()
+		if !key.Plain {
 			return false
 		}
-		if at := t.field(s.src[key.from:key.to], next); at >= 0 {
+		if at := t.field(key.Inside(), next); at >= 0 {
 			next = at + 1
 			if f := &t.fields[at]; !f.of.decode(s, v.Field(f.index)) {
 				return false
 			}
-		} else if _, err := s.value("", nothing); err != nil {
-			return false
-		}
-		if s.next('}') {
-			return true
-		}
-		if !s.next(',') {
-			return false
+		} else {
+			s.Value()
 		}
 	}
+	return s.Err == nil
 }
 
 // array reads an array into a slice. An earlier field of the same name may have left elements, as in package json.
-func (t *jsonType) array(s *jsonScanner, v reflect.Value) bool {
-	if s.enter() != nil {
-		return false
-	}
-	if s.next(']') {
+func (t *jsonType) array(s *jsonscan.Scanner, v reflect.Value) bool {
+	more := s.Open(']')
+	if !more {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-		return true
 	}
-	for n := 0; ; n++ {
+	for n := 0; more; n++ {
 		v.Grow(1)
 		v.SetLen(n + 1)
 		if !t.elem.decode(s, v.Index(n)) {
 			return false
 		}
-		if s.next(']') {
-			return true
-		}
-		if !s.next(',') {
-			return false
-		}
+		more = s.More(']')
 	}
+	return s.Err == nil
 }

@@ -2,21 +2,27 @@ package fields
 
 import (
 	"encoding/json"
+
+	"github.com/tidemark-go/tidemark/internal/jsonscan"
 )
 
-// splitJSON reads text that package json accepts, so it checks only what it relies on.
+// splitJSON checks the text as package json does. Null in place of a struct is null for each of its fields.
 func splitJSON(shape *Shape, payload []byte, visit func(string, []byte)) error {
-	s := scanner{src: payload}
-	if s.peek() != '{' {
-		raw, err := s.value()
-		if err == nil && (shape == nil || IsNull(JSON, raw)) {
-			visitValue(shape, "", raw, visit)
+	s := jsonscan.Scanner{Src: payload}
+	if s.Next() != '{' {
+		if raw := s.Value(); shape == nil && raw != nil {
+			visit("", raw)
+		} else if shape != nil && IsNull(JSON, raw) {
+			for i := range shape.Leaves {
+				visit(shape.Leaves[i].Path, raw)
+			}
 		}
-		return err
+		return s.Err
 	}
-	w := splitter{scanner: s, at: make(map[string]int), last: make(map[string]span)}
-	if err := w.object(shape.top(), "", 0); err != nil {
-		return err
+	w := splitter{Scanner: s, at: make(map[string]int), last: make(map[string]span)}
+	w.object(shape.top(), "", 0)
+	if w.Err != nil {
+		return w.Err
 	}
 	for _, p := range w.parts {
 		if p.Raw != nil {
@@ -26,20 +32,9 @@ func splitJSON(shape *Shape, payload []byte, visit func(string, []byte)) error {
 	return nil
 }
 
-// visitValue visits a payload that is no object. Null in place of a struct is null for each of its fields.
-func visitValue(shape *Shape, path string, raw []byte, visit func(string, []byte)) {
-	if shape == nil {
-		visit(path, raw)
-		return
-	}
-	for i := range shape.Leaves {
-		visit(shape.Leaves[i].Path, raw)
-	}
-}
-
 // splitter collects the fields of a text. The last of equal names counts.
 type splitter struct {
-	scanner
+	jsonscan.Scanner
 	parts []Part // with nil for one that a later one replaced
 	at    map[string]int
 	last  map[string]span // the parts of the last value of a name, without a shape
@@ -49,22 +44,18 @@ type splitter struct {
 type span struct{ from, to int }
 
 // object reads an object. With a node of a shape, only names of the node are fields.
-func (w *splitter) object(of *node, path string, depth int) error {
-	return w.members(func(quoted []byte) error {
-		var name string
-		if err := json.Unmarshal(quoted, &name); err != nil {
-			return err
-		}
-		return w.field(of, path, name, depth)
-	})
+func (w *splitter) object(of *node, path string, depth int) {
+	for more := w.Open('}'); more; more = w.More('}') {
+		w.field(of, path, w.Name().Decode(), depth)
+	}
 }
 
-func (w *splitter) field(of *node, path, name string, depth int) error {
+func (w *splitter) field(of *node, path, name string, depth int) {
 	var child *node
 	if of != nil {
 		if child = of.named(name); child == nil {
-			_, err := w.value()
-			return err
+			w.Value()
+			return
 		}
 		path = child.path
 	} else {
@@ -72,27 +63,25 @@ func (w *splitter) field(of *node, path, name string, depth int) error {
 	}
 	inner := child != nil && !child.leaf || of == nil && depth+1 < maxDepth
 	from := len(w.parts)
-	if inner && w.peek() == '{' {
+	if inner && w.Next() == '{' {
 		if of == nil {
 			w.drop(path)
-			defer func() { w.last[path] = span{from, len(w.parts)} }()
 		}
-		return w.object(child, path, depth+1)
+		if w.object(child, path, depth+1); of == nil {
+			w.last[path] = span{from, len(w.parts)}
+		}
+		return
 	}
-	raw, err := w.value()
-	if err != nil {
-		return err
-	}
+	raw := w.Value()
 	if child != nil && !child.leaf { // null or another value in place of a struct
 		child.each(func(leaf string) { w.set(leaf, []byte("null")) })
-		return nil
+		return
 	}
 	if of == nil {
 		w.drop(path)
 		w.last[path] = span{from, from + 1}
 	}
 	w.set(path, raw)
-	return nil
 }
 
 func (w *splitter) set(path string, raw []byte) {
@@ -114,114 +103,6 @@ func (w *splitter) drop(path string) {
 			w.parts[i].Raw = nil
 		}
 	}
-}
-
-// scanner reads JSON text that is known to be valid, and never beyond its end.
-type scanner struct {
-	src []byte
-	pos int
-}
-
-// peek returns the next byte that is no space, or 0.
-func (s *scanner) peek() byte {
-	for ; s.pos < len(s.src); s.pos++ {
-		if c := s.src[s.pos]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return c
-		}
-	}
-	return 0
-}
-
-// members reads an object. At each member it calls visit with the name in its quotes; visit reads the value.
-func (s *scanner) members(visit func(quoted []byte) error) error {
-	s.pos++ // the brace
-	for first := true; ; first = false {
-		switch c := s.peek(); {
-		case c == '}':
-			s.pos++
-			return nil
-		case c == ',' && !first:
-			s.pos++
-		case !first:
-			return errCut
-		}
-		quoted, err := s.name()
-		if err == nil {
-			err = visit(quoted)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// name passes a name and the colon after it, and returns the name in its quotes.
-func (s *scanner) name() ([]byte, error) {
-	if s.peek() != '"' {
-		return nil, errCut
-	}
-	quoted, err := s.value()
-	if err != nil || s.peek() != ':' {
-		return nil, errCut
-	}
-	s.pos++
-	return quoted, nil
-}
-
-// value passes a value and returns its text.
-func (s *scanner) value() ([]byte, error) {
-	c := s.peek()
-	from, depth := s.pos, 0
-	for s.pos < len(s.src) {
-		switch s.src[s.pos] {
-		case '"':
-			if !s.text() {
-				return nil, errCut
-			}
-			s.pos--
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return s.scalar(from)
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return s.scalar(from)
-			}
-		}
-		s.pos++
-		if depth == 0 && (c == '"' || c == '{' || c == '[') {
-			return s.src[from:s.pos], nil
-		}
-	}
-	if depth != 0 {
-		return nil, errCut
-	}
-	return s.scalar(from)
-}
-
-// scalar returns a number, true, false or null that ends here.
-func (s *scanner) scalar(from int) ([]byte, error) {
-	if s.pos == from {
-		return nil, errCut
-	}
-	return s.src[from:s.pos], nil
-}
-
-// text passes a text with its quotes.
-func (s *scanner) text() bool {
-	for s.pos++; s.pos < len(s.src); s.pos++ {
-		switch s.src[s.pos] {
-		case '\\':
-			s.pos++
-		case '"':
-			s.pos++
-			return true
-		}
-	}
-	s.pos = len(s.src)
-	return false
 }
 
 // object is an object that is being joined.

@@ -2,9 +2,9 @@ package fields
 
 import (
 	"bytes"
-	"encoding/json"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/jsonscan"
 )
 
 // Kinds calls visit for each field of a JSON text or a record, with its name and kind, and for no field of another
@@ -18,8 +18,8 @@ func Kinds(format string, payload []byte, visit func(name []byte, k codec.Kind))
 }
 
 func kindsOfJSON(payload []byte, visit func(name []byte, k codec.Kind)) {
-	w := kinds{scanner: scanner{src: payload}, visit: visit}
-	_ = w.value()
+	w := kinds{Scanner: jsonscan.Scanner{Src: payload}, visit: visit}
+	w.value()
 }
 
 func kindsOfRecord(payload []byte, visit func(name []byte, k codec.Kind)) {
@@ -40,42 +40,37 @@ var recordKinds = [256]codec.Kind{'f': codec.KindFloat, 'i': codec.KindInt, 'u':
 
 // kinds visits the fields of a JSON text.
 type kinds struct {
-	scanner
+	jsonscan.Scanner
 	visit func([]byte, codec.Kind)
 	name  []byte // of the value at hand
 	depth int
 }
 
-func (w *kinds) value() error {
-	if w.peek() == '{' && w.depth < maxDepth {
+func (w *kinds) value() {
+	if w.Next() == '{' && w.depth < maxDepth {
 		w.depth++
-		defer func() { w.depth-- }()
-		return w.members(w.member)
-	}
-	raw, err := w.scanner.value()
-	if err == nil && raw[0] != '{' {
+		w.object()
+		w.depth--
+	} else if raw := w.Value(); raw != nil && raw[0] != '{' {
 		w.visit(w.name, kindOf(raw))
 	}
-	return err
 }
 
-func (w *kinds) member(quoted []byte) error {
+func (w *kinds) object() {
 	outer := len(w.name)
-	if w.depth > 1 {
-		w.name = append(w.name, '.')
-	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		w.name = append(w.name, quoted[1:len(quoted)-1]...)
-	} else {
-		var name string
-		if err := json.Unmarshal(quoted, &name); err != nil {
-			return err
+	for more := w.Open('}'); more; more = w.More('}') {
+		key := w.Name()
+		if w.depth > 1 {
+			w.name = append(w.name, '.')
 		}
-		w.name = append(w.name, name...)
+		if key.Verbatim() {
+			w.name = append(w.name, key.Inside()...)
+		} else {
+			w.name = append(w.name, key.Decode()...)
+		}
+		w.value()
+		w.name = w.name[:outer]
 	}
-	err := w.value()
-	w.name = w.name[:outer]
-	return err
 }
 
 // kindOf returns the kind of a value that is no object.
