@@ -64,7 +64,7 @@ func (l *protoLister) message(m protoreflect.MessageDescriptor, at place) {
 			continue
 		}
 		leaf := p.leaf(protoKind(f))
-		leaf.Always, leaf.Wire = !f.HasPresence(), wireOf(f)
+		leaf.Always, leaf.Wire = !f.HasPresence(), int8(WireOf(f))
 		if len(l.leaves) <= MaxLeaves {
 			l.leaves = append(l.leaves, leaf)
 		}
@@ -80,18 +80,19 @@ func (l *protoLister) inner(f protoreflect.FieldDescriptor) bool {
 		!slices.Contains(l.around, m.FullName())
 }
 
-func wireOf(f protoreflect.FieldDescriptor) int8 {
+// WireOf returns the wire type of a single value of a field.
+func WireOf(f protoreflect.FieldDescriptor) protowire.Type {
 	switch f.Kind() {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
-		return int8(protowire.BytesType)
+		return protowire.BytesType
 	case protoreflect.GroupKind:
-		return int8(protowire.StartGroupType)
+		return protowire.StartGroupType
 	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
-		return int8(protowire.Fixed64Type)
+		return protowire.Fixed64Type
 	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
-		return int8(protowire.Fixed32Type)
+		return protowire.Fixed32Type
 	}
-	return int8(protowire.VarintType)
+	return protowire.VarintType
 }
 
 func protoKind(f protoreflect.FieldDescriptor) string {

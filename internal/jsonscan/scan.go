@@ -1,4 +1,5 @@
-// Package jsonscan reads JSON text without decoding it. It accepts what encoding/json accepts, and allocates nothing.
+// Package jsonscan reads JSON text without decoding it. It accepts what encoding/json accepts. Scanning
+// allocates nothing.
 package jsonscan
 
 import "errors"

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/fields"
 )
 
 // protoPath leads to a single value of a message. The steps before the last one are messages.
@@ -36,17 +37,6 @@ type protoStep struct {
 type mapKey struct {
 	of   protoreflect.FieldDescriptor
 	text string
-}
-
-// wireTypes are the wire types of single values.
-var wireTypes = map[protoreflect.Kind]protowire.Type{
-	protoreflect.BoolKind: protowire.VarintType, protoreflect.Int32Kind: protowire.VarintType, protoreflect.Int64Kind: protowire.VarintType,
-	protoreflect.Uint32Kind: protowire.VarintType, protoreflect.Uint64Kind: protowire.VarintType,
-	protoreflect.Sint32Kind: protowire.VarintType, protoreflect.Sint64Kind: protowire.VarintType, protoreflect.EnumKind: protowire.VarintType,
-	protoreflect.Fixed32Kind: protowire.Fixed32Type, protoreflect.Sfixed32Kind: protowire.Fixed32Type, protoreflect.FloatKind: protowire.Fixed32Type,
-	protoreflect.Fixed64Kind: protowire.Fixed64Type, protoreflect.Sfixed64Kind: protowire.Fixed64Type, protoreflect.DoubleKind: protowire.Fixed64Type,
-	protoreflect.MessageKind: protowire.BytesType, protoreflect.GroupKind: protowire.StartGroupType,
-	protoreflect.StringKind: protowire.BytesType, protoreflect.BytesKind: protowire.BytesType,
 }
 
 // pathIn returns the path to the field with a name in a message.
@@ -91,12 +81,12 @@ func pathIn(m protoreflect.MessageDescriptor, name string) (path protoPath) {
 }
 
 func stepTo(f protoreflect.FieldDescriptor) protoStep {
-	step := protoStep{number: f.Number(), wire: wireTypes[f.Kind()], of: f, presence: f.HasPresence()}
+	step := protoStep{number: f.Number(), wire: fields.WireOf(f), of: f, presence: f.HasPresence()}
 	if one := f.ContainingOneof(); one != nil {
 		step.others = map[protowire.Number]protowire.Type{}
 		for i := range one.Fields().Len() {
 			if other := one.Fields().Get(i); other.Number() != step.number {
-				step.others[other.Number()] = wireTypes[other.Kind()]
+				step.others[other.Number()] = fields.WireOf(other)
 			}
 		}
 	}
@@ -237,7 +227,7 @@ func (k *mapKey) entry(src []byte, value protoreflect.FieldDescriptor) (of rawVa
 }
 
 // eachScalar calls do for each of some fields in a message.
-func eachScalar(src []byte, do func(protowire.Number, rawValue), fields ...protoreflect.FieldDescriptor) error {
+func eachScalar(src []byte, do func(protowire.Number, rawValue), of ...protoreflect.FieldDescriptor) error {
 	for len(src) > 0 {
 		number, wire, n := protowire.ConsumeTag(src)
 		if n < 0 {
@@ -247,7 +237,7 @@ func eachScalar(src []byte, do func(protowire.Number, rawValue), fields ...proto
 		if n = protowire.ConsumeFieldValue(number, wire, src); n < 0 {
 			return protowire.ParseError(n)
 		}
-		if slices.ContainsFunc(fields, func(f protoreflect.FieldDescriptor) bool { return f.Number() == number && wireTypes[f.Kind()] == wire }) {
+		if slices.ContainsFunc(of, func(f protoreflect.FieldDescriptor) bool { return f.Number() == number && fields.WireOf(f) == wire }) {
 			do(number, rawOf(wire, src[:n]))
 		}
 		src = src[n:]
