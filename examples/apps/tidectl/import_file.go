@@ -124,11 +124,6 @@ func (f *fileImport) prepare() (err error) {
 	if err := f.errors.begin(f.opts.errors, f.state); err != nil {
 		return err
 	}
-	if f.state.Errors != "" && !f.opts.dry { // before there is a line in the file
-		if err := f.save(); err != nil {
-			return err
-		}
-	}
 	if f.state.Records > 0 {
 		f.say("%s: goes on after record %d, line %d", f.name, f.state.Records, f.state.Position.Line)
 		err = f.reader.Seek(f.state.Position)
@@ -171,7 +166,7 @@ func (f *fileImport) run(ctx context.Context) error {
 	}
 	bar := f.bar("Importing "+f.name, total)
 	defer bar.end()
-	if err := f.flush(ctx); err != nil { // the state can be saved
+	if err := f.flush(ctx); err != nil { // the state can be saved; it is before there is a refused record in --errors
 		return err
 	}
 	for {

@@ -223,3 +223,45 @@ func TestImportKilledEarly(t *testing.T) {
 		t.Errorf("%+v, %s", result.importState, remarks)
 	}
 }
+
+// TestImportKilledBeforeItsFirstBatch: an import that was killed when it had written refused records, and before it had
+// stored anything, goes on with the same command, and writes each refused record once.
+func TestImportKilledBeforeItsFirstBatch(t *testing.T) {
+	const rows = recordsAtOnce - 1
+	dir, place := filepath.Join(t.TempDir(), "d"), t.TempDir()
+	faults, state := filepath.Join(place, "faults"), filepath.Join(place, "state")
+	flags := []string{"-", "--route", "dataset=telemetry key=site,device time=ts,s", "--errors", faults, "--state", state}
+	cmd, stderr := programtest.New(t, append([]string{"--dir", dir, "import", "--tenant", "acme"}, flags...)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text := manyRows(rows, 1)
+	if _, err := io.WriteString(in, text); err != nil { // the input does not end
+		t.Fatal(err, stderr)
+	}
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		if info, err := os.Stat(faults); err == nil && info.Size() > 0 {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("no refused record is written: %s", stderr)
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	result, remarks, err := imports(t, dir, text, flags...)
+	if want(t, exitFailed, err, "the import that goes on"); result.Records != rows || result.Refused != rows {
+		t.Errorf("%+v, %s", result.importState, remarks)
+	}
+	written, err := os.ReadFile(faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(written, []byte("\n")); n != rows {
+		t.Errorf("%d refused records are written, want %d", n, rows)
+	}
+}
