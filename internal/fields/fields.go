@@ -55,14 +55,14 @@ type Part struct {
 // Split calls visit for each field of a payload, once for each path. The payload must be one that its codec decodes;
 // for another one Split may return an error. raw is part of the payload or is new memory, and never changes.
 //
-// With a shape it visits the fields of the shape only; protobuf needs one. Without, those that a JSON text or a record
-// has. A null of JSON is visited: see [IsNull]. An empty object has no fields.
+// With a shape it visits the fields of the shape only. Without, those that a JSON text or a record has; a message of
+// protobuf is one field then. A null of JSON is visited: see [IsNull]. An empty object has no fields.
 func Split(format string, shape *Shape, payload []byte, visit func(path string, raw []byte)) error {
 	if shape.Whole() {
 		visit("", payload)
 		return nil
 	}
-	if f, several := formats[format]; several {
+	if f, several := formats[format]; several && (shape != nil || f.kinds != nil) {
 		return f.split(shape, payload, visit)
 	}
 	visit("", payload)

@@ -205,7 +205,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestOneField(t *testing.T) {
-	for _, format := range []string{"f64", "i64", "str", "raw", "else"} {
+	for _, format := range []string{"f64", "i64", "str", "raw", "else", Proto} {
 		got, parts := split(t, format, nil, []byte("12345678"))
 		joined, err := Join(format, parts)
 		if len(got) != 1 || got[0] != "=12345678" || string(joined) != "12345678" || err != nil {
