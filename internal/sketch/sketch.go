@@ -15,7 +15,7 @@ const Error = 1.0 / 128
 // Sketch counts numbers in bins, to answer which number a share of them does not exceed. Sketches merge without loss:
 // the sketch of a day equals the merged sketches of its hours, in any order. The zero value is an empty sketch.
 //
-// Each power of two has 64 bins of equal width, so [Sketch.Quantile] is off by at most [Error] times the number. Zero
+// Each power of two has 64 bins of equal width, so the [Middle] of a bin is off by at most [Error] times a number. Zero
 // is a bin of its own; numbers nearer to it than 2^-1022 count as zero. Negative numbers have bins like positive ones.
 //
 // A sketch takes 16 bytes for each bin that has numbers: about 3 KB if they range from 1 to 10, 7 KB from 1 to 100, and
@@ -128,19 +128,9 @@ func (s *Sketch) Count() int64 {
 	return s.count
 }
 
-// Quantile returns the number that a share q of the numbers does not exceed: Quantile(0.5) is the median,
-// Quantile(0.95) the 95th percentile. That is the number with rank q times [Sketch.Count], rounded up, counted from the
-// smallest; it is never between two numbers. The result differs from it by at most [Error] times that number. It is NaN
-// without numbers, and for a q that is not in 0 to 1.
-func (s *Sketch) Quantile(q float64) float64 {
-	key, _, ok := s.At(q)
-	if !ok {
-		return math.NaN()
-	}
-	return Middle(key)
-}
-
-// At returns the key of a quantile's bin and the rank of the quantile.
+// At returns the key of the bin with the number that a share q of the numbers does not exceed, and the number's rank:
+// At(0.5) is the median, At(0.95) the 95th percentile. The rank is q times [Sketch.Count], rounded up, counted from the
+// smallest; it is never between two numbers. Without numbers, and for a q that is not in 0 to 1, ok is false.
 func (s *Sketch) At(q float64) (key int32, rank int64, ok bool) {
 	if s.Count() == 0 || !(q >= 0 && q <= 1) {
 		return 0, 0, false
