@@ -41,7 +41,13 @@ func (m *Measure[T]) inWindows(kept window.Aggregates) window.Measure[T] {
 func (l *level[T]) joined(
 	ctx context.Context, e tsdb.Entity, in tsdb.Interval, order tsdb.Order, buckets iter.Seq2[window.Bucket, error], opts window.Options,
 ) iter.Seq2[window.Bucket, error] {
-	ends := func(before bool) ([]inside.JoinNumber, error) { return l.ends(ctx, e, in, before, opts.Gaps) }
+	ends := func(before bool, needed []bool) ([]inside.JoinNumber, error) {
+		path, err := l.path(e)
+		if err != nil {
+			return nil, err
+		}
+		return l.withoutSketches().nearest(ctx, path, in, before, needed, l.measures, nil)
+	}
 	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, l.grid, l.whole(in), order, opts, l.inWindows(), ends)
 }
 
@@ -65,19 +71,10 @@ const (
 	farBuckets  = 1000
 )
 
-// ends returns the nearest number before or after the buckets of an interval, of each measure that needs it.
-func (l *level[T]) ends(ctx context.Context, e tsdb.Entity, in tsdb.Interval, before bool, gaps window.Gaps) ([]inside.JoinNumber, error) {
-	path, err := l.path(e)
-	if err != nil {
-		return nil, err
-	}
-	return l.withoutSketches().nearest(ctx, path, in, before, gaps, l.measures, nil)
-}
-
-// nearest returns the nearest number before or after the buckets of an interval, of each of some measures that needs
-// it. pick returns a bucket with these measures; nil stands for those of the rollup.
+// nearest returns the nearest number before or after the buckets of an interval, of each of some measures for which it
+// is needed and which keeps it. pick returns a bucket with these measures; nil stands for those of the rollup.
 func (l *level[T]) nearest(
-	ctx context.Context, path string, in tsdb.Interval, before bool, gaps window.Gaps, measures []Measure[T], pick func(bucket) bucket,
+	ctx context.Context, path string, in tsdb.Interval, before bool, needed []bool, measures []Measure[T], pick func(bucket) bucket,
 ) ([]inside.JoinNumber, error) {
 	s := l.spanOf(in)
 	width := nearBuckets * l.width().Milliseconds()
@@ -85,15 +82,10 @@ func (l *level[T]) nearest(
 	if !before {
 		near, far = span{s.to, s.to + width}, span{s.to + width, math.MaxInt64}
 	}
-	joined, filled := window.Integral, gaps == window.Linear
-	if before {
-		joined, filled = joinedAggregates, gaps == window.Linear || gaps == window.Previous
-	}
-	out, needed := make([]inside.JoinNumber, len(measures)), make([]bool, len(measures))
+	out := make([]inside.JoinNumber, len(measures))
 	missing, read := 0, 0
 	for i := range measures {
-		m := &measures[i]
-		if needed[i] = m.has(joined) || filled && m.has(window.Ends); needed[i] {
+		if needed[i] = needed[i] && measures[i].has(window.Ends); needed[i] {
 			missing++
 		}
 	}

@@ -244,30 +244,8 @@ type Ranger[T any] interface {
 // Read uses the order. It accepts and ignores a tsdb.Concurrency, a tsdb.Hedge and a tsdb.MaxStale.
 func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
-		if from == nil {
-			yield(Bucket{}, invalid.New(tsdb.ErrInvalid, "ranger", "nil", "a repository"))
-			return
-		}
-		order, _, err := inside.Of(in).ReadOptions(opts)
-		if err != nil {
-			yield(Bucket{}, err)
-			return
-		}
 		ctx := ctxerr.Given(ctx)
-		d, err := a.choose(ctx, from, in)
-		if err != nil {
-			yield(Bucket{}, err)
-			return
-		}
-		var buckets iter.Seq2[Bucket, error]
-		if d != nil {
-			repo, _ := from.(*tsdb.Repository[T])
-			buckets = d.Windows(ctx, repo, a, e, in, order)
-		} else {
-			ends := func(before bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
-			buckets = a.over(from.Range(ctx, e, in, order), in, order, ends)
-		}
-		for b, err := range buckets {
+		for b, err := range a.read(ctx, from, e, in, opts) {
 			if err == nil && ctx.Err() != nil {
 				yield(Bucket{}, ctx.Err())
 				return
@@ -277,6 +255,27 @@ func (a *Aggregator[T]) Read(ctx context.Context, from Ranger[T], e tsdb.Entity,
 			}
 		}
 	}
+}
+
+// read is Read, as if the context did not end.
+func (a *Aggregator[T]) read(ctx context.Context, from Ranger[T], e tsdb.Entity, in tsdb.Interval, opts []tsdb.ReadOption) iter.Seq2[Bucket, error] {
+	if from == nil {
+		return fail(invalid.New(tsdb.ErrInvalid, "ranger", "nil", "a repository"))
+	}
+	order, _, err := inside.Of(in).ReadOptions(opts)
+	if err != nil {
+		return fail(err)
+	}
+	d, err := a.choose(ctx, from, in)
+	if err != nil {
+		return fail(err)
+	}
+	if d != nil {
+		repo, _ := from.(*tsdb.Repository[T])
+		return d.Windows(ctx, repo, a, e, in, order)
+	}
+	ends := func(before bool, _ []bool) ([]anchor, error) { return a.neighbours(ctx, from, e, in, before) }
+	return a.over(from.Range(ctx, e, in, order), in, order, ends)
 }
 
 // Over returns the buckets of a sequence of points, such as one that is in memory. The points must be in the interval
@@ -291,7 +290,7 @@ func (a *Aggregator[T]) Over(points iter.Seq2[tsdb.Point[T], error], in tsdb.Int
 
 // over is Over. ends returns the nearest numbers before or after the interval.
 func (a *Aggregator[T]) over(
-	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order, ends func(before bool) ([]anchor, error),
+	points iter.Seq2[tsdb.Point[T], error], in tsdb.Interval, order tsdb.Order, ends func(before bool, needed []bool) ([]anchor, error),
 ) iter.Seq2[Bucket, error] {
 	if a == nil || len(a.measures) == 0 {
 		return fail(invalid.New(tsdb.ErrInvalid, "aggregator", "the zero value", "an aggregator from New"))

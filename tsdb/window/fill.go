@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -11,8 +12,8 @@ import (
 // joining says how to join the buckets of a frame.
 type joining struct {
 	rules []rule
-	// ends returns the nearest number of each measure before or after the frame's interval.
-	ends func(before bool) ([]anchor, error)
+	// ends returns the nearest number of each measure before or after the frame's interval, if it is needed.
+	ends func(before bool, needed []bool) ([]anchor, error)
 }
 
 // fill returns a sequence of buckets with its gaps filled as Options.Gaps says. It sets Partial on
@@ -95,28 +96,28 @@ func (f *filler) run(buckets iter.Seq2[Bucket, error]) error {
 
 // neighbours returns the nearest number of each measure before or after the interval, if anything needs them.
 func (f *filler) neighbours(before bool) ([]anchor, error) {
-	if f.joining == nil || f.joining.ends == nil || !f.needs(before) {
+	if f.joining == nil || f.joining.ends == nil {
 		return nil, nil
 	}
-	return f.joining.ends(before)
+	needed := f.needed(before)
+	if !slices.Contains(needed, true) {
+		return nil, nil
+	}
+	return f.joining.ends(before, needed)
 }
 
-// needs reports whether numbers before or after the interval change its buckets.
-func (f *filler) needs(before bool) bool {
+// needed reports for each measure whether a number before or after the interval changes its buckets.
+func (f *filler) needed(before bool) (needed []bool) {
 	from, hasFrom := f.Interval.Start()
 	to, hasTo := f.Interval.End()
 	if hasFrom && hasTo && !from.Before(to) || before && !hasFrom || !before && !hasTo {
-		return false
+		return nil
 	}
-	if f.opts.Gaps == Linear || before && f.opts.Gaps == Previous {
-		return true
-	}
+	fills := f.opts.Gaps == Linear || before && f.opts.Gaps == Previous
 	for _, r := range f.joining.rules {
-		if r.needsNext() || before && r.Aggregates.any(joined) {
-			return true
-		}
+		needed = append(needed, fills || r.needsNext() || before && r.Aggregates.any(joined))
 	}
-	return false
+	return needed
 }
 
 // begin sets the edge to the near end of the interval, in whole buckets, and returns its far end, or zero if it has

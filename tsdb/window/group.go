@@ -52,11 +52,7 @@ func (a *Aggregator[T]) ReadGroup(ctx context.Context, from Ranger[T], entities 
 				}
 			}
 		}
-		for b, err := range fill(each, frame, a.opts, nil) {
-			if !yield(b, err) {
-				return
-			}
-		}
+		fill(each, frame, a.opts, nil)(yield)
 	}
 }
 

@@ -44,9 +44,10 @@ func (aggregatorCore[T]) Grid(text, zone string) (Grid, error) {
 
 // Join returns buckets of a grid in an interval with their gaps filled. Each of the given ones knows only its own
 // numbers, and is joined with its neighbours. It needs no aggregator: nil is enough. ends returns the nearest numbers
-// before or after the interval, one for each measure.
+// before or after the interval, one for each measure, if it is needed.
 func (aggregatorCore[T]) Join(
-	buckets iter.Seq2[Bucket, error], grid Grid, in tsdb.Interval, order tsdb.Order, opts Options, given []Measure[T], ends func(before bool) ([]inside.JoinNumber, error),
+	buckets iter.Seq2[Bucket, error], grid Grid, in tsdb.Interval, order tsdb.Order, opts Options, given []Measure[T],
+	ends func(before bool, needed []bool) ([]inside.JoinNumber, error),
 ) iter.Seq2[Bucket, error] {
 	f := frame{Grid: grid, Interval: in, Order: order}
 	rules := make([]rule, len(given))
@@ -57,8 +58,8 @@ func (aggregatorCore[T]) Join(
 			return fail(err)
 		}
 	}
-	anchors := func(before bool) ([]anchor, error) {
-		numbers, err := ends(before)
+	anchors := func(before bool, needed []bool) ([]anchor, error) {
+		numbers, err := ends(before, needed)
 		out := make([]anchor, len(numbers))
 		for i, n := range numbers {
 			if n.Found {

@@ -62,13 +62,13 @@ func (r *row) push(b Bucket) []Bucket {
 			if r.ahead(i) {
 				a.open = number
 			}
-			r.last(i, &b, &s)
+			r.last(i, &b, &s, time.Time{})
 		} else {
 			if !a.changed.IsZero() {
 				r.held[len(r.held)-1].lack(i, Integral, a.changed)
 			}
 			if r.oldestFirst && a.found {
-				r.last(i, &b, &a.summary)
+				r.last(i, &b, &a.summary, time.Time{})
 			}
 			if r.gaps == Previous && r.oldestFirst && a.found && r.carries(b.Start, a.end, &a.summary) {
 				b.Values[i] = carry(b.Values[i], a.summary)

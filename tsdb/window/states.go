@@ -141,24 +141,14 @@ func (s *States) between(first, last stateID, decimals int) {
 	s.First, s.Last = first.name, last.name
 }
 
-// last adds the time for which the newest state or number of a summary lasted in a bucket without newer points.
-func (r *row) last(measure int, b *Bucket, older *Summary) {
-	r.lastUntil(measure, b, older, time.Time{})
-}
-
-// lastUntil is last if the next point is at a time.
-func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time) {
+// last adds the time for which the newest state or number of a summary lasted in a bucket, until the next point. It is
+// zero if the bucket has no newer point.
+func (r *row) last(measure int, b *Bucket, older *Summary, until time.Time) {
 	if r.rules == nil || !r.rules[measure].lasts() {
 		return
 	}
 	from, to := r.clip(b)
-	if from.Before(older.LastTime) {
-		from = older.LastTime
-	}
-	to = r.rules[measure].until(older.LastTime, to)
-	if !until.IsZero() && until.Before(to) {
-		to = until
-	}
+	from, to = clip(from, r.rules[measure].until(older.LastTime, to), older.LastTime, until)
 	if s := &b.Values[measure]; r.rules[measure].Hold {
 		s.integrate(older.Last*instant.Seconds(from, to), from, to)
 	} else {
@@ -172,7 +162,7 @@ func (r *row) lastUntil(measure int, b *Bucket, older *Summary, until time.Time)
 func (r *row) lastBetween(measure int, a, b *anchor) {
 	if r.oldestFirst {
 		if n := b.number - r.first; a.found && n < len(r.held) { // those without numbers have it already
-			r.lastUntil(measure, &r.held[n], &a.summary, b.summary.FirstTime)
+			r.last(measure, &r.held[n], &a.summary, b.summary.FirstTime)
 		}
 		return
 	}
@@ -181,7 +171,7 @@ func (r *row) lastBetween(measure int, a, b *anchor) {
 		until = a.summary.FirstTime
 	}
 	for n := max(a.number, r.first); n < b.number; n++ {
-		r.lastUntil(measure, &r.held[n-r.first], &b.summary, until)
+		r.last(measure, &r.held[n-r.first], &b.summary, until)
 	}
 }
 

@@ -87,30 +87,21 @@ type Exact struct {
 // Exact returns the aggregates without rounding if the measure has whole or fixed-decimal numbers (Measure.Int,
 // integers of Measure.Value, and each measure of a rollup). Else all are "". In a gap that Previous fills, it has
 // Min, Max, First and Last.
-func (s Summary) Exact() (e Exact) {
+func (s Summary) Exact() Exact {
 	if s.exact == nil {
-		return e
+		return Exact{}
 	}
-	kept := s.kept()
-	for _, n := range []struct {
-		to *json.Number
-		of Aggregates
-		x  float64
-		d  decimal
-	}{
-		{&e.Sum, Sum, s.Sum, s.exact.Sum},
-		{&e.Min, Min, s.Min, s.exact.Min},
-		{&e.Max, Max, s.Max, s.exact.Max},
-		{&e.First, Ends, s.First, s.exact.First},
-		{&e.Last, Ends, s.Last, s.exact.Last},
-		{&e.Delta, Delta, s.Delta, s.exact.Delta},
-		{&e.Increase, Increase, s.Increase, s.exact.Increase},
-	} {
-		if kept.any(n.of) && isFinite(n.x) {
-			*n.to = json.Number(n.d.String())
+	digits := func(of Aggregates, x float64, d decimal) json.Number {
+		if !s.kept().any(of) || !isFinite(x) {
+			return ""
 		}
+		return json.Number(d.String())
 	}
-	return e
+	return Exact{
+		Sum: digits(Sum, s.Sum, s.exact.Sum), Min: digits(Min, s.Min, s.exact.Min), Max: digits(Max, s.Max, s.exact.Max),
+		First: digits(Ends, s.First, s.exact.First), Last: digits(Ends, s.Last, s.exact.Last),
+		Delta: digits(Delta, s.Delta, s.exact.Delta), Increase: digits(Increase, s.Increase, s.exact.Increase),
+	}
 }
 
 // kept returns the aggregates that the summary has.
