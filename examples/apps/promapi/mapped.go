@@ -31,7 +31,7 @@ type mapped struct {
 	whole     *tsdb.Schema[codec.Record] // nil if its payloads cannot be read
 	entities  *tsdb.Schema[struct{}]     // of what can be listed, and of the rollups
 	stored    map[string]*rollup.Rollup[struct{}]
-	rollups   map[string]*aggregate // by the name of the metric
+	rollups   map[string]*rollupMetric // by the name of the metric
 
 	mu      sync.Mutex
 	numbers map[string]*number // by their fields
@@ -109,7 +109,7 @@ type metric struct {
 	name      string
 	number    *number
 	texts     []text
-	aggregate *aggregate
+	aggregate *rollupMetric
 }
 
 // isInfo reports whether the name is that of texts.
@@ -221,7 +221,7 @@ func (s *mappedSource) seriesOf(ctx context.Context, id tenant.ID, m *metric, ma
 
 // entitiesUnder returns the entities under a prefix that have points in a span, with the labels of their keys. For an
 // aggregate of events they are those that have events.
-func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, a *aggregate, p tsdb.Prefix, when span) ([]*series, error) {
+func (s *mappedSource) entitiesUnder(ctx context.Context, id tenant.ID, m *mapped, a *rollupMetric, p tsdb.Prefix, when span) ([]*series, error) {
 	if when.ends() {
 		all, err := s.entitiesUnder(ctx, id, m, a, p, span{})
 		if err != nil {

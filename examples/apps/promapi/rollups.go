@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidemark-go/tidemark/examples/internal/aggregate"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/dynamic"
@@ -13,41 +15,22 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/window"
 )
 
-// aggregate is one aggregate of one measure of a rollup: a metric such as trucks:speed_kmh:avg_1h.
-type aggregate struct {
+// rollupMetric is one aggregate of one measure of a rollup: a metric such as trucks:speed_kmh:avg_1h.
+type rollupMetric struct {
 	rollup  *rollup.Rollup[struct{}]
 	events  bool // events are added to it, which need not be points
 	measure int  // -1 for the number of points
 	needs   window.Aggregates
-	value   func(window.Summary) float64
+	value   func(*window.Summary) float64
 }
 
-// aggregates are those of which a metric is made, by its suffix.
-var aggregates = []struct {
-	suffix string
-	needs  window.Aggregates
-	value  func(window.Summary) float64
-}{
-	{"count", window.Count, func(s window.Summary) float64 { return float64(s.Count) }},
-	{"sum", window.Sum, func(s window.Summary) float64 { return s.Sum }},
-	{"avg", window.Mean, func(s window.Summary) float64 { return s.Mean }},
-	{"min", window.Min, func(s window.Summary) float64 { return s.Min }},
-	{"max", window.Max, func(s window.Summary) float64 { return s.Max }},
-	{"first", window.Ends, func(s window.Summary) float64 { return s.First }},
-	{"last", window.Ends, func(s window.Summary) float64 { return s.Last }},
-	{"stddev", window.StdDev, func(s window.Summary) float64 { return s.StdDev }},
-	{"delta", window.Delta, func(s window.Summary) float64 { return s.Delta }},
-	{"increase", window.Increase, func(s window.Summary) float64 { return s.Increase }},
-	{"integral", window.Integral, func(s window.Summary) float64 { return s.Integral }},
-	{"p50", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.5) }},
-	{"p90", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.9) }},
-	{"p99", window.Quantiles, func(s window.Summary) float64 { return s.Quantile(0.99) }},
-}
+// unmeasured are the aggregates of which no metric is made.
+var unmeasured = []string{"rate", "resets", "time_mean", "p95", "states"}
 
 // addRollups adds the metrics of the rollups of the dataset. Only stored buckets are read, so a metric never has an old
 // number.
 func (m *mapped) addRollups() (err error) {
-	m.rollups = map[string]*aggregate{}
+	m.rollups = map[string]*rollupMetric{}
 	if m.stored, m.entities, err = dynamic.Rollups(m.dataset, m.options); err != nil {
 		return err
 	}
@@ -59,7 +42,7 @@ func (m *mapped) addRollups() (err error) {
 		width := promName(shortWidth(of.Every))
 		events := of.Kind != "derived"
 		if len(of.Measures) == 0 {
-			if err := m.addAggregate(m.name+":count_"+width, &aggregate{rollup: r, events: events, measure: -1}); err != nil {
+			if err := m.addAggregate(m.name+":count_"+width, &rollupMetric{rollup: r, events: events, measure: -1}); err != nil {
 				return err
 			}
 		}
@@ -68,12 +51,16 @@ func (m *mapped) addRollups() (err error) {
 			for _, name := range measure.Aggregates {
 				kept[name] = true
 			}
-			for _, a := range aggregates {
-				if !keeps(kept, a.needs) {
+			for _, a := range aggregate.All {
+				suffix, needs := a.Name, a.Kept
+				if suffix == "mean" {
+					suffix, needs = "avg", window.Mean
+				}
+				if slices.Contains(unmeasured, a.Name) || !keeps(kept, needs) {
 					continue
 				}
-				name := fmt.Sprintf("%s:%s:%s_%s", m.name, promName(measure.Name), a.suffix, width)
-				if err := m.addAggregate(name, &aggregate{r, events, i, a.needs, a.value}); err != nil {
+				name := fmt.Sprintf("%s:%s:%s_%s", m.name, promName(measure.Name), suffix, width)
+				if err := m.addAggregate(name, &rollupMetric{r, events, i, needs, a.Of}); err != nil {
 					return err
 				}
 			}
@@ -82,7 +69,7 @@ func (m *mapped) addRollups() (err error) {
 	return nil
 }
 
-func (m *mapped) addAggregate(name string, a *aggregate) error {
+func (m *mapped) addAggregate(name string, a *rollupMetric) error {
 	if other := m.rollups[name]; other != nil {
 		return clashingNames(fmt.Sprintf("the rollups %s and %s of dataset %s would both make the metric %s", other.rollup.Name(), a.rollup.Name(), m.of, name))
 	}
@@ -147,14 +134,14 @@ func (s *mappedSource) readBuckets(ctx context.Context, id tenant.ID, m *metric,
 }
 
 // of returns the value of a bucket, if it is known.
-func (a *aggregate) of(bucket window.Bucket) (float64, bool) {
+func (a *rollupMetric) of(bucket window.Bucket) (float64, bool) {
 	switch {
 	case bucket.Open:
 		return 0, false
 	case a.measure < 0:
 		return float64(bucket.Points), bucket.Points > 0 && bucket.Incomplete == nil
 	}
-	sum := bucket.Values[a.measure]
+	sum := &bucket.Values[a.measure]
 	if sum.Count == 0 || sum.Missing&a.needs != 0 || sum.Overflow {
 		return 0, false
 	}

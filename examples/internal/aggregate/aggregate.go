@@ -15,7 +15,7 @@ import (
 type Aggregate struct {
 	Name string
 	Kept window.Aggregates
-	of   func(*window.Summary) float64 // nil for states
+	Of   func(*window.Summary) float64 // nil for states
 	// exact returns the number without rounding. It is nil where there is only a rounded one.
 	exact func(window.Exact) json.Number
 }
@@ -80,10 +80,10 @@ func (a Aggregate) value(s *window.Summary) any {
 			return state(s.States.Last)
 		}
 	}
-	if a.of == nil {
+	if a.Of == nil {
 		return nil
 	}
-	x := a.of(s)
+	x := a.Of(s)
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return nil
