@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/inside"
@@ -16,12 +17,7 @@ import (
 
 // joins reports whether a measure has aggregates for which a bucket needs its neighbours.
 func (r *Rollup[T]) joins() bool {
-	for i := range r.measures {
-		if r.measures[i].has(joinedAggregates) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.measures, func(m Measure[T]) bool { return m.has(joinedAggregates) })
 }
 
 // inWindows returns the measures as package window joins and shows them.

@@ -176,15 +176,13 @@ func checkMeasures[T any](measures []Measure[T]) error {
 	if len(measures) > maxMeasures {
 		return invalid.New(tsdb.ErrInvalid, "measures", strconv.Itoa(len(measures)), fmt.Sprintf("at most %d", maxMeasures))
 	}
-	seen := make([]string, 0, len(measures))
 	for i := range measures {
 		if err := measures[i].check(i); err != nil {
 			return err
 		}
-		if slices.Contains(seen, measures[i].Name) {
+		if slices.ContainsFunc(measures[:i], func(m Measure[T]) bool { return m.Name == measures[i].Name }) {
 			return invalid.New(tsdb.ErrInvalid, "Name of measure "+strconv.Itoa(i), invalid.Quote(measures[i].Name), "each name once")
 		}
-		seen = append(seen, measures[i].Name)
 	}
 	return nil
 }

@@ -197,19 +197,19 @@ func milli(t time.Time) int64 {
 func (r *Rollup[T]) whole(in tsdb.Interval) tsdb.Interval {
 	from, hasFrom := in.Start()
 	to, hasTo := in.End()
-	if hasFrom && !r.grid.Start(from).Equal(from) {
-		from = r.grid.Next(from)
-	}
-	if hasTo && !r.grid.Start(to).Equal(to) {
-		to = r.grid.Next(to)
+	edge := func(t time.Time) time.Time {
+		if r.grid.Start(t).Equal(t) {
+			return t
+		}
+		return r.grid.Next(t)
 	}
 	switch {
 	case hasFrom && hasTo:
-		return tsdb.Between(from, to)
+		return tsdb.Between(edge(from), edge(to))
 	case hasFrom:
-		return tsdb.Since(from)
+		return tsdb.Since(edge(from))
 	case hasTo:
-		return tsdb.Until(to)
+		return tsdb.Until(edge(to))
 	}
 	return tsdb.AllTime()
 }

@@ -205,13 +205,11 @@ func define[T any](name string, grid window.Grid, measures []Measure[T], opts Op
 	r.layout = newLayout(r.opts.Retention.Name, r.measures, opts.Mode == Derived)
 	r.definition = inside.Hold(&nest.Definition{Entry: r.entry, Grid: grid, Width: r.computedWidth, Is: isRollup[T], Source: source[T]{r}})
 	r.bare = sync.OnceValue(r.barely)
+	var err error
 	if opts.Mode != Derived {
-		var err error
-		if r.added, err = rollupadd.NewShape(&r.entry); err != nil {
-			return nil, err
-		}
+		r.added, err = rollupadd.NewShape(&r.entry)
 	}
-	return r, nil
+	return r, err
 }
 
 func isRollup[T any](r any) bool { _, ok := r.(*Rollup[T]); return ok }

@@ -123,19 +123,19 @@ func (f *filler) needed(before bool) (needed []bool) {
 // begin sets the edge to the near end of the interval, in whole buckets, and returns its far end, or zero if it has
 // none.
 func (f *filler) begin() (far time.Time, err error) {
-	f.row = row{gaps: f.opts.Gaps, maxGap: f.opts.MaxGap, oldestFirst: f.Order == tsdb.OldestFirst, anchors: make([]anchor, len(f.Measures))}
+	f.row = row{
+		gaps: f.opts.Gaps, maxGap: f.opts.MaxGap, oldestFirst: f.Order == tsdb.OldestFirst,
+		rules: make([]rule, len(f.Measures)), anchors: make([]anchor, len(f.Measures)),
+	}
 	f.row.from, _ = f.Interval.Start()
 	f.row.to, _ = f.Interval.End()
 	if f.joining != nil {
-		f.row.rules = f.joining.rules
-		seeds, err := f.neighbours(f.Order == tsdb.OldestFirst)
-		if err != nil {
-			return far, err
-		}
-		copy(f.row.anchors, seeds)
+		copy(f.row.rules, f.joining.rules)
 	}
-	if f.opts.Gaps == LeaveOut {
-		return far, nil
+	seeds, err := f.neighbours(f.Order == tsdb.OldestFirst)
+	copy(f.row.anchors, seeds)
+	if err != nil || f.opts.Gaps == LeaveOut {
+		return far, err
 	}
 	from, to, err := f.bounds()
 	if err != nil || !from.IsZero() && !to.IsZero() && !from.Before(to) {
@@ -187,22 +187,13 @@ func (f *filler) insert(t time.Time) error {
 			f.edge = b.Start
 		}
 		for i, name := range f.Measures {
-			b.Values[i] = f.empty(i, name)
+			b.Values[i] = f.row.rules[i].empty(name)
 		}
 		if err := f.put(b); err != nil || f.stopped {
 			return err
 		}
 	}
 	return nil
-}
-
-// empty returns the summary of no numbers of a measure.
-func (f *filler) empty(measure int, name string) Summary {
-	var r rule
-	if f.joining != nil {
-		r = f.joining.rules[measure]
-	}
-	return r.empty(name)
 }
 
 // put appends a bucket to the row, and yields the buckets that are complete.

@@ -87,7 +87,7 @@ func (b *Bucket) lack(measure int, lost Aggregates, changed time.Time) {
 // part marks what the held buckets lack because the numbers that come next are not known.
 func (r *row) part(measure int, changed time.Time) {
 	a := &r.anchors[measure]
-	if changed.IsZero() || r.rules == nil {
+	if changed.IsZero() {
 		return
 	}
 	from := a.open

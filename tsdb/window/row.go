@@ -14,7 +14,7 @@ type row struct {
 	maxGap      time.Duration
 	oldestFirst bool
 	from, to    time.Time // the interval, zero where it is open
-	rules       []rule    // one per measure; without any, buckets are only filled
+	rules       []rule    // one per measure; with the zero rule, its buckets are only filled
 	held, ready []Bucket
 	first       int      // number of held[0]
 	anchors     []anchor // one per measure
@@ -49,10 +49,7 @@ func (r *row) push(b Bucket) []Bucket {
 		if s := b.Values[i]; s.Missing.any(Count | Ends) {
 			// It has numbers that are not known: nothing is joined or filled across it.
 			r.part(i, b.changed())
-			*a = anchor{open: number + 1}
-			if r.rules != nil {
-				a.changed = b.changed()
-			}
+			*a = anchor{open: number + 1, changed: b.changed()}
 		} else if !isGap(s) {
 			if !a.changed.IsZero() {
 				r.held[len(r.held)-1].lack(i, r.lost(r.oldestFirst), a.changed)
@@ -84,9 +81,6 @@ func (r *row) push(b Bucket) []Bucket {
 
 // ahead reports whether a bucket that has a measure waits for the measure's next number.
 func (r *row) ahead(measure int) bool {
-	if r.rules == nil {
-		return false
-	}
 	rule := &r.rules[measure]
 	return rule.needsNext() || !r.oldestFirst && (rule.lasts() || rule.Aggregates.any(Delta|Increase))
 }
@@ -95,7 +89,8 @@ func (r *row) ahead(measure int) bool {
 // time, which does not have the measure.
 func (r *row) waits(measure int, start time.Time) bool {
 	a := &r.anchors[measure]
-	if !r.oldestFirst && r.rules != nil && r.rules[measure].lasts() {
+	rule := &r.rules[measure]
+	if !r.oldestFirst && rule.lasts() {
 		return true // for the state or the number that lasts into them
 	}
 	if r.gaps == Previous && !r.oldestFirst {
@@ -119,10 +114,6 @@ func (r *row) waits(measure int, start time.Time) bool {
 	if r.gaps == Linear && within(r.maxGap) {
 		return true
 	}
-	if r.rules == nil {
-		return false
-	}
-	rule := &r.rules[measure]
 	return rule.needsNext() && within(rule.MaxGap) || !r.oldestFirst && rule.Aggregates.any(Delta|Increase)
 }
 
@@ -151,9 +142,6 @@ func (r *row) reach(measure int, b anchor) {
 			at := instant.Seconds(a.start, gap.Start) / instant.Seconds(a.start, b.start)
 			*s = between(*s, a.summary, b.summary, min(max(at, 0), 1))
 		}
-	}
-	if r.rules == nil {
-		return
 	}
 	rule := &r.rules[measure]
 	if rule.lasts() {

@@ -144,12 +144,13 @@ func (s *States) between(first, last stateID, decimals int) {
 // last adds the time for which the newest state or number of a summary lasted in a bucket, until the next point. It is
 // zero if the bucket has no newer point.
 func (r *row) last(measure int, b *Bucket, older *Summary, until time.Time) {
-	if r.rules == nil || !r.rules[measure].lasts() {
+	rule := &r.rules[measure]
+	if !rule.lasts() {
 		return
 	}
 	from, to := r.clip(b)
-	from, to = clip(from, r.rules[measure].until(older.LastTime, to), older.LastTime, until)
-	if s := &b.Values[measure]; r.rules[measure].Hold {
+	from, to = clip(from, rule.until(older.LastTime, to), older.LastTime, until)
+	if s := &b.Values[measure]; rule.Hold {
 		s.integrate(older.Last*instant.Seconds(from, to), from, to)
 	} else {
 		s.States.spend(older.States.last, spanOf(from, to))
