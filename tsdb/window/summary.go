@@ -173,62 +173,57 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	if s.Missing.any(Count) {
 		count = nil
 	}
-	float := func(a Aggregates, x float64) *number {
-		if !kept.any(a) {
+	number := func(a Aggregates, x float64, digits json.Number) json.RawMessage {
+		switch {
+		case !kept.any(a):
 			return nil
+		case digits != "":
+			return json.RawMessage(digits)
+		case !isFinite(x):
+			return json.RawMessage("null")
 		}
-		return &number{x: x}
+		text, _ := json.Marshal(x) // has no errors
+		return text
 	}
-	var none exactNumbers
-	exact := s.exact
-	if exact == nil {
-		exact = &none
-	}
-	exactly := func(a Aggregates, x float64, d decimal) *number {
-		n := float(a, x)
-		if n != nil && s.exact != nil && isFinite(x) {
-			n.exact = &d
-		}
-		return n
+	exact := s.Exact()
+	if s.Overflow {
+		exact.Sum = ""
 	}
 	out := struct {
-		Count     *int64       `json:"count,omitempty"`
-		Sum       *number      `json:"sum,omitempty"`
-		Mean      *number      `json:"mean,omitempty"`
-		Min       *number      `json:"min,omitempty"`
-		Max       *number      `json:"max,omitempty"`
-		First     *number      `json:"first,omitempty"`
-		FirstTime instant.Time `json:"first_time,omitzero"`
-		Last      *number      `json:"last,omitempty"`
-		LastTime  instant.Time `json:"last_time,omitzero"`
-		StdDev    *number      `json:"stddev,omitempty"`
-		Delta     *number      `json:"delta,omitempty"`
-		Increase  *number      `json:"increase,omitempty"`
-		Rate      *number      `json:"rate,omitempty"`
-		Resets    *int64       `json:"resets,omitempty"`
-		Since     instant.Time `json:"since,omitzero"`
-		Integral  *number      `json:"integral,omitempty"`
-		TimeMean  *number      `json:"time_mean,omitempty"`
-		Covered   *number      `json:"covered_s,omitempty"`
-		P50       *number      `json:"p50,omitempty"`
-		P95       *number      `json:"p95,omitempty"`
-		P99       *number      `json:"p99,omitempty"`
-		States    *States      `json:"states,omitempty"`
-		Filled    bool         `json:"filled,omitempty"`
-		Overflow  bool         `json:"overflow,omitempty"`
-		Missing   []string     `json:"missing,omitempty"`
+		Count     *int64          `json:"count,omitempty"`
+		Sum       json.RawMessage `json:"sum,omitempty"`
+		Mean      json.RawMessage `json:"mean,omitempty"`
+		Min       json.RawMessage `json:"min,omitempty"`
+		Max       json.RawMessage `json:"max,omitempty"`
+		First     json.RawMessage `json:"first,omitempty"`
+		FirstTime instant.Time    `json:"first_time,omitzero"`
+		Last      json.RawMessage `json:"last,omitempty"`
+		LastTime  instant.Time    `json:"last_time,omitzero"`
+		StdDev    json.RawMessage `json:"stddev,omitempty"`
+		Delta     json.RawMessage `json:"delta,omitempty"`
+		Increase  json.RawMessage `json:"increase,omitempty"`
+		Rate      json.RawMessage `json:"rate,omitempty"`
+		Resets    *int64          `json:"resets,omitempty"`
+		Since     instant.Time    `json:"since,omitzero"`
+		Integral  json.RawMessage `json:"integral,omitempty"`
+		TimeMean  json.RawMessage `json:"time_mean,omitempty"`
+		Covered   json.RawMessage `json:"covered_s,omitempty"`
+		P50       json.RawMessage `json:"p50,omitempty"`
+		P95       json.RawMessage `json:"p95,omitempty"`
+		P99       json.RawMessage `json:"p99,omitempty"`
+		States    *States         `json:"states,omitempty"`
+		Filled    bool            `json:"filled,omitempty"`
+		Overflow  bool            `json:"overflow,omitempty"`
+		Missing   []string        `json:"missing,omitempty"`
 	}{
-		Count: count, Sum: exactly(Sum, s.Sum, exact.Sum), Mean: float(Sum, s.Mean),
-		Min: exactly(Min, s.Min, exact.Min), Max: exactly(Max, s.Max, exact.Max),
-		First: exactly(Ends, s.First, exact.First), Last: exactly(Ends, s.Last, exact.Last),
-		StdDev: float(StdDev, s.StdDev), Delta: exactly(Delta, s.Delta, exact.Delta),
-		Increase: exactly(Increase, s.Increase, exact.Increase), Rate: float(Increase, s.Rate), Since: instant.Time{Time: s.Since},
-		Integral: float(Integral, s.Integral), TimeMean: float(Integral, s.TimeMean), Covered: float(Integral, s.Covered.Seconds()),
-		P50: float(Quantiles, s.Quantile(0.5)), P95: float(Quantiles, s.Quantile(0.95)), P99: float(Quantiles, s.Quantile(0.99)),
+		Count: count, Sum: number(Sum, s.Sum, exact.Sum), Mean: number(Sum, s.Mean, ""),
+		Min: number(Min, s.Min, exact.Min), Max: number(Max, s.Max, exact.Max),
+		First: number(Ends, s.First, exact.First), Last: number(Ends, s.Last, exact.Last),
+		StdDev: number(StdDev, s.StdDev, ""), Delta: number(Delta, s.Delta, exact.Delta),
+		Increase: number(Increase, s.Increase, exact.Increase), Rate: number(Increase, s.Rate, ""), Since: instant.Time{Time: s.Since},
+		Integral: number(Integral, s.Integral, ""), TimeMean: number(Integral, s.TimeMean, ""), Covered: number(Integral, s.Covered.Seconds(), ""),
+		P50: number(Quantiles, s.Quantile(0.5), ""), P95: number(Quantiles, s.Quantile(0.95), ""), P99: number(Quantiles, s.Quantile(0.99), ""),
 		States: s.States, Filled: s.Filled, Overflow: s.Overflow, Missing: s.Missing.names(),
-	}
-	if s.Overflow {
-		out.Sum = float(Sum, s.Sum)
 	}
 	if kept.any(Ends) {
 		out.FirstTime.Time, out.LastTime.Time = s.FirstTime, s.LastTime
@@ -237,22 +232,6 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		out.Resets = &s.Resets
 	}
 	return json.Marshal(out)
-}
-
-// number is a number in JSON: exact, or a float64 that is null if it is not finite.
-type number struct {
-	x     float64
-	exact *decimal
-}
-
-func (n *number) MarshalJSON() ([]byte, error) {
-	switch {
-	case n.exact != nil:
-		return []byte(n.exact.String()), nil
-	case !isFinite(n.x):
-		return []byte("null"), nil
-	}
-	return json.Marshal(n.x)
 }
 
 func isFinite(x float64) bool { return x-x == 0 }
