@@ -67,12 +67,11 @@ func (l *fieldLayout) split(payload []byte, nulls bool, visit func(path string, 
 type fieldSource struct {
 	*access
 	layouts []fieldLayout           // by tag
-	nulls   bool                    // SchemaOptions.NullClears
 	valid   func(dataset.Hit) error // a *PointError for a point that does not decode
 }
 
 func (r *Repository[T]) fieldSource() *fieldSource {
-	return &fieldSource{access: &r.access, layouts: r.schema.layouts, nulls: r.schema.nulls, valid: r.valid}
+	return &fieldSource{access: &r.access, layouts: r.schema.layouts, valid: r.valid}
 }
 
 func (r *Repository[T]) valid(h dataset.Hit) error {
@@ -111,7 +110,7 @@ func (s *fieldScan) add(h dataset.Hit) bool {
 		if s.of = of; s.newest == nil {
 			s.newest = fields.NewNewest(of.shape, 0)
 		}
-		err = of.split(h.Payload, s.nulls, func(path string, raw []byte) { s.newest.Add(path, bytes.Clone(raw), h.Units) })
+		err = of.split(h.Payload, s.rows.D.NullClears, func(path string, raw []byte) { s.newest.Add(path, bytes.Clone(raw), h.Units) })
 	}
 	if bad, ok := err.(*PointError); ok {
 		s.bad = append(s.bad, bad)

@@ -165,7 +165,6 @@ func (repositoryCore[T]) Schema(d *dataset.Dataset, c codec.Codec[T], rollups ma
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	s.setLayouts(readers)
-	s.nulls = d.NullClears
 	if d.Shape != nil && s.layouts[0].Format == d.Tags[0] {
 		s.layouts[0].shape = d.Shape
 	}

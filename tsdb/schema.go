@@ -185,7 +185,6 @@ type Schema[T any] struct {
 	joined   []func([]byte) (T, error) // by tag: of payloads whose fields were joined
 	layouts  []fieldLayout             // by tag
 	numbers  fieldNumbers              // of the fields that rollups are computed from
-	nulls    bool                      // SchemaOptions.NullClears
 	plain    bool                      // copies of a value share no mutable memory
 	listed   []Rollup                  // SchemaOptions.Rollups
 }
@@ -267,7 +266,6 @@ func define[T any](name string, key KeyFields, c codec.Codec[T], opts SchemaOpti
 		s.decoders = append(s.decoders, r.Decode)
 	}
 	s.setLayouts(readers)
-	s.nulls = opts.NullClears
 	written := &s.layouts[0]
 	s.d.Shape, s.d.Format, s.d.Unpack, s.d.NullClears = written.shape, written.Format, written.Unpack, opts.NullClears
 	definitions, err := definitionsOf(opts.Rollups)

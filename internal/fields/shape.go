@@ -57,7 +57,7 @@ type node struct {
 }
 
 // Whole returns the shape of payloads that are one field.
-func Whole() *Shape { return newShape([]Leaf{{}}) }
+func Whole() *Shape { return OfLeaves([]Leaf{{}}) }
 
 // top returns the root, or nil without a shape.
 func (s *Shape) top() *node {
@@ -117,7 +117,7 @@ func (s *Shape) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &leaves); err != nil {
 		return err
 	}
-	of := newShape(leaves)
+	of := OfLeaves(leaves)
 	if of == nil {
 		return errShape
 	}
@@ -125,8 +125,8 @@ func (s *Shape) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// newShape returns the shape of leaves, or nil if there is none.
-func newShape(leaves []Leaf) *Shape {
+// OfLeaves returns the shape of leaves, or nil if there is none: with too many of them, or one within another.
+func OfLeaves(leaves []Leaf) *Shape {
 	s := &Shape{Leaves: leaves, Typed: true, root: &node{}}
 	if len(leaves) > MaxLeaves {
 		return nil
@@ -223,6 +223,3 @@ func (n *node) each(do func(path string)) {
 		c.each(do)
 	}
 }
-
-// OfLeaves returns the shape of leaves, or nil if there is none: with too many of them, or one within another.
-func OfLeaves(leaves []Leaf) *Shape { return newShape(leaves) }

@@ -24,7 +24,7 @@ func OfJSON(t reflect.Type) *Shape {
 	case t == nil, t.Kind() == reflect.Map, t.Kind() == reflect.Interface, encodesItself(t) && t != reflect.TypeFor[time.Time]():
 		return nil
 	case t.Kind() != reflect.Struct || encodesItself(t):
-		return newShape([]Leaf{{Kind: jsonKind(t)}})
+		return OfLeaves([]Leaf{{Kind: jsonKind(t)}})
 	}
 	return atMost(func(depth int) []Leaf {
 		l := jsonLister{depth: depth}

@@ -22,11 +22,11 @@ func OfMessage(m protoreflect.MessageDescriptor) *Shape {
 // atMost returns the shape of the deepest leaves that are not too many. A payload with still more is one field.
 func atMost(leaves func(depth int) []Leaf) *Shape {
 	for depth := maxDepth; depth > 0; depth /= 2 {
-		if s := newShape(leaves(depth)); s != nil {
+		if s := OfLeaves(leaves(depth)); s != nil {
 			return s
 		}
 	}
-	return newShape([]Leaf{{}})
+	return OfLeaves([]Leaf{{}})
 }
 
 // place is where a field or a message is.

@@ -247,10 +247,7 @@ func (m *HeadMutation) clearIn(d *Dataset, class int, column string, from, to bi
 
 // FieldsHad returns the paths of all fields that a stored point has, or had when it was copied before.
 func (d *Dataset) FieldsHad(p Stored) []string {
-	if !d.Head.Fields {
-		return nil
-	}
-	_, have := d.storedFields(p)
+	_, have := d.StoredFields(p)
 	return slices.AppendSeq(slices.Clone(p.Had), maps.Keys(have))
 }
 
@@ -265,7 +262,7 @@ func (d *Dataset) HeadFamilies() []Class {
 // copyFields makes a head hold the fields of a stored point, and no others that it had when it was copied before.
 func (m *HeadMutation) copyFields(d *Dataset, p Stored) {
 	gone := slices.Concat(d.cleared(), p.Had)
-	if class, have := d.storedFields(p); have != nil {
+	if class, have := d.StoredFields(p); have != nil {
 		for path, raw := range have {
 			m.setField(d, class, path, p.Cell, p.Cell, raw)
 		}
@@ -276,22 +273,14 @@ func (m *HeadMutation) copyFields(d *Dataset, p Stored) {
 	}
 }
 
-// storedFields returns the class and the fields of a stored point; nil if it does not exist.
-func (d *Dataset) storedFields(p Stored) (class int, have map[string][]byte) {
+// StoredFields returns the class and the fields of a stored point; nil if it does not exist, and without Head.Fields.
+func (d *Dataset) StoredFields(p Stored) (class int, have map[string][]byte) {
 	for _, c := range p.Cells {
-		if c.qualifier == slot+d.Tags[0] {
+		if d.Head.Fields && c.qualifier == slot+d.Tags[0] {
 			return c.Class, d.fieldsOf(c.value)
 		}
 	}
 	return 0, nil
-}
-
-// StoredFields is storedFields, in a dataset with Head.Fields; in another it returns nothing.
-func (d *Dataset) StoredFields(p Stored) (class int, have map[string][]byte) {
-	if !d.Head.Fields {
-		return 0, nil
-	}
-	return d.storedFields(p)
 }
 
 // FieldMutations returns the largest number of mutations of the fields of one point in a head.
@@ -314,7 +303,7 @@ func (d *Dataset) FieldBytes(payload int) int {
 func (h Visibility) FieldFilter() bigtable.Filter {
 	all := AnyOf(len(h.D.fields), func(i int) bigtable.Filter {
 		cells := bigtable.ColumnRangeFilter(h.D.fields[i].Name, valueSlot, afterFields)
-		if from := h.cutoff(i); from > 0 {
+		if from := h.Cutoff(i); from > 0 {
 			return bigtable.ChainFilters(cells, bigtable.TimestampRangeFilterMicros(from, 0), bigtable.LatestNFilter(1))
 		}
 		return bigtable.ChainFilters(cells, bigtable.LatestNFilter(1))
@@ -366,7 +355,7 @@ func (h Visibility) HeadFields(row *readrows.Row) HeadFields {
 		items := row.Family(family)
 		cells += len(items)
 		out.Fields = slices.Grow(out.Fields, (len(items)+1)/2) // most have a value and a trace
-		from, values, cutoff := len(out.Fields), len(out.Fields), h.cutoff(class)
+		from, values, cutoff := len(out.Fields), len(out.Fields), h.Cutoff(class)
 		for i := range items {
 			name, at := items[i].Column[len(family)+1:], items[i].Timestamp
 			if at < cutoff {

@@ -37,7 +37,7 @@ func (h Visibility) VersionFilter(cell bigtable.Timestamp) bigtable.Filter {
 
 // overHeads combines one filter for each class of heads.
 func (h Visibility) overHeads(filter func(c *Class, cutoff bigtable.Timestamp) bigtable.Filter) bigtable.Filter {
-	return AnyOf(len(h.D.HeadClasses), func(i int) bigtable.Filter { return filter(&h.D.HeadClasses[i], h.cutoff(i)) })
+	return AnyOf(len(h.D.HeadClasses), func(i int) bigtable.Filter { return filter(&h.D.HeadClasses[i], h.Cutoff(i)) })
 }
 
 // Version is one point in a head row.
@@ -57,7 +57,7 @@ func (h Visibility) Versions(buf []Version, row *readrows.Row, limit int) []Vers
 		family := h.D.HeadClasses[i].Name
 		items := row.Family(family)
 		out = slices.Grow(out, len(items))
-		cutoff := h.cutoff(i)
+		cutoff := h.Cutoff(i)
 		for j := range items {
 			if items[j].Timestamp < cutoff {
 				continue

@@ -1,10 +1,6 @@
 package dataset
 
-import (
-	"cloud.google.com/go/bigtable"
-
-	"github.com/tidemark-go/tidemark/internal/fields"
-)
+import "github.com/tidemark-go/tidemark/internal/fields"
 
 // Lists reports whether the fields of new points are listed in the tenant's row of fields: whether payloads have
 // several, and the catalogue does not say which.
@@ -36,6 +32,3 @@ func (d *Dataset) ListFamily() string {
 	}
 	return d.Classes[0].Name
 }
-
-// Cutoff returns the oldest visible cell timestamp of the class at an index.
-func (h Visibility) Cutoff(class int) bigtable.Timestamp { return h.cutoff(class) }

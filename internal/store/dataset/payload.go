@@ -52,7 +52,7 @@ func (h Visibility) Payload(row *readrows.Row, cell bigtable.Timestamp) (*readro
 		col := &h.D.Columns[i]
 		if col.Family != family {
 			family, items = col.Family, row.Family(col.Family)
-			cutoff = h.cutoff(i / len(h.D.Tags))
+			cutoff = h.Cutoff(i / len(h.D.Tags))
 		}
 		var found *readrows.Cell
 		for j := range items {
@@ -72,6 +72,15 @@ func (h Visibility) Payload(row *readrows.Row, cell bigtable.Timestamp) (*readro
 		return nil, 0, nil
 	}
 	return h.unknownTag(row)
+}
+
+// Hit returns the point of a time and an ID, whose payload is in a row. It returns false if no payload is visible.
+func (h Visibility) Hit(row *readrows.Row, path string, units int64, id string) (Hit, bool) {
+	item, tag, err := h.Payload(row, bigtable.Timestamp(h.D.Precision.CellMicros(units)))
+	if item == nil {
+		return Hit{}, false
+	}
+	return Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
 }
 
 // unknownTag returns a row's first payload cell and an error that names its tag. It is called if the schema reads no
@@ -135,7 +144,7 @@ func (d *Dataset) ColumnOf(name string) int {
 
 // Shows reports whether a cached newest point is still visible: whether a read would return it again.
 func (h Visibility) Shows(n *lastvalue.Newest) bool {
-	return !n.Found || n.Units >= h.Oldest() && n.Cell >= h.cutoff(n.Column/len(h.D.Tags))
+	return !n.Found || n.Units >= h.Oldest() && n.Cell >= h.Cutoff(n.Column/len(h.D.Tags))
 }
 
 // EveryPayload passes the payload cells of points in every class of the dataset, expired or not.

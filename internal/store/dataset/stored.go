@@ -36,7 +36,7 @@ func (s Stored) Equal(o Stored) bool {
 func (h Visibility) Stored(row *readrows.Row, classes []Class, key string, at bigtable.Timestamp) Stored {
 	s := Stored{Key: key, Cell: at}
 	for i := range classes {
-		if at < h.cutoff(i) {
+		if at < h.Cutoff(i) {
 			continue
 		}
 		for _, item := range row.Family(classes[i].Name) {

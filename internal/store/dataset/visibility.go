@@ -31,8 +31,8 @@ func (h Visibility) Between(oldest, newest int64) Visibility {
 	return h
 }
 
-// cutoff returns the oldest visible cell timestamp of the class at an index.
-func (h Visibility) cutoff(class int) bigtable.Timestamp {
+// Cutoff returns the oldest visible cell timestamp of the class at an index.
+func (h Visibility) Cutoff(class int) bigtable.Timestamp {
 	if class == 0 {
 		return h.first
 	}
@@ -43,7 +43,7 @@ func (h Visibility) cutoff(class int) bigtable.Timestamp {
 func (h Visibility) Oldest() int64 {
 	cutoff := h.first
 	for i := range h.D.Classes {
-		cutoff = min(cutoff, h.cutoff(i))
+		cutoff = min(cutoff, h.Cutoff(i))
 	}
 	units, ok := h.D.Precision.AtOrAfter(cutoff.Time())
 	if !ok {
@@ -72,7 +72,7 @@ func AnyOf(n int, filter func(i int) bigtable.Filter) bigtable.Filter {
 func (h Visibility) ClassFilter(class int) bigtable.Filter {
 	c := &h.D.Classes[class]
 	payload := bigtable.ColumnRangeFilter(c.Name, slot, afterSlot)
-	from := max(h.from, h.cutoff(class))
+	from := max(h.from, h.Cutoff(class))
 	switch {
 	case from == 0 && h.to == 0:
 		return payload
@@ -88,7 +88,7 @@ func (d *Dataset) OldestUnexpired(now time.Time) int64 {
 	cutoff := int64(0)
 	for i := range d.Classes {
 		if d.Classes[i].Bounded {
-			cutoff = max(cutoff, int64(h.cutoff(i)))
+			cutoff = max(cutoff, int64(h.Cutoff(i)))
 		}
 	}
 	return cutoff / 1000

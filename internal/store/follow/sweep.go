@@ -253,11 +253,7 @@ func (r *request) row(row *bt.Row) bool {
 	case path != p.path || units < r.floor:
 		return true
 	}
-	item, tag, err := r.visible.Payload(row, bigtable.Timestamp(rows.D.Precision.CellMicros(units)))
-	if item == nil {
-		return true
-	}
-	if !r.point(dataset.Hit{Path: p.path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, key) {
+	if hit, visible := r.visible.Hit(row, p.path, units, id); visible && !r.point(hit, key) {
 		r.last = key
 		return false
 	}

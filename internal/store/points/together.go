@@ -251,17 +251,16 @@ func (in *shortReader) row(row *bt.Row) bool {
 		return true
 	}
 	hit.oldest = units
-	item, tag, err := in.visible.Payload(row, bigtable.Timestamp(in.rows.D.Precision.CellMicros(units)))
+	found, visible := in.visible.Hit(row, in.paths[in.part[in.at].index], units, id)
 	switch {
-	case item == nil:
+	case !visible:
 		return true
 	case hit.found:
-		in.surplus += len(item.Value)
+		in.surplus += len(found.Payload)
 		return in.surplus <= maxSurplus
 	}
-	path := in.paths[in.part[in.at].index]
-	hit.hit, hit.found = dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
-	in.held += len(item.Value)
+	hit.hit, hit.found = found, true
+	in.held += len(found.Payload)
 	return in.held <= maxHeld
 }
 

@@ -151,10 +151,9 @@ func (g *gatherer) row(row *bt.Row) bool {
 	m := g.part[g.at]
 	g.rows++
 	if units, id, ok := g.Rows.Space.PointTime(key, m.rng.Start[:len(m.rng.Start)-rowkey.ReverseLen]); ok {
-		item, tag, err := g.visible.Payload(row, bigtable.Timestamp(g.Rows.D.Precision.CellMicros(units)))
-		if item != nil {
-			g.bytes += int64(len(item.Value))
-			g.hits[g.at] = append(g.hits[g.at], dataset.Hit{Path: m.path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err})
+		if hit, ok := g.visible.Hit(row, m.path, units, id); ok {
+			g.bytes += int64(len(hit.Payload))
+			g.hits[g.at] = append(g.hits[g.at], hit)
 		}
 	}
 	g.more = g.budget.spend(g.counted, g.rows, g.bytes)

@@ -204,11 +204,7 @@ func (s *scan) hit(path string, units int64, id string, row *bt.Row) (dataset.Hi
 	if units < s.oldest {
 		return dataset.Hit{}, false
 	}
-	item, tag, err := s.horizon.Payload(row, bigtable.Timestamp(s.d.Precision.CellMicros(units)))
-	if item == nil {
-		return dataset.Hit{}, false
-	}
-	return dataset.Hit{Path: path, Units: units, ID: id, Payload: item.Value, Tag: tag, Err: err}, true
+	return s.horizon.Hit(row, path, units, id)
 }
 
 // behind finds the n newest visible points of an entity after a row, if the page did not have enough of them. Either
