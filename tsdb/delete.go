@@ -53,8 +53,8 @@ func (a *access) deleteRange(ctx context.Context, e Entity, in Interval) (delete
 	if err := in.check(); err != nil {
 		return 0, err
 	}
-	oldest, newest, ok := in.units(a.rows.D.Precision)
-	if !ok {
+	oldest, newest := in.units(a.rows.D.Precision)
+	if oldest > newest {
 		return 0, nil
 	}
 	defer a.pauseChanges(e.path)()

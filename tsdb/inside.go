@@ -105,6 +105,9 @@ func (intervalCore) ReadOptions(opts []ReadOption) (order Order, concurrency int
 // Check returns an error that matches ErrInvalid if the interval ends before it starts.
 func (c intervalCore) Check() error { return c.Value().check() }
 
+// Units returns the first and the last unit of p in the interval. The first is greater if it holds none.
+func (c intervalCore) Units(p rowkey.Precision) (oldest, newest int64) { return c.Value().units(p) }
+
 // Shape returns the shape of the dataset.
 func (c datasetCore) Shape() (*dataset.Dataset, error) {
 	if d := c.Value(); d != nil && d.shape() != nil {

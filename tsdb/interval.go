@@ -78,27 +78,18 @@ func (in Interval) End() (t time.Time, ok bool) {
 	return in.to, in.hasTo
 }
 
-// units returns the first and the last unit of p in the interval, and false if it holds none.
-func (in Interval) units(p rowkey.Precision) (oldest, newest int64, ok bool) {
-	oldest, newest = 0, p.Max()
-	if in.hasFrom {
-		if oldest, ok = p.AtOrAfter(in.from); !ok {
-			return 0, 0, false
-		}
-		if in.openFrom && !p.Time(oldest).After(in.from) {
-			if oldest == p.Max() {
-				return 0, 0, false
-			}
-			oldest++
+// units returns the first and the last unit of p in the interval. The first is greater if it holds none.
+func (in Interval) units(p rowkey.Precision) (oldest, newest int64) {
+	newest = p.Max()
+	if from, ok := in.Start(); ok {
+		if oldest, ok = p.AtOrAfter(from); !ok {
+			return 1, 0
 		}
 	}
-	if in.hasTo {
-		if newest, ok = p.AtOrBefore(in.to); !ok {
-			return 0, 0, false
-		}
-		if !in.closed && !p.Time(newest).Before(in.to) {
-			newest--
+	if end, ok := in.End(); ok {
+		if newest, ok = p.AtOrBefore(end.Add(-1)); !ok {
+			return 1, 0
 		}
 	}
-	return oldest, newest, oldest <= newest
+	return oldest, newest
 }

@@ -141,10 +141,7 @@ func (u under) beginRead(ctx context.Context, name telemetry.Name, in Interval, 
 	if o.Width == 0 {
 		o.Width = defaultConcurrency
 	}
-	oldest, newest, ok := in.units(u.rows.D.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
+	oldest, newest := in.units(u.rows.D.Precision)
 	if c.Done, err = u.rows.BeginWideRead(&o.Options); err != nil {
 		return ctx, c, err
 	}

@@ -186,10 +186,7 @@ func (a *access) spanOf(ctx context.Context, e Entity, in Interval, takes option
 	if err != nil {
 		return s, o, err
 	}
-	oldest, newest, ok := in.units(a.rows.D.Precision)
-	if !ok {
-		oldest, newest = 1, 0
-	}
+	oldest, newest := in.units(a.rows.D.Precision)
 	return points.Span{Path: e.path, Oldest: oldest, Newest: newest, Limit: o.limit, Reverse: o.order == OldestFirst}, o, nil
 }
 

@@ -50,18 +50,8 @@ func (v *View) read(ctx context.Context, e tsdb.Entity, in tsdb.Interval, visit 
 	if err := inside.Of(in).Check(); err != nil {
 		return err
 	}
-	s := points.Selection{Entity: inside.Of(e).Path(), Newest: v.unit.Max()}
-	if from, ok := in.Start(); ok {
-		if s.Oldest, ok = v.unit.AtOrAfter(from); !ok {
-			return nil
-		}
-	}
-	if to, ok := in.End(); ok {
-		if s.Newest, ok = v.unit.AtOrBefore(to.Add(-1)); !ok {
-			return nil
-		}
-	}
-	if s.Oldest > s.Newest {
+	s := points.Selection{Entity: inside.Of(e).Path()}
+	if s.Oldest, s.Newest = inside.Of(in).Units(v.unit); s.Oldest > s.Newest {
 		return nil
 	}
 	err := v.points.Read(ctx, s, func(p points.RawPoint) error {
