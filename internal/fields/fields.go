@@ -24,6 +24,7 @@ const (
 	Codecs = "codec.JSON, codec.Proto or codec.Records"
 )
 
+// formats say how payloads of these formats are split and joined, and which kinds of fields they have.
 var formats = map[string]struct {
 	split func(shape *Shape, payload []byte, visit func(path string, raw []byte)) error
 	join  func(parts []Part) ([]byte, error)

@@ -9,8 +9,8 @@ import (
 
 // Kinds calls visit for each field of a JSON text or a record, with its name and kind, and for no field of another
 // format. The name is the names of the objects around the field and its own, joined by dots, and valid during the call.
-// Fields of objects that are deeper than maxDepth are left out. Kinds checks only what it relies on, and stops where
-// the payload is damaged. It allocates for names with escapes, and once for a text.
+// Fields of objects that are deeper than maxDepth are left out. Kinds stops where the payload is damaged. It allocates
+// for names with escapes, and once for a text.
 func Kinds(format string, payload []byte, visit func(name []byte, k codec.Kind)) {
 	if of := formats[format].kinds; of != nil {
 		of(payload, visit)
