@@ -2,8 +2,10 @@ package bt
 
 import (
 	"context"
+	"time"
 
 	"cloud.google.com/go/bigtable"
+	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -50,24 +52,18 @@ var errNoAnswer = status.Error(codes.Unknown, "tsdb: the service did not answer 
 // only the last one, and all get its outcome: the service may reorder the entries of a request. The timeout of writes
 // bounds each request with its retries, the timeout of scans the whole call.
 func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
-	ctx, cancel := within(ctx, t.timeouts.Scan)
-	defer cancel()
 	last := make(map[string]int, len(entries))
 	for i := range entries {
 		last[entries[i].Key] = i
 	}
-	b := bulk{t: t, entries: entries, tracks: make([]Tracker, len(entries)), out: make([]Outcome, len(entries))}
 	todo := make([]int, 0, len(last))
 	for i := range entries {
 		if last[entries[i].Key] == i {
 			todo = append(todo, i)
 		}
 	}
-	for len(todo) > 0 {
-		n := b.fit(todo)
-		b.write(ctx, todo[:n])
-		todo = todo[n:]
-	}
+	b := bulk{t: t, client: t.data, entries: entries, timeout: t.timeouts.Write}
+	b.run(ctx, todo)
 	if len(last) < len(entries) {
 		for i := range entries {
 			b.out[i] = b.out[last[entries[i].Key]]
@@ -79,9 +75,25 @@ func (t *Table) Bulk(ctx context.Context, entries []Entry) []Outcome {
 // bulk is a running bulk write.
 type bulk struct {
 	t       *Table
+	client  bigtable.TableAPI
 	entries []Entry
+	timeout time.Duration       // of each request with its repetitions
+	tokens  []*btpb.Idempotency // by entry; nil if repeating an entry changes nothing
+	replays Replays             // with tokens
 	tracks  []Tracker
 	out     []Outcome
+}
+
+// run writes the entries in as many requests as needed.
+func (b *bulk) run(ctx context.Context, todo []int) {
+	ctx, cancel := within(ctx, b.t.timeouts.Scan)
+	defer cancel()
+	b.tracks, b.out = make([]Tracker, len(b.entries)), make([]Outcome, len(b.entries))
+	for len(todo) > 0 {
+		n := b.fit(todo)
+		b.write(ctx, todo[:n])
+		todo = todo[n:]
+	}
 }
 
 // fit returns how many of the entries go into one request.
@@ -100,8 +112,16 @@ func (b *bulk) fit(todo []int) int {
 
 // write sends the entries in one request, and retries those that may still succeed.
 func (b *bulk) write(ctx context.Context, todo []int) {
-	ctx, cancel := within(ctx, b.t.timeouts.Write)
+	ctx, cancel := within(ctx, b.timeout)
 	defer cancel()
+	if b.tokens != nil {
+		if no := b.t.refuse(ctx); no.Err != nil {
+			for _, i := range todo {
+				b.out[i] = no
+			}
+			return
+		}
+	}
 	var pause pauser
 	for {
 		if ctx.Err() != nil {
@@ -127,14 +147,18 @@ func (b *bulk) write(ctx context.Context, todo []int) {
 // error that asks for the longest wait.
 func (b *bulk) send(ctx context.Context, part []int) (again []int, cause error) {
 	entries := make([]Entry, len(part))
+	var rec record
 	for n, i := range part {
 		entries[n] = b.entries[i]
+		if b.tokens != nil {
+			rec.tokens = append(rec.tokens, b.tokens[i])
+		}
 	}
-	for n, a := range b.t.Attempt(ctx, entries, nil) {
+	for n, a := range b.t.attempt(ctx, b.client, entries, rec) {
 		i := part[n]
 		b.tracks[i].Note(a.Err, a.MaybeApplied)
 		b.out[i] = b.tracks[i].Outcome()
-		if a.Again {
+		if a.Again && (b.tokens == nil || !b.tracks[i].maybeApplied || b.replays.recognized(ctx)) {
 			again = append(again, i)
 			cause = longer(cause, a.Err)
 		}

@@ -39,63 +39,14 @@ func (t *Table) Once(ctx context.Context, key string, mut *bigtable.Mutation, re
 // BulkOnce writes each entry as Once does. No two entries may have the same row. It makes as many requests as needed;
 // the timeout of writes bounds each request with its repetitions, the timeout of scans the whole call.
 func (t *Table) BulkOnce(ctx context.Context, entries []Entry, replays Replays) []Outcome {
-	ctx, cancel := within(ctx, t.timeouts.Scan)
-	defer cancel()
-	out := make([]Outcome, len(entries))
-	b := bulk{t: t, entries: entries}
+	b := bulk{t: t, client: t.cond, entries: entries, timeout: min(t.timeouts.Write, tokenLife), replays: replays}
 	todo := make([]int, len(entries))
+	b.tokens = make([]*btpb.Idempotency, len(entries))
 	for i := range todo {
-		todo[i] = i
+		todo[i], b.tokens[i] = i, newToken(replays.Start)
 	}
-	for len(todo) > 0 {
-		n := b.fit(todo)
-		t.bulkOnce(ctx, entries[todo[0]:todo[0]+n], out[todo[0]:], replays)
-		todo = todo[n:]
-	}
-	return out
-}
-
-func (t *Table) bulkOnce(ctx context.Context, entries []Entry, out []Outcome, replays Replays) {
-	ctx, cancel := within(ctx, min(t.timeouts.Write, tokenLife))
-	defer cancel()
-	if no := t.refuse(ctx); no.Err != nil {
-		for i := range entries {
-			out[i] = no
-		}
-		return
-	}
-	type sent struct { // an entry and its index
-		Entry
-		i     int
-		token *btpb.Idempotency
-	}
-	todo := make([]sent, len(entries))
-	for i, e := range entries {
-		todo[i] = sent{e, i, newToken(replays.Start)}
-	}
-	tracks := make([]Tracker, len(entries))
-	var pause pauser
-	for {
-		part, tokens := make([]Entry, len(todo)), make([]*btpb.Idempotency, len(todo))
-		for n, s := range todo {
-			part[n], tokens[n] = s.Entry, s.token
-		}
-		var again []sent
-		var cause error
-		for n, a := range t.attempt(ctx, t.cond, part, record{tokens: tokens}) {
-			s := todo[n]
-			tr := &tracks[s.i]
-			tr.Note(a.Err, a.MaybeApplied)
-			out[s.i] = tr.Outcome()
-			if a.Again && (!tr.maybeApplied || replays.recognized(ctx)) {
-				again, cause = append(again, s), longer(cause, a.Err)
-			}
-		}
-		if len(again) == 0 || !pause.wait(ctx, cause) {
-			return
-		}
-		todo = again
-	}
+	b.run(ctx, todo)
+	return b.out
 }
 
 // refuse returns a rejected outcome if nothing may be sent, and the zero Outcome otherwise.
