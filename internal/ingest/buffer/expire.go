@@ -44,8 +44,15 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 		over = append(over, ending{it, q.timeoutOutcome(it)})
 		return true
 	}
+	q.takeOut(late)
+	return over
+}
+
+// takeOut takes out the items for which ends is true, except those in flight and those that these have coalesced. It
+// looks at the oldest items of a queue until ends is false.
+func (q *Buffer) takeOut(ends func(*Item) bool) {
 	waits := func(it *Item) bool {
-		if late(it) {
+		if ends(it) {
 			q.leave(it)
 			return true
 		}
@@ -57,7 +64,7 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 			l.queue.pop()
 		}
 		for i := range l.chunks {
-			l.chunks[i] = slices.DeleteFunc(l.chunks[i], late)
+			l.chunks[i] = slices.DeleteFunc(l.chunks[i], ends)
 		}
 		l.chunks = slices.DeleteFunc(l.chunks, func(c []*Item) bool { return len(c) == 0 })
 		if l.empty() {
@@ -68,50 +75,23 @@ func (q *Buffer) late(now time.Time) (over []ending) {
 		if behind == nil {
 			continue
 		}
-		for it := behind.head; it != nil && late(it); it = behind.head {
+		for it := behind.head; it != nil && ends(it); it = behind.head {
 			behind.pop()
 		}
 	}
 	for _, g := range q.retries {
-		g.items = slices.DeleteFunc(g.items, late)
+		g.items = slices.DeleteFunc(g.items, ends)
 	}
 	q.retries = slices.DeleteFunc(q.retries, func(g *group) bool { return len(g.items) == 0 })
 	heap.Init(&q.retries)
-	return over
 }
 
 // abandon ends everything that is not in flight, after the buffer was closed and Close no longer waits.
 func (q *Buffer) abandon() {
 	var over []ending
-	leave := func(it *Item) { over = append(over, ending{it, q.abandonedOutcome(it)}) }
-	for len(q.retries) > 0 {
-		for _, it := range heap.Pop(&q.retries).(*group).items {
-			leave(it)
-		}
-	}
-	for _, l := range q.lanes {
-		for _, c := range l.chunks {
-			for _, it := range c {
-				leave(it)
-			}
-		}
-		l.chunks = nil
-		for it := l.peek(); it != nil; it = l.peek() {
-			if l.front.pop() == nil {
-				l.queue.pop()
-			}
-			q.leave(it)
-			leave(it)
-		}
-		q.ring.remove(l)
-	}
-	for _, behind := range q.rows {
-		if behind == nil {
-			continue
-		}
-		for it := behind.pop(); it != nil; it = behind.pop() {
-			leave(it)
-		}
-	}
+	q.takeOut(func(it *Item) bool {
+		over = append(over, ending{it, q.abandonedOutcome(it)})
+		return true
+	})
 	q.end(over)
 }

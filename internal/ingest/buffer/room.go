@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
@@ -79,19 +80,15 @@ func (q *Buffer) grant() {
 
 // unblock removes the lane's waiter at an index from the queue.
 func (q *Buffer) unblock(l *lane, i int) {
-	l.blocked = append(l.blocked[:i], l.blocked[i+1:]...)
+	l.blocked = slices.Delete(l.blocked, i, i+1)
 	if len(l.blocked) > 0 {
 		q.turn++
 		return
 	}
-	for j, other := range q.blocked {
-		if other == l {
-			q.blocked = append(q.blocked[:j], q.blocked[j+1:]...)
-			if j < q.turn {
-				q.turn--
-			}
-			return
-		}
+	j := slices.Index(q.blocked, l)
+	q.blocked = slices.Delete(q.blocked, j, j+1)
+	if j < q.turn {
+		q.turn--
 	}
 }
 
@@ -121,12 +118,7 @@ func (q *Buffer) wait(ctx context.Context, l *lane, bytes int64) error {
 		}
 		return nil
 	}
-	for i := range l.blocked {
-		if l.blocked[i] == w {
-			q.unblock(l, i)
-			break
-		}
-	}
+	q.unblock(l, slices.Index(l.blocked, w))
 	q.drop(l)
 	q.grant()
 	return err
