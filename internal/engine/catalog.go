@@ -15,18 +15,11 @@ import (
 
 // loadTables reads all tables and views.
 func (e *Engine) loadTables() error {
-	value, closer, err := e.db.Get(keyNextTable())
-	switch {
-	case err == nil:
-		if e.nextTable, err = decodeNextTable(value); err != nil {
-			return errors.Join(err, closer.Close())
-		}
-		if err := closer.Close(); err != nil {
-			return storageError(err)
-		}
-	case !errors.Is(err, pebble.ErrNotFound):
-		return storageError(err)
+	next, _, err := readNumber(e.db, keyNextTable(), 4, "table counter")
+	if err != nil {
+		return err
 	}
+	e.nextTable = uint32(next)
 	tables := make(map[string]*table)
 	err = e.eachRecord(keyTable(""), func(name string, value []byte) error {
 		r, err := decodeTable(value)

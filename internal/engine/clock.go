@@ -2,11 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tidemark-go/tidemark/internal/clock"
 )
@@ -31,24 +27,17 @@ func (e *Engine) resumeClock() error {
 			e.log.Info("the clock is trusted again")
 		}
 	})
-	value, closer, err := e.db.Get(keyHighTime())
+	high, found, err := readNumber(e.db, keyHighTime(), 8, "record of the time")
 	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		if e.nextTable == 0 { // a new folder: if the process is killed within highEvery, the next one knows when
-			return e.saveClock()
-		}
-		e.watch.Resume(time.Time{})
-		return nil
 	case err != nil:
-		return storageError(err)
-	case len(value) != 8:
-		return errors.Join(fmt.Errorf("%w: the record of the time has %d bytes", ErrDamaged, len(value)), closer.Close())
+		return err
+	case found:
+		e.watch.Resume(time.UnixMicro(int64(high)))
+	case e.nextTable == 0: // a new folder: if the process is killed within highEvery, the next one knows when
+		return e.saveClock()
+	default:
+		e.watch.Resume(time.Time{})
 	}
-	high := time.UnixMicro(int64(binary.BigEndian.Uint64(value)))
-	if err := closer.Close(); err != nil {
-		return storageError(err)
-	}
-	e.watch.Resume(high)
 	return nil
 }
 

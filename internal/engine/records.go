@@ -3,10 +3,12 @@ package engine
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -105,11 +107,24 @@ func decodeView(b []byte) (*adminpb.AuthorizedView, error) {
 	return v, nil
 }
 
-func decodeNextTable(b []byte) (uint32, error) {
-	if len(b) != 4 {
-		return 0, fmt.Errorf("%w: table counter of %d bytes", ErrDamaged, len(b))
+// readNumber reads a record that holds a number of some bytes, and reports whether it exists. What names it in errors.
+func readNumber(db *pebble.DB, key []byte, size int, what string) (number uint64, found bool, err error) {
+	value, closer, err := db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, storageError(err)
+	case len(value) != size:
+		return 0, false, errors.Join(fmt.Errorf("%w: %s of %d bytes", ErrDamaged, what, len(value)), closer.Close())
 	}
-	return binary.BigEndian.Uint32(b), nil
+	for _, b := range value {
+		number = number<<8 | uint64(b)
+	}
+	if err := closer.Close(); err != nil {
+		return 0, false, storageError(err)
+	}
+	return number, true, nil
 }
 
 // maxTables bounds how many tables are ever created in a folder, so that a table's range always has an end.

@@ -137,20 +137,16 @@ func openFailure(err error) error {
 
 // claim writes the version into a new database, or checks it in an existing one.
 func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool, f *fault) error {
-	value, closer, err := db.Get(keyVersion())
+	version, found, err := readNumber(db, keyVersion(), 4, "version record")
 	switch {
-	case err == nil:
-		defer closer.Close()
-		if len(value) != 4 {
-			return fmt.Errorf("%w: version record of %d bytes", ErrDamaged, len(value))
-		}
-		if v := binary.BigEndian.Uint32(value); v > storageVersion {
-			return fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, v, storageVersion)
-		}
-	case errors.Is(err, pebble.ErrNotFound):
-		if marked {
-			return fmt.Errorf("%w: the version record is missing", ErrDamaged)
-		}
+	case err != nil:
+		return err
+	case version > storageVersion:
+		return fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, version, storageVersion)
+	case found:
+	case marked:
+		return fmt.Errorf("%w: the version record is missing", ErrDamaged)
+	default:
 		if err := refuseForeign(db); err != nil {
 			return err
 		}
@@ -161,8 +157,6 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool, f *fault) error {
 		if err := db.Flush(); err != nil {
 			return storageError(err)
 		}
-	default:
-		return storageError(err)
 	}
 	// openingFS hides failures from Pebble: the record may not be stored. A marker would then turn an unfinished folder
 	// into a damaged one.

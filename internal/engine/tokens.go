@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -141,15 +140,7 @@ func (e *Engine) forgetTokens() {
 
 // loadForgotten reads up to which period the folder's tokens are forgotten.
 func (e *Engine) loadForgotten() error {
-	value, closer, err := e.db.Get(keyForgotten())
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil
-	case err != nil:
-		return storageError(err)
-	case len(value) != 8:
-		return errors.Join(fmt.Errorf("%w: the record of forgotten tokens has %d bytes", ErrDamaged, len(value)), closer.Close())
-	}
-	e.forgotten.Store(binary.BigEndian.Uint64(value))
-	return closer.Close()
+	before, _, err := readNumber(e.db, keyForgotten(), 8, "record of forgotten tokens")
+	e.forgotten.Store(before)
+	return err
 }
