@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -103,29 +104,18 @@ func (s *schema) record(id uint32) (tableRecord, error) {
 		Families: make(map[string]familyRecord, len(s.families)),
 	}
 	var err error
-	if s.tiers != nil {
-		if r.Tiers, err = proto.Marshal(s.tiers); err != nil {
-			return r, fmt.Errorf("engine: encoding tiered storage: %w", err)
-		}
+	// A message that is not set has no bytes.
+	encode := func(m proto.Message) []byte {
+		b, failed := proto.Marshal(m)
+		err = cmp.Or(err, failed)
+		return b
 	}
-	if s.changes != nil {
-		if r.ChangeStream, err = proto.Marshal(s.changes); err != nil {
-			return r, fmt.Errorf("engine: encoding a change stream: %w", err)
-		}
-	}
+	r.Tiers, r.ChangeStream = encode(s.tiers), encode(s.changes)
 	for name, f := range s.families {
-		fr := familyRecord{ID: f.id}
-		if f.rule != nil {
-			if fr.GCRule, err = proto.Marshal(f.rule); err != nil {
-				return r, fmt.Errorf("engine: encoding a GC rule: %w", err)
-			}
-		}
-		if f.valueType != nil {
-			if fr.ValueType, err = proto.Marshal(f.valueType); err != nil {
-				return r, fmt.Errorf("engine: encoding a value type: %w", err)
-			}
-		}
-		r.Families[name] = fr
+		r.Families[name] = familyRecord{ID: f.id, GCRule: encode(f.rule), ValueType: encode(f.valueType)}
+	}
+	if err != nil {
+		return r, fmt.Errorf("engine: encoding a schema: %w", err)
 	}
 	return r, nil
 }
@@ -134,40 +124,39 @@ func (s *schema) record(id uint32) (tableRecord, error) {
 func schemaOf(r tableRecord) (*schema, error) {
 	s := newSchema(adminpb.Table_TimestampGranularity(r.Granularity))
 	s.protected, s.splits, s.nextFamily = r.Protected, r.Splits, r.NextFamily
-	if len(r.Tiers) > 0 {
-		s.tiers = new(adminpb.TieredStorageConfig)
-		if err := proto.Unmarshal(r.Tiers, s.tiers); err != nil {
-			return nil, fmt.Errorf("%w: tiered storage: %w", ErrDamaged, err)
-		}
+	var err error
+	if s.tiers, err = decode[adminpb.TieredStorageConfig](r.Tiers); err != nil {
+		return nil, fmt.Errorf("%w: tiered storage: %w", ErrDamaged, err)
 	}
-	if len(r.ChangeStream) > 0 {
-		s.changes = new(adminpb.ChangeStreamConfig)
-		if err := proto.Unmarshal(r.ChangeStream, s.changes); err != nil {
-			return nil, fmt.Errorf("%w: change stream: %w", ErrDamaged, err)
-		}
+	if s.changes, err = decode[adminpb.ChangeStreamConfig](r.ChangeStream); err != nil {
+		return nil, fmt.Errorf("%w: change stream: %w", ErrDamaged, err)
 	}
 	for name, fr := range r.Families {
 		f := &family{id: fr.ID, name: name}
-		if len(fr.GCRule) > 0 {
-			f.rule = new(adminpb.GcRule)
-			if err := proto.Unmarshal(fr.GCRule, f.rule); err != nil {
-				return nil, fmt.Errorf("%w: GC rule of family %q: %w", ErrDamaged, name, err)
-			}
+		if f.rule, err = decode[adminpb.GcRule](fr.GCRule); err != nil {
+			return nil, fmt.Errorf("%w: GC rule of family %q: %w", ErrDamaged, name, err)
 		}
-		if len(fr.ValueType) > 0 {
-			f.valueType = new(adminpb.Type)
-			if err := proto.Unmarshal(fr.ValueType, f.valueType); err != nil {
-				return nil, fmt.Errorf("%w: value type of family %q: %w", ErrDamaged, name, err)
-			}
-			a, err := aggregateOf(f.valueType)
-			if err != nil {
-				return nil, fmt.Errorf("%w: value type of family %q: %w", ErrDamaged, name, err)
-			}
-			f.aggregate = a
+		if f.valueType, err = decode[adminpb.Type](fr.ValueType); err == nil {
+			f.aggregate, err = aggregateOf(f.valueType)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: value type of family %q: %w", ErrDamaged, name, err)
 		}
 		s.put(f)
 	}
 	return s, nil
+}
+
+// decode decodes a part of a record; nil if the part is not set.
+func decode[M any, P interface {
+	*M
+	proto.Message
+}](b []byte) (P, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	m := P(new(M))
+	return m, proto.Unmarshal(b, m)
 }
 
 func newSchema(g adminpb.Table_TimestampGranularity) *schema {
@@ -181,14 +170,7 @@ func newSchema(g adminpb.Table_TimestampGranularity) *schema {
 func (s *schema) columnFamilies() map[string]*adminpb.ColumnFamily {
 	out := make(map[string]*adminpb.ColumnFamily, len(s.families))
 	for name, f := range s.families {
-		cf := new(adminpb.ColumnFamily)
-		if f.rule != nil {
-			cf.GcRule = proto.CloneOf(f.rule)
-		}
-		if f.valueType != nil {
-			cf.ValueType = proto.CloneOf(f.valueType)
-		}
-		out[name] = cf
+		out[name] = &adminpb.ColumnFamily{GcRule: proto.CloneOf(f.rule), ValueType: proto.CloneOf(f.valueType)}
 	}
 	return out
 }
