@@ -73,21 +73,6 @@ func appendEscaped(dst, b []byte) []byte {
 // escapedLen is how many bytes appendEscaped appends.
 func escapedLen(b []byte) int { return len(b) + bytes.Count(b, []byte{escByte}) }
 
-// putEscaped writes b escaped at the start of dst and returns the number of bytes written.
-func putEscaped(dst, b []byte) int {
-	n := 0
-	for {
-		i := bytes.IndexByte(b, escByte)
-		if i < 0 {
-			return n + copy(dst[n:], b)
-		}
-		n += copy(dst[n:], b[:i])
-		dst[n], dst[n+1] = escByte, escZero
-		n += 2
-		b = b[i+1:]
-	}
-}
-
 // escapedEnd returns the index of the terminator of the escaped string at the start of b.
 func escapedEnd(b []byte) (end int, ok bool) {
 	at := 0

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
-
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -192,6 +190,3 @@ func checkDeleteFromColumn(at target, s *schema, d *bigtablepb.Mutation_DeleteFr
 	}
 	return nil
 }
-
-// putTimestamp writes a timestamp in the form of appendTimestamp.
-func putTimestamp(dst []byte, micros int64) { binary.BigEndian.PutUint64(dst, ^uint64(micros)) }

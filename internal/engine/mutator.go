@@ -66,12 +66,7 @@ func (w *mutator) timestamp(m *bigtablepb.Mutation, c *bigtablepb.Mutation_SetCe
 func (w *mutator) set(f *family, qualifier []byte, ts int64, value []byte) error {
 	keyLen := len(w.row) + familyLen + escapedLen(qualifier) + 2 + timestampLen
 	op := w.batch.SetDeferred(keyLen, len(value))
-	at := copy(op.Key, w.row)
-	binary.BigEndian.PutUint32(op.Key[at:], f.id)
-	at += familyLen
-	at += putEscaped(op.Key[at:], qualifier)
-	op.Key[at], op.Key[at+1] = escByte, escEnd
-	putTimestamp(op.Key[at+2:], ts)
+	appendTimestamp(appendColumn(append(op.Key[:0], w.row...), f.id, qualifier), ts) // fills the key
 	copy(op.Value, value)
 	return op.Finish()
 }
