@@ -4,20 +4,17 @@ import (
 	"context"
 	"hash/fnv"
 	"maps"
-	"regexp"
 	"strconv"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
-
-// childID matches the IDs of authorized views.
-var childID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$`)
 
 // CreateAuthorizedView implements the service's method.
 func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAuthorizedViewRequest) (*longrunningpb.Operation, error) {
@@ -29,15 +26,15 @@ func (e *Engine) CreateAuthorizedView(ctx context.Context, req *adminpb.CreateAu
 			return err
 		}
 		id := req.GetAuthorizedViewId()
-		if !childID.MatchString(id) {
+		if !tableID.MatchString(id) {
 			return invalidf("Field authorized_view_id %q: want 1 to 50 of [-_.a-zA-Z0-9], not beginning with - or .", id)
 		}
 		if (*t.views.Load())[id] != nil {
 			return status.Errorf(codes.AlreadyExists, "Authorized view %q already exists", id)
 		}
-		m := &adminpb.AuthorizedView{DeletionProtection: req.GetAuthorizedView().GetDeletionProtection()}
-		if s := req.GetAuthorizedView().GetSubsetView(); s != nil {
-			m.AuthorizedView = &adminpb.AuthorizedView_SubsetView_{SubsetView: proto.CloneOf(s)}
+		m := new(adminpb.AuthorizedView)
+		if err := updateView(m, req.GetAuthorizedView(), nil); err != nil {
+			return err
 		}
 		v, err := e.storeView(t, id, m)
 		if err != nil {
@@ -92,14 +89,14 @@ func (e *Engine) storeView(t *table, id string, m *adminpb.AuthorizedView) (*vie
 	if err := b.Set(keyView(t.id, id), value, nil); err != nil {
 		return nil, err
 	}
-	return v, e.publishViews(t, func(views map[string]*view) { views[id] = v }, func() error { return e.commit(b) })
+	return v, e.publishViews(t, b, func(views map[string]*view) { views[id] = v })
 }
 
 // publishViews makes a change durable and then visible. Before that, it waits for writes through the old views to end.
-func (e *Engine) publishViews(t *table, change func(map[string]*view), commit func() error) error {
+func (e *Engine) publishViews(t *table, b *pebble.Batch, change func(map[string]*view)) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if err := commit(); err != nil {
+	if err := e.commit(b); err != nil {
 		return err
 	}
 	next := maps.Clone(*t.views.Load())
@@ -242,7 +239,7 @@ func (e *Engine) DeleteAuthorizedView(ctx context.Context, req *adminpb.DeleteAu
 		if err := b.Delete(keyView(t.id, v.id()), nil); err != nil {
 			return err
 		}
-		return e.publishViews(t, func(views map[string]*view) { delete(views, v.id()) }, func() error { return e.commit(b) })
+		return e.publishViews(t, b, func(views map[string]*view) { delete(views, v.id()) })
 	})
 	if err != nil {
 		return nil, err
