@@ -22,12 +22,6 @@ type Bounds struct {
 // None reports whether no cell matters: the filter passes nothing, whatever the row.
 func (b Bounds) None() bool { return b.Families != nil && len(b.Families) == 0 }
 
-// Contains reports whether a cell is within the bounds, without CellsPerColumn.
-func (b Bounds) Contains(c *Cell) bool {
-	return (b.Families == nil || slices.Contains(b.Families, c.Family)) && b.qualifiers().contains(c.Qualifier) &&
-		c.Timestamp >= b.StartTimestamp && (b.EndTimestamp == 0 || c.Timestamp < b.EndTimestamp)
-}
-
 func (b Bounds) qualifiers() span { return span{b.StartQualifier, b.EndQualifier} }
 
 // union returns bounds that contain a and b.

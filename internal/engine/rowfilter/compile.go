@@ -3,6 +3,7 @@ package rowfilter
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -73,28 +74,22 @@ func shallow(f *btpb.RowFilter, depth int) bool {
 	if depth == 0 {
 		return false
 	}
-	var subs []*btpb.RowFilter
+	return !slices.ContainsFunc(nested(f), func(sub *btpb.RowFilter) bool { return !shallow(sub, depth-1) })
+}
+
+// nested returns the filters of which a filter consists.
+func nested(f *btpb.RowFilter) []*btpb.RowFilter {
 	switch t := f.GetFilter().(type) {
 	case *btpb.RowFilter_Chain_:
-		subs = t.Chain.GetFilters()
+		return t.Chain.GetFilters()
 	case *btpb.RowFilter_Interleave_:
-		subs = t.Interleave.GetFilters()
+		return t.Interleave.GetFilters()
 	case *btpb.RowFilter_Condition_:
-		for _, sub := range []*btpb.RowFilter{
-			t.Condition.GetPredicateFilter(), t.Condition.GetTrueFilter(),
-			t.Condition.GetFalseFilter(),
-		} {
-			if sub != nil && !shallow(sub, depth-1) {
-				return false
-			}
-		}
+		c := t.Condition
+		subs := []*btpb.RowFilter{c.GetPredicateFilter(), c.GetTrueFilter(), c.GetFalseFilter()}
+		return slices.DeleteFunc(subs, func(sub *btpb.RowFilter) bool { return sub == nil })
 	}
-	for _, sub := range subs {
-		if !shallow(sub, depth-1) {
-			return false
-		}
-	}
-	return true
+	return nil
 }
 
 func (c *compiler) filter(f *btpb.RowFilter) (node, error) {
@@ -272,25 +267,6 @@ func (c *compiler) condition(m *btpb.RowFilter_Condition) (node, error) {
 
 // hasLabel reports whether f applies a label anywhere.
 func hasLabel(f *btpb.RowFilter) bool {
-	switch t := f.GetFilter().(type) {
-	case *btpb.RowFilter_ApplyLabelTransformer:
-		return true
-	case *btpb.RowFilter_Chain_:
-		return anyLabel(t.Chain.GetFilters())
-	case *btpb.RowFilter_Interleave_:
-		return anyLabel(t.Interleave.GetFilters())
-	case *btpb.RowFilter_Condition_:
-		return hasLabel(t.Condition.GetPredicateFilter()) || hasLabel(t.Condition.GetTrueFilter()) ||
-			hasLabel(t.Condition.GetFalseFilter())
-	}
-	return false
-}
-
-func anyLabel(fs []*btpb.RowFilter) bool {
-	for _, f := range fs {
-		if hasLabel(f) {
-			return true
-		}
-	}
-	return false
+	_, label := f.GetFilter().(*btpb.RowFilter_ApplyLabelTransformer)
+	return label || slices.ContainsFunc(nested(f), hasLabel)
 }
