@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // What attached processes may take of their owner. One that asks for more waits.
@@ -126,12 +128,8 @@ func (r *read) SendMsg(m any) error {
 func (r *read) wait(rest time.Duration) error {
 	now, wrote := r.engine.Wrote(r.wrote)
 	if r.wrote = now; wrote {
-		timer := time.NewTimer(rest)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return status.FromContextError(r.Context().Err()).Err()
+		if err := ctxerr.Wait(r.Context(), rest); err != nil {
+			return status.FromContextError(err).Err()
 		}
 	}
 	err := take(r.Context(), r.turn)

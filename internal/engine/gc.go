@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tidemark-go/tidemark/internal/clock"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 const (
@@ -42,14 +43,7 @@ func (e *Engine) collectForever(ctx context.Context, interval time.Duration) {
 
 // rest waits after a piece of work, in proportion to the work's duration.
 func rest(ctx context.Context, worked time.Duration) error {
-	timer := time.NewTimer(gcShare * worked)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return ctxerr.Wait(ctx, gcShare*worked)
 }
 
 // RunGC makes one pass over all tables, without rest. It removes the cells that the families' GC rules no longer keep

@@ -7,6 +7,8 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 )
 
 // Pebble makes writers wait when its memory is full of writes that are not in table files yet. It waits deep inside a
@@ -74,7 +76,6 @@ func (e *Engine) makeRoom(ctx context.Context) error {
 		return nil
 	}
 	p.changed.Store(false)
-	var timer *time.Timer
 	for {
 		crowded, err := e.isCrowded(ctx)
 		if err != nil {
@@ -85,16 +86,8 @@ func (e *Engine) makeRoom(ctx context.Context) error {
 		}
 		now := time.Now()
 		p.waited.Store(&now)
-		if timer == nil {
-			timer = time.NewTimer(pressurePoll)
-			defer timer.Stop()
-		} else {
-			timer.Reset(pressurePoll)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
+		if err := ctxerr.Wait(ctx, pressurePoll); err != nil {
+			return err
 		}
 	}
 }

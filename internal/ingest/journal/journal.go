@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/ingest/spool"
 )
@@ -202,14 +203,7 @@ func (j *Journal) change() {
 }
 
 // pause waits for d, or until the journal closes.
-func (j *Journal) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-j.ctx.Done():
-	}
-}
+func (j *Journal) pause(d time.Duration) { _ = ctxerr.Wait(j.ctx, d) }
 
 // fail records that the spool no longer works.
 func (j *Journal) fail(err error) {
