@@ -35,10 +35,7 @@ func (l *leftStates) add(s *pebble.Snapshot) {
 	l.mu.Lock()
 	l.snaps = append(l.snaps, s)
 	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	signal(l.wake)
 }
 
 // close closes the snapshots, the newest first, so that few of them are the oldest of all when they are closed.

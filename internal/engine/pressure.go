@@ -35,10 +35,10 @@ func newPressure(limit uint64) *pressure {
 	return &pressure{limit: limit, flushed: make(chan struct{}, 1)}
 }
 
-// signalFlush reports that a memtable was flushed.
-func (p *pressure) signalFlush() {
+// signal wakes the goroutine that waits for a channel with room for one signal.
+func signal(wake chan struct{}) {
 	select {
-	case p.flushed <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

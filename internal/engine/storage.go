@@ -269,7 +269,7 @@ func pebbleOptions(o Options, fs vfs.FS, lock *pebble.Lock, f *fault, w *pressur
 		Logger:                      pebbleLogger{log: log, fault: f},
 		EventListener: &pebble.EventListener{
 			WALCreated: func(pebble.WALCreateInfo) { w.changed.Store(true) },
-			FlushEnd:   func(pebble.FlushInfo) { w.signalFlush() },
+			FlushEnd:   func(pebble.FlushInfo) { signal(w.flushed) },
 			BackgroundError: func(err error) {
 				log.Error("storage background error", "error", err)
 				f.raise(storageError(err))

@@ -40,17 +40,10 @@ type cleanups struct {
 
 func newCleanups() *cleanups { return &cleanups{wake: make(chan struct{}, 1)} }
 
-func (c *cleanups) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
 // addDeleted counts deleted cells. They must be visible already: a flush removes only earlier deletions.
 func (c *cleanups) addDeleted(cells int) {
 	if cells > 0 && c.deleted.Add(int64(cells)) >= deletionsPerFlush {
-		c.signal()
+		signal(c.wake)
 	}
 }
 
@@ -64,7 +57,7 @@ func (c *cleanups) addSpan(s span) {
 	if spans := mergeSpans(append(c.spans, s)); len(spans) <= maxCleanups {
 		c.spans = spans
 	}
-	c.signal()
+	signal(c.wake)
 }
 
 func (c *cleanups) takeSpans() []span {

@@ -210,9 +210,12 @@ func (q *Buffer) full(l *lane) bool {
 }
 
 // poke wakes the dispatcher.
-func (q *Buffer) poke() {
+func (q *Buffer) poke() { signal(q.wake) }
+
+// signal wakes the goroutine that waits for a channel with room for one signal. Nobody waits for nil.
+func signal(wake chan struct{}) {
 	select {
-	case q.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
@@ -371,10 +374,7 @@ func (q *Buffer) end(items []ending) {
 	q.reports.Lock()
 	q.reports.items = append(q.reports.items, items[:reported]...)
 	q.reports.Unlock()
-	select {
-	case q.reports.wake <- struct{}{}:
-	default:
-	}
+	signal(q.reports.wake)
 }
 
 // finish frees an item's room and subtracts the item from its generation.

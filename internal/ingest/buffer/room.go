@@ -47,12 +47,7 @@ func (q *Buffer) take(l *lane, bytes int64) {
 // giveBack frees the room of an item that has ended.
 func (q *Buffer) giveBack(it *Item) {
 	q.untake(it.lane, int64(it.Bytes))
-	if q.opts.Freed != nil {
-		select {
-		case q.opts.Freed <- struct{}{}:
-		default:
-		}
-	}
+	signal(q.opts.Freed)
 }
 
 // grant gives free room to waiting callers in turns. It skips a caller whose tenant has used up its share. If the
