@@ -120,6 +120,14 @@ func link(from, to string) error {
 	return os.Link(from, to)
 }
 
+// linkOrCopy gives a file a second name, or copies it if the file system cannot do that. It returns its size and sum.
+func linkOrCopy(ctx context.Context, from, to string) (File, error) {
+	if link(from, to) != nil {
+		return copyFile(ctx, from, to)
+	}
+	return sumFile(ctx, from)
+}
+
 // copyFile copies a file durably, and returns its size and sum.
 func copyFile(ctx context.Context, from, to string) (f File, err error) {
 	src, err := os.Open(from)

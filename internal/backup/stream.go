@@ -144,12 +144,7 @@ func (m *Manifest) complete(ctx context.Context, earlier, to string) error {
 			return fmt.Errorf("the stream leaves out %s: give the earlier backup that it was made against", f.Name)
 		}
 		at := filepath.Join(earlier, name)
-		var err error
-		if link(at, filepath.Join(to, name)) == nil {
-			err = f.expect(sumFile(ctx, at))
-		} else {
-			err = f.expect(copyFile(ctx, at, filepath.Join(to, name)))
-		}
+		err := f.expect(linkOrCopy(ctx, at, filepath.Join(to, name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("the earlier backup %s has no %s: %w", earlier, f.Name, err)
 		}
