@@ -220,25 +220,11 @@ func readMarker(fs vfs.FS, dir string) (version int, ok bool, err error) {
 	return version, true, nil
 }
 
-func writeMarker(fs vfs.FS, dir string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("writing the folder's marker: %w", err)
-		}
-	}()
-	temporary := fs.PathJoin(dir, markerName+".new")
-	file, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
+func writeMarker(fs vfs.FS, dir string) error {
+	if err := pebblelog.Replace(fs, dir, markerName, fmt.Sprintf("tidemark %d\n", storageVersion)); err != nil {
+		return fmt.Errorf("writing the folder's marker: %w", err)
 	}
-	_, err = fmt.Fprintf(file, "tidemark %d\n", storageVersion)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(temporary, fs.PathJoin(dir, markerName)); err != nil {
-		return err
-	}
-	return pebblelog.SyncFolder(fs, dir)
+	return nil
 }
 
 // How often a byte is written again as table files merge. docs/performance.md has the figures.

@@ -207,20 +207,28 @@ func (l *List) change(edit func([]string) []string) (err error) {
 	for _, f := range l.manifests {
 		words = append(words, f.word())
 	}
-	path := l.PathJoin(l.dir, logListName)
-	file, err := l.FS.Create(path+".new", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(file, logListText(words))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := l.Rename(path+".new", path); err != nil {
+	if err := Replace(l.FS, l.dir, logListName, logListText(words)); err != nil {
 		return err
 	}
 	l.names = next
-	return SyncFolder(l.FS, l.dir)
+	return nil
+}
+
+// Replace writes a file of a folder durably. A crash leaves the old contents or the new ones.
+func Replace(fs vfs.FS, dir, name, text string) error {
+	path := fs.PathJoin(dir, name)
+	file, err := fs.Create(path+".new", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(file, text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return SyncFolder(fs, dir)
 }
 
 // SyncFolder makes the file names of a folder durable, not the files' contents.
