@@ -48,9 +48,7 @@ func (s *Spool) run() {
 			}
 			flush = false
 			if err != nil && closing && len(batch) == 0 {
-				s.mu.Lock()
-				s.fail(fmt.Errorf("marks of delivered records: %w", err))
-				s.mu.Unlock()
+				s.end(fmt.Errorf("marks of delivered records: %w", err))
 			}
 			s.shrink()
 			idle, rested, wait = nil, false, scrubIdle
@@ -205,6 +203,13 @@ func (s *Spool) relieve() (helped bool) {
 		}
 	}
 	return helped
+}
+
+// end is fail for a caller that does not hold mu.
+func (s *Spool) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail(err)
 }
 
 // fail makes the spool refuse all further calls with err. The caller holds mu.

@@ -86,9 +86,7 @@ func (s *Spool) rewrite() error {
 	})
 	if j == nil {
 		err = errors.Join(ErrFailed, err)
-		s.mu.Lock()
-		s.fail(err)
-		s.mu.Unlock()
+		s.end(err)
 	}
 	if err == nil {
 		s.skipped = 0

@@ -133,13 +133,13 @@ func (j *journal) look() (meta []byte, err error) {
 	return metas[0], nil
 }
 
-// commit returns bbolt's number of the last commit, and reports whether it is known.
-func (j *journal) commit() (id uint64, known bool) {
-	err := j.view(func(tx *bolt.Tx) error {
-		id = uint64(tx.ID())
+// commit returns bbolt's number of the last commit.
+func (j *journal) commit() (id int, err error) {
+	err = j.view(func(tx *bolt.Tx) error {
+		id = tx.ID()
 		return nil
 	})
-	return id, err == nil
+	return id, err
 }
 
 // update runs f in a write transaction and commits it. The error says what went wrong, and the outcome what that means:
@@ -187,12 +187,7 @@ func (j *journal) update(f func(*bolt.Tx) error) (outcome, error) {
 	}
 	// bbolt failed to write the commit. The last write is the meta page that makes the commit visible. If the page is
 	// not visible, nothing refers to the written pages. If it is, it may or may not have reached the disk.
-	seen := 0
-	looked := j.view(func(tx *bolt.Tx) error {
-		seen = tx.ID()
-		return nil
-	})
-	switch {
+	switch seen, looked := j.commit(); {
 	case looked != nil:
 		return unsure, errors.Join(err, looked)
 	case seen == id:

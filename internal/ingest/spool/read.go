@@ -18,9 +18,9 @@ type Record struct {
 
 // wanted is a block to read, as memory had it at that moment.
 type wanted struct {
-	first, end uint64
-	done       bitmap
-	seqs       *block // first, offsets and n only
+	first uint64
+	done  bitmap
+	seqs  *block // first, offsets and n only
 }
 
 // Read returns records that are not done, in order, from sequence number from on. It returns at most maxRecords, and
@@ -66,9 +66,7 @@ func (s *Spool) Read(ctx context.Context, from uint64, maxRecords, maxBytes int)
 			}
 		default:
 			err := damaged("the block of sequence %d is missing", missing.first)
-			s.mu.Lock()
-			s.fail(err)
-			s.mu.Unlock()
+			s.end(err)
 			return nil, err
 		}
 	}
@@ -81,7 +79,7 @@ func (x *index) want(from uint64, maxRecords, maxBytes int) []wanted {
 		if b.left == 0 {
 			continue
 		}
-		out = append(out, wanted{b.first, b.end(), slices.Clone(b.done), b})
+		out = append(out, wanted{b.first, slices.Clone(b.done), b})
 		if from <= b.first {
 			maxRecords -= b.left
 			maxBytes -= b.size / b.n * b.left
@@ -157,9 +155,7 @@ func (s *Spool) view(f func(*bolt.Tx) error) error {
 		return err
 	}
 	if err := s.journal.view(f); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.fail(err)
+		s.end(err)
 		return err
 	}
 	return nil

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -231,18 +232,14 @@ func (s *Spool) Close() error {
 	s.mu.Lock()
 	err := s.failed
 	s.mu.Unlock()
-	commit, known := uint64(0), false
-	if err == nil {
-		commit, known = s.journal.commit()
-	}
-	if closed := s.journal.close(); err == nil && closed != nil {
-		err = closed
-	}
+	commit, unknown := s.journal.commit()
+	err = cmp.Or(err, s.journal.close())
 	if err != nil {
 		err = fmt.Errorf("closing the journal: %w", err)
 	}
-	if err == nil && known && commit != s.skipped { // Without the note the next Open raises the numbers again.
-		_ = noteClosed(s.lock, commit, s.stale == 0) // Without the note the next Close rewrites the file.
+	// Without the note the next Open raises the numbers again, and the next Close rewrites the file.
+	if err == nil && unknown == nil && uint64(commit) != s.skipped {
+		_ = noteClosed(s.lock, uint64(commit), s.stale == 0)
 	}
 	return errors.Join(err, unlockFolder(s.lock))
 }
