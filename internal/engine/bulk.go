@@ -23,11 +23,7 @@ func (e *Engine) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb
 // MutateRowsAll is MutateRows with the whole response at once. Each entry has its own status; an error concerns all of
 // them.
 func (e *Engine) MutateRowsAll(ctx context.Context, req *bigtablepb.MutateRowsRequest) (*bigtablepb.MutateRowsResponse, error) {
-	resp, err := e.mutateRows(ctx, req)
-	if err != nil {
-		return nil, statusOf(err)
-	}
-	return resp, nil
+	return withStatus(e.mutateRows(ctx, req))
 }
 
 // bulk is a running MutateRows request.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -213,13 +212,10 @@ func (w *mutator) follow(rule *bigtablepb.ReadModifyWriteRule, result *rowBuilde
 			return err
 		}
 	case *bigtablepb.ReadModifyWriteRule_IncrementAmount:
-		var n int64
-		if found {
-			if len(c.value) != 8 {
-				return status.Errorf(codes.FailedPrecondition,
-					"Increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(c.value))
-			}
-			n = int64(binary.BigEndian.Uint64(c.value))
+		n, ok := decodeInt64(c.value)
+		if found && !ok {
+			return status.Errorf(codes.FailedPrecondition,
+				"Increment of a cell that holds %d bytes, want a 64-bit big-endian integer", len(c.value))
 		}
 		c.value = appendInt64(c.value[:0], n+r.IncrementAmount)
 	default:

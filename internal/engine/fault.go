@@ -93,6 +93,9 @@ func statusOf(err error) error {
 	return &statusError{status: status.New(code, err.Error()), cause: err}
 }
 
+// withStatus is statusOf of a result's error.
+func withStatus[T any](result T, err error) (T, error) { return result, statusOf(err) }
+
 // statusError is an error with a status that still matches its cause.
 type statusError struct {
 	status *status.Status

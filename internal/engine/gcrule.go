@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -64,18 +65,10 @@ func expired(rule *adminpb.GcRule, timestamp int64, newer int, now int64) bool {
 	case *adminpb.GcRule_MaxNumVersions:
 		return newer >= int(r.MaxNumVersions)
 	case *adminpb.GcRule_Union_:
-		for _, n := range r.Union.GetRules() {
-			if expired(n, timestamp, newer, now) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(r.Union.GetRules(), func(n *adminpb.GcRule) bool { return expired(n, timestamp, newer, now) })
 	case *adminpb.GcRule_Intersection_:
-		for _, n := range r.Intersection.GetRules() {
-			if !expired(n, timestamp, newer, now) {
-				return false
-			}
-		}
-		return len(r.Intersection.GetRules()) > 0
+		keeps := func(n *adminpb.GcRule) bool { return !expired(n, timestamp, newer, now) }
+		return len(r.Intersection.GetRules()) > 0 && !slices.ContainsFunc(r.Intersection.GetRules(), keeps)
 	}
 	return false
 }

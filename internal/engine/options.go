@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -64,10 +65,7 @@ func (o Options) fs() vfs.FS {
 }
 
 func (o Options) dir() string {
-	if o.inMemory() {
-		return "tidemark"
-	}
-	return o.Dir
+	return cmp.Or(o.Dir, "tidemark")
 }
 
 func (o Options) clock() func() time.Time {
@@ -78,10 +76,7 @@ func (o Options) clock() func() time.Time {
 }
 
 func (o Options) gcInterval() time.Duration {
-	if o.GCInterval == 0 {
-		return defaultGCInterval
-	}
-	return o.GCInterval
+	return cmp.Or(o.GCInterval, defaultGCInterval)
 }
 
 func (o Options) cacheBytes() int64 {
@@ -102,8 +97,5 @@ func (o Options) memTableBytes() uint64 {
 }
 
 func (o Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
+	return cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }

@@ -64,11 +64,7 @@ type Reader struct {
 
 // NewReader checks a request and begins to read. It does not retain the request.
 func (e *Engine) NewReader(ctx context.Context, req *bigtablepb.ReadRowsRequest) (*Reader, error) {
-	r, err := e.newReader(ctx, req)
-	if err != nil {
-		return nil, statusOf(err)
-	}
-	return r, nil
+	return withStatus(e.newReader(ctx, req))
 }
 
 func (e *Engine) newReader(ctx context.Context, req *bigtablepb.ReadRowsRequest) (*Reader, error) {
@@ -349,20 +345,16 @@ func (r *Reader) finalStats(dst *bigtablepb.ReadRowsResponse) {
 }
 
 // Close ends the reader early. It is safe to call at any time, more than once.
-func (r *Reader) Close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.done == nil {
-		r.finish(statusOf(ErrClosed))
-	}
-}
+func (r *Reader) Close() { r.end(ErrClosed) }
 
 // abandon ends a reader whose context has ended.
-func (r *Reader) abandon() {
+func (r *Reader) abandon() { r.end(r.ctx.Err()) }
+
+func (r *Reader) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done == nil {
-		r.finish(statusOf(r.ctx.Err()))
+		r.finish(statusOf(err))
 	}
 }
 

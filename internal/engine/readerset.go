@@ -37,14 +37,8 @@ func (s *readerSet) remove(r *Reader) {
 
 // closeAll ends all readers. No new ones may be added any more.
 func (s *readerSet) closeAll() {
-	for {
-		s.mu.Lock()
-		r := s.first
-		s.mu.Unlock()
-		if r == nil {
-			return
-		}
-		r.Close()
+	for _, r := range s.all() {
+		r.Close() // it removes itself before it returns
 	}
 }
 

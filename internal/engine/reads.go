@@ -77,9 +77,5 @@ func (e *Engine) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigt
 // four-thousandth of the table apart, keys at which files begin, and the table's initial splits, each with about how
 // many bytes on disk are before it. The last key is the end: empty, or the first key after the rows of a view.
 func (e *Engine) SampleRowKeysAll(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
-	samples, err := e.sampleRowKeys(ctx, req)
-	if err != nil {
-		return nil, statusOf(err)
-	}
-	return samples, nil
+	return withStatus(e.sampleRowKeys(ctx, req))
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,10 +41,7 @@ func (b *rowBuilder) cell(family string, qualifier []byte) (c *builtCell, found 
 // row returns the message. It shares only the values with the builder's inputs.
 func (b *rowBuilder) row(key []byte) *bigtablepb.Row {
 	slices.SortFunc(b.cells, func(x, y *builtCell) int {
-		if c := strings.Compare(x.family, y.family); c != 0 {
-			return c
-		}
-		return bytes.Compare(x.qualifier, y.qualifier)
+		return cmp.Or(strings.Compare(x.family, y.family), bytes.Compare(x.qualifier, y.qualifier))
 	})
 	row := &bigtablepb.Row{Key: bytes.Clone(key)}
 	for _, c := range b.cells {

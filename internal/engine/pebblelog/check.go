@@ -1,6 +1,7 @@
 package pebblelog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -248,11 +249,4 @@ func chunkSum(b []byte) uint32 { return maskSum(crc32.Checksum(b, castagnoli)) }
 
 func maskSum(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
 
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
