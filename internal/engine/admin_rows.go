@@ -6,6 +6,8 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 // DropRowRange implements the service's method. One tombstone deletes all rows. Pebble frees their space when it
@@ -23,7 +25,7 @@ func (e *Engine) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequ
 				return invalidf("Field row_key_prefix: want 1 to %d bytes, got %d", maxRowKey, len(target.RowKeyPrefix))
 			}
 			lower = appendEscaped(lower, target.RowKeyPrefix)
-			upper = successor(append([]byte(nil), lower...))
+			upper = rowfilter.PrefixEnd(lower)
 		case *adminpb.DropRowRangeRequest_DeleteAllDataFromTable:
 			if !target.DeleteAllDataFromTable {
 				return invalidf("Field delete_all_data_from_table must be true if set")

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 var (
@@ -268,10 +270,10 @@ func (e *Engine) DeleteTable(ctx context.Context, req *adminpb.DeleteTableReques
 		if err := b.Delete(keyTable(t.name), nil); err != nil {
 			return err
 		}
-		if err := b.DeleteRange(keyViews(t.id), successor(keyViews(t.id)), nil); err != nil {
+		if err := b.DeleteRange(keyViews(t.id), rowfilter.PrefixEnd(keyViews(t.id)), nil); err != nil {
 			return err
 		}
-		if err := b.DeleteRange(keyBundles(t.id), successor(keyBundles(t.id)), nil); err != nil {
+		if err := b.DeleteRange(keyBundles(t.id), rowfilter.PrefixEnd(keyBundles(t.id)), nil); err != nil {
 			return err
 		}
 		lower, upper := tableRange(t.id)

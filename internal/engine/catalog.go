@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 // loadTables reads all tables and views.
@@ -62,7 +63,7 @@ func (e *Engine) loadTables() error {
 
 // eachRecord calls fn for each key with the prefix; name is the rest of the key.
 func (e *Engine) eachRecord(prefix []byte, fn func(name string, value []byte) error) error {
-	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(bytes.Clone(prefix))})
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: rowfilter.PrefixEnd(prefix)})
 	if err != nil {
 		return storageError(err)
 	}

@@ -48,13 +48,9 @@ func appendTable(dst []byte, table uint32) []byte {
 	return binary.BigEndian.AppendUint32(dst, table)
 }
 
-// tableRange returns the range of all cells of a table.
+// tableRange returns the range of all cells of a table. Its number is less than maxTables.
 func tableRange(table uint32) (lower, upper []byte) {
-	lower = appendTable(nil, table)
-	if table == math.MaxUint32 {
-		return lower, []byte{spaceCell + 1}
-	}
-	return lower, appendTable(nil, table+1)
+	return appendTable(nil, table), appendTable(nil, table+1)
 }
 
 // appendEscaped appends b escaped, without a terminator.
@@ -133,18 +129,6 @@ func appendTimestamp(dst []byte, micros int64) []byte {
 func afterTerminator(prefix []byte) []byte {
 	prefix[len(prefix)-1] = escAfter
 	return prefix
-}
-
-// successor returns the first key after all keys that start with prefix, or nil if there is none. It changes prefix in
-// place.
-func successor(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xFF {
-			prefix[i]++
-			return prefix[:i+1]
-		}
-	}
-	return nil
 }
 
 // rowPrefix returns the part of a cell's key that all cells of its row share.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"testing"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 func cellKey(table uint32, row []byte, family uint32, qualifier []byte, ts int64) []byte {
@@ -90,8 +92,8 @@ func TestSuccessor(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"a", "b"}, {"a\xff", "b"}, {"a\xff\xff", "b"}, {"ab", "ac"}, {"\xff", ""}, {"", ""},
 	} {
-		if got := string(successor([]byte(tt.in))); got != tt.want {
-			t.Errorf("successor(%q) = %q, want %q", tt.in, got, tt.want)
+		if got := string(rowfilter.PrefixEnd([]byte(tt.in))); got != tt.want {
+			t.Errorf("PrefixEnd(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 const (
@@ -86,7 +88,7 @@ func (v *view) spans(table uint32) []span {
 	for _, p := range v.prefixes {
 		s := span{appendEscaped(appendTable(nil, table), p), end}
 		if len(p) > 0 {
-			s.upper = successor(appendEscaped(appendTable(nil, table), p))
+			s.upper = rowfilter.PrefixEnd(appendEscaped(appendTable(nil, table), p))
 		}
 		spans = append(spans, s)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 // view is an authorized view: the part of a table that requests through it can see and change. It never changes.
@@ -44,7 +46,7 @@ func (v *view) end() []byte {
 		return end
 	}
 	for _, p := range v.prefixes {
-		after := successor(bytes.Clone(p))
+		after := rowfilter.PrefixEnd(p)
 		if after == nil {
 			return []byte{}
 		}

@@ -164,7 +164,7 @@ func (f *qualifierPattern) narrow(n *narrowing) {
 	case f.listed:
 		n.qualifiers(span{slices.MinFunc(f.words, bytes.Compare), after(slices.MaxFunc(f.words, bytes.Compare))})
 	case f.prefixed:
-		n.qualifiers(span{f.prefix, prefixEnd(f.prefix)})
+		n.qualifiers(span{f.prefix, PrefixEnd(f.prefix)})
 	}
 }
 
@@ -208,8 +208,8 @@ func (f *condition) narrow(n *narrowing) {
 
 func (*sink) narrow(n *narrowing) { n.close() }
 
-// prefixEnd returns the end of the range of texts that start with prefix, or nil if there is none.
-func prefixEnd(prefix []byte) []byte {
+// PrefixEnd returns the end of the range of texts that start with prefix, or nil if there is none.
+func PrefixEnd(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xFF {
 			end := bytes.Clone(prefix[:i+1])
