@@ -3,6 +3,7 @@ package spool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
@@ -180,12 +181,7 @@ func (s *Spool) withdraw(r *request) bool {
 	if r.taken {
 		return false
 	}
-	for i, other := range s.queue {
-		if other == r {
-			s.queue = append(s.queue[:i], s.queue[i+1:]...)
-			break
-		}
-	}
+	s.queue = slices.DeleteFunc(s.queue, func(other *request) bool { return other == r })
 	s.asked -= int64(len(r.body))
 	s.signal()
 	return true

@@ -21,11 +21,8 @@ func appendFrame(dst, data []byte) []byte {
 
 // frameSize returns how many bytes appendFrame appends.
 func frameSize(data []byte) int {
-	n := len(data) + 1
-	for v := uint64(len(data)) + 1; v >= 0x80; v >>= 7 {
-		n++
-	}
-	return n
+	var head [binary.MaxVarintLen64]byte
+	return binary.PutUvarint(head[:], uint64(len(data))+1) + len(data)
 }
 
 // nextFrame splits the first record off bytes that appendFrame wrote.

@@ -77,23 +77,21 @@ func (s *Spool) Bury(ctx context.Context, letters ...Dead) error {
 // one durable step. It returns how many it found and skips the others. It works on a full journal too. It holds all
 // letters of a call in memory at once. Errors are those of Append except ErrFull.
 func (s *Spool) Revive(ctx context.Context, ids ...uint64) (int, error) {
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	r, err := s.do(ctx, &request{revive: slices.Clone(ids)})
-	if err != nil {
-		return 0, err
-	}
-	return r.n, nil
+	return s.unbury(ctx, &request{revive: slices.Clone(ids)})
 }
 
 // Drop permanently removes dead letters and returns how many there were. It returns when that is durable. Errors are
 // those of Append except ErrFull.
 func (s *Spool) Drop(ctx context.Context, ids ...uint64) (int, error) {
-	if len(ids) == 0 {
+	return s.unbury(ctx, &request{drop: slices.Clone(ids)})
+}
+
+// unbury removes the dead letters that a request names, and returns how many there were.
+func (s *Spool) unbury(ctx context.Context, r *request) (int, error) {
+	if len(r.revive)+len(r.drop) == 0 {
 		return 0, nil
 	}
-	r, err := s.do(ctx, &request{drop: slices.Clone(ids)})
+	_, err := s.do(ctx, r)
 	if err != nil {
 		return 0, err
 	}
