@@ -3,6 +3,7 @@ package change
 import (
 	"container/heap"
 	"container/list"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -139,13 +140,10 @@ func (at place) size() int { return entityBytes + len(at.tenant) + len(at.datase
 // remove forgets a stream, and its entity with the last one. It returns the point that the stream held, or nil.
 func (m *Memory) remove(s *stream) (held *Point) {
 	e := s.entity
-	for i, other := range e.streams {
-		if other == s {
-			e.streams = append(e.streams[:i], e.streams[i+1:]...)
-			m.count(e.share, -s.bytes)
-			held, s.held, s.bytes = s.held, nil, 0
-			break
-		}
+	if i := slices.Index(e.streams, s); i >= 0 {
+		e.streams = slices.Delete(e.streams, i, i+1)
+		m.count(e.share, -s.bytes)
+		held, s.held, s.bytes = s.held, nil, 0
 	}
 	if len(e.streams) == 0 && e.share.entities[e.place] == e {
 		m.drop(e)
