@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,12 +102,7 @@ func NewEvent(id tenant.ID, to *Rollup, path string, e rollupadd.Event, caller j
 // instead of the dataset's. Then comes the event, as package rollupadd encodes it.
 
 func appendEventRecord(dst []byte, number uint64, g tenancy.Generation, tenant string, ev *event) []byte {
-	dst = binary.AppendUvarint(dst, number)
-	dst = binary.AppendUvarint(dst, uint64(g))
-	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
-	dst = append(dst, tenant...)
-	dst = binary.AppendUvarint(dst, uint64(len(ev.path)))
-	dst = append(dst, ev.path...)
+	dst = appendHead(dst, number, g, tenant, ev.path)
 	return rollupadd.AppendEvent(dst, ev.event)
 }
 

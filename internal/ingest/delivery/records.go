@@ -209,18 +209,23 @@ func parseDataset(text []byte) (*dataset.Dataset, error) {
 
 // appendRecord appends the record of a point to dst. The ID is empty in a dataset without Identity.
 func appendRecord(dst []byte, number uint64, g tenancy.Generation, tenant, path string, units int64, id string, payload []byte) []byte {
-	dst = binary.AppendUvarint(dst, number)
-	dst = binary.AppendUvarint(dst, uint64(g))
-	dst = binary.AppendUvarint(dst, uint64(len(tenant)))
-	dst = append(dst, tenant...)
-	dst = binary.AppendUvarint(dst, uint64(len(path)))
-	dst = append(dst, path...)
+	dst = appendHead(dst, number, g, tenant, path)
 	dst = binary.AppendUvarint(dst, uint64(units))
 	if id != "" {
-		dst = binary.AppendUvarint(dst, uint64(len(id)))
-		dst = append(dst, id...)
+		dst = appendText(dst, id)
 	}
 	return append(dst, payload...)
+}
+
+// appendHead appends what the records of points and events begin with.
+func appendHead(dst []byte, number uint64, g tenancy.Generation, tenant, path string) []byte {
+	dst = binary.AppendUvarint(dst, number)
+	dst = binary.AppendUvarint(dst, uint64(g))
+	return appendText(appendText(dst, tenant), path)
+}
+
+func appendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
 // parseRecord decodes the record of a point of a dataset: what follows the generation. The payload shares the
