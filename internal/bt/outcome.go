@@ -30,19 +30,11 @@ const (
 
 // String returns "stored", "rejected", "unknown", "journaled" or "unchanged".
 func (s State) String() string {
-	switch s {
-	case Stored:
-		return "stored"
-	case Rejected:
-		return "rejected"
-	case Unknown:
-		return "unknown"
-	case Journaled:
-		return "journaled"
-	case Unchanged:
-		return "unchanged"
+	names := [...]string{Stored: "stored", Rejected: "rejected", Unknown: "unknown", Journaled: "journaled", Unchanged: "unchanged"}
+	if s == 0 || int(s) >= len(names) {
+		return fmt.Sprintf("State(%d)", uint8(s))
 	}
-	return fmt.Sprintf("State(%d)", uint8(s))
+	return names[s]
 }
 
 // Outcome is the result of one write and the number of its attempts. Err is the last error if the write was not stored.
