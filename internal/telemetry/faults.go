@@ -50,18 +50,13 @@ func (l *faults) note(ctx context.Context, level slog.Level, f fault, more ...sl
 		l.mu.Unlock()
 		return
 	}
+	if l.counts[f] == nil && len(l.counts) >= mostFaults {
+		f = fault{message: f.message, kind: Other}
+	}
 	if c := l.counts[f]; c != nil {
 		c.times++
 		l.mu.Unlock()
 		return
-	}
-	if len(l.counts) >= mostFaults {
-		f = fault{message: f.message, kind: Other}
-		if c := l.counts[f]; c != nil {
-			c.times++
-			l.mu.Unlock()
-			return
-		}
 	}
 	c := &counted{level: level, since: time.Now()}
 	l.counts[f] = c

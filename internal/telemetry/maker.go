@@ -39,38 +39,31 @@ type observed struct {
 	all []metric.Observable
 }
 
-func (o *observed) sum(name, unit, description string) metric.Int64Observable {
-	i, err := o.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+// kept keeps a new instrument for the callback, or returns none if it was refused.
+func kept[I metric.Observable](o *observed, i I, err error, none I) I {
 	if refused(err) {
-		return noop.Int64ObservableCounter{}
+		return none
 	}
 	o.all = append(o.all, i)
 	return i
+}
+
+func (o *observed) sum(name, unit, description string) metric.Int64Observable {
+	i, err := o.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	return kept[metric.Int64Observable](o, i, err, noop.Int64ObservableCounter{})
 }
 
 func (o *observed) level(name, unit, description string) metric.Int64Observable {
 	i, err := o.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	if refused(err) {
-		return noop.Int64ObservableUpDownCounter{}
-	}
-	o.all = append(o.all, i)
-	return i
+	return kept[metric.Int64Observable](o, i, err, noop.Int64ObservableUpDownCounter{})
 }
 
 func (o *observed) addSeconds(name, description string) metric.Float64Observable {
 	i, err := o.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(description))
-	if refused(err) {
-		return noop.Float64ObservableCounter{}
-	}
-	o.all = append(o.all, i)
-	return i
+	return kept[metric.Float64Observable](o, i, err, noop.Float64ObservableCounter{})
 }
 
 func (o *observed) ageSeconds(name, description string) metric.Float64Observable {
 	i, err := o.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description))
-	if refused(err) {
-		return noop.Float64ObservableGauge{}
-	}
-	o.all = append(o.all, i)
-	return i
+	return kept[metric.Float64Observable](o, i, err, noop.Float64ObservableGauge{})
 }

@@ -182,6 +182,3 @@ var operations = [Operations]struct {
 
 // String returns the name of the operation on one item, as in db.operation.name.
 func (n Name) String() string { return operations[n].name }
-
-// batched returns the name of the operation on several items.
-func (n Name) batched() string { return "BATCH " + operations[n].name }

@@ -48,13 +48,6 @@ type answered struct {
 	opts   []metric.RecordOption
 }
 
-func nameOf(name Name, batched bool) string {
-	if batched {
-		return name.batched()
-	}
-	return name.String()
-}
-
 // seriesOf returns the series of an operation.
 func (p *Probe) seriesOf(name Name, s Subject) *series {
 	key := subject{dataset: s.Dataset, tenant: p.tenant(s.Tenant)}
@@ -124,7 +117,10 @@ func (p *Probe) tallyOf(name string) (*tally, bool) {
 type tally struct{ points, bytes atomic.Int64 }
 
 func (p *Probe) newSeries(name Name, batched bool, of subject) *series {
-	operation := nameOf(name, batched)
+	operation := name.String()
+	if batched {
+		operation = "BATCH " + operation
+	}
 	attrs := append(p.base[:len(p.base):len(p.base)], attribute.String(attrOperation, operation))
 	if of.dataset != "" {
 		attrs = append(attrs, attribute.String(attrDataset, of.dataset))
