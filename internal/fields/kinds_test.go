@@ -37,13 +37,14 @@ func TestKinds(t *testing.T) {
 func FuzzKindsOfJSON(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":{"c":"x\\","d":[1,{"e":2}]},"g":null}`))
 	f.Add([]byte(`{"a.b":1,"a":{"b":"c"}}`))
+	f.Add([]byte(`{"a":1E1000}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		got := kindsIn(JSON, payload)
-		var v any
+		var v, rounded any
 		d := json.NewDecoder(strings.NewReader(string(payload)))
 		d.UseNumber()
-		if d.Decode(&v) != nil || d.More() || strings.Contains(string(payload), "\\u") || !json.Valid(payload) {
-			return
+		if d.Decode(&v) != nil || d.More() || strings.Contains(string(payload), "\\u") || json.Unmarshal(payload, &rounded) != nil {
+			return // decoders refuse it, also if a number is too large for a float64
 		}
 		want := map[string]bool{}
 		wantKinds(v, nil, want)
