@@ -39,46 +39,6 @@ const (
 	eventFailed = "tidemark.attempt.failed" // an attempt that failed
 )
 
-// The metrics of the conventions.
-const (
-	metricDuration = "db.client.operation.duration"
-	metricRows     = "db.client.response.returned_rows"
-)
-
-// The SDK's own metrics.
-const (
-	metricAttempt = "tidemark.attempt.duration"
-
-	metricBatchSize      = "tidemark.writer.batch.size"
-	metricQueueWait      = "tidemark.writer.queue.wait"
-	metricBuffered       = "tidemark.writer.buffer.points"
-	metricBufferedBytes  = "tidemark.writer.buffer.bytes"
-	metricCapacity       = "tidemark.writer.buffer.capacity.points"
-	metricCapacityBytes  = "tidemark.writer.buffer.capacity.bytes"
-	metricOldest         = "tidemark.writer.oldest.age"
-	metricAccepted       = "tidemark.writer.accepted"
-	metricPoints         = "tidemark.writer.points"
-	metricRequests       = "tidemark.writer.requests"
-	metricRetries        = "tidemark.writer.retries"
-	metricBlocked        = "tidemark.writer.blocked.time"
-	metricInFlight       = "tidemark.writer.requests.inflight"
-	metricSlots          = "tidemark.writer.requests.limit"
-	metricRate           = "tidemark.writer.rate.limit"
-	metricDown           = "tidemark.writer.down"
-	metricTenantPoints   = "tidemark.writer.tenant.points"
-	metricTenantBytes    = "tidemark.writer.tenant.bytes"
-	metricJournal        = "tidemark.journal.points"
-	metricJournalBytes   = "tidemark.journal.bytes"
-	metricJournalLimit   = "tidemark.journal.capacity"
-	metricJournalLetters = "tidemark.journal.dead_letters"
-
-	metricCache        = "tidemark.cache.requests"
-	metricCacheEntries = "tidemark.cache.entries"
-	metricCacheBytes   = "tidemark.cache.bytes"
-
-	metricRollupLag = "tidemark.rollup.lag"
-)
-
 // The bucket boundaries of histograms. Those of durations come from the conventions; attempts use the same.
 var (
 	secondsBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}

@@ -128,11 +128,11 @@ func Open(c Config) *Probe {
 		meters = otel.GetMeterProvider()
 	}
 	m := maker{meters.Meter(Scope, metric.WithInstrumentationVersion(version.Version), metric.WithSchemaURL(SchemaURL))}
-	p.duration = m.seconds(metricDuration, "Duration of database client operations.")
-	p.attempts = m.seconds(metricAttempt, "Duration of single requests to Bigtable's data API, retries included.")
-	p.rows = m.counts(metricRows, "{row}", "The actual number of records returned by the database operation.")
-	p.batchSize = m.counts(metricBatchSize, "{point}", "Points in each request of a writer.")
-	p.queueWait = m.seconds(metricQueueWait, "How long the oldest point of each request of a writer had waited.")
+	p.duration = m.seconds("db.client.operation.duration", "Duration of database client operations.")
+	p.attempts = m.seconds("tidemark.attempt.duration", "Duration of single requests to Bigtable's data API, retries included.")
+	p.rows = m.counts("db.client.response.returned_rows", "{row}", "The actual number of records returned by the database operation.")
+	p.batchSize = m.counts("tidemark.writer.batch.size", "{point}", "Points in each request of a writer.")
+	p.queueWait = m.seconds("tidemark.writer.queue.wait", "How long the oldest point of each request of a writer had waited.")
 	p.observe(m)
 	return p
 }
