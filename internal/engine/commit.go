@@ -29,13 +29,9 @@ func (e *Engine) apply(b *pebble.Batch, rows ...uint64) (applied, error) {
 		return applied{batch: b, read: e.inFlight.observe(e.db, rows...)}, nil
 	}
 	if e.noSync {
-		e.first.begin(b)
-		err := e.applyWith(func() error {
-			err := e.db.Apply(b, pebble.NoSync)
-			e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
-			return err
-		})
-		if e.endsBatch(); err != nil {
+		err := e.applyUnsynced(b)
+		e.unsynced.Store(true) // not earlier: a sync in between would clear it without syncing this write
+		if err != nil {
 			return applied{}, err
 		}
 		return applied{batch: b}, nil
@@ -221,23 +217,23 @@ func (e *Engine) readError(err error) error {
 // applyLazily applies a batch that need not survive a crash, and releases it. Readers see it at the latest when no
 // write is in flight.
 func (e *Engine) applyLazily(b *pebble.Batch) error {
-	if b.Empty() {
-		return e.release(b)
-	}
-	e.first.begin(b)
-	err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) })
-	if e.endsBatch(); err != nil {
-		return err
+	if !b.Empty() {
+		if err := e.applyUnsynced(b); err != nil {
+			return err
+		}
 	}
 	return e.release(b)
 }
 
-// endsBatch records that readers see a batch that is not in flight, or never will. After a failure the newest state may
-// show it, so nothing is remembered any more.
-func (e *Engine) endsBatch() {
+// applyUnsynced applies a batch that is not in flight. After a failure the newest state may show it, so nothing is
+// remembered any more.
+func (e *Engine) applyUnsynced(b *pebble.Batch) error {
+	e.first.begin(b)
+	err := e.applyWith(func() error { return e.db.Apply(b, pebble.NoSync) })
 	if e.fault.err() == nil {
 		e.first.end()
 	}
+	return err
 }
 
 // compact merges the table files of a range, and stops if the engine fails.
