@@ -42,7 +42,7 @@ type record struct {
 	row      *rowMutations                   // if not nil, a write of one row sends these instead of the client's row
 	token    *btpb.Idempotency               // of a write of one row that adds; the guard sends it
 	tokens   []*btpb.Idempotency             // of a bulk write that adds, by entry
-	stopped  bool                            // the caller stopped a read, so the stream's error means nothing
+	stopped  bool                            // a read has all that it wants, so the stream's error means nothing
 	broken   bool                            // the context ended between two rows of a read
 	limit    *RateLimit                      // if not nil, a bulk write announces that it follows the service's advice, which goes here
 
@@ -106,9 +106,9 @@ func guardStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	rec.seen = true
 	if r := rec.read; r != nil {
 		r.first = behind(r.first, r.last)
-		if r.limit > 0 && r.visited >= r.limit {
-			rec.seen = false
-			return noRows{ctx: ctx}, nil
+		if r.limit > 0 && r.visited >= r.limit { // the attempts before have left no rows
+			rec.stopped = true
+			return nil, errHandled
 		}
 	}
 	if rec.limit != nil {

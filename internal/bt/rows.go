@@ -10,7 +10,6 @@ import (
 	"cloud.google.com/go/bigtable"
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -212,16 +211,3 @@ var standInRow = []*btpb.ReadRowsResponse_CellChunk{{
 func (r *rowRead) fromClient(row bigtable.Row) bool {
 	return !r.over() && r.row(readrows.FromClient(row))
 }
-
-// noRows is the stream of an attempt for which the attempts before have left no rows.
-type noRows struct {
-	grpc.ClientStream
-	ctx context.Context
-}
-
-func (s noRows) Header() (metadata.MD, error) { return nil, nil }
-func (s noRows) Trailer() metadata.MD         { return nil }
-func (s noRows) CloseSend() error             { return nil }
-func (s noRows) Context() context.Context     { return s.ctx }
-func (s noRows) SendMsg(any) error            { return nil }
-func (s noRows) RecvMsg(any) error            { return io.EOF }

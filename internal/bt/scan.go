@@ -56,7 +56,10 @@ func (t *Table) Read(ctx context.Context, s Scan, visit func(*Row) bool) (err er
 	defer func() { rec.abandoned(err) }()
 	err = t.data.ReadRows(withRecord(ctx, &rec), s.Rows, read.fromClient, opts...)
 	read.free() // not after a panic of visit, which may have kept the row
-	if err == nil && !rec.stopped {
+	if rec.stopped {
+		return nil
+	}
+	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil && rec.err != nil && (ctx.Err() != nil || errors.Unwrap(rec.err) != nil) {
