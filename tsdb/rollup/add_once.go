@@ -7,7 +7,6 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/rollupadd"
-	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -35,19 +34,23 @@ func (a *Adder[T]) addManyOnce(ctx context.Context, events []tsdb.Point[T]) (out
 		a = new(Adder[T])
 	}
 	ctx, op := a.begin(ctx, len(events), true)
-	defer func() { endAdds(op, outcomes, err) }()
-	outcomes = make([]tsdb.Outcome, len(events))
-	in, u, err := a.open(ctx, Once)
-	if err != nil {
-		for i := range outcomes {
-			outcomes[i] = rejected(err)
+	defer func() {
+		for _, o := range outcomes {
+			if o.State != tsdb.Stored {
+				op.Unstored(1)
+			}
 		}
-		return outcomes, inside.Of(a.writer).BatchError(outcomes)
-	}
+		op.End(err)
+	}()
+	outcomes = make([]tsdb.Outcome, len(events))
+	in, u, refused := a.open(ctx, Once)
 	var rows []*rowOfEvents
 	last := map[string]*rowOfEvents{}
 	for i, ev := range events {
-		p, err := a.place(in, u, ev.Entity, ev.Time, ev.Value)
+		p, err := placed{}, refused
+		if err == nil {
+			p, err = a.place(in, u, ev.Entity, ev.Time, ev.Value)
+		}
 		if err != nil {
 			outcomes[i] = rejected(err)
 			continue
@@ -74,19 +77,6 @@ func (a *Adder[T]) addManyOnce(ctx context.Context, events []tsdb.Point[T]) (out
 // replays says how an addition of now may be repeated.
 func replays(in inside.Repository, u *inside.Rollup) bt.Replays {
 	return bt.Replays{Start: in.Clock(), Recognized: func(ctx context.Context) bool { return in.Table.RecognizesTokens(ctx, u.Families.Sum) }}
-}
-
-// endAdds ends an operation on several events.
-func endAdds(op *telemetry.Op, outcomes []tsdb.Outcome, err error) {
-	if op == nil {
-		return
-	}
-	for _, o := range outcomes {
-		if o.State != tsdb.Stored {
-			op.Unstored(1)
-		}
-	}
-	op.End(err)
 }
 
 // rowOfEvents are events of one row that share a mutation.

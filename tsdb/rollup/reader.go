@@ -295,13 +295,13 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	if err != nil {
 		return window.Bucket{}, err
 	}
+	now := l.in.Clock().UnixMilli()
+	out := l.public(&total, now)
 	if first < 0 {
-		out := l.public(&total, 0)
 		out.Start, out.End, out.Open = time.Time{}, time.Time{}, false
 		return out, nil
 	}
-	out := l.public(&total, l.in.Clock().UnixMilli())
-	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, l.in.Clock().UnixMilli())
+	of := l.public(&bucket{start: last, values: make([]sums, len(l.measures))}, now)
 	out.End, out.Open = of.End, of.Open
 	return l.joinedTotal(ctx, e, in, out)
 }
