@@ -33,7 +33,7 @@ type level[T any] struct {
 
 // levels returns the rollups of a repository's schema, each after the finer one it is computed from. If single is
 // set, all their calls use the app profile of conditional writes.
-func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (inside.Repository, []*level[T], error) {
+func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (out []*level[T], err error) {
 	var route inside.Route
 	if single {
 		route = (*bt.Table).SingleCluster
@@ -41,27 +41,26 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 	repo = inside.Of(repo).Unlimited(route)
 	in, err := inside.Of(repo).Internals()
 	if err != nil {
-		return in, nil, err
+		return nil, err
 	}
 	if err := in.Allow(ctx); err != nil {
-		return in, nil, err
+		return nil, err
 	}
 	stored, err := in.Entry(ctx, in.D.Name)
 	if err != nil {
-		return in, nil, err
+		return nil, err
 	}
 	age, err := in.RollupAge(ctx)
 	if err != nil {
-		return in, nil, err
+		return nil, err
 	}
-	var out []*level[T]
 	for _, r := range in.Rollups {
 		def, ok := r.Definition.(*Rollup[T])
 		if !ok {
 			continue // of another type, which For does not accept
 		}
 		if single && def.readOnly {
-			return in, nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
+			return nil, invalid.New(tsdb.ErrInvalid, "rollup", invalid.Quote(def.name), "a rollup from Define: one of the catalogue can only be read")
 		}
 		l := &level[T]{Rollup: def, repo: repo, table: in.View, in: in, at: r.Within(age), stored: &stored, age: age}
 		l.setFields()
@@ -72,7 +71,7 @@ func levels[T any](ctx context.Context, repo *tsdb.Repository[T], single bool) (
 		}
 		out = append(out, l)
 	}
-	return in, out, nil
+	return out, nil
 }
 
 // path returns the path of an entity of the dataset.

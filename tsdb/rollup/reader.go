@@ -44,7 +44,7 @@ func (r *Reader[T]) level(ctx context.Context, single bool) (*level[T], error) {
 	if r == nil || r.rollup == nil || r.repo == nil {
 		return nil, invalid.New(tsdb.ErrInvalid, "reader", "the zero value", "a reader from For")
 	}
-	_, all, err := levels(ctx, r.repo, single)
+	all, err := levels(ctx, r.repo, single)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
-	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -81,14 +80,11 @@ func (w *Worker) trim(ctx context.Context, j job, id tenant.ID, p *pass) bool {
 }
 
 // ages reports whether a class of the schema sets an age for rollups.
-func (j jobOf[T]) ages() bool {
-	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
-	return err == nil && d.ShortestRollupAge() > 0
-}
+func (j jobOf[T]) ages() bool { return j.shape.ShortestRollupAge() > 0 }
 
 // trim deletes the tenant's buckets that are older than its class allows, and returns the number of changed rows.
 func (j jobOf[T]) trim(ctx context.Context, store *tsdb.Store, id tenant.ID) (rows int, err error) {
-	_, all, err := levels(ctx, j.For(store, id), true)
+	all, err := levels(ctx, j.For(store, id), true)
 	if err != nil {
 		return 0, err
 	}

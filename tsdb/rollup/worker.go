@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -60,8 +61,10 @@ func newJob(d tsdb.Dataset) (job, error) {
 		return nil, err
 	}
 	for _, r := range inside.Of(d).Listed() {
-		if r, ok := r.(interface{ job(tsdb.Dataset) job }); ok {
-			if j := r.job(d); j != nil {
+		if r, ok := r.(interface {
+			job(tsdb.Dataset, *dataset.Dataset) job
+		}); ok {
+			if j := r.job(d, shape); j != nil {
 				return j, nil
 			}
 		}
@@ -70,14 +73,17 @@ func newJob(d tsdb.Dataset) (job, error) {
 }
 
 // job returns nil if the schema has values of another type.
-func (r *Rollup[T]) job(d tsdb.Dataset) job {
+func (r *Rollup[T]) job(d tsdb.Dataset, shape *dataset.Dataset) job {
 	if s, ok := d.(*tsdb.Schema[T]); ok {
-		return jobOf[T]{s}
+		return jobOf[T]{s, shape}
 	}
 	return nil
 }
 
-type jobOf[T any] struct{ *tsdb.Schema[T] }
+type jobOf[T any] struct {
+	*tsdb.Schema[T]
+	shape *dataset.Dataset
+}
 
 // Worker computes marked buckets after they close, and replaces the stored ones. Any number of workers may run, in
 // any processes, without harm. Reads are correct without a worker. Each pass starts at a random tenant, so that
@@ -274,11 +280,7 @@ func (w *Worker) tenant(ctx context.Context, id tenant.ID, p *pass) {
 }
 
 func (j jobOf[T]) derived() (names []string) {
-	d, err := inside.Of(tsdb.Dataset(j.Schema)).Shape()
-	if err != nil {
-		return nil // newJob has returned the error
-	}
-	for _, r := range d.Rollups {
+	for _, r := range j.shape.Rollups {
 		if r.Kind == catalog.Derived {
 			names = append(names, r.Name)
 		}
@@ -288,7 +290,7 @@ func (j jobOf[T]) derived() (names []string) {
 
 // pass processes one tenant: finer rollups first, so that coarser ones include their changes.
 func (j jobOf[T]) pass(ctx context.Context, w *Worker, id tenant.ID, p *pass) (marks bool, err error) {
-	_, all, err := levels(ctx, j.For(w.store, id), true)
+	all, err := levels(ctx, j.For(w.store, id), true)
 	if err != nil {
 		return false, err
 	}

@@ -167,13 +167,11 @@ func (g Grid) String() string {
 		return "no grid"
 	case clock, elapsed:
 		width = time.Duration(g.n).String()
-	case weeks:
-		width = strconv.FormatInt(g.n, 10) + g.unit.suffix()
-		if g.first != time.Monday {
-			width += fmt.Sprintf(" from %v", g.first)
-		}
 	default:
 		width = strconv.FormatInt(g.n, 10) + g.unit.suffix()
+		if g.unit == weeks && g.first != time.Monday {
+			width += fmt.Sprintf(" from %v", g.first)
+		}
 	}
 	if g.zone == nil {
 		return width
