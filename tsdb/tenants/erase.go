@@ -39,10 +39,6 @@ type EraseOptions struct {
 	// a journal takes as much free disk space as it holds; meanwhile its writer takes no points. Writers of other
 	// processes drop points of erased tenants themselves.
 	Writers []*tsdb.Writer
-	// DropView is called after the rows are deleted, if the tenant's profile has a view. Nil deletes the view that
-	// tsdb.Store.EnsureView makes, whatever the profile says. If the store has no admin client or no permission, or
-	// the view is protected from deletion, the view stays and the report names it.
-	DropView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
 	// Progress is called after each step and each page, on the caller's goroutine. Nil disables it.
 	Progress func(Progress)
 
@@ -59,8 +55,9 @@ type Progress struct {
 }
 
 // Erase deletes everything of a tenant: the points of all its datasets, whether this program knows them or not;
-// heads, rollups and all other rows with its prefix; its profile; and its dead letters in the given writers. It
-// changes no other tenant's rows.
+// heads, rollups and all other rows with its prefix; its profile; the view that tsdb.Store.EnsureView makes; and its
+// dead letters in the given writers. It changes no other tenant's rows. If the store has no admin client or no
+// permission, or the view is protected from deletion, the view stays and the report names it.
 //
 // Erase first writes a mark for the tenant. Within 10 seconds, every open store of the table refuses the
 // tenant's reads and writes with tsdb.ErrErased. Journals drop points of the tenant, whenever they are opened. When

@@ -17,13 +17,7 @@ import (
 const viewStays = "The tenant's authorized view "
 
 // dropView deletes the tenant's view, because its name contains the tenant's name. If it cannot, the report says so.
-func (e *erasure) dropView(ctx context.Context, profiled bool) error {
-	if e.opts.DropView != nil {
-		if !profiled {
-			return nil
-		}
-		return e.opts.DropView(ctx, e.store, e.id)
-	}
+func (e *erasure) dropView(ctx context.Context) error {
 	rec := &e.rec
 	listed := func(s string) bool { return strings.HasPrefix(s, viewStays) }
 	if !rec.Ended.IsZero() && !slices.ContainsFunc(rec.Unreached, listed) {

@@ -303,7 +303,7 @@ func (e *erasure) dropProfile(ctx context.Context) error {
 	if err := e.save(ctx, nil); err != nil {
 		return err // another call has taken over, and the tenant may have been readmitted with a new profile and view
 	}
-	if err := e.dropView(ctx, p.View); err != nil {
+	if err := e.dropView(ctx); err != nil {
 		return fmt.Errorf("tenants: drop the view of %s: %w", e.id, err)
 	}
 	if !doc.Exists() {

@@ -1,7 +1,6 @@
 package tenants_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,10 +191,8 @@ func TestOnboard(t *testing.T) {
 	if !strings.Contains(stored, `newer\":7`) || !strings.Contains(stored, `_sys:gen@0="2"`) {
 		t.Errorf("stored row: %s", stored)
 	}
-	made := 0
-	view := tenants.OnboardOptions{Replace: true, MakeView: func(context.Context, *tsdb.Store, tenant.ID) error { made++; return nil }}
-	if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{View: true}, view); err != nil || made != 1 {
-		t.Errorf("%v, %d views made", err, made)
+	if got, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{View: true}, tenants.OnboardOptions{Replace: true}); err != nil || !got.View {
+		t.Errorf("profile with a view: %+v, error %v", got, err)
 	}
 	for _, bad := range []tenants.Profile{
 		{Name: strings.Repeat("x", 257)},

@@ -37,7 +37,7 @@ type Profile struct {
 	// the default of the store's table of limits; 0 is no limit. Onboard fails with tsdb.ErrInvalid for other JSON.
 	// Nil is none.
 	Limits json.RawMessage `json:"limits,omitempty"`
-	// View says that the tenant has an authorized view.
+	// View is the operator's note that the tenant has an authorized view: tsdb.Store.EnsureView makes it.
 	View bool `json:"view,omitempty"`
 	// Version is how often the profile was written, as Load returns it; 0 for a profile that was not read. Onboard
 	// with Replace replaces only that version.
@@ -53,9 +53,6 @@ type OnboardOptions struct {
 	// Readmit readmits a tenant whose erasure has ended, as the function Readmit does. Without it, an erased tenant
 	// is refused.
 	Readmit bool
-	// MakeView is called before the profile is written, if Profile.View is set. It must make the tenant's authorized
-	// view if that does not exist. Nil makes none.
-	MakeView func(ctx context.Context, store *tsdb.Store, id tenant.ID) error
 }
 
 // Onboard writes a tenant's profile, and returns the stored profile. If an equal profile is stored, it writes
@@ -84,11 +81,6 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	}
 	if err := r.welcome(ctx, id, opts.Readmit); err != nil {
 		return Profile{}, err
-	}
-	if p.View && opts.MakeView != nil {
-		if err := opts.MakeView(ctx, store, id); err != nil {
-			return Profile{}, fmt.Errorf("tenants: make the view of %s: %w", id, err)
-		}
 	}
 	doc, stored, err := r.profile(ctx, id)
 	switch {

@@ -19,16 +19,7 @@ import (
 )
 
 // room is a store's internals.
-type room struct {
-	inside.Store
-	store *tsdb.Store
-}
-
-// enter prepares a store for a call.
-func enter(store *tsdb.Store) (room, error) {
-	in, err := inside.Of(store).Internals()
-	return room{Store: in, store: store}, err
-}
+type room struct{ inside.Store }
 
 // enterFor begins a call on one tenant. If the context carries a tenant, it must be the same. end ends the call, also
 // after an error.
@@ -40,7 +31,7 @@ func enterFor(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id te
 	case ok && have != id:
 		err = fmt.Errorf("%w: %s, the call is on %s", tsdb.ErrTenantMismatch, invalid.Quote(have.String()), id)
 	default:
-		r, err = enter(store)
+		r.Store, err = inside.Of(store).Internals()
 	}
 	return ctx, r, op.End, err
 }
@@ -51,7 +42,7 @@ func enterForAll(ctx context.Context, store *tsdb.Store, kind telemetry.Name, id
 	if have, ok := tenant.FromContext(ctx); ok {
 		return ctx, r, op, fmt.Errorf("%w: %s, the call is on all tenants", tsdb.ErrTenantMismatch, invalid.Quote(have.String()))
 	}
-	r, err = enter(store)
+	r.Store, err = inside.Of(store).Internals()
 	return ctx, r, op, err
 }
 
