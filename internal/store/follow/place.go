@@ -74,8 +74,7 @@ func (f *Follower) ranges() []rowkey.Range {
 	if f.Prefix {
 		return space.Under(f.Path)
 	}
-	start := string(space.AppendEntity(nil, f.Path))
-	return []rowkey.Range{{Start: start, Limit: space.Past(rowkey.Range{}, f.Path).Start}}
+	return []rowkey.Range{space.Whole(f.Path)}
 }
 
 func refused(what string) error {

@@ -105,17 +105,12 @@ type entity struct {
 	all  rowkey.Range
 }
 
-func (f *Follower) entityAt(path string) entity {
-	start := string(f.Rows.Space.AppendEntity(nil, path))
-	return entity{path: path, all: rowkey.Range{Start: start, Limit: f.Rows.Space.Past(rowkey.Range{}, path).Start}}
-}
-
 // learn adds an entity, in the order of keys.
 func (f *Follower) learn(path string) (entity, error) {
 	if len(f.known) == MaxEntities {
 		return entity{}, invalid.New(dataset.ErrInvalid, "entities below the prefix", "more than "+strconv.Itoa(MaxEntities), "up to "+strconv.Itoa(MaxEntities)+"; a longer prefix")
 	}
-	e := f.entityAt(strings.Clone(path))
+	e := entity{path: strings.Clone(path), all: f.Rows.Space.Whole(path)}
 	at, found := slices.BinarySearchFunc(f.known, e, func(a, b entity) int { return strings.Compare(a.all.Start, b.all.Start) })
 	if !found {
 		f.known = slices.Insert(f.known, at, e)

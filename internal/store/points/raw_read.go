@@ -169,7 +169,7 @@ func (r *rawRead) pass(path string, units int64) bool {
 	if units > r.selection.Newest {
 		r.next = rowkey.Range{Start: r.points.Entity(path, r.selection.Oldest, r.selection.Newest).Start, Limit: r.rng.Limit}
 	} else {
-		r.next = r.points.PastEntity(r.rng, path)
+		r.next = r.points.Past(r.rng, path)
 	}
 	return false
 }

@@ -57,10 +57,5 @@ func (r Range) After(last string) Range { return Range{Start: last + "\x00", Lim
 // Before returns r without the keys from last on.
 func (r Range) Before(last string) Range { return Range{Start: r.Start, Limit: last} }
 
-// PastEntity returns r without the keys up to the last point of the entity at path.
-func (s Space) PastEntity(r Range, path string) Range {
-	return Range{Start: s.Entity(path, 0, maxUnits).Limit, Limit: r.Limit}
-}
-
 // Empty reports whether no key is in r.
 func (r Range) Empty() bool { return r.Start >= r.Limit }

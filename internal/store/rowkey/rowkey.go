@@ -96,26 +96,11 @@ func (s Space) Split(key string) (path string, units int64, ok bool) {
 
 // split is Split for a key without its id.
 func (s Space) split(key string) (path string, units int64, ok bool) {
-	rest, ok := strings.CutPrefix(key, s.prefix)
-	if !ok || s.prefix == "" {
-		return "", 0, false
+	cut := max(0, len(key)-ReverseLen)
+	if units, ok = parseReverse(key[cut:]); ok {
+		path, ok = s.SplitEntity(key[:cut])
 	}
-	salt := -1
-	if s.salts > 0 {
-		if salt, rest, ok = cutSalt(rest, s.salts); !ok {
-			return "", 0, false
-		}
-	}
-	cut := len(rest) - ReverseLen - 1
-	if cut < 1 || rest[cut] != delim {
-		return "", 0, false
-	}
-	path = rest[:cut]
-	units, ok = parseReverse(rest[cut+1:])
-	if !ok || CountParts(path) != len(s.fields) || !canonical(path) {
-		return "", 0, false
-	}
-	if salt >= 0 && Salt(path, s.salts) != salt {
+	if !ok {
 		return "", 0, false
 	}
 	return path, units, true
