@@ -48,7 +48,7 @@ func (rm *removal) rewrite(ctx context.Context, change func(*catalog.Dataset) (b
 		if changed, err := change(&d); err != nil || !changed {
 			return err == nil, err
 		}
-		return catalog.Rewrite(ctx, rm.Whole, *entry, func(stored *catalog.Dataset) { *stored = d })
+		return catalog.Rewrite(ctx, rm.Whole, d, *entry)
 	})
 	return rm.Explain(err)
 }

@@ -226,12 +226,7 @@ func WriteFormat(ctx context.Context, t *bt.Table) (bool, error) {
 // Write stores d if the catalogue still holds old, or nothing for the zero Entry. It returns false, and changes
 // nothing, if another process changed the entry first.
 func Write(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
-	d = d.WithRetired(old.Dataset).withFields(old.Dataset)
-	doc, err := d.document(old.document)
-	if err != nil {
-		return false, err
-	}
-	return write(ctx, t, old, d.Name, doc, tenant.ID{})
+	return Rewrite(ctx, t, d.WithRetired(old.Dataset).withFields(old.Dataset), old)
 }
 
 // Create writes a dataset that the catalogue does not have according to st. It records the tenant that the dataset is

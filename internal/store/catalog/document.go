@@ -140,8 +140,8 @@ func DeleteDocument(ctx context.Context, t *bt.Table, key string) error {
 	return t.Apply(ctx, key, mut).Err
 }
 
-// merged returns v as JSON, with the members of old that v lacks.
-func merged(old []byte, v any) ([]byte, error) {
+// merged returns v as JSON, with the members of old that v lacks, except the named ones.
+func merged(old []byte, v any, except ...string) ([]byte, error) {
 	doc, err := json.Marshal(v)
 	if err != nil || old == nil {
 		return doc, err
@@ -153,16 +153,9 @@ func merged(old []byte, v any) ([]byte, error) {
 	if err := json.Unmarshal(doc, &mine); err != nil {
 		return nil, err
 	}
-	maps.Copy(all, mine)
-	return json.Marshal(all)
-}
-
-// without returns a JSON object without a member.
-func without(doc []byte, name string) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &all); err != nil {
-		return nil, err
+	for _, name := range except {
+		delete(all, name)
 	}
-	delete(all, name)
+	maps.Copy(all, mine)
 	return json.Marshal(all)
 }

@@ -144,17 +144,10 @@ func (d Dataset) removed(o Dataset) (diffs []string) {
 
 // Rewrite stores the entry of a dataset after a change of its parts, if the catalogue still holds old. It keeps members
 // that this version does not know. It returns false, and changes nothing, if another process changed the entry first.
-func Rewrite(ctx context.Context, t *bt.Table, old Entry, change func(*Dataset)) (bool, error) {
-	d := old.Dataset
-	change(&d)
+func Rewrite(ctx context.Context, t *bt.Table, d Dataset, old Entry) (bool, error) {
 	doc, err := d.document(old.document)
 	if err != nil {
 		return false, err
-	}
-	if len(d.Rollups) == 0 { // merged keeps omitted members
-		if doc, err = without(doc, "rollups"); err != nil {
-			return false, err
-		}
 	}
 	return write(ctx, t, old, d.Name, doc, tenant.ID{})
 }

@@ -58,14 +58,10 @@ func (d *Dataset) rollupAges(o *Dataset) (diffs [][3]string) {
 	return diffs
 }
 
-// document returns the dataset as JSON that replaces a document, even if it drops all of the document's rollup ages. It
-// keeps members that this version does not know, such as cold_after of earlier versions.
+// document returns the dataset as JSON that replaces a document, even if it drops all of the document's rollups or their
+// ages. It keeps members that this version does not know, such as cold_after of earlier versions.
 func (d *Dataset) document(old []byte) ([]byte, error) {
-	doc, err := merged(old, d)
-	if err != nil || old == nil || len(d.RollupAges) > 0 {
-		return doc, err
-	}
-	return without(doc, "rollup_ages")
+	return merged(old, d, "rollups", "rollup_ages")
 }
 
 // Keeping says, as policies, how long data of tenants in one class of a dataset is kept.
