@@ -265,17 +265,14 @@ func CountCreatedFor(ctx context.Context, t *bt.Table, id tenant.ID, most int64)
 // d.
 func (d Dataset) Same(o Dataset) bool {
 	o = o.withoutRetired(d)
-	return len(d.Differences(o)) == 0 && slices.Equal(d.Tags, o.Tags) && slices.Equal(d.Classes, o.Classes) &&
-		slices.Equal(rollupNames(d.Rollups), rollupNames(o.Rollups))
+	return len(d.Differences(o)) == 0 && slices.Equal(d.parts(), o.parts()) && slices.Equal(d.Classes, o.Classes)
 }
 
 // Differences lists why a program that declares d cannot work with the stored o: different keys, and tags, classes and
 // rollups that only one of them has. It ignores their order, and what is retired in o.
 func (d Dataset) Differences(o Dataset) []string {
 	diffs := d.Conflicts(o)
-	diffs = append(diffs, missing(d.Name, "codec tag", "declared", d.Tags, "stored", o.Tags)...)
-	diffs = append(diffs, missing(d.Name, "retention class", "declared", names(d.Classes), "stored", names(o.Classes))...)
-	diffs = append(diffs, missing(d.Name, "rollup", "declared", rollupNames(d.Rollups), "stored", rollupNames(o.Rollups))...)
+	diffs = append(diffs, d.only(o, "declared but not stored")...)
 	return slices.Concat(diffs, d.additions(&o), d.missingFields(&o))
 }
 
@@ -285,9 +282,7 @@ func (d Dataset) Conflicts(o Dataset) []string {
 	diffs := d.removed(o)
 	o = o.withoutRetired(d)
 	diffs = append(diffs, d.shape(o)...)
-	diffs = append(diffs, missing(d.Name, "codec tag", "stored", o.Tags, "declared", d.Tags)...)
-	diffs = append(diffs, missing(d.Name, "retention class", "stored", names(o.Classes), "declared", names(d.Classes))...)
-	return append(diffs, missing(d.Name, "rollup", "stored", rollupNames(o.Rollups), "declared", rollupNames(d.Rollups))...)
+	return append(diffs, o.only(d, "stored but not declared")...)
 }
 
 func (d Dataset) shape(o Dataset) (diffs []string) {
@@ -351,21 +346,4 @@ func (d *Dataset) Space(id tenant.ID) (space rowkey.Space, kinds []rowkey.FieldK
 	}
 	space, err = rowkey.NewSpace(id, d.Name, d.Key, d.Salts)
 	return space.WithIdentity(identity), kinds, precision, err
-}
-
-func missing(dataset, what, haveWord string, have []string, lackWord string, lack []string) (diffs []string) {
-	for _, h := range have {
-		if !slices.Contains(lack, h) {
-			diffs = append(diffs, fmt.Sprintf("dataset %s: %s %s is %s but not %s", dataset, what, h, haveWord, lackWord))
-		}
-	}
-	return diffs
-}
-
-func names(classes []Class) []string {
-	out := make([]string, len(classes))
-	for i, c := range classes {
-		out[i] = c.Name
-	}
-	return out
 }

@@ -55,21 +55,31 @@ func (r *Retired) has(p Part) bool {
 
 // Has reports whether the dataset has a part.
 func (d *Dataset) Has(p Part) bool {
-	return slices.Contains(parts(names(d.Classes), d.Tags, rollupNames(d.Rollups)), p)
+	return slices.Contains(d.parts(), p)
 }
 
-// parts returns classes, tags and rollups as parts.
-func parts(classes, tags, rollups []string) (all []Part) {
-	for _, name := range classes {
-		all = append(all, Part{Class: name})
-	}
-	for _, name := range tags {
+// parts returns the dataset's parts.
+func (d *Dataset) parts() (all []Part) {
+	for _, name := range d.Tags {
 		all = append(all, Part{Tag: name})
 	}
-	for _, name := range rollups {
-		all = append(all, Part{Rollup: name})
+	for _, c := range d.Classes {
+		all = append(all, Part{Class: c.Name})
+	}
+	for _, r := range d.Rollups {
+		all = append(all, Part{Rollup: r.Name})
 	}
 	return all
+}
+
+// only lists the parts that d has and o lacks. what says what they are.
+func (d *Dataset) only(o Dataset, what string) (diffs []string) {
+	for _, p := range d.parts() {
+		if !o.Has(p) {
+			diffs = append(diffs, fmt.Sprintf("dataset %s: %s is %s", d.Name, p, what))
+		}
+	}
+	return diffs
 }
 
 // IsRetired reports whether a part is retired.
@@ -130,12 +140,9 @@ func (d Dataset) WithRetired(stored Dataset) Dataset {
 }
 
 // removed lists the parts that d has and that were removed from o.
-func (d Dataset) removed(o Dataset) (diffs []string) {
-	if o.Retired == nil {
-		return nil
-	}
-	for _, p := range parts(o.Retired.Classes, o.Retired.Tags, o.Retired.Rollups) {
-		if d.Has(p) && !o.Has(p) {
+func (d *Dataset) removed(o Dataset) (diffs []string) {
+	for _, p := range d.parts() {
+		if o.Retired.has(p) && !o.Has(p) {
 			diffs = append(diffs, fmt.Sprintf("dataset %s: %s is declared, and was removed (tenants.Release lets its name be used again)", d.Name, p))
 		}
 	}

@@ -241,14 +241,6 @@ func (d *Dataset) additions(o *Dataset) (diffs []string) {
 	return diffs
 }
 
-func rollupNames(rollups []Rollup) []string {
-	out := make([]string, len(rollups))
-	for i := range rollups {
-		out[i] = rollups[i].Name
-	}
-	return out
-}
-
 // ShortName reports whether a rollup or a measure may have a name: 1 to 16 bytes of a-z 0-9 _.
 func ShortName(name string) bool {
 	if name == "" || len(name) > 16 {
