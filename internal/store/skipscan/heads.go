@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -21,10 +19,10 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 		limit = min(limit, s.few)
 	}
 	pg, err := request(ctx, s, func(ctx context.Context) (page, error) {
-		pg := page{rng: s.rest}
-		read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.HeadFilter(s.each)), Limit: int64(limit)}
-		err := s.rows.Read(ctx, read, func(row *bt.Row) bool { return s.head(&pg, row) })
-		return pg, s.checked(err, pg.foreign)
+		var pg page
+		read := bt.Scan{Filter: s.strip(s.horizon.HeadFilter(s.each)), Limit: int64(limit)}
+		err := s.inRange(ctx, s.rest, read, func(row *bt.Row) bool { return s.head(&pg, row) })
+		return pg, err
 	})
 	if err != nil {
 		return nil, err
@@ -44,9 +42,6 @@ func (s *scan) nextHeads(ctx context.Context) ([]dataset.Hit, error) {
 // head reads a head, and reports whether the page continues.
 func (s *scan) head(pg *page, row *bt.Row) bool {
 	pg.last = row.Key()
-	if pg.foreign = pg.last < pg.rng.Start || pg.last >= pg.rng.Limit; pg.foreign {
-		return false
-	}
 	pg.rows++
 	if pg.group != "" && strings.HasPrefix(pg.last, pg.group) {
 		return true

@@ -109,7 +109,8 @@ func (s *scan) keep(met, known []rowkey.Known) {
 
 // readKnown reads ranges that each end with the newest known point of an entity, but for one behind the last entity.
 func (s *scan) readKnown(ctx context.Context, known []rowkey.Known, ranges []rowkey.Range, limit int) (page, error) {
-	pg := page{rng: s.rest, expected: known[0].Prefix, met: make([]rowkey.Known, 0, len(known)), hits: make([]dataset.Hit, 0, len(known))}
+	pg := page{expected: known[0].Prefix, met: make([]rowkey.Known, 0, len(known)), hits: make([]dataset.Hit, 0, len(known))}
+	foreign := false
 	set := make(bigtable.RowRangeList, len(ranges))
 	for i, rng := range ranges {
 		set[i] = bigtable.NewRange(rng.Start, rng.Limit)
@@ -130,7 +131,7 @@ func (s *scan) readKnown(ctx context.Context, known []rowkey.Known, ranges []row
 		for at < len(ranges) && row.Key() >= ranges[at].Limit {
 			at++
 		}
-		if pg.foreign = at == len(ranges) || row.Key() < ranges[at].Start; pg.foreign {
+		if foreign = at == len(ranges) || row.Key() < ranges[at].Start; foreign {
 			return false
 		}
 		for pg.at < at {
@@ -142,9 +143,12 @@ func (s *scan) readKnown(ctx context.Context, known []rowkey.Known, ranges []row
 		pg.cut = pg.cut || pg.run > crowd
 		return more && !pg.cut
 	})
-	if err == nil && pg.rows < limit && !pg.cut && !pg.foreign {
+	if foreign {
+		return pg, points.ForeignRow(s.d)
+	}
+	if err == nil && pg.rows < limit && !pg.cut {
 		for pg.at < len(known) && pass() {
 		}
 	}
-	return pg, s.checked(err, pg.foreign)
+	return pg, s.table.Explain(err)
 }

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -278,20 +276,13 @@ func (f *merger) last(scan *scan) (string, error) {
 
 // lastKey returns the last key in the rest of a scan, or "".
 func (s *scan) lastKey(ctx context.Context) (string, error) {
-	type answer struct {
-		key     string
-		foreign bool
-	}
-	got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
-		read := bt.Scan{Rows: bigtable.NewRange(s.rest.Start, s.rest.Limit), Filter: bt.KeysOnly(), Limit: 1, Reverse: true}
-		err = s.rows.Read(ctx, read, func(row *bt.Row) bool {
-			got.key = row.Key()
-			got.foreign = got.key < s.rest.Start || got.key >= s.rest.Limit
-			return !got.foreign
+	return request(ctx, s, func(ctx context.Context) (key string, err error) {
+		err = s.inRange(ctx, s.rest, bt.Scan{Filter: bt.KeysOnly(), Limit: 1, Reverse: true}, func(row *bt.Row) bool {
+			key = row.Key()
+			return true
 		})
-		return got, s.checked(err, got.foreign)
+		return key, err
 	})
-	return got.key, err
 }
 
 // salted runs one scan per salt and merges their hits.

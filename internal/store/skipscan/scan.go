@@ -50,14 +50,12 @@ type scan struct {
 
 // page is the result of one request of a skip scan.
 type page struct {
-	rng      rowkey.Range
 	rows     int
 	needed   int // rows up to the first one of the last entity
 	entities int
 	bytes    int
 	last     string // the last row key
 	cut      bool   // the page ended before all rows had arrived
-	foreign  bool
 	hits     []dataset.Hit
 
 	path   string // the last entity
@@ -136,18 +134,29 @@ func request[R any](ctx context.Context, s *scan, read func(context.Context) (R,
 
 // read reads the first rows of the rest.
 func (s *scan) read(ctx context.Context, limit int) (page, error) {
-	pg := page{rng: s.rest}
-	read := bt.Scan{Rows: bigtable.NewRange(pg.rng.Start, pg.rng.Limit), Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
-	err := s.rows.Read(ctx, read, func(row *bt.Row) bool { return s.row(&pg, row) })
-	return pg, s.checked(err, pg.foreign)
+	var pg page
+	read := bt.Scan{Filter: s.strip(s.horizon.EveryPayload()), Limit: int64(limit)}
+	err := s.inRange(ctx, s.rest, read, func(row *bt.Row) bool { return s.row(&pg, row) })
+	return pg, err
+}
+
+// inRange reads the rows of a range. It refuses a row outside the range before it visits it.
+func (s *scan) inRange(ctx context.Context, rng rowkey.Range, read bt.Scan, visit func(*bt.Row) bool) error {
+	read.Rows = bigtable.NewRange(rng.Start, rng.Limit)
+	foreign := false
+	err := s.rows.Read(ctx, read, func(row *bt.Row) bool {
+		foreign = row.Key() < rng.Start || row.Key() >= rng.Limit
+		return !foreign && visit(row)
+	})
+	if foreign {
+		return points.ForeignRow(s.d)
+	}
+	return s.table.Explain(err)
 }
 
 // row reads a row of a page, and reports whether the page continues.
 func (s *scan) row(pg *page, row *bt.Row) bool {
 	key := row.Key()
-	if pg.foreign = key < pg.rng.Start || key >= pg.rng.Limit; pg.foreign {
-		return false
-	}
 	pg.last = key
 	pg.rows++
 	for i := range row.Cells() {
@@ -215,19 +224,15 @@ func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.
 	rng := s.space.Entity(path, s.oldest, s.d.Precision.Max()).After(last)
 	for limit := int64(n); !rng.Empty(); limit = max(limit, points.MakeUp) {
 		type answer struct {
-			hits    []dataset.Hit
-			rows    int64
-			last    string
-			foreign bool
+			hits []dataset.Hit
+			rows int64
+			last string
 		}
 		got, err := request(ctx, s, func(ctx context.Context) (got answer, err error) {
-			read := bt.Scan{Rows: bigtable.NewRange(rng.Start, rng.Limit), Filter: s.strip(s.horizon.Filter()), Limit: limit}
-			err = s.rows.Read(ctx, read, func(row *bt.Row) bool {
+			read := bt.Scan{Filter: s.strip(s.horizon.Filter()), Limit: limit}
+			err = s.inRange(ctx, rng, read, func(row *bt.Row) bool {
 				got.last = row.Key()
 				got.rows++
-				if got.foreign = got.last < rng.Start || got.last >= rng.Limit; got.foreign {
-					return false
-				}
 				if found, units, id, ok := s.space.SplitEvent(got.last); ok && found == path {
 					if h, ok := s.hit(path, units, id, row); ok {
 						got.hits = append(got.hits, h)
@@ -235,7 +240,7 @@ func (s *scan) behind(ctx context.Context, path, last string, n int) ([]dataset.
 				}
 				return len(all)+len(got.hits) < n
 			})
-			return got, s.checked(err, got.foreign)
+			return got, err
 		})
 		all = append(all, got.hits...)
 		if err != nil || len(all) == n || got.rows < limit {
@@ -252,11 +257,4 @@ func (s *scan) strip(f bigtable.Filter) bigtable.Filter {
 		return f
 	}
 	return bigtable.ChainFilters(f, bigtable.StripValueFilter())
-}
-
-func (s *scan) checked(err error, foreign bool) error {
-	if foreign {
-		return points.ForeignRow(s.d)
-	}
-	return s.table.Explain(err)
 }
