@@ -168,13 +168,23 @@ func (rm *removal) users(ctx context.Context, class, but string) (names []string
 		if err != nil {
 			return nil, rm.Explain(err)
 		}
-		uses := slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c.Name == class }) ||
-			slices.ContainsFunc(d.Rollups, func(r catalog.Rollup) bool { return r.Class.Name == class })
-		if uses && d.Name != but && len(names) <= mostNamed {
+		if slices.Contains(classesOf(d.Dataset), class) && d.Name != but && len(names) <= mostNamed {
 			names = append(names, d.Name)
 		}
 	}
 	return names, nil
+}
+
+// classesOf returns the names of the classes that a dataset uses for points or rollups, in order.
+func classesOf(d catalog.Dataset) (classes []string) {
+	for _, c := range d.Classes {
+		classes = append(classes, c.Name)
+	}
+	for _, r := range d.Rollups {
+		classes = append(classes, r.Class.Name)
+	}
+	slices.Sort(classes)
+	return slices.Compact(classes)
 }
 
 // describe records which families are deleted, and which classes no dataset will use.
@@ -184,21 +194,10 @@ func (rm *removal) describe(ctx context.Context) (err error) {
 		rm.rec.Families, err = rm.families(ctx)
 		return err
 	}
-	var classes []string
-	entry := rm.entry
-	after := entry.Dataset
+	after := rm.entry.Dataset
 	after.Remove(rm.part.entry())
-	for _, c := range entry.Classes {
-		classes = append(classes, c.Name)
-	}
-	for _, r := range entry.Rollups {
-		classes = append(classes, r.Class.Name)
-	}
-	slices.Sort(classes)
-	for _, class := range slices.Compact(classes) {
-		kept := !rm.part.whole() && (slices.ContainsFunc(after.Classes, func(c catalog.Class) bool { return c.Name == class }) ||
-			slices.ContainsFunc(after.Rollups, func(r catalog.Rollup) bool { return r.Class.Name == class }))
-		if kept {
+	for _, class := range classesOf(rm.entry.Dataset) {
+		if !rm.part.whole() && slices.Contains(classesOf(after), class) {
 			continue
 		}
 		users, err := rm.users(ctx, class, rm.part.Dataset)
