@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 )
 
 // Entities with few points share requests; entities with many are read alone, and their points are not held in memory.
@@ -20,7 +21,7 @@ const (
 func (r *Read) ByEntity(ctx context.Context, visit func(dataset.Hit) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()
-	w := walk{Read: r, ctx: ctx, slots: make(slots, r.Options.Width), want: firstGroup, visit: visit}
+	w := walk{Read: r, ctx: ctx, slots: make(skipscan.Slots, r.Options.Width), want: firstGroup, visit: visit}
 	if r.Most > 0 {
 		w.want = max(1, min(firstGroup, r.Most/firstGroup))
 	}
@@ -51,7 +52,7 @@ func (r *Read) ByEntity(ctx context.Context, visit func(dataset.Hit) bool) error
 type walk struct {
 	*Read
 	ctx     context.Context
-	slots   slots
+	slots   skipscan.Slots
 	visit   func(dataset.Hit) bool
 	group   []string // paths of entities that are read next
 	want    int      // how many of them are read together
@@ -88,7 +89,7 @@ func (w *walk) flush() {
 
 // alone streams the points of one entity, and returns how many there were.
 func (w *walk) alone(s points.Span) (rows int) {
-	leave, err := w.slots.enter(w.ctx, w.Rows)
+	leave, err := w.slots.Enter(w.ctx, w.Rows.Table)
 	if err != nil {
 		w.err = err
 		return 0
@@ -107,7 +108,7 @@ func (w *walk) alone(s points.Span) (rows int) {
 
 // together reads entities in shared requests, and those alone that have too many points for them.
 func (w *walk) together(paths []string) (rows int) {
-	leave, err := w.slots.enter(w.ctx, w.Rows)
+	leave, err := w.slots.Enter(w.ctx, w.Rows.Table)
 	if err != nil {
 		w.err = err
 		return 0
@@ -134,7 +135,7 @@ func (w *walk) together(paths []string) (rows int) {
 		rows += len(m.hits)
 		for _, h := range m.hits {
 			if w.ctx.Err() != nil && w.err == nil {
-				w.err = over(w.ctx, w.Rows)
+				w.err = skipscan.Over(w.ctx, w.Rows.Table)
 			}
 			if w.ended() {
 				return rows

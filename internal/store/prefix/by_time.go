@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 )
 
 // MaxEntities is the maximum number of entities that ByTime merges. Each slice of time costs a request per
@@ -92,7 +93,7 @@ func (m *merge) run() error {
 	}
 	for length := high - low; low <= high; {
 		if m.ctx.Err() != nil {
-			return over(m.ctx, m.Rows)
+			return skipscan.Over(m.ctx, m.Rows.Table)
 		}
 		length = min(length, high-low)
 		from, to := high-length, high
@@ -203,7 +204,7 @@ func (m *merge) take(hits []found) (bool, error) {
 	})
 	for i := range hits {
 		if m.ctx.Err() != nil {
-			return false, over(m.ctx, m.Rows)
+			return false, skipscan.Over(m.ctx, m.Rows.Table)
 		}
 		if !m.visit(hits[i].Hit) {
 			return false, nil

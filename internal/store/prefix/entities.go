@@ -6,6 +6,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
+	"github.com/tidemark-go/tidemark/internal/store/skipscan"
 )
 
 // Entities yields the paths of the entities that have a visible point in the interval, in order, until visit returns
@@ -14,7 +15,7 @@ import (
 func (r *Read) Entities(ctx context.Context, visit func(path string) bool) error {
 	ctx, done := r.Rows.View.Bound(ctx, true)
 	defer done()
-	g := group{Read: r, ctx: ctx, slots: make(slots, r.Options.Width), want: firstGroup, visit: visit}
+	g := group{Read: r, ctx: ctx, slots: make(skipscan.Slots, r.Options.Width), want: firstGroup, visit: visit}
 	err := r.entities(ctx, "", 0, g.slots, func(h dataset.Hit) bool {
 		g.add(h.Path, h.Units <= r.Newest)
 		return !g.stopped && g.err == nil
@@ -32,7 +33,7 @@ func (r *Read) Entities(ctx context.Context, visit func(path string) bool) error
 type group struct {
 	*Read
 	ctx     context.Context
-	slots   slots
+	slots   skipscan.Slots
 	visit   func(path string) bool
 	members []candidate
 	want    int // members that are looked at together
@@ -75,7 +76,7 @@ func (g *group) flush() {
 
 // look reads a point of an entity in the interval.
 func (g *group) look(m *candidate) error {
-	leave, err := g.slots.enter(g.ctx, g.Rows)
+	leave, err := g.slots.Enter(g.ctx, g.Rows.Table)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package prefix
 import (
 	"context"
 
-	"github.com/tidemark-go/tidemark/internal/ctxerr"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/skipscan"
@@ -21,7 +20,7 @@ type Read struct {
 	Options        points.Options
 	// Slots holds an element for each request of NewestOfEach under way, if visit sends requests of its own; nil for
 	// none.
-	Slots chan struct{}
+	Slots skipscan.Slots
 
 	Slice int64 // how many points ByTime holds at most; 0 is sliceRows
 }
@@ -42,7 +41,7 @@ func (r *Read) NewestOfEach(ctx context.Context, n int, values bool, visit func(
 // entities calls visit with the newest point, without its payload, of each entity that may have points in the interval.
 // The entities are in order. If few is not 0, the first few are searched for without many more; the others are where
 // these have no points in the interval, and there may be many such.
-func (r *Read) entities(ctx context.Context, after string, few int, slots chan struct{}, visit func(dataset.Hit) bool) error {
+func (r *Read) entities(ctx context.Context, after string, few int, slots skipscan.Slots, visit func(dataset.Hit) bool) error {
 	found, last, stopped := 0, after, false
 	scan := func(few int) error {
 		q := skipscan.Query{Prefix: r.Prefix, After: last, Few: few, Slots: slots, Options: r.Options}
@@ -80,19 +79,3 @@ func (r *Read) behind(p *Place) points.Span {
 	}
 	return s
 }
-
-// slots are the requests that a read has under way.
-type slots chan struct{}
-
-// enter waits until another request may be made, and returns the function that ends it.
-func (s slots) enter(ctx context.Context, rows *points.Rows) (leave func(), err error) {
-	select {
-	case s <- struct{}{}:
-		return func() { <-s }, nil
-	case <-ctx.Done():
-		return nil, over(ctx, rows)
-	}
-}
-
-// over returns the error of a read whose context has ended.
-func over(ctx context.Context, rows *points.Rows) error { return rows.Explain(ctxerr.Of(ctx)) }

@@ -34,7 +34,7 @@ type Query struct {
 	Options points.Options
 	// Slots holds an element for each request under way, if the caller sends requests of its own during the scan; nil
 	// for none.
-	Slots chan struct{}
+	Slots Slots
 }
 
 // Scan yields the newest visible points of each entity below a prefix, in the order of entities and newest first, until
@@ -66,7 +66,7 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	slots := q.Slots
 	if slots == nil {
-		slots = make(chan struct{}, q.Options.Width)
+		slots = make(Slots, q.Options.Width)
 	}
 	f := &merger{table: r.Table, ctx: ctx, slots: slots, yield: yield}
 	defer f.wg.Wait()
@@ -85,7 +85,7 @@ func Scan(ctx context.Context, r *points.Rows, q Query, yield func(dataset.Hit) 
 type merger struct {
 	table *points.Table
 	ctx   context.Context
-	slots chan struct{} // requests under way
+	slots Slots
 	wg    sync.WaitGroup
 	yield func(dataset.Hit) bool
 
@@ -148,24 +148,29 @@ func (l *worker) run(f *merger) error {
 
 // next waits for a slot and reads a page.
 func (l *worker) next(f *merger) ([]dataset.Hit, error) {
-	if err := f.enter(); err != nil {
+	leave, err := f.slots.Enter(f.ctx, f.table)
+	if err != nil {
 		return nil, err
 	}
-	defer f.leave()
+	defer leave()
 	return l.scan.next(f.ctx)
 }
 
-// enter waits until another request may be made. leave ends one.
-func (f *merger) enter() error {
+// Slots are the requests that a read has under way.
+type Slots chan struct{}
+
+// Enter waits until another request may be made, and returns the function that ends it.
+func (s Slots) Enter(ctx context.Context, t *points.Table) (leave func(), err error) {
 	select {
-	case f.slots <- struct{}{}:
-		return nil
-	case <-f.ctx.Done():
-		return f.over()
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-ctx.Done():
+		return nil, Over(ctx, t)
 	}
 }
 
-func (f *merger) leave() { <-f.slots }
+// Over returns the error of a read whose context has ended.
+func Over(ctx context.Context, t *points.Table) error { return t.Explain(ctxerr.Of(ctx)) }
 
 // send passes hits to the consumer, and reports whether it did. Without wait it does so only if the consumer is ready.
 func (l *worker) send(f *merger, batch []dataset.Hit, wait bool) (bool, error) {
@@ -184,7 +189,7 @@ func (l *worker) send(f *merger, batch []dataset.Hit, wait bool) (bool, error) {
 	case l.out <- batch:
 		return true, nil
 	case <-f.ctx.Done():
-		return false, f.over()
+		return false, Over(f.ctx, f.table)
 	}
 }
 
@@ -192,7 +197,7 @@ func (l *worker) send(f *merger, batch []dataset.Hit, wait bool) (bool, error) {
 func (f *merger) take(hits []dataset.Hit) (bool, error) {
 	for _, h := range hits {
 		if f.ctx.Err() != nil {
-			return false, f.over()
+			return false, Over(f.ctx, f.table)
 		}
 		if !f.yield(h) {
 			return false, nil
@@ -200,9 +205,6 @@ func (f *merger) take(hits []dataset.Hit) (bool, error) {
 	}
 	return true, nil
 }
-
-// over returns the error of a sequence whose context has ended.
-func (f *merger) over() error { return f.table.Explain(ctxerr.Of(f.ctx)) }
 
 // single runs one scan in the goroutine of the consumer, and cuts it into parts after bigAfter requests. It never cuts
 // a scan for few entities: most of what the parts read ahead would be wasted.
@@ -267,10 +269,11 @@ func (f *merger) cut(scan scan, depth int) (more bool, err error) {
 // last waits for a slot and returns lastKey. Parts are cut below the last key, because the limit of the range may be
 // far behind it.
 func (f *merger) last(scan *scan) (string, error) {
-	if err := f.enter(); err != nil {
+	leave, err := f.slots.Enter(f.ctx, f.table)
+	if err != nil {
 		return "", err
 	}
-	defer f.leave()
+	defer leave()
 	return scan.lastKey(f.ctx)
 }
 
