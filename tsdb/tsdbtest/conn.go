@@ -10,6 +10,7 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
@@ -185,7 +186,7 @@ func (c *Conn) unary(ctx context.Context, method string, req, reply any, cc *grp
 // start waits for the delay and returns the error that comes before the call.
 func (p plan) start(ctx context.Context) error {
 	if p.delay > 0 && ctxerr.Wait(ctx, p.delay) != nil {
-		return contextStatus(ctx)
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return p.before
 }

@@ -2,13 +2,11 @@ package tsdbtest
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -33,13 +31,6 @@ func (c *Conn) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 		p.limit = nil
 	}
 	return &perturbed{ClientStream: s, conn: c, plan: p, upkeep: bt.Upkeep(ctx)}, nil
-}
-
-func contextStatus(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return status.Error(codes.DeadlineExceeded, "context deadline exceeded")
-	}
-	return status.Error(codes.Canceled, "context canceled")
 }
 
 // perturbed is a stream with faults.
@@ -193,7 +184,7 @@ func (s *perturbed) cutAfter(res proto.Message, left int) error {
 func (s *perturbed) end() error {
 	if s.plan.hang {
 		<-s.Context().Done()
-		return contextStatus(s.Context())
+		return status.FromContextError(s.Context().Err()).Err()
 	}
 	return s.ended
 }
