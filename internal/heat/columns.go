@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -53,15 +54,7 @@ func (c *Columns) Find(id int64) *Column {
 	if n := len(c.List); n > 0 && c.List[n-1].ID == id {
 		return c.List[n-1]
 	}
-	i, ok := slices.BinarySearchFunc(c.List, id, func(col *Column, id int64) int {
-		switch {
-		case col.ID < id:
-			return -1
-		case col.ID > id:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(c.List, id, func(col *Column, id int64) int { return cmp.Compare(col.ID, id) })
 	if !ok {
 		c.List = slices.Insert(c.List, i, &Column{ID: id})
 	}
