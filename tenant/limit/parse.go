@@ -33,7 +33,8 @@ func Parse(data []byte) (Table, error) {
 	err := object(data, "", func(name, at string, value json.RawMessage) (err error) {
 		switch name { // in the order of their names: the defaults come before the overrides
 		case "defaults":
-			return t.Defaults.parse(value, at)
+			_, err = t.Defaults.parse(value, at)
+			return err
 		case "overrides":
 			return object(value, at, func(name, at string, value json.RawMessage) error {
 				id, err := tenant.Parse(name)
@@ -41,7 +42,7 @@ func Parse(data []byte) (Table, error) {
 					return fmt.Errorf("%w: overrides: %w", invalid.ErrLimits, err)
 				}
 				l := t.Defaults
-				if err := l.parse(value, at); err != nil {
+				if _, err := l.parse(value, at); err != nil {
 					return err
 				}
 				if t.Overrides == nil {
@@ -98,7 +99,7 @@ func (l Limits) MarshalJSON() ([]byte, error) { return json.Marshal(l.named(fals
 // UnmarshalJSON parses limits as Parse parses the defaults of a table.
 func (l *Limits) UnmarshalJSON(data []byte) error {
 	var parsed Limits
-	if err := parsed.parse(data, "limits"); err != nil {
+	if _, err := parsed.parse(data, "limits"); err != nil {
 		return err
 	}
 	if err := parsed.check("limits."); err != nil {
@@ -123,10 +124,10 @@ func (l Limits) named(all bool) map[string]any {
 	return out
 }
 
-// parse sets the limits in an object. A rate without its burst resets the burst.
-func (l *Limits) parse(data []byte, at string) error {
-	named := map[string]bool{}
-	err := object(data, at, func(name, at string, value json.RawMessage) error {
+// parse sets the limits in an object, and returns their names. A rate without its burst resets the burst.
+func (l *Limits) parse(data []byte, at string) (named map[string]bool, err error) {
+	named = map[string]bool{}
+	err = object(data, at, func(name, at string, value json.RawMessage) error {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		if i < 0 {
 			return invalid.New(invalid.ErrLimits, at, "unknown", "a limit, such as "+string(PointsPerSecond))
@@ -136,10 +137,10 @@ func (l *Limits) parse(data []byte, at string) error {
 	})
 	for _, m := range members {
 		if named[m.rate] && !named[m.name] {
-			*m.at(l) = 0
+			named[m.name], *m.at(l) = true, 0
 		}
 	}
-	return err
+	return named, err
 }
 
 func (m member) parse(to *int64, at string, value json.RawMessage) error {

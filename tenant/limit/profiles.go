@@ -51,22 +51,16 @@ type profile struct {
 type merged struct{ defaults, limits *Limits }
 
 func (p *profile) parse(doc []byte) error {
-	if err := p.limits.UnmarshalJSON(doc); err != nil {
-		return err
-	}
-	high := Limits{}
-	for _, m := range members {
-		*m.at(&high) = -1
-	}
-	if err := high.parse(doc, "limits"); err != nil {
+	named, err := p.limits.parse(doc, "limits")
+	if err != nil {
 		return err
 	}
 	for i, m := range members {
-		if *m.at(&high) != -1 {
+		if named[m.name] {
 			p.named |= 1 << i
 		}
 	}
-	return nil
+	return p.limits.check("limits.")
 }
 
 // of returns the limits of the tenant under rules.
