@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 	"github.com/tidemark-go/tidemark/internal/telemetry"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -313,7 +314,7 @@ func (a *applier) checkConditional(ctx context.Context, have actual, items []Ite
 		return nil
 	}
 	if _, err := catalog.WriteFormat(ctx, a.Whole); err != nil { // it exists, so this writes nothing
-		return a.catalogError(err)
+		return ensure.CatalogError(a.Name, err)
 	}
 	a.checked = true
 	return nil
@@ -326,7 +327,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 	for _, d := range a.plan.Declared {
 		declared[d.Name] = d
 	}
-	ensure, again := have.catalog.Format == 0 && len(a.plan.Declared) > 0, false
+	rest, again := have.catalog.Format == 0 && len(a.plan.Declared) > 0, false
 	for _, i := range items {
 		if i.Kind != kindRecord {
 			continue
@@ -335,7 +336,7 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 		old, ok := have.catalog.Datasets[d.Name]
 		next := withPolicies(old.Dataset, d)
 		if !ok || !d.Same(next) {
-			ensure = true // which also tests what new rollups need
+			rest = true // which also tests what new rollups need
 		}
 		if !ok || next.Same(old.Dataset) {
 			continue
@@ -344,14 +345,14 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 		written, err := catalog.Write(ctx, a.Whole, next, old)
 		switch {
 		case err != nil:
-			return false, a.catalogError(err)
+			return false, ensure.CatalogError(a.Name, err)
 		case !written:
 			a.doubt, again = nil, true
 		case d.Same(next):
 			a.doubt, a.done = nil, append(a.done, i)
 		}
 	}
-	if again || !ensure {
+	if again || !rest {
 		return !again, nil
 	}
 	done := map[[2]string]bool{}
@@ -364,13 +365,6 @@ func (a *applier) record(ctx context.Context, have actual, items []Item) (all bo
 	}
 	a.done, a.doubt = append(a.done, a.doubt...), nil
 	return true, nil
-}
-
-func (a *applier) catalogError(err error) error {
-	if status.Code(err) == codes.FailedPrecondition {
-		return fmt.Errorf("retention: write the catalogue of table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", a.Name, err)
-	}
-	return fmt.Errorf("retention: write the catalogue of table %s: %w", a.Name, err)
 }
 
 // steps returns the items on which Apply acts.

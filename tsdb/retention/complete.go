@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/ensure"
 )
 
 // clockSkew is how far the clock of the service, which collects garbage, may be ahead of this machine's.
@@ -43,7 +44,7 @@ func (a *applier) noteComplete(ctx context.Context, have actual) (again bool, er
 			again = true
 			written, err := catalog.WriteComplete(ctx, a.Whole, old, from)
 			if err != nil {
-				return false, a.catalogError(err)
+				return false, ensure.CatalogError(a.Name, err)
 			}
 			if !written {
 				continue

@@ -56,7 +56,7 @@ func (p *aggregateProbe) write(ctx context.Context) error {
 	first := bigtable.NewMutation()
 	p.add(first, 5)
 	first.Set(p.f.Control, probeStep, p.at, []byte("1"))
-	written := bigtable.ChainFilters(bigtable.FamilyFilter(quoteFamily(p.f.Control)), bigtable.ColumnFilter(probeStep))
+	written := bigtable.ChainFilters(bigtable.FamilyFilter(regexp.QuoteMeta(p.f.Control)), bigtable.ColumnFilter(probeStep))
 	if err := p.conditional(ctx, written, nil, first, false); err != nil {
 		return err
 	}
@@ -120,6 +120,3 @@ func (p *aggregateProbe) check(ctx context.Context) (seen bool, err error) {
 	}
 	return true, nil
 }
-
-// quoteFamily returns a regular expression that matches only this family name.
-func quoteFamily(family string) string { return regexp.QuoteMeta(family) }

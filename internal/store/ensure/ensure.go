@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/points"
@@ -42,10 +43,7 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	if exists {
 		missing, diffs = dataset.CompareFamilies(families, info)
 		if _, none := missing[catalog.Family]; !none {
-			if st, err = catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...); err != nil {
-				return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
-			}
-			if err := refused(st); err != nil {
+			if st, err = load(ctx, e.Table, e.Table.Whole.SingleCluster(), shapes); err != nil {
 				return false, err
 			}
 		}
@@ -82,12 +80,12 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 		return false, err
 	}
 	if !exists {
-		err := e.createTable(ctx, missing)
+		err := e.Admin.CreateTableFromConf(ctx, &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: missing})
 		if status.Code(err) == codes.AlreadyExists {
 			return false, nil
 		}
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("tsdb: create table %s: %w", e.Table.Name, err)
 		}
 	} else if again, err := e.createFamilies(ctx, missing); again || err != nil {
 		return false, err
@@ -99,23 +97,10 @@ func (e *Ensurer) Once(ctx context.Context, shapes []*dataset.Dataset) (done boo
 	return e.stillExists(ctx, shapes)
 }
 
-// createTable creates the table.
-func (e *Ensurer) createTable(ctx context.Context, families map[string]bigtable.Family) error {
-	conf := &bigtable.TableConf{TableID: e.Table.Name, ColumnFamilies: families}
-	if err := e.Admin.CreateTableFromConf(ctx, conf); err != nil {
-		return fmt.Errorf("tsdb: create table %s: %w", e.Table.Name, err)
-	}
-	return nil
-}
-
 // stillExists checks again, after entries were written, whether a dataset or the families of a class were removed
 // meanwhile. A removal that began later finds the entries. It returns false if families are missing.
 func (e *Ensurer) stillExists(ctx context.Context, shapes []*dataset.Dataset) (bool, error) {
-	st, err := catalog.Load(ctx, e.Table.Whole.SingleCluster(), dataset.Names(shapes), dataset.ClassNames(shapes)...)
-	if err != nil {
-		return false, fmt.Errorf("tsdb: read the catalogue of table %s: %w", e.Table.Name, err)
-	}
-	if err := refused(st); err != nil {
+	if _, err := load(ctx, e.Table, e.Table.Whole.SingleCluster(), shapes); err != nil {
 		return false, err
 	}
 	info, err := e.Admin.TableInfo(ctx, e.Table.Name) // read after the catalogue, so that families removed by then are missing here
@@ -145,7 +130,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 	if st.Format == 0 {
 		written, err := catalog.WriteFormat(ctx, e.Table.Whole)
 		if err != nil {
-			return false, false, catalogError(e.Table.Name, err)
+			return false, false, CatalogError(e.Table.Name, err)
 		}
 		if !written {
 			return false, false, nil // the other process may have another version
@@ -165,7 +150,7 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 		var written bool
 		if ok {
 			if written, err = catalog.Write(ctx, e.Table.Whole, d.ToCatalog(), old); err != nil {
-				return false, false, catalogError(e.Table.Name, err)
+				return false, false, CatalogError(e.Table.Name, err)
 			}
 		} else if written, err = e.createEntry(ctx, d, st); err != nil {
 			return false, false, err
@@ -175,18 +160,23 @@ func (e *Ensurer) writeCatalog(ctx context.Context, shapes []*dataset.Dataset, s
 	return done, wrote, nil
 }
 
-// refused refuses datasets that are deleted, and those with classes whose families are being removed.
-func refused(st catalog.State) error {
-	if len(st.Removing) > 0 {
-		return fmt.Errorf("%w: %s; try again when the removal (tenants.Remove) has ended, or give it up with tenants.Release", tenancy.ErrRemoving, strings.Join(st.Removing, ", "))
+// load reads what the catalogue has of datasets through one of the table's clients. It refuses datasets that are deleted,
+// and those with classes whose families are being removed.
+func load(ctx context.Context, t *points.Table, through *bt.Table, shapes []*dataset.Dataset) (catalog.State, error) {
+	st, err := catalog.Load(ctx, through, dataset.Names(shapes), dataset.ClassNames(shapes)...)
+	switch {
+	case err != nil:
+		return st, fmt.Errorf("tsdb: read the catalogue: %w", t.Explain(err))
+	case len(st.Removing) > 0:
+		return st, fmt.Errorf("%w: %s; try again when the removal (tenants.Remove) has ended, or give it up with tenants.Release", tenancy.ErrRemoving, strings.Join(st.Removing, ", "))
+	case len(st.Deleted) > 0:
+		return st, fmt.Errorf("%w: %s; tenants.Release lets the name be used again", tenancy.ErrDatasetDeleted, strings.Join(st.Deleted, ", "))
 	}
-	if len(st.Deleted) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s; tenants.Release lets the name be used again", tenancy.ErrDatasetDeleted, strings.Join(st.Deleted, ", "))
+	return st, nil
 }
 
-func catalogError(table string, err error) error {
+// CatalogError returns the error of a write to the catalogue of a table.
+func CatalogError(table string, err error) error {
 	if status.Code(err) == codes.FailedPrecondition {
 		return fmt.Errorf("tsdb: write the catalogue of table %s: conditional writes need an app profile with single-cluster routing (Config.ConditionalAppProfile): %w", table, err)
 	}
@@ -201,11 +191,8 @@ func (c *Conflict) Error() string { return strings.Join(c.Differences, "; ") }
 
 // Verify compares datasets with the catalogue. If they differ, its error is a *Conflict.
 func Verify(ctx context.Context, t *points.Table, shapes []*dataset.Dataset) error {
-	st, err := catalog.Load(ctx, t.Whole, dataset.Names(shapes), dataset.ClassNames(shapes)...)
+	st, err := load(ctx, t, t.Whole, shapes)
 	if err != nil {
-		return fmt.Errorf("tsdb: read the catalogue: %w", t.Explain(err))
-	}
-	if err := refused(st); err != nil {
 		return err
 	}
 	diffs := compareFormat(st, true)

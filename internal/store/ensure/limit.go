@@ -72,7 +72,7 @@ func (e *Ensurer) createEntry(ctx context.Context, d *dataset.Dataset, st catalo
 	}
 	written, err := catalog.Create(ctx, e.Table.Whole, d.ToCatalog(), id, st)
 	if err != nil {
-		return false, catalogError(e.Table.Name, err)
+		return false, CatalogError(e.Table.Name, err)
 	}
 	return written, nil
 }
