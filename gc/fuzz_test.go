@@ -98,7 +98,7 @@ func checkMeaning(t *testing.T, meant rule, p Policy) {
 func checkPoints(t *testing.T, meant rule, p Policy) {
 	t.Helper()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 123_456_789, time.UTC)
-	cutoff, bounded, err := p.cutoff(now)
+	cutoff, bounded, err := gate.Of(p).Cutoff(now)
 	if err != nil {
 		if !meant.has("versions") {
 			t.Errorf("%v has no versions: PointAge: %v, want nil", p, err)

@@ -1,7 +1,10 @@
 package gc
 
-// keepsAllOf reports whether p keeps every cell that q keeps.
-func (p Policy) keepsAllOf(q Policy) bool {
+// KeepsAllOf reports whether the policy keeps every cell that q keeps, so that replacing a family's policy q by it
+// loses no data. It may be false in both directions: neither of maxage=7d and maxversions=2 keeps all of the other. If
+// [Policy.Validate] rejects one of them, the result is false.
+func (c policyCore) KeepsAllOf(q Policy) bool {
+	p := c.Value()
 	if p.bad != nil || q.bad != nil {
 		return false
 	}

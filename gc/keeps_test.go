@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/tidemark-go/tidemark/internal/gate"
 )
 
 func TestKeepsAllOf(t *testing.T) {
@@ -22,10 +24,10 @@ func TestKeepsAllOf(t *testing.T) {
 		{MaxAge(-1), MaxAge(day), false, false},
 		{MaxAge(-1), MaxAge(-1), false, false},
 	} {
-		if got := tt.p.keepsAllOf(tt.q); got != tt.forth {
+		if got := gate.Of(tt.p).KeepsAllOf(tt.q); got != tt.forth {
 			t.Errorf("%v keeps all of %v: %v", tt.p, tt.q, got)
 		}
-		if got := tt.q.keepsAllOf(tt.p); got != tt.back {
+		if got := gate.Of(tt.q).KeepsAllOf(tt.p); got != tt.back {
 			t.Errorf("%v keeps all of %v: %v", tt.q, tt.p, got)
 		}
 	}
@@ -52,10 +54,10 @@ func FuzzKeepsAllOf(f *testing.F) {
 				want = want && (!a.removes(age, newer) || b.removes(age, newer))
 			}
 		}
-		if got := p.keepsAllOf(q); got != want {
+		if got := gate.Of(p).KeepsAllOf(q); got != want {
 			t.Errorf("%v keeps all of %v: %v; %v and %v say %v", p, q, got, a.text(), b.text(), want)
 		}
-		if p.Equal(q) != (p.keepsAllOf(q) && q.keepsAllOf(p)) {
+		if p.Equal(q) != (gate.Of(p).KeepsAllOf(q) && gate.Of(q).KeepsAllOf(p)) {
 			t.Errorf("%v and %v keep all of each other, or are equal, but not both", p, q)
 		}
 	})

@@ -35,10 +35,10 @@ func (p Policy) PointAge() (age time.Duration, bounded bool, err error) {
 	return p.terms[0].age, true, nil // in normal form, ages alone are one term
 }
 
-// cutoff returns the oldest timestamp that a visible point may have at the time now. If bounded is false, there is no
-// limit.
-func (p Policy) cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
-	age, bounded, err := p.PointAge()
+// Cutoff returns the oldest timestamp that a visible point may have at the time now, in UTC. If bounded is false, there
+// is no limit. It returns the errors of [Policy.PointAge]. A cell has expired if its timestamp is before the cutoff.
+func (c policyCore) Cutoff(now time.Time) (cutoff time.Time, bounded bool, err error) {
+	age, bounded, err := c.Value().PointAge()
 	if err != nil || !bounded {
 		return time.Time{}, false, err
 	}

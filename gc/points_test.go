@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/internal/gate"
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 )
@@ -39,7 +40,7 @@ func TestPointAge(t *testing.T) {
 			t.Errorf("%v.PointAge() = %v, %v, %v; want %v, %v, %v", test.policy, age, bounded, err, test.age, test.bounded, test.err)
 		}
 	}
-	_, _, err := Any(MaxAge(day), MaxVersions(2)).cutoff(time.Now())
+	_, _, err := gate.Of(Any(MaxAge(day), MaxVersions(2))).Cutoff(time.Now())
 	want := `gc: versions policies do not apply to points: policy is "maxage=1d || maxversions=2"; want ages only, or never`
 	if err == nil || err.Error() != want {
 		t.Errorf("PointAge of a policy of versions:\n%v; want\n%v", err, want)
@@ -58,12 +59,12 @@ func TestCutoff(t *testing.T) {
 		{midnight.Add(1_000_000), midnight.Add(-day).Add(time.Millisecond)},
 		{time.Unix(0, -1).Add(day), time.Unix(0, 0).UTC()}, // before 1970 it still rounds up
 	} {
-		got, bounded, err := MaxAge(day).cutoff(test.now.In(time.FixedZone("", 3600)))
+		got, bounded, err := gate.Of(MaxAge(day)).Cutoff(test.now.In(time.FixedZone("", 3600)))
 		if got != test.want || !bounded || err != nil {
 			t.Errorf("at %v the cutoff of a day is %v, %v, %v; want %v", test.now, got, bounded, err, test.want)
 		}
 	}
-	if cutoff, bounded, err := Never().cutoff(midnight); !cutoff.IsZero() || bounded || err != nil {
+	if cutoff, bounded, err := gate.Of(Never()).Cutoff(midnight); !cutoff.IsZero() || bounded || err != nil {
 		t.Errorf("the policy never has a cutoff: %v, %v, %v; want none", cutoff, bounded, err)
 	}
 	now := time.Now()
