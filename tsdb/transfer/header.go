@@ -49,12 +49,6 @@ type dataset struct {
 	entities       []string
 }
 
-func (d *dataset) hasTag(tag string) bool { return slices.Contains(d.Tags, tag) }
-
-func (d *dataset) hasClass(name string) bool {
-	return slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c.Name == name })
-}
-
 // dataset returns the dataset of that name, or nil.
 func (h *header) dataset(name string) *dataset {
 	i, ok := slices.BinarySearchFunc(h.datasets, name, func(d *dataset, name string) int { return strings.Compare(d.Name, name) })

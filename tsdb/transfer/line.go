@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tidemark-go/tidemark/internal/invalid"
+	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/points"
 	"github.com/tidemark-go/tidemark/internal/store/rowkey"
 )
@@ -139,10 +141,10 @@ func (d *dataset) check(p points.RawPoint, parts []string) error {
 	if d.space.CheckID(p.ID) != nil {
 		return invalid.New(ErrDamaged, "id", invalid.Quote(p.ID), "an ID that dataset "+d.Name+" can store")
 	}
-	if !d.hasClass(p.Class) {
+	if !slices.ContainsFunc(d.Classes, func(c catalog.Class) bool { return c.Name == p.Class }) {
 		return invalid.New(ErrDamaged, "class", invalid.Quote(p.Class), "a retention class of dataset "+d.Name)
 	}
-	if !d.hasTag(p.Tag) {
+	if !slices.Contains(d.Tags, p.Tag) {
 		return invalid.New(ErrDamaged, "tag", invalid.Quote(p.Tag), "a codec tag of dataset "+d.Name)
 	}
 	return nil
