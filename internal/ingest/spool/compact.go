@@ -53,10 +53,7 @@ func (s *Spool) compact() error {
 	if err != nil {
 		return err
 	}
-	s.journal, err = j.replace(s.path, s.o, s.state, func(f func() error) error { return f() })
-	if err == nil {
-		s.skipped = 0 // The copy holds the raised number, and numbers its commits anew.
-	}
+	s.journal, err = s.replace(j, s.state)
 	return err
 }
 
@@ -79,49 +76,41 @@ func (s *Spool) rewrite() error {
 	s.mu.Lock()
 	want := s.state
 	s.mu.Unlock()
-	j, err := s.journal.replace(s.path, s.o, want, func(f func() error) error {
-		s.handle.Lock()
-		defer s.handle.Unlock()
-		return f()
-	})
+	j, err := s.replace(s.journal, want)
 	if j == nil {
 		err = errors.Join(ErrFailed, err)
 		s.end(err)
 	}
-	if err == nil {
-		s.skipped = 0
-	}
 	return err
 }
 
-// replace puts a copy into the journal's place and opens it. It changes the file within alone. If it returns both a
-// journal and an error, the old file is still in place, and open.
-func (j *journal) replace(path string, o Options, want state, alone func(func() error) error) (*journal, error) {
-	temp := filepath.Join(filepath.Dir(path), tempName)
+// replace puts a copy into the journal's place and opens it, while nobody reads the file. If it returns both a journal
+// and an error, the old file is still in place, and open.
+func (s *Spool) replace(j *journal, want state) (*journal, error) {
+	temp := filepath.Join(filepath.Dir(s.path), tempName)
 	err := j.view(func(tx *bolt.Tx) error {
-		_, err := copyInto(temp, tx, o, want)
+		_, err := copyInto(temp, tx, s.o, want)
 		return err
 	})
 	if err != nil {
 		return j, errors.Join(err, os.Remove(temp))
 	}
-	var moved error
-	err = alone(func() error {
-		if err := j.close(); err != nil {
-			return err
-		}
-		if moved = moveInto(temp, path, o); errors.Is(moved, errFolder) {
-			return moved
-		}
-		next, err := openJournal(path, o)
-		if err != nil {
-			return errors.Join(moved, err)
-		}
-		j.db, j.file, j.size = next.db, next.file, 0
-		return nil
-	})
-	if err != nil {
+	s.handle.Lock()
+	defer s.handle.Unlock()
+	if err := j.close(); err != nil {
 		return nil, err
+	}
+	moved := moveInto(temp, s.path, s.o)
+	if errors.Is(moved, errFolder) {
+		return nil, moved
+	}
+	next, err := openJournal(s.path, s.o)
+	if err != nil {
+		return nil, errors.Join(moved, err)
+	}
+	j.db, j.file, j.size = next.db, next.file, 0
+	if moved == nil {
+		s.skipped = 0 // The copy holds the raised number, and numbers its commits anew.
 	}
 	return j, moved
 }
