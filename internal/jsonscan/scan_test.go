@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tidemark-go/tidemark/internal/jsonscan"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // FuzzValue: the scanner accepts exactly what package json does, and strings are those of package json.
@@ -33,4 +34,17 @@ func FuzzValue(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDecodeAllocatesOnce: a decoded string without escapes is all that Decode allocates. Each text in a payload is
+// decoded by it.
+func TestDecodeAllocatesOnce(t *testing.T) {
+	if testkit.Raced {
+		t.Skip("the race detector allocates, too")
+	}
+	text := jsonscan.Text{Quoted: []byte(`"a driver with a long name"`), Plain: true}
+	var got string
+	if n := testing.AllocsPerRun(100, func() { got = text.Decode() }); n != 1 || got != "a driver with a long name" {
+		t.Errorf("%q was decoded with %v allocations, want 1", got, n)
+	}
 }

@@ -74,10 +74,11 @@ func (t Text) Verbatim() bool {
 }
 
 // Decode returns the string, with U+FFFD for what is not UTF-8.
-func (t Text) Decode() (text string) {
+func (t Text) Decode() string {
 	if t.Verbatim() {
 		return string(t.Inside())
 	}
+	var text string                     // here, as it escapes to the heap
 	_ = json.Unmarshal(t.Quoted, &text) // the scanner has checked it
 	return text
 }
