@@ -10,7 +10,4 @@ var (
 	ErrPlan = New("retention.ErrImpossible", "retention: the plan cannot be applied")
 	// ErrCheckpoint means that a checkpoint does not belong to the file.
 	ErrCheckpoint = New("transfer.ErrContinue", "transfer: the checkpoint is of another file")
-	// ErrKey means that a file was written with another key than the one given, with a key if none was given, or without
-	// one.
-	ErrKey = New("transfer.ErrKey", "transfer: not the key of the file")
 )

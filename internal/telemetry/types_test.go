@@ -47,7 +47,7 @@ func TestErrorsHaveTheirTypes(t *testing.T) {
 		"transfer.ErrVersion":       transfer.ErrVersion,
 		"transfer.ErrTenant":        transfer.ErrTenant,
 		"transfer.ErrContinue":      errtype.ErrCheckpoint,
-		"transfer.ErrKey":           errtype.ErrKey,
+		"transfer.ErrKey":           transfer.ErrKey,
 		"tsdb.ErrErased":            tsdb.ErrErased,
 		"tsdb.ErrInvalid":           tsdb.ErrInvalid,
 		"billing.ErrBudget":         fmt.Errorf("%w: %w", tsdb.ErrRejected, budget{"billing.ErrBudget"}),

@@ -15,6 +15,9 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
+// ErrClaimed means that the journals of a backup were restored to another copy before. It matches tsdb.ErrLocked, too.
+var ErrClaimed = backup.ErrClaimed
+
 // VerifyBackup checks a backup that tsdb.Store.Backup or UnpackBackup made: it compares the SHA-256 of each file, and
 // then opens a copy of the folder and of each journal, which it makes in the backup and removes. It reads all files
 // once. A backup that is not what was written has an error that matches tsdb.ErrDamaged and names the file.
@@ -33,7 +36,7 @@ func VerifyBackup(ctx context.Context, dir string) (tsdb.Backup, error) {
 // the last part of its old name. A writer with the Journal delivers its points again, as after a crash: those that were
 // delivered before the backup are not counted twice. If two copies of a folder deliver one journal to one place, later
 // changes of its points may be undone. So only one copy gets the journals of a backup: the backup notes which, and for
-// another one the error matches tsdb.ErrLocked. Give no journalsDir while the original program still has the journals.
+// another one the error matches ErrClaimed. Give no journalsDir while the original program still has the journals.
 //
 // If a folder exists, the error matches fs.ErrExist, and nothing is changed. A RestoreBackup that fails leaves no dir.
 // If its process ends, call it again with the same folders.

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tidemark-go/tidemark/internal/backup"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
@@ -123,7 +122,7 @@ func TestBackup(t *testing.T) {
 	if err != nil || restored.ID != first.ID {
 		t.Fatal(restored, err)
 	}
-	if _, err := embedded.RestoreBackup(t.Context(), filepath.Join(root, "backups", "1"), filepath.Join(root, "copy2"), filepath.Join(root, "journals2")); !errors.Is(err, backup.ErrClaimed) || !errors.Is(err, tsdb.ErrLocked) {
+	if _, err := embedded.RestoreBackup(t.Context(), filepath.Join(root, "backups", "1"), filepath.Join(root, "copy2"), filepath.Join(root, "journals2")); !errors.Is(err, embedded.ErrClaimed) {
 		t.Errorf("the second copy gets the journals, too: %v", err)
 	}
 	if entries, _ := filepath.Glob(filepath.Join(root, "*2*")); len(entries) > 0 {

@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark-go/tidemark/codec"
-	"github.com/tidemark-go/tidemark/internal/backup"
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/clock"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
@@ -37,6 +36,7 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tenant/limit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/embedded"
 	"github.com/tidemark-go/tidemark/tsdb/errstatus"
 	"github.com/tidemark-go/tidemark/tsdb/retention"
 	"github.com/tidemark-go/tidemark/tsdb/rollup"
@@ -55,6 +55,7 @@ type want struct {
 // sentinels are all exported sentinels of this module.
 var sentinels = map[string]want{
 	"tsdb.ErrDamaged":           {tsdb.ErrDamaged, 500, codes.Internal},
+	"embedded.ErrClaimed":       {embedded.ErrClaimed, 503, codes.Unavailable},
 	"tsdb.ErrLocked":            {tsdb.ErrLocked, 503, codes.Unavailable},
 	"codec.ErrCorrupt":          {codec.ErrCorrupt, 500, codes.Internal},
 	"codec.ErrEncode":           {codec.ErrEncode, 400, codes.InvalidArgument},
@@ -72,6 +73,7 @@ var sentinels = map[string]want{
 	"tenants.ErrImpossible":     {tenants.ErrImpossible, 409, codes.FailedPrecondition},
 	"tenants.ErrTakenOver":      {tenants.ErrTakenOver, 409, codes.Aborted},
 	"transfer.ErrDamaged":       {transfer.ErrDamaged, 400, codes.InvalidArgument},
+	"transfer.ErrKey":           {transfer.ErrKey, 400, codes.InvalidArgument},
 	"transfer.ErrTenant":        {transfer.ErrTenant, 400, codes.InvalidArgument},
 	"transfer.ErrVersion":       {transfer.ErrVersion, 400, codes.InvalidArgument},
 	"tsdb.ErrBufferFull":        {tsdb.ErrBufferFull, 503, codes.Unavailable},
@@ -103,8 +105,6 @@ var hidden = map[string]want{
 	"errtype.ErrErasing":                {errtype.ErrErasing, 409, codes.Aborted},
 	"errtype.ErrPlan":                   {errtype.ErrPlan, 409, codes.FailedPrecondition},
 	"errtype.ErrCheckpoint":             {errtype.ErrCheckpoint, 400, codes.InvalidArgument},
-	"errtype.ErrKey":                    {errtype.ErrKey, 400, codes.InvalidArgument},
-	"backup.ErrClaimed":                 {backup.ErrClaimed, 503, codes.Unavailable},
 	"diskerr.ErrStorage":                {diskerr.ErrStorage, 503, codes.Unavailable},
 	"rollupadd.ErrAdded":                {rollupadd.ErrAdded, 409, codes.FailedPrecondition},
 	"rollupadd.ErrMode":                 {rollupadd.ErrMode, 500, codes.Internal},

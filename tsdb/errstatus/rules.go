@@ -134,7 +134,7 @@ var refusals = []rule{
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The answer would have too many buckets."},
 	},
 	{
-		[]error{transfer.ErrDamaged, transfer.ErrVersion, transfer.ErrTenant, errtype.ErrKey, errtype.ErrCheckpoint},
+		[]error{transfer.ErrDamaged, transfer.ErrVersion, transfer.ErrTenant, transfer.ErrKey, errtype.ErrCheckpoint},
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "The file cannot be imported."},
 	},
 	{

@@ -28,6 +28,8 @@ var (
 	ErrVersion = errtype.New("transfer.ErrVersion", "transfer: not an export that this program can read")
 	// ErrTenant: the file has the points of another tenant than the one given.
 	ErrTenant = errtype.New("transfer.ErrTenant", "transfer: the file is of another tenant")
+	// ErrKey: the file was written with another key than the one given, with a key if none was given, or without one.
+	ErrKey = errtype.New("transfer.ErrKey", "transfer: not the key of the file")
 )
 
 // LineError is an error in one line of a file.

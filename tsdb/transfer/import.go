@@ -35,7 +35,7 @@ type ImportOptions struct {
 	// DryRun reads and checks the whole file, compares it with the catalogue, and writes nothing. Stored then counts
 	// the points that would have been sent.
 	DryRun bool
-	// Key is the ExportOptions.Key of the file, or nil for a file without a key. Another key is refused. With
+	// Key is the ExportOptions.Key of the file, or nil for a file without a key. Another key fails with ErrKey. With
 	// a key, Import uses no block, and not the header, before it has checked its sum.
 	Key []byte
 	// Continue continues after a checkpoint from Imported. Import reads and checks the earlier part of the file
@@ -115,7 +115,8 @@ func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, o
 }
 
 // Check reads a file to its end, without a store, and returns its content. key is ExportOptions.Key, or nil. If the
-// file is incomplete or damaged, or was written with another key, the error is a *LineError. Check holds one block in memory.
+// file is incomplete or damaged, the error is a *LineError. It matches ErrKey if the file was written with another
+// key. Check holds one block in memory.
 func Check(ctx context.Context, r io.Reader, key []byte) (Exported, error) {
 	b, err := openBlocks(r, key)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"strconv"
 
-	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
@@ -38,9 +37,9 @@ func (h *header) admitKey(key []byte) error {
 	case h.Key == given:
 		return nil
 	case h.Key == "":
-		return invalid.New(errtype.ErrKey, "Key", "given", "none: the file was made without one, and its sums show damage, not forgery")
+		return invalid.New(ErrKey, "Key", "given", "none: the file was made without one, and its sums show damage, not forgery")
 	case given == "":
-		return invalid.New(errtype.ErrKey, "Key", "nil", "the key that the file was made with, whose fingerprint is "+invalid.Quote(h.Key))
+		return invalid.New(ErrKey, "Key", "nil", "the key that the file was made with, whose fingerprint is "+invalid.Quote(h.Key))
 	}
-	return invalid.New(errtype.ErrKey, "Key", "a key with the fingerprint "+given, "the key with the fingerprint "+invalid.Quote(h.Key)+", which the file was made with")
+	return invalid.New(ErrKey, "Key", "a key with the fingerprint "+given, "the key with the fingerprint "+invalid.Quote(h.Key)+", which the file was made with")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidemark-go/tidemark/internal/errtype"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/transfer"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -109,7 +108,7 @@ func TestKeys(t *testing.T) {
 		_, imported := transfer.Import(t.Context(), store, acme, bytes.NewReader(c.file), transfer.ImportOptions{Key: c.key})
 		_, _, recovered := transfer.Recover(t.Context(), bytes.NewReader(c.file), c.key)
 		for call, err := range map[string]error{"Check": checked, "Import": imported, "Recover": recovered} {
-			if !errors.Is(err, errtype.ErrKey) || !strings.Contains(err.Error(), c.says) {
+			if !errors.Is(err, transfer.ErrKey) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s with %s: %v", call, c.name, err)
 			}
 		}
@@ -121,7 +120,7 @@ func TestKeys(t *testing.T) {
 	if err != nil || complete || at.Line == 0 {
 		t.Fatalf("Recover = %+v, %v, %v", at, complete, err)
 	}
-	if _, err := transfer.Export(t.Context(), store, acme, &bytes.Buffer{}, transfer.ExportOptions{Continue: at}); !errors.Is(err, errtype.ErrKey) {
+	if _, err := transfer.Export(t.Context(), store, acme, &bytes.Buffer{}, transfer.ExportOptions{Continue: at}); !errors.Is(err, transfer.ErrKey) {
 		t.Errorf("continue without the key: %v, want ErrKey", err)
 	}
 	rest := bytes.NewBuffer(bytes.Clone(signed[:at.Offset]))
