@@ -20,28 +20,24 @@ import (
 )
 
 // TestSlowLine: on a line of 50 kB a second with 400 ms to each answer, the frame of a page and grey bars in place of
-// its data are there within two seconds, also if nothing is in the browser's cache. One of three tries has to
-// succeed, as a busy machine can make any of them slower.
+// its data are there within two seconds, also if nothing is in the browser's cache. It measures time, so it is not one
+// of the tests that run in parallel, which may last until the race detector runs beside them.
 func TestSlowLine(t *testing.T) {
-	ctx := another(t)
+	ctx := browser(t)
 	c := serveTrips(t, ctx)
 	slow := chromedp.Tasks{network.SetCacheDisabled(true), network.EmulateNetworkConditions(false, 400, 50_000, 50_000)}
 	for _, page := range []string{"/entity?tenant=acme&dataset=trips&entity=berlin%2Fvan-1&" + fixed(tripsFrom, tripsFrom.Add(time.Hour)), "/fleet?tenant=acme&dataset=trips", "/health?tenant=acme"} {
-		shown := false
-		for try := 0; try < 3 && !shown; try++ {
-			var first, chart float64
-			var links, bars int
-			step(t, ctx, page, chromedp.Navigate("about:blank"), slow, chromedp.ActionFunc(func(ctx context.Context) error {
-				return chromedp.Evaluate(`location.href = "`+c.url+page+`"`, nil).Do(ctx)
-			}), until(`location.pathname !== "blank" && performance.getEntriesByName("first-contentful-paint").length > 0 && document.querySelector("#nav a")`),
-				chromedp.Evaluate(`performance.getEntriesByName("first-contentful-paint")[0].startTime`, &first), chromedp.Evaluate(`document.querySelectorAll("#nav a").length`, &links),
-				chromedp.Evaluate(`document.querySelectorAll("main .bone").length`, &bars),
-				until(`document.querySelector(".grid .row, .u-over, .report") !== null`), chromedp.Evaluate(`performance.now()`, &chart))
-			t.Logf("%.20s has content after %.0f ms, with %d links and %d grey bars, and its data after %.0f ms", page, first, links, bars, chart)
-			shown = first <= 2000 && links == 5 && bars > 0
-		}
-		if !shown {
-			t.Errorf("%.20s has no content within two seconds, or not all of it", page)
+		var first, chart float64
+		var links, bars int
+		step(t, ctx, page, chromedp.Navigate("about:blank"), slow, chromedp.ActionFunc(func(ctx context.Context) error {
+			return chromedp.Evaluate(`location.href = "`+c.url+page+`"`, nil).Do(ctx)
+		}), until(`location.pathname !== "blank" && performance.getEntriesByName("first-contentful-paint").length > 0 && document.querySelector("#nav a")`),
+			chromedp.Evaluate(`performance.getEntriesByName("first-contentful-paint")[0].startTime`, &first), chromedp.Evaluate(`document.querySelectorAll("#nav a").length`, &links),
+			chromedp.Evaluate(`document.querySelectorAll("main .bone").length`, &bars),
+			until(`document.querySelector(".grid .row, .u-over, .report") !== null`), chromedp.Evaluate(`performance.now()`, &chart))
+		t.Logf("%.20s has content after %.0f ms, and its data after %.0f ms", page, first, chart)
+		if first > 2000 || links != 5 || bars == 0 {
+			t.Errorf("%.20s has content after %.0f ms, with %d links and %d grey bars", page, first, links, bars)
 		}
 	}
 	step(t, ctx, "a fast line", network.SetCacheDisabled(false), network.EmulateNetworkConditions(false, 0, -1, -1))
