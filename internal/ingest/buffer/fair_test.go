@@ -200,6 +200,34 @@ func TestRoomComesAtTheLastMoment(t *testing.T) {
 	}
 }
 
+// TestBytesOfANewTenant: a tenant that holds nothing gets no more bytes than are free, and Freed says when more are.
+func TestBytesOfANewTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := options()
+		opts.BufferBytes, opts.Freed = 4000, make(chan struct{}, 1)
+		q := New(&service{t: t, takes: time.Second}, opts)
+		first, large := item("a", "first"), item("b", "large")
+		first.Bytes, large.Bytes = 2000, 3000
+		if err := q.TryEnqueue(first); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.TryEnqueue(large); !errors.Is(err, ErrFull) {
+			t.Errorf("got %v for 3000 bytes while 2000 of 4000 are free, want %v", err, ErrFull)
+		}
+		select {
+		case <-opts.Freed:
+		case <-time.After(time.Minute):
+			t.Error("nobody was told of the room that became free")
+		}
+		if err := q.TryEnqueue(large); err != nil {
+			t.Errorf("got %v for 3000 bytes of 4000", err)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestSharing: several tenants write as long as their items are near each other. A single tenant's callers never yield.
 func TestSharing(t *testing.T) {
 	var s Sharing
