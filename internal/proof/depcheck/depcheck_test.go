@@ -76,8 +76,9 @@ func list(t *testing.T, root string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, args...)...)
 	cmd.Dir = root
-	// As in a user's module: in the workspace, the examples could raise versions. The build with cgo links one module more.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1")
+	// As in a user's module: in the workspace, the examples could raise versions. The build with cgo links one module more, and so do
+	// builds without tags.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1", "GOFLAGS=")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
