@@ -67,7 +67,7 @@ func Named(names []string) (of []Aggregate, kept window.Aggregates) {
 // a state, or *window.States. It is nil if the summary has nothing: its measure does not have the aggregate, or the
 // window has no number.
 func (a Aggregate) value(s *window.Summary) any {
-	if s.Aggregates&a.Kept == 0 {
+	if s.Aggregates&a.Kept != a.Kept {
 		return nil
 	}
 	if s.States != nil {

@@ -24,7 +24,7 @@ type Columns []Column
 func (c Columns) With(measure string, kept window.Aggregates, shown []Aggregate) Columns {
 	column := Column{Measure: measure}
 	for _, a := range shown {
-		if kept&a.Kept != 0 {
+		if kept&a.Kept == a.Kept {
 			column.Shown = append(column.Shown, a)
 		}
 	}
