@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/codecerr"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 // tree has all that the codec decodes without package json, with names that differ in case only or that letters beyond
@@ -131,7 +132,7 @@ func TestJSONDecodesAsPackageJSON(t *testing.T) {
 		sameAsJSON(t, []byte(text))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 5_000 {
+	for range 5_000 / testkit.Stride(10) {
 		choices := make([]byte, random.IntN(24))
 		for i := range choices {
 			choices[i] = byte(random.IntN(256))
