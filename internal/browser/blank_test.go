@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
@@ -25,7 +26,9 @@ import (
 func TestSlowLine(t *testing.T) {
 	ctx := browser(t)
 	c := serveTrips(t, ctx)
-	slow := chromedp.Tasks{network.SetCacheDisabled(true), network.EmulateNetworkConditions(false, 400, 50_000, 50_000)}
+	// Moving grey bars would be drawn again all the time.
+	still := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}})
+	slow := chromedp.Tasks{still, network.SetCacheDisabled(true), network.EmulateNetworkConditions(false, 400, 50_000, 50_000)}
 	for _, page := range []string{"/entity?tenant=acme&dataset=trips&entity=berlin%2Fvan-1&" + fixed(tripsFrom, tripsFrom.Add(time.Hour)), "/fleet?tenant=acme&dataset=trips", "/health?tenant=acme"} {
 		var first, chart float64
 		var links, bars int

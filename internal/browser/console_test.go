@@ -126,9 +126,7 @@ func until(js string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, 45*time.Second, fmt.Errorf("never: %s", js))
 		defer cancel()
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		for wait := 10 * time.Millisecond; ; wait = min(wait*5/4, 100*time.Millisecond) { // each look costs the browser some milliseconds
 			met := false
 			if err := chromedp.Evaluate("(() => { try { return Boolean("+js+") } catch { return false } })()", &met).Do(ctx); err == nil && met {
 				return nil
@@ -136,7 +134,7 @@ func until(js string) chromedp.Action {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-tick.C:
+			case <-time.After(wait):
 			}
 		}
 	})
