@@ -12,10 +12,11 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
-var knownEntities = flag.Int("known.entities", 300, "how many entities TestKnownMetrics has")
+var knownEntities = flag.Int("known.entities", 300/testkit.Stride(5), "how many entities TestKnownMetrics has")
 
 // unlisted keeps the fields of points out of the lists of fields, as if programs without these had written the points.
 func unlisted(s *stand) {
