@@ -19,9 +19,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
-var faultRounds = flag.Int("crash.faults", 4, "how often a writing process is killed whose disk is full, that has no files left, or whose logs are torn")
+var faultRounds = flag.Int("crash.faults", 4/testkit.Stride(2), "how often a writing process is killed whose disk is full, that has no files left, or whose logs are torn")
 
 // smallDisk is the environment variable that tells the writing process that it may fill its disk.
 const smallDisk = "TIDEMARK_CRASH_SMALL"
