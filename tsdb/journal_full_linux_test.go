@@ -19,7 +19,7 @@ func TestBatchOnAFullDisk(t *testing.T) {
 		t.Skip("the disk is the same")
 	}
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=700"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m,mode=700"); err != nil {
 		t.Skipf("cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
@@ -33,7 +33,7 @@ func TestBatchOnAFullDisk(t *testing.T) {
 	w := must[*tsdb.Writer](t)(store.NewWriter(tsdb.WriterOptions{Journal: tsdb.JournalOptions{Dir: dir}}))
 	end := conn.Outage() // nothing leaves the journal
 	e := tsdb.NewEntity("a")
-	points, large := make([]tsdb.Point[[]byte], 20), make([]byte, 8<<20) // as large as the disk
+	points, large := make([]tsdb.Point[[]byte], 20), make([]byte, 4<<20) // as large as the disk
 	for i := range points {
 		points[i] = tsdb.Point[[]byte]{Entity: e, Time: start.Add(time.Duration(i) * time.Second), Value: []byte("last")}
 		if i < len(points)-1 {

@@ -108,9 +108,9 @@ func TestChildrenEqualAModel(t *testing.T) {
 // TestChildrenCost: listing 60 sites takes as many requests and rows whether a site has two devices with two points
 // each, or twenty with forty.
 func TestChildrenCost(t *testing.T) {
-	const sites = 60
+	const sites = 40
 	for name, opts := range map[string]tsdb.SchemaOptions{"plain": {}, "heads only": {Head: tsdb.Head{Points: 5, Only: true}, Precision: tsdb.Milliseconds}} {
-		for _, size := range [][2]int{{2, 2}, {20, 40}} {
+		for _, size := range [][2]int{{2, 2}, {20, 10}} {
 			if name != "plain" {
 				size[1] = 1
 			}

@@ -24,20 +24,20 @@ func TestUnderCostsEntitiesNotHistory(t *testing.T) {
 	}
 	for name, l := range map[string]load{
 		"none":                     {0, nil, false},
-		"one point":                {1000, func(int) ages { return ages{1, 0} }, true},
+		"one point":                {300, func(int) ages { return ages{1, 0} }, true},
 		"ten points":               {200, func(int) ages { return ages{10, 0} }, true},
 		"one, and some expired":    {200, func(int) ages { return ages{1, 8} }, true},
 		"all expired, short":       {200, func(int) ages { return ages{0, 8} }, true},
-		"one device, long":         {1, func(int) ages { return ages{3000, 0} }, false},
-		"long":                     {100, func(int) ages { return ages{150, 0} }, false},
-		"long, expired":            {80, func(int) ages { return ages{1, 150} }, false},
-		"all expired, long":        {80, func(int) ages { return ages{0, 150} }, false},
+		"one device, long":         {1, func(int) ages { return ages{1000, 0} }, false},
+		"long":                     {40, func(int) ages { return ages{150, 0} }, false},
+		"long, expired":            {40, func(int) ages { return ages{1, 150} }, false},
+		"all expired, long":        {40, func(int) ages { return ages{0, 150} }, false},
 		"twenty points":            {150, func(int) ages { return ages{20, 0} }, false},
-		"every tenth long":         {200, func(i int) ages { return ages{1 + i%10/9*200, 0} }, false},
-		"short, then long":         {250, func(i int) ages { return ages{1 + i/220*300, 0} }, false},
-		"long, then short":         {250, func(i int) ages { return ages{1 + (1-min(i/40, 1))*300, 0} }, false},
-		"long live, long dead":     {80, func(i int) ages { return ages{i % 2 * 200, 200} }, false},
-		"few live among long dead": {80, func(i int) ages { return ages{1 - min(i%10, 1), 150} }, false},
+		"every tenth long":         {100, func(i int) ages { return ages{1 + i%10/9*200, 0} }, false},
+		"short, then long":         {250, func(i int) ages { return ages{1 + i/220*150, 0} }, false},
+		"long, then short":         {250, func(i int) ages { return ages{1 + (1-min(i/40, 1))*150, 0} }, false},
+		"long live, long dead":     {40, func(i int) ages { return ages{i % 2 * 150, 150} }, false},
+		"few live among long dead": {40, func(i int) ages { return ages{1 - min(i%10, 1), 150} }, false},
 	} {
 		for _, salts := range []int{0, 4} {
 			if testkit.Raced && salts == 0 {

@@ -326,7 +326,7 @@ func firstError[P any](seq iter.Seq2[P, error]) error {
 // No goroutine is left.
 func TestPrefixReaderFaults(t *testing.T) {
 	for name, call := range prefixCalls {
-		repo, conn := fleetOf(t, 18, 250, tsdbtest.Options{})
+		repo, conn := fleetOf(t, 18, 110, tsdbtest.Options{})
 		reads := func() int {
 			conn.Reset()
 			if err := call(t.Context(), repo); err != nil {
@@ -346,7 +346,7 @@ func TestPrefixReaderFaults(t *testing.T) {
 			fails(skip, later)
 		}
 		for skip := 0; skip < first; skip += 5 * testkit.Stride(3) { // a store that has met no entities makes other requests
-			repo, conn = fleetOf(t, 18, 250, tsdbtest.Options{})
+			repo, conn = fleetOf(t, 18, 110, tsdbtest.Options{})
 			fails(skip, first)
 		}
 		conn.Inject(tsdbtest.CutStream(1, codes.Unavailable).On(tsdbtest.ReadRows).Times(2))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -164,7 +165,7 @@ func TestReadsEqualAModel(t *testing.T) {
 			all = append(all, tsdb.Point[reading]{Entity: roof, Time: when.time, ID: when.id, Value: reading{v}})
 		}
 		slices.SortFunc(all, func(a, b tsdb.Point[reading]) int { return instantOf(a).newestFirst(instantOf(b)) })
-		for range 200 {
+		for range 200 / testkit.Stride(3) {
 			from, to := at().Add(-time.Duration(rnd.IntN(2))), at().Add(time.Duration(rnd.IntN(2)))
 			if to.Before(from) {
 				from, to = to, from

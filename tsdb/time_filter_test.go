@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -63,6 +64,7 @@ func TestReadsBetweenTimesFilterCells(t *testing.T) {
 		"only heads": {Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: 20, Only: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			testkit.OneOf(t, name == "classes" || name == "only heads")
 			var sent filters
 			s := readings(t, opts)
 			c := clock{}

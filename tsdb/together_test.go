@@ -122,7 +122,7 @@ func TestLatestManyEqualsLatest(t *testing.T) {
 			devices = append(devices, device("berlin", n))
 		}
 		last := map[string]time.Time{}
-		for round := 0; round < 60; round += testkit.Stride(4) {
+		for round := 0; round < 60; round += testkit.Stride(8) {
 			c.Add(time.Duration(rnd.IntN(20)) * time.Minute)
 			for k, repo := range repos {
 				for n, d := range devices {

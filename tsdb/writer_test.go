@@ -218,7 +218,7 @@ func TestWriterOutage(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
 		store, conn, table := tsdbtest.OpenTable(t, tsdbtest.Options{}, s)
-		opts := tsdb.WriterOptions{BufferPoints: 2000, BufferBytes: 16 << 20, DeliveryTimeout: 2 * time.Hour}
+		opts := tsdb.WriterOptions{BufferPoints: 200, BatchPoints: 100, BufferBytes: 16 << 20, DeliveryTimeout: 2 * time.Hour}
 		w := writer(t, store, opts)
 		in := s.For(store, acme).Via(w)
 		end := conn.Outage()
