@@ -105,8 +105,8 @@ func TestChildrenEqualAModel(t *testing.T) {
 	}
 }
 
-// TestChildrenCost: listing 60 sites takes as many requests and rows whether a site has two devices with two points
-// each, or twenty with forty.
+// TestChildrenCost: listing 40 sites takes as many requests and rows whether a site has two devices with two points
+// each, or twenty with ten.
 func TestChildrenCost(t *testing.T) {
 	const sites = 40
 	for name, opts := range map[string]tsdb.SchemaOptions{"plain": {}, "heads only": {Head: tsdb.Head{Points: 5, Only: true}, Precision: tsdb.Milliseconds}} {
