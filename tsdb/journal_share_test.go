@@ -70,7 +70,7 @@ func delayNextToFailingTenant(t *testing.T, code codes.Code, views, trouble bool
 	}
 	var took []time.Duration
 	in, out := s.For(store, quiet).Via(w), s.For(store, quiet)
-	for i := range 100 {
+	for i := range 200 {
 		at, begin := start.Add(time.Duration(i)*time.Second), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := in.Enqueue(ctx, tsdb.NewEntity("x"), at, make([]byte, 1<<10))

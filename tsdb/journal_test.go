@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -283,7 +284,7 @@ func TestJournalIsFair(t *testing.T) {
 		opts := journaled(t)
 		opts.BufferPoints, opts.BatchPoints, opts.InFlight = 100, 10, 2
 		w := writer(t, store, opts)
-		pts := make([]tsdb.Point[reading], 6000)
+		pts := make([]tsdb.Point[reading], 20_000/testkit.Stride(3))
 		for i := range pts {
 			pts[i] = tsdb.Point[reading]{Entity: roof, Time: start.Add(time.Duration(i) * time.Second)}
 		}
@@ -291,7 +292,7 @@ func TestJournalIsFair(t *testing.T) {
 			t.Fatal(err)
 		}
 		quiet := s.For(store, tenant.MustParse("quiet"))
-		for i := range 30 {
+		for i := range 100 / testkit.Stride(3) {
 			at := start.Add(time.Duration(i) * time.Second)
 			if err := quiet.Via(w).Enqueue(t.Context(), roof, at, reading{1}); err != nil {
 				t.Fatal(err)
@@ -307,7 +308,7 @@ func TestJournalIsFair(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		if left := w.Stats().Journal.Points; left < 3000 {
+		if left := w.Stats().Journal.Points; left < 10_000/testkit.Stride(3) {
 			t.Errorf("only %d points of the flood are left, so the test proves nothing", left)
 		}
 	})
