@@ -125,9 +125,7 @@ func damaged(t *testing.T, flush bool) (dir string) {
 	}
 	// A copy of an open folder is what a killed process leaves.
 	clone := t.TempDir()
-	if err := os.CopyFS(filepath.Join(clone, "db"), os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.CopyOpen(t, filepath.Join(clone, "db"), dir)
 	return filepath.Join(clone, "db")
 }
 

@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
+	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 )
 
 var writeFolder = flag.String("folder.write", "", "a folder that TestFoldersOfOtherBuilds writes, for testdata, instead of reading those there")
@@ -41,9 +42,7 @@ func TestFoldersOfOtherBuilds(t *testing.T) {
 				}
 			}
 		}
-		if err := os.CopyFS(dir, os.DirFS(live)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.CopyOpen(t, dir, live)
 		return
 	}
 	var want []string

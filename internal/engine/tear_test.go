@@ -46,9 +46,7 @@ func crash(t *testing.T, sizes ...int) crashed {
 		c.ends = append(c.ends, int(sizeOf(t, newest())))
 	}
 	c.dir, c.log = filepath.Join(t.TempDir(), "db"), filepath.Base(newest())
-	if err := os.CopyFS(c.dir, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.CopyOpen(t, c.dir, dir)
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -242,9 +241,7 @@ func TestMessagesCountOnceAfterAKill(t *testing.T) {
 	if err := first.Ensure(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(killed, os.DirFS(live)); err != nil { // as kill -9 leaves it
-		t.Fatal(err)
-	}
+	testkit.CopyOpen(t, killed, live)
 	store, err := embedded.Open(t.Context(), killed)
 	if err != nil {
 		t.Fatal(err)
