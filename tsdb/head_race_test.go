@@ -14,7 +14,6 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 
-	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -134,7 +133,7 @@ func TestHeadsConverge(t *testing.T) {
 			workers.Go(func() {
 				rnd := rand.New(rand.NewPCG(n, 1))
 				var mine []tsdb.Point[reading]
-				for range 60 / testkit.Stride(2) {
+				for range 60 {
 					e := entities[rnd.IntN(len(entities))]
 					switch rnd.IntN(4) {
 					case 0, 1:

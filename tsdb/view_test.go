@@ -140,7 +140,6 @@ func TestEachCallGoesThroughItsTenantsView(t *testing.T) {
 		"both":       {Head: tsdb.Head{Points: kept}, FirstWins: true, Salts: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.OneOf(t, name == "both" || name == "heads only")
 			opts.Precision, opts.Retention = tsdb.Milliseconds, d90
 			s, err := tsdb.Define("r", tsdb.Key("site", "device"), codec.String(), opts)
 			if err != nil {

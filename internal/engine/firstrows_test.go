@@ -214,7 +214,7 @@ func TestFirstRowsBesideWriters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, o)
 			table := r.create(t)
-			ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second/time.Duration(testkit.Stride(3)))
+			ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
 			defer cancel()
 			const entities, most = 3, 99_999
 			var acknowledged [entities]atomic.Int64
@@ -305,11 +305,7 @@ func TestFirstRowsOfOneMoment(t *testing.T) {
 				ranges = append(ranges, bigtable.NewRange(timedKey(n, 0), timedKey(n, 9)))
 			}
 			a, z := timedKey(0, 5), timedKey(entities-1, 5)
-			most := time.Second
-			if limit < 1000 { // faults show more rarely in a large read, which takes longer
-				most /= time.Duration(testkit.Stride(3))
-			}
-			ctx, cancel := context.WithTimeout(r.ctx, most)
+			ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 			defer cancel()
 			var all sync.WaitGroup
 			all.Go(func() {

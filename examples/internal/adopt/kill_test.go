@@ -24,13 +24,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tidemark-go/tidemark/examples/internal/adopt"
-	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/embedded"
 )
 
 var (
-	rowsFlag    = flag.Int("adopt.rows", 2000/testkit.Stride(2), "points of each table in TestKilledCopies")
+	rowsFlag    = flag.Int("adopt.rows", 2000, "points of each table in TestKilledCopies")
 	killsFlag   = flag.Int("adopt.kills", 2, "how often TestKilledCopies kills each copy")
 	layoutsFlag = flag.String("adopt.layout", "", "the only layout of TestKilledCopies; empty is the first with few rows, else all")
 )
