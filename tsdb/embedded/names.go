@@ -45,7 +45,7 @@ func (n names) options() []grpc.ServerOption {
 	if n == (names{}) {
 		return nil
 	}
-	return []grpc.ServerOption{grpc.UnaryInterceptor(n.unary), grpc.StreamInterceptor(n.stream)}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(n.unary), grpc.ChainStreamInterceptor(n.stream)}
 }
 
 func (n names) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {

@@ -127,3 +127,21 @@ func TestServeNames(t *testing.T) {
 		}
 	}
 }
+
+// TestServeNamesWithInterceptors serves under other names, with interceptors of the program.
+func TestServeNamesWithInterceptors(t *testing.T) {
+	server, err := embedded.NewServer(embedded.Options{Project: "my-project", ServerOptions: []grpc.ServerOption{
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			return handle(ctx, req)
+		}),
+		grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			return handle(srv, s)
+		}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
