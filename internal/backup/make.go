@@ -83,7 +83,7 @@ func Make(ctx context.Context, from, dir string, checkpoint Checkpoint) (m *Mani
 	if m, err = newManifest(from); err != nil {
 		return nil, 0, err
 	}
-	if err := refuseInside(m.Dir, dir); err != nil {
+	if err := refuseInside(m.Dir, dir, "the store"); err != nil {
 		return nil, 0, err
 	}
 	staged, release, err := checkpoint(ctx)
@@ -102,14 +102,17 @@ func Make(ctx context.Context, from, dir string, checkpoint Checkpoint) (m *Mani
 	return m, added, err
 }
 
-// refuseInside refuses a backup in the folder itself.
-func refuseInside(folder, dir string) error {
-	dir, err := filepath.Abs(dir)
+// refuseInside refuses a folder that is another one, or in it.
+func refuseInside(folder, dir, whose string) error {
+	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
 	if rel, err := filepath.Rel(folder, dir); err == nil && filepath.IsLocal(rel) {
-		return &fs.PathError{Op: "create", Path: dir, Err: errors.New("is in the folder of the store; choose a folder outside of it")}
+		return &fs.PathError{Op: "create", Path: dir, Err: errors.New("is in the folder of " + whose + "; choose a folder outside of it")}
 	}
 	return nil
 }

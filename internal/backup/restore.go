@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,11 @@ func Restore(ctx context.Context, from, dir, journalsDir string) (*Manifest, err
 		return nil, err
 	}
 	r := restore{ctx, m, from}
+	if journalsDir != "" {
+		if err := r.refuse(dir, journalsDir); err != nil {
+			return m, err
+		}
+	}
 	err = fill(dir, func(temp string) error {
 		if err := r.files(dataFolder+"/", temp, ""); err != nil {
 			return err
@@ -75,9 +81,24 @@ func (r restore) origin(dir string) error {
 	return of.write(filepath.Join(dir, originName))
 }
 
-// journals makes the folder of the journals. If it exists, the process ended behind it, when it restored the same copy.
+// refuse refuses folders that cannot be made, before a copy claims the journals.
+func (r restore) refuse(dir, journalsDir string) error {
+	err := cmp.Or(refuseInside(dir, journalsDir, "the store"), refuseInside(journalsDir, dir, "the journals"))
+	if err == nil && len(r.m.Journals) > 0 && !r.restored(journalsDir) {
+		err = refuseExisting(journalsDir)
+	}
+	return err
+}
+
+// restored reports whether a folder has the journals of the backup: the process that restored them has ended then.
+func (r restore) restored(dir string) bool {
+	of, err := Origin(dir)
+	return err == nil && of != nil && of.ID == r.m.ID
+}
+
+// journals makes the folder of the journals, if it is not restored.
 func (r restore) journals(dir string) error {
-	if of, err := Origin(dir); err == nil && of != nil && of.ID == r.m.ID {
+	if r.restored(dir) {
 		return nil
 	}
 	names := map[string]bool{}

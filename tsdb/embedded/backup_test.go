@@ -199,6 +199,35 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
+// TestRestoreRefusesFolders restores to folders that cannot be made. A later restore gets the journals.
+func TestRestoreRefusesFolders(t *testing.T) {
+	root := t.TempDir()
+	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	store := opened(t, in("data"))
+	w := journaled(t, store, in("journal"), 0, 0)
+	defer w.Close(t.Context())
+	if _, err := store.Backup(t.Context(), in("backup")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ dir, journals, want string }{
+		{"copy", "journal", "exists"},
+		{"copy", "copy", "outside"},
+		{"copy", "copy/journals", "outside"},
+		{"journals/copy", "journals", "outside"},
+	} {
+		_, err := embedded.RestoreBackup(t.Context(), in("backup"), in(c.dir), in(c.journals))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("to %s with the journals in %s: %v", c.dir, c.journals, err)
+		}
+		if left, _ := os.ReadDir(root); len(left) != 3 {
+			t.Errorf("to %s with the journals in %s: left %v", c.dir, c.journals, left)
+		}
+	}
+	if _, err := embedded.RestoreBackup(t.Context(), in("backup"), in("copy"), in("journals")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBackupAttached backs up the folder of another store, with the journals of both.
 func TestBackupAttached(t *testing.T) {
 	root := t.TempDir()
