@@ -18,8 +18,9 @@ type Options struct {
 	Gaps Gaps
 
 	// MaxGap is the longest gap that is filled. [Linear] fills none of the buckets between two numbers that are further
-	// apart, and [Previous] no bucket that starts later than MaxGap after the number that it would carry. Zero fills
-	// all gaps. The other Gaps ignore it.
+	// apart, and [Previous] no bucket that starts later than MaxGap after the number that it would carry. A measure
+	// without [Ends], and a group, has no times of numbers: the edges of their buckets count. Zero fills all gaps. The
+	// other Gaps ignore it.
 	MaxGap time.Duration
 
 	// MaxFilled bounds the empty buckets that one run of a sequence inserts, and the buckets that it holds back at a
