@@ -74,6 +74,47 @@ func TestGapsWithoutMeasures(t *testing.T) {
 	})
 }
 
+// TestGapsAtEdgesOfWindowsWithoutEnds: windows from a rollup fill the gaps at the ends of an interval as those from
+// points do, also of measures that are asked for without Ends.
+func TestGapsAtEdgesOfWindowsWithoutEnds(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		load := rollup.Measure[metered]{Name: "load", Int: metered.load, Max: 1e6, Aggregates: window.Basic | window.Ends}
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{load}, rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		c := testkit.NewClock(start.Add(10 * time.Hour))
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
+		repo, e, from := schema.For(store, acme), tsdb.NewEntity("m-17"), hour.Grid().Start(start)
+		for i, n := range []int64{10, 20, 40} {
+			if err := repo.Put(t.Context(), e, from.Add(time.Duration(i)*3*time.Hour), metered{Load: &n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := tsdb.Between(from.Add(time.Hour), from.Add(6*time.Hour))
+		for _, gaps := range []window.Gaps{window.Previous, window.Linear} {
+			for _, order := range []tsdb.Order{tsdb.OldestFirst, tsdb.NewestFirst} {
+				var read [2][]window.Bucket
+				for i := range read {
+					by, err := window.New(hour.Grid(), []window.Measure[metered]{{Name: "load", Int: metered.load, Aggregates: window.Max}}, window.Options{Gaps: gaps, FromPoints: i == 0})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if from, err := by.Source(t.Context(), repo, in); err != nil || (from == "hour") != (i == 1) {
+						t.Fatalf("windows come from %q, %v", from, err)
+					}
+					read[i] = all(t, by.Read(t.Context(), repo, e, in, order))
+				}
+				for i, want := range read[0] {
+					got := read[1][i]
+					if !want.Values[0].Filled && want.Points == 0 {
+						t.Errorf("%v, order %v: the bucket at %v of points is not filled", gaps, order, want.Start)
+					}
+					sameValues(t, gaps.String()+" at "+want.Start.String(), got.Values, want.Values)
+				}
+			}
+		}
+	})
+}
+
 // TestIntervalsAboutTheEpoch: an interval holds the buckets that start in it, also if one starts before 1970. Reads
 // with gaps return the same buckets.
 func TestIntervalsAboutTheEpoch(t *testing.T) {

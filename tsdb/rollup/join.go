@@ -42,7 +42,10 @@ func (l *level[T]) joined(
 		if err != nil {
 			return nil, err
 		}
-		return l.withoutSketches().nearest(ctx, path, in, before, needed, l.measures, nil)
+		for i := range needed {
+			needed[i] = needed[i] && l.measures[i].has(window.Ends)
+		}
+		return l.withoutSketches().nearest(ctx, path, in, before, needed, nil)
 	}
 	return inside.Of[*window.Aggregator[T]](nil).Join(buckets, l.grid, l.whole(in), order, opts, l.inWindows(), ends)
 }
@@ -68,9 +71,10 @@ const (
 )
 
 // nearest returns the nearest number before or after the buckets of an interval, of each of some measures for which it
-// is needed and which keeps it. pick returns a bucket with these measures; nil stands for those of the rollup.
+// is needed. The rollup keeps the ends of these. pick returns a bucket with the measures; nil stands for those of the
+// rollup.
 func (l *level[T]) nearest(
-	ctx context.Context, path string, in tsdb.Interval, before bool, needed []bool, measures []Measure[T], pick func(bucket) bucket,
+	ctx context.Context, path string, in tsdb.Interval, before bool, needed []bool, pick func(bucket) bucket,
 ) ([]inside.JoinNumber, error) {
 	s := l.spanOf(in)
 	width := nearBuckets * l.width().Milliseconds()
@@ -78,10 +82,10 @@ func (l *level[T]) nearest(
 	if !before {
 		near, far = span{s.to, s.to + width}, span{s.to + width, math.MaxInt64}
 	}
-	out := make([]inside.JoinNumber, len(measures))
+	out := make([]inside.JoinNumber, len(needed))
 	missing, read := 0, 0
-	for i := range measures {
-		if needed[i] = needed[i] && measures[i].has(window.Ends); needed[i] {
+	for _, is := range needed {
+		if is {
 			missing++
 		}
 	}

@@ -166,7 +166,7 @@ func (w windowing[T]) sequence(ctx context.Context, r *Reader[T], e tsdb.Entity,
 			measures[i].Hold = w.asked.measures[i].Hold
 		}
 		ends := func(before bool, needed []bool) ([]inside.JoinNumber, error) {
-			return l.nearest(ctx, path, w.asked.in, before, needed, w.rollup.measures, w.pick)
+			return l.nearest(ctx, path, w.asked.in, before, needed, w.pick)
 		}
 		inside.Of[*window.Aggregator[T]](nil).Join(alone, w.rollup.grid, w.asked.in, order, w.asked.opts, measures, ends)(yield)
 		return nil
