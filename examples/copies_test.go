@@ -32,6 +32,7 @@ var copies = []struct {
 		{http.MethodPost, "/readings", "acme", `[{"device":"roof-7","temp_c":21.5}]`, "400"},
 		{http.MethodPost, "/readings", "acme", `[{"device":"roof-7","time":"NOW","temp":21.5}]`, "400"},
 		{http.MethodPost, "/readings", "acme", `[{"device":"roof-7","time":"2200-01-01T00:00:00Z","temp_c":21.5}]`, "400"},
+		{http.MethodPost, "/readings", "acme", `[] [{"device":"roof-8","time":"NOW","temp_c":21.5}]`, "400"},
 		{http.MethodPost, "/readings", "acme", strings.Repeat(" ", 1<<20+1), "413"},
 	}},
 	{name: "latesthttp", asked: []exchange{

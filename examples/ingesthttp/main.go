@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -113,6 +114,9 @@ func accept(r *http.Request, store *tsdb.Store, w *tsdb.Writer) error {
 	d.DisallowUnknownFields() // or a field with a wrong name is 0
 	if err := d.Decode(&body); err != nil {
 		return fmt.Errorf("%w: the body: %w", tsdb.ErrInvalid, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("%w: the body goes on after its list", tsdb.ErrInvalid)
 	}
 	var points []tsdb.Point[Reading]
 	for _, b := range body {
