@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -87,14 +88,16 @@ func (s *Console) states(w http.ResponseWriter, r request) error {
 	}
 	b := bands{gap: gap, all: []band{}}
 	b.column = max(to.Sub(from)/time.Duration(columns), 1)
-	if before, err := repo.LatestFields(r.Context(), e, tsdb.FieldOptions{AsOf: from}); err == nil { // the state in which the interval begins
-		if at, ok := before.Times.Of(names[0]); ok {
-			v, _ := before.Value.Lookup(names[0])
-			state, known := state(v)
-			b.add(at, state, known)
-			if b.gap == 0 || from.Sub(before.Times.Newest()) <= b.gap {
-				b.from, b.last = from, from
-			}
+	before, err := repo.LatestFields(r.Context(), e, tsdb.FieldOptions{AsOf: from}) // the state in which the interval begins
+	if err != nil && !bad(err) && !errors.Is(err, tsdb.ErrNotFound) {
+		return err
+	}
+	if at, ok := before.Times.Of(names[0]); ok {
+		v, _ := before.Value.Lookup(names[0])
+		state, known := state(v)
+		b.add(at, state, known)
+		if b.gap == 0 || from.Sub(before.Times.Newest()) <= b.gap {
+			b.from, b.last = from, from
 		}
 	}
 	found, damaged := 0, 0

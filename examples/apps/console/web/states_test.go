@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -22,5 +23,23 @@ func TestBandsOfFieldsInTurn(t *testing.T) {
 	want := []band{{From: 0, To: 60_000, State: "open"}, {From: 60_000, To: 60_000, State: "shut"}, {From: 110_000, To: 120_000, State: "open"}}
 	if !slices.Equal(b.all, want) {
 		t.Errorf("the bands are %+v, want %+v", b.all, want)
+	}
+}
+
+// TestBandsPassDamagedPoints: the state before the interval goes on in it, also if points between do not decode.
+func TestBandsPassDamagedPoints(t *testing.T) {
+	p := newPage(t, nil)
+	p.login("secret-of-acme")
+	for minute, state := range []any{"open", json.Number("1e400"), "shut"} {
+		p.put(acme, roof, noon.Add(time.Duration(minute)*time.Minute), map[string]any{"s": state})
+	}
+	end := noon.Add(2 * time.Minute)
+	for _, second := range []int{0, 30, 90} {
+		from := noon.Add(time.Duration(second) * time.Second)
+		var got struct{ Bands []band }
+		p.read(address("states", "entity", "berlin/roof-7", "field", "s", "from", stampOf(from), "to", stampOf(end), "gap", "0s"), &got)
+		if want := []band{{From: millis(from), To: millis(end), State: "open"}}; !slices.Equal(got.Bands, want) {
+			t.Errorf("from second %d the bands are %+v, want %+v", second, got.Bands, want)
+		}
 	}
 }
