@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,7 +59,8 @@ func openOrFind(ctx context.Context, o Options) (*local.Server, error) {
 
 // guest is a store's connection to the owner of its folder.
 type guest struct {
-	opts Options
+	opts  Options
+	store atomic.Pointer[tsdb.Store]
 
 	mu     sync.Mutex
 	own    *local.Server // once this process is the owner
@@ -82,7 +84,11 @@ func attachTo(ctx context.Context, o Options) (*tsdb.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.store.Store(store)
 	inside.Of(store).BackUp(func(ctx context.Context, to string) (tsdb.Backup, error) {
+		if own := g.owner(); own != nil {
+			return backUp(ctx, dir, to, own.Checkpoint)
+		}
 		owner := func(ctx context.Context) (string, func() error, error) { return attach.Checkpoint(ctx, conn, dir) }
 		return backUp(ctx, dir, to, backup.With(journalsOf(store), owner))
 	})
@@ -112,8 +118,21 @@ func (g *guest) takeOver(ctx context.Context) error {
 	if g.closed {
 		return errors.Join(tsdb.ErrClosed, server.Close())
 	}
+	server.AddJournals(func() []backup.Journal {
+		if store := g.store.Load(); store != nil {
+			return journalsOf(store)
+		}
+		return nil // it is being opened
+	})
 	g.own = server
 	return nil
+}
+
+// owner returns the server of the folder, if it is in this process.
+func (g *guest) owner() *local.Server {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own
 }
 
 func (g *guest) close() error {

@@ -278,6 +278,25 @@ func TestBackupAttached(t *testing.T) {
 	}
 }
 
+// TestBackupAfterTakeOver backs up a folder whose owner was attached before, by that owner and by another store.
+func TestBackupAfterTakeOver(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "data")
+	first := opened(t, dir)
+	owner := attached(t, embedded.Options{Dir: dir, TakeOver: true})
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, owner, 0)
+	guest := attached(t, embedded.Options{Dir: dir})
+	defer closeNow(journaled(t, owner, filepath.Join(root, "journal"), 0, 0))
+	for name, store := range map[string]*tsdb.Store{"owner": owner, "guest": guest} {
+		if b, err := store.Backup(t.Context(), filepath.Join(root, name)); err != nil || len(b.Journals) != 1 {
+			t.Errorf("by the %s: %d journals, %v; want the owner's", name, len(b.Journals), err)
+		}
+	}
+}
+
 // TestBackupStream sends a backup and a later one as streams, and damages the streams.
 func TestBackupStream(t *testing.T) {
 	root := t.TempDir()
