@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"math"
 	"reflect"
@@ -149,6 +150,61 @@ func TestRollupsAreReadAsStored(t *testing.T) {
 	pass()
 	for _, name := range []string{"hours", "days", "counts"} {
 		same("stored again", name)
+	}
+}
+
+// TestUnknownBucketsAreNoGaps: a bucket that changed has no known count, also of a measure and in windows without
+// Count, so nothing fills it.
+func TestUnknownBucketsAreNoGaps(t *testing.T) {
+	hours := rollup.MustDefine("hours", window.Every(time.Hour), []rollup.Measure[float64]{
+		{Name: "most", Of: func(v float64) (float64, bool) { return v, true }, Max: 1e6, Aggregates: window.Max | window.Ends},
+	}, rollup.Options{})
+	schema := tsdb.MustDefine("meters", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hours}})
+	now := start.Add(40 * time.Hour)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: func() time.Time { return now }}}, schema)
+	put := func(hour int, v float64) {
+		if err := schema.For(store, acme).Put(t.Context(), roof, start.Add(time.Duration(hour)*time.Hour), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0, 1)
+	worker, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if _, err := worker.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(1, 2)
+	rollups, of, err := dynamic.Rollups(reading(t, store), dynamic.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := window.Options{Gaps: window.Previous}
+	by, err := window.New(window.Every(time.Hour), []window.Measure[struct{}]{
+		{Name: "most", Aggregates: window.Max, Of: func(struct{}) (float64, bool) { return 1, true }},
+	}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := of.For(store, acme)
+	for from := range 3 {
+		in := tsdb.Between(start.Add(time.Duration(from)*time.Hour), start.Add(3*time.Hour))
+		for name, seq := range map[string]iter.Seq2[window.Bucket, error]{
+			"windows": by.Read(t.Context(), repo, roof, in),
+			"buckets": rollup.For(rollups["hours"], repo).WithGaps(opts).Buckets(t.Context(), roof, in),
+		} {
+			for b, err := range seq {
+				if err != nil {
+					t.Fatal(err)
+				}
+				unknown := b.Start.Equal(start.Add(time.Hour))
+				if s := b.Values[0]; s.Filled || (s.Missing&window.Count != 0) != unknown {
+					t.Errorf("%s from hour %d: the one at %v has a maximum of %v, filled %v, missing %v", name, from, b.Start, s.Max, s.Filled, s.Missing)
+				}
+			}
+		}
 	}
 }
 

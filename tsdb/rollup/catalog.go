@@ -106,7 +106,7 @@ func (l *level[T]) fresh(start int64) bucket {
 	b := bucket{start: start, values: make([]sums, len(l.measures))}
 	for i := range b.values {
 		if l.measures[i].unknown && l.source == nil {
-			b.values[i].missing = l.measures[i].Aggregates
+			b.values[i].missing = l.measures[i].Aggregates | window.Count
 		}
 	}
 	return b

@@ -196,6 +196,42 @@ func TestAddedMeasures(t *testing.T) {
 	})
 }
 
+// A bucket of before does not know its count of an added measure, also if that keeps no Count: it is not 0, and not a
+// gap.
+func TestAddedMeasureWithoutCount(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		_, before := grown(loadBefore)
+		rollups, after := grown(loadBefore, rollup.Measure[metered]{Name: "most", Int: metered.load, Decimals: 2, Max: 1e6, Aggregates: window.Max, Added: true})
+		l := newLife(t, before)
+		for h := range 3 {
+			l.put(t, before, start.Add(time.Duration(h)*time.Hour), 100, 200)
+		}
+		l.work(t, before)
+		if err := l.store.Ensure(t.Context(), after); err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, after, start, 300)
+		l.put(t, after, start.Add(2*time.Hour), 300)
+		hours := rollup.For(rollups[0], after.For(l.store, acme)).WithGaps(window.Options{Gaps: window.Previous})
+		for range 2 {
+			for i, b := range all(t, hours.Buckets(t.Context(), l.meter, tsdb.AllTime(), tsdb.OldestFirst)) {
+				missing, count, s := window.Aggregates(0), int64(2), b.Values[1]
+				if i == 1 {
+					missing, count = window.Count|window.Max, 0
+				}
+				if s.Missing != missing || s.Count != count || s.Filled {
+					t.Errorf("hour %d: %d numbers, filled %v, missing %v; want %d, missing %v", i, s.Count, s.Filled, s.Missing, count, missing)
+				}
+			}
+			total, err := rollup.For(rollups[1], after.For(l.store, acme)).Total(t.Context(), l.meter, tsdb.AllTime())
+			if s := total.Values[1]; err != nil || s.Count != 0 || s.Missing != window.Count|window.Max {
+				t.Errorf("the day: %d numbers, missing %v, %v; want a count that is missing", s.Count, s.Missing, err)
+			}
+			l.work(t, after)
+		}
+	})
+}
+
 func windowsOf(measures ...rollup.Measure[metered]) (out []window.Measure[metered]) {
 	for _, m := range measures {
 		out = append(out, window.Measure[metered]{Name: m.Name, Int: m.Int, Decimals: m.Decimals, Kind: m.Kind, Aggregates: m.Aggregates})

@@ -145,7 +145,7 @@ func (m *Measure[T]) missing(s *sums) (lacks window.Aggregates) {
 	always := window.Quantiles // stored of each bucket with numbers, and looked for
 	switch {
 	case m.Added && s.seen == 0:
-		return m.Aggregates
+		return m.Aggregates | window.Count // each measure has a count
 	case s.count == 0:
 		return 0
 	case m.Added:

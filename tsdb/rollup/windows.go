@@ -129,7 +129,7 @@ func (w windowing[T]) pick(b bucket) bucket {
 	values := make([]sums, len(w.from))
 	for i, k := range w.from {
 		values[i] = b.values[k]
-		values[i].missing &= w.rollup.measures[i].Aggregates
+		values[i].missing &= w.rollup.measures[i].Aggregates | window.Count
 		if !w.rollup.measures[i].has(window.Quantiles) {
 			values[i].sketch = nil
 		}
