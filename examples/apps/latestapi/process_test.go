@@ -136,7 +136,7 @@ func TestExitCode(t *testing.T) {
 		{"-token s=acme -token s=acme2", 2, "already"},
 		{"-demo -token demo=acme", 2, "already"},
 		{"-tokens missing", 2, "missing"},
-		{"-limits missing -demo", 1, "-limits"},
+		{"-limits missing -demo -addr 127.0.0.1:0", 1, "-limits"},
 		{"-demo -allow-remote -addr :0", 2, "-demo"},
 		{"-tokens " + file("tokens", "# ours\n\ntopsecret:acme\n"), 2, "line 3: want sha256:"},
 		{"-demo -cursor-keys " + file("keys", "dG9wc2VjcmV0\n"), 2, "line 1: want a key of 32 bytes"},
