@@ -69,8 +69,8 @@ func (o *OnChange[T]) check(d *dataset.Dataset) error {
 // all points of an entity through one writer. Its other sinks may store points too.
 //
 // The writer remembers entities in up to BufferBytes of memory, besides its buffer: some 60,000 with small values. Then
-// the tenant that uses most forgets the entity that it wrote longest ago, and stores what is held of it. A crash loses
-// what is held.
+// the tenant that uses most forgets the entity that it wrote longest ago, and stores what is held of it, unless its
+// share of the buffer is full. A crash loses what is held.
 //
 // The cost is a comparison for each point, after it is encoded, and less writes; with Same also the decoding of the
 // last stored value. Admit and limits count all points.
@@ -148,7 +148,7 @@ func (s *Sink[T]) give(ctx context.Context, v T, p *change.Point, try bool) Outc
 		}
 	}
 	verdict, ahead := m.Offer(p, w.store.core.Erased.Generation(p.Pending), rule)
-	w.changes.storeHeld(ctx, ahead.Others, try)
+	w.changes.storeAhead(ctx, ahead.Others, try, s.repo.rows.Tenant)
 	if verdict != change.Store {
 		return Outcome{State: unchangedIf(verdict == change.Unchanged)}
 	}

@@ -2,11 +2,16 @@ package tsdb_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
@@ -56,4 +61,39 @@ func TestOnChangeAtOnce(t *testing.T) {
 			t.Errorf("the newest of entity %d is of %v (%v), want %v", n, p.Time, err, last)
 		}
 	}
+}
+
+// TestOnChangeDoesNotWaitForOthers: a point makes the writer forget an entity of another tenant, whose share of the
+// buffer is full. The caller does not wait for space in it.
+func TestOnChangeDoesNotWaitForOthers(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := tsdb.MustDefine("notes", tsdb.Key("device"), codec.String(), tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		w := writer(t, store, tsdb.WriterOptions{BufferPoints: 40, BufferBytes: 16 << 20})
+		other, large := s.For(store, tenant.MustParse("other")), strings.Repeat("x", 100_000)
+		put := func(r *tsdb.Repository[string], n int, seconds ...int) {
+			t.Helper()
+			var points []tsdb.Point[string]
+			for _, sec := range seconds {
+				points = append(points, tsdb.Point[string]{Entity: tsdb.NewEntity(fmt.Sprint(n)), Time: start.Add(time.Duration(sec) * time.Second), Value: large})
+			}
+			if _, err := r.Via(w).OnChange(tsdb.OnChange[string]{}).EnqueueMany(t.Context(), points); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range 80 { // fill what is remembered
+			put(other, n, 0, 1)
+		}
+		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.HasPrefix(key, "other#") }))
+		for n := 0; other.Via(w).TryEnqueue(t.Context(), tsdb.NewEntity(fmt.Sprint("flood", n)), start, "") == nil; n++ {
+		}
+		begin := time.Now()
+		for n := range 10 {
+			put(s.For(store, acme), n, 0)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("a tenant waited %v for another one", took)
+		}
+		conn.Clear()
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
 	"github.com/tidemark-go/tidemark/internal/store/tenancy"
+	"github.com/tidemark-go/tidemark/tenant"
 )
 
 // changes is what a writer remembers for its sinks with OnChange. It is empty until the first point of one.
@@ -58,6 +59,13 @@ func (c *changes) storeHeld(ctx context.Context, held []*change.Point, try bool)
 		if out := c.take(ctx, p, try); out.Err != nil {
 			c.lose(p, out)
 		}
+	}
+}
+
+// storeAhead is storeHeld before a point of a tenant. It does not wait for space in the share of another tenant.
+func (c *changes) storeAhead(ctx context.Context, held []*change.Point, try bool, of tenant.ID) {
+	for i, p := range held {
+		c.storeHeld(ctx, held[i:i+1], try || p.Pending.Tenant() != of.String())
 	}
 }
 
