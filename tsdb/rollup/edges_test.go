@@ -1,6 +1,7 @@
 package rollup_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -112,6 +113,33 @@ func TestTheEndsOfTime(t *testing.T) {
 				c.Add(time.Hour)
 				if _, err := worker.Pass(t.Context()); err != nil {
 					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// TestTotalsOfCenturies: a total whose first and last number are further apart than the 292 years of a time.Duration is
+// refused, or has no times.
+func TestTotalsOfCenturies(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		for kept, ok := range map[window.Aggregates]bool{window.Basic: true, window.Basic | window.Integral: false} {
+			hour := rollup.MustDefine("hour", window.Every(time.Hour), []rollup.Measure[metered]{{Name: "load", Int: metered.load, Max: 1e6, Aggregates: kept}}, rollup.Options{})
+			schema := tsdb.MustDefine("r", tsdb.Key("meter"), codec.JSON[metered](), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Rollups: []tsdb.Rollup{hour}})
+			at := []time.Time{time.Unix(0, 0), time.Unix(0, math.MaxInt64).Add(-time.Hour), time.Unix(0, math.MaxInt64).Add(time.Hour)}
+			c := testkit.NewClock(start)
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: tsdb.StoreOptions{Clock: c.Now}}, schema)
+			repo, e := schema.For(store, acme), tsdb.NewEntity("m-17")
+			for i, at := range at {
+				n := int64(i)
+				if err := repo.Put(t.Context(), e, at, metered{Load: &n}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for in, ok := range map[tsdb.Interval]bool{tsdb.AllTime(): ok, tsdb.Until(at[2].Add(-time.Hour)): true, tsdb.Since(at[1].Add(-time.Hour)): true} {
+				b, err := rollup.For(hour, repo).Total(t.Context(), e, in)
+				if ok && (err != nil || b.Points < 2 || b.Values[0].Integral < 0) || !ok && !errors.Is(err, tsdb.ErrInvalid) {
+					t.Errorf("%v of %v: %+v, %v", kept, in, b, err)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -260,7 +261,7 @@ func (r *Reader[T]) Latest(ctx context.Context, e tsdb.Entity, n int) (out []win
 
 // Total merges the buckets of an entity that start in an interval into one bucket. It lasts from the start of the
 // first bucket to the end of the last one that is not empty. If all are empty, its times are zero. It costs as much
-// as Buckets.
+// as Buckets. With measures that keep window.Ends, buckets of 292 years or more fail with tsdb.ErrInvalid.
 func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) (_ window.Bucket, err error) {
 	ctx, op := r.begin(ctx, telemetry.RollupTotal)
 	defer func() {
@@ -284,11 +285,15 @@ func (r *Reader[T]) Total(ctx context.Context, e tsdb.Entity, in tsdb.Interval) 
 	defer cancel()
 	total := bucket{values: make([]sums, len(l.measures))}
 	first, last := int64(-1), int64(0)
+	ends := slices.ContainsFunc(l.measures, func(m Measure[T]) bool { return m.has(window.Ends) })
 	err = l.read(ctx, path, l.spanOf(in), false, func(b bucket) (bool, error) {
 		if first < 0 {
 			first, total.start = b.start, b.start
 		}
 		last = b.start
+		if ends && time.UnixMilli(l.endOf(last)).Sub(time.UnixMilli(first)) == tooWide {
+			return false, invalid.New(tsdb.ErrInvalid, "interval", stamp(time.UnixMilli(first))+" to "+stamp(time.UnixMilli(last)), "buckets of less than 292 years")
+		}
 		l.merge(&total, b)
 		return true, nil
 	})
