@@ -182,12 +182,12 @@ func (o *importOptions) parseCSV(c *cli.Command) error {
 
 // importAll imports the files, one after the other.
 func (a *app) importAll(ctx context.Context, o importOptions, files []string) (err error) {
-	for _, name := range files { // before a store is made
-		if _, _, err := o.route(name); err != nil {
+	im := &importing{app: a, opts: o}
+	for _, name := range files { // before there is a store, or a dataset whose key would have to stay
+		if err := im.check(name); err != nil {
 			return err
 		}
 	}
-	im := &importing{app: a, opts: o}
 	if err := im.open(ctx); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/tidemark-go/tidemark/examples/internal/inbound"
 	"github.com/tidemark-go/tidemark/examples/internal/infile"
@@ -45,20 +46,13 @@ func (o *origin) last() int64 {
 
 // file imports a file. The result is nil if nothing was read.
 func (im *importing) file(ctx context.Context, name string) (_ *imported, err error) {
-	in, err := infile.Open(name, im.std.in)
+	f, err := im.begin(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	f := &fileImport{importing: im, name: name, in: in, batch: &inbound.Batch[*origin]{}}
-	if f.route, f.names, err = im.opts.route(name); err != nil {
-		return nil, err
-	}
+	defer func() { err = errors.Join(err, f.close()) }()
 	if err := f.prepare(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if c, ok := f.reader.(io.Closer); ok {
-		defer func() { err = errors.Join(err, c.Close()) }()
 	}
 	f.result = &imported{File: name, Format: f.format, Tenant: im.opts.tenant.String(), State: f.saved, DryRun: im.opts.dry}
 	defer func() { f.result.importState = *f.state }()
@@ -71,6 +65,45 @@ func (im *importing) file(ctx context.Context, name string) (_ *imported, err er
 	}
 	f.result.unreported = f.state.Refused
 	return f.result, f.stopped(err)
+}
+
+// check finds the mistakes of a file that need no store. Of what can be read only once, such as a pipe, it checks the
+// name.
+func (im *importing) check(name string) error {
+	if _, _, err := im.opts.route(name); err != nil || name == "-" {
+		return err
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	f, err := im.begin(name)
+	if err != nil {
+		return err
+	}
+	return f.close()
+}
+
+// begin opens a file, and reads what is before its first record.
+func (im *importing) begin(name string) (_ *fileImport, err error) {
+	in, err := infile.Open(name, im.std.in)
+	if err != nil {
+		return nil, err
+	}
+	f := &fileImport{importing: im, name: name, in: in, batch: &inbound.Batch[*origin]{}}
+	if f.route, f.names, err = im.opts.route(name); err == nil {
+		if err = f.open(); err == nil {
+			return f, nil
+		}
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return nil, errors.Join(err, in.Close())
+}
+
+func (f *fileImport) close() error {
+	if c, ok := f.reader.(io.Closer); ok {
+		return errors.Join(c.Close(), f.in.Close())
+	}
+	return f.in.Close()
 }
 
 // route returns the route of a file, and what its name says.
@@ -93,22 +126,10 @@ func (o *importOptions) route(name string) (*inbound.Route, map[string]string, e
 	return route, names, err
 }
 
-// prepare finds the format, and where to go on.
+// prepare finds where to go on.
 func (f *fileImport) prepare() (err error) {
-	if f.format = f.opts.format; f.format == "" && f.route.IsLines() {
-		f.format = infile.FormatLine
-	} else if f.format == "" {
-		if f.format, err = f.in.Guess(); err != nil {
-			return err
-		}
-	}
-	if lines := f.format == infile.FormatLine; lines && !f.route.IsLines() {
-		return errors.New("it is line protocol, so its route needs format=line, and no dataset: format=line key=host,* time=ns")
-	} else if !lines && f.route.IsLines() {
-		return fmt.Errorf("its route has format=line, and it is %s", f.format)
-	}
-	if err := f.open(); err != nil {
-		return err
+	if p, ok := f.reader.(*infile.Parquet); ok && len(p.LeftOut()) > 0 {
+		f.say("%s: the columns %.500q are left out: they are neither numbers, texts, times nor lists of these", f.name, p.LeftOut())
 	}
 	in := importInput{
 		Size: f.in.Size, Head: f.in.Head, Store: f.where, Tenant: f.opts.tenant.String(), Route: f.opts.given,
@@ -131,8 +152,20 @@ func (f *fileImport) prepare() (err error) {
 	return err
 }
 
-// open begins to read the file in its format.
+// open finds the format, and begins to read the file in it.
 func (f *fileImport) open() (err error) {
+	if f.format = f.opts.format; f.format == "" && f.route.IsLines() {
+		f.format = infile.FormatLine
+	} else if f.format == "" {
+		if f.format, err = f.in.Guess(); err != nil {
+			return err
+		}
+	}
+	if lines := f.format == infile.FormatLine; lines && !f.route.IsLines() {
+		return errors.New("it is line protocol, so its route needs format=line, and no dataset: format=line key=host,* time=ns")
+	} else if !lines && f.route.IsLines() {
+		return fmt.Errorf("its route has format=line, and it is %s", f.format)
+	}
 	csv := f.opts.csv
 	switch f.format {
 	case infile.FormatCSV:
@@ -143,11 +176,7 @@ func (f *fileImport) open() (err error) {
 	case infile.FormatLine:
 		f.reader, err = infile.NewLineProtocol(f.in)
 	case infile.FormatParquet:
-		var p *infile.Parquet
-		if p, err = infile.NewParquet(f.in, csv.Rename); err == nil && len(p.LeftOut()) > 0 {
-			f.say("%s: the columns %.500q are left out: they are neither numbers, texts, times nor lists of these", f.name, p.LeftOut())
-		}
-		f.reader = p
+		f.reader, err = infile.NewParquet(f.in, csv.Rename)
 	}
 	if err == nil && f.opts.columns != "" && f.format != infile.FormatCSV && (f.format != infile.FormatParquet || csv.Names != nil) {
 		err = fmt.Errorf("--columns is for CSV, and as OLD=NEW for Parquet; it is %s", f.format)

@@ -291,8 +291,13 @@ func TestWrongImports(t *testing.T) {
 		_, _, err := imports(t, dir, "", args...)
 		want(t, exitUsage, err, strings.Join(args, " "))
 	}
+	for _, name := range []string{file + "x", t.TempDir(), write(t, "a.csv", "ts,site,device,site\n"), write(t, "a.parquet", "PAR1 and nothing more")} {
+		if _, _, err := imports(t, dir, "", file, name, "--route", telemetry); err == nil {
+			t.Errorf("%s is imported", name)
+		}
+	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("a wrong command line has made a store")
+		t.Error("a wrong command line or file has made a store, and a dataset whose key has to stay")
 	}
 	for text, args := range map[string][]string{
 		"time=arrival":  {file, "--route", "dataset=a key=device time=arrival"},
