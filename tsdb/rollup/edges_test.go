@@ -2,6 +2,7 @@ package rollup_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -73,6 +74,36 @@ func TestNumbersAtTheBorder(t *testing.T) {
 		check("one more", 1024, true)
 		if b, err := rollup.For(r, repo).Latest(t.Context(), roof, 1); err != nil || math.Signbit(b[0].Values[0].Sum) {
 			t.Errorf("bucket %+v, error %v", b, err)
+		}
+	})
+}
+
+// TestIntsUpToMax: a measure of whole multiples counts its Max, for each Max with two decimals, and nothing above it.
+func TestIntsUpToMax(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		var measures []rollup.Measure[int64]
+		for _, most := range []float64{0.28, 0.29, 0.3, 4.35, 10.23, 1e13 + 0.01} {
+			measures = append(measures, rollup.Measure[int64]{
+				Name: fmt.Sprintf("m%d", len(measures)), Int: func(more int64) (int64, bool) { return int64(math.Round(most*100)) + more, true }, Decimals: 2, Max: most,
+			})
+		}
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[int64](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		repo := schema.For(store, acme)
+		for more := range int64(2) {
+			if err := repo.Put(t.Context(), roof, start.Add(time.Duration(more)), more); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := rollup.For(hour, repo).Total(t.Context(), roof, tsdb.AllTime())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range measures {
+			if s := b.Values[i]; s.Count != 1 || s.Max != m.Max {
+				t.Errorf("%d numbers up to %v, the largest of them %v; want one, %v", s.Count, m.Max, s.Max, m.Max)
+			}
 		}
 	})
 }

@@ -165,7 +165,8 @@ func (m *Measure[T]) number(v T) (n int64, x float64, has, fits bool) {
 	unit := math.Pow10(m.Decimals)
 	if m.Int != nil {
 		n, has = m.Int(v)
-		x, fits = float64(n)/unit, math.Abs(float64(n)) <= m.Max*unit
+		x = float64(n) / unit
+		fits = math.Abs(x) <= m.Max // 0.29 times 100 is less than 29
 	} else if x, has = m.Of(v); math.Abs(x) <= m.Max {
 		n, fits = int64(math.Round(x*unit)), true
 	}
