@@ -23,7 +23,8 @@ type WriterOptions struct {
 	// delay others on the server.
 	BatchBytes int
 	// Linger is how long a point waits for others to share its request. Zero is 5 ms, about the time of one request. A
-	// negative Linger means no wait: a point is sent as soon as a request may start.
+	// negative Linger means no wait: a point is sent as soon as a request may start. Without a journal, a point waits
+	// at most half of DeliveryTimeout.
 	Linger time.Duration
 
 	// BufferPoints and BufferBytes bound the points in memory, from Enqueue until the point has an outcome and its
@@ -83,18 +84,23 @@ func atLeast(name string, v, least int64) error {
 const leastBuffer = 16 << 20
 
 func (o WriterOptions) buffer(request time.Duration) buffer.Options {
+	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, 2*time.Minute)
+	o.Linger = max(0, cmp.Or(o.Linger, 5*time.Millisecond))
+	if o.Journal.Dir == "" {
+		o.Linger = min(o.Linger, o.DeliveryTimeout/2) // the rest is for requests
+	}
 	return buffer.Options{
 		BatchEntries:   cmp.Or(o.BatchPoints, 1000),
 		BatchBytes:     cmp.Or(o.BatchBytes, 4<<20),
 		BatchMutations: bt.MaxMutations,
 		AloneEntries:   4 * points.InsertWidth, // conditional writes, sent one by one, points.InsertWidth at a time
-		Linger:         max(0, cmp.Or(o.Linger, 5*time.Millisecond)),
+		Linger:         o.Linger,
 		BufferEntries:  cmp.Or(o.BufferPoints, 100_000),
 		BufferBytes:    o.bufferBytes(),
 		InFlight:       cmp.Or(o.InFlight, 16),
 		FlowControl:    o.FlowControl,
 		Request:        request,
-		Delivery:       cmp.Or(o.DeliveryTimeout, 2*time.Minute),
+		Delivery:       o.DeliveryTimeout,
 	}
 }
 

@@ -277,6 +277,18 @@ func TestWriterGivesUp(t *testing.T) {
 	})
 }
 
+// TestWriterLingersWithinDeliveryTimeout: a point is sent before its delivery timeout, however long it may linger.
+func TestWriterLingersWithinDeliveryTimeout(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		w := writer(t, store, tsdb.WriterOptions{Linger: 5 * time.Minute})
+		if outcomes, err := s.For(store, acme).Via(w).EnqueueMany(t.Context(), points(3)); err != nil {
+			t.Errorf("error %v, outcome %+v", err, outcomes[0])
+		}
+	})
+}
+
 func TestWriterCloseEndsWithItsContext(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
