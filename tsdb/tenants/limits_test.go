@@ -42,8 +42,10 @@ func TestOnboardWithLimits(t *testing.T) {
 		t.Errorf("a rejected document is stored: %v", got)
 	}
 	for _, doc := range []string{`{"points_per_second":5,"range_length":"24h"}`, `{}`, `null`} {
-		if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, tenants.OnboardOptions{Replace: true}); err != nil {
-			t.Errorf("limits %q: %v", doc, err)
+		for _, opts := range []tenants.OnboardOptions{{Replace: true}, {}} { // may be repeated
+			if _, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{Limits: json.RawMessage(doc)}, opts); err != nil {
+				t.Errorf("limits %q, %+v: %v", doc, opts, err)
+			}
 		}
 	}
 }

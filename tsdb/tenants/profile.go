@@ -76,6 +76,9 @@ func Onboard(ctx context.Context, store *tsdb.Store, id tenant.ID, p Profile, op
 	if err := p.check(); err != nil {
 		return Profile{}, err
 	}
+	if string(p.Limits) == "null" {
+		p.Limits = nil // so it is read again
+	}
 	if err := r.offered(ctx, p); err != nil {
 		return Profile{}, err
 	}
