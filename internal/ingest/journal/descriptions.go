@@ -17,6 +17,7 @@ import (
 type Descriptions struct {
 	spool   *spool.Spool
 	writing sync.Mutex // held while a description is written
+	given   uint64     // greater than the numbers of descriptions that were written, perhaps not yet on disk
 }
 
 // Description is one text. All kinds of a journal share one sequence of numbers.
@@ -46,7 +47,7 @@ func (d *Descriptions) All() iter.Seq[Description] {
 func (d *Descriptions) Number(ctx context.Context, kind string, text []byte) (uint64, error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	next, full := Description{Kind: kind}, false
+	next, full := Description{Kind: kind, Number: d.given}, false
 	for have := range d.All() {
 		if have.Kind == kind && string(have.Text) == string(text) {
 			return have.Number, nil
@@ -57,5 +58,6 @@ func (d *Descriptions) Number(ctx context.Context, kind string, text []byte) (ui
 	if full {
 		return 0, fmt.Errorf("the journal has no number left for a description of kind %s: another one has the largest", kind)
 	}
+	d.given = next.Number + 1
 	return next.Number, d.spool.SetMeta(ctx, next.Name(), text)
 }
