@@ -49,6 +49,7 @@ type blocks struct {
 	header *header
 	points int64            // in whole blocks
 	left   int64            // points that were left out
+	before int64            // the part of left before the last point
 	counts map[string]int64 // by dataset
 	block  []record         // the last block read
 	last   record
@@ -165,7 +166,9 @@ func (b *blocks) sum(text []byte) error {
 		return invalid.New(ErrDamaged, "sum", err.Error(), "the sum of a block")
 	}
 	sinking := sum.Unreadable < b.left
-	b.left = sum.Unreadable
+	if b.left = sum.Unreadable; len(b.block) > 0 {
+		b.before = b.left
+	}
 	return b.check("sum", text, closing{Sum: b.lines.chain.close(b.left)}, sinking)
 }
 

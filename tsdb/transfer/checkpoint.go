@@ -30,7 +30,8 @@ type state struct {
 	counts map[string]int64
 	last   record
 
-	unreadable int64
+	unreadable int64 // before the last point
+	summed     int64 // up to the checkpoint
 }
 
 // Recover reads a file whose export was interrupted, and returns the end of its last whole block. Truncate the file
@@ -61,7 +62,7 @@ func Recover(ctx context.Context, r io.Reader, key []byte) (at Checkpoint, compl
 			return at, false, err
 		}
 		at = b.checkpoint()
-		at.state = &state{header: b.header, counts: maps.Clone(b.counts), last: b.last, chain: b.lines.chain, unreadable: b.left}
+		at.state = &state{header: b.header, counts: maps.Clone(b.counts), last: b.last, chain: b.lines.chain, unreadable: b.before, summed: b.left}
 		at.state.chain.hash = nil
 	}
 }

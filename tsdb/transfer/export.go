@@ -105,6 +105,7 @@ type exporter struct {
 
 	points     int64
 	unreadable int64
+	before     int64 // the part of unreadable before the last point, to which a checkpoint returns
 	summed     int64 // the part of unreadable that the last sum includes
 	block      bytes.Buffer
 	pending    int // points in the current block
@@ -217,7 +218,7 @@ func (e *exporter) resume(id tenant.ID, opts ExportOptions) error {
 	e.header, e.chain, e.counts, e.last = s.header, s.chain, maps.Clone(s.counts), s.last
 	e.chain.begin()
 	e.points, e.unreadable = opts.Continue.Points, s.unreadable
-	e.summed = s.unreadable
+	e.before, e.summed = s.unreadable, s.summed
 	return nil
 }
 
@@ -231,8 +232,13 @@ func (e *exporter) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.block.Len() > 0 || e.unreadable > e.summed {
-		if err := e.flush(); err != nil {
+	if e.block.Len() > 0 {
+		if err := e.flush(e.before); err != nil {
+			return err
+		}
+	}
+	if e.unreadable = max(e.unreadable, e.summed); e.unreadable > e.summed { // behind the last point
+		if err := e.flush(e.unreadable); err != nil {
 			return err
 		}
 	}
@@ -287,15 +293,17 @@ func (e *exporter) point(d *dataset, p points.RawPoint) error {
 	e.counts[d.Name]++
 	e.points++
 	e.pending++
+	e.before = e.unreadable
 	if e.pending == blockPoints || e.block.Len() >= blockBytes {
-		return e.flush()
+		return e.flush(e.before)
 	}
 	return nil
 }
 
-// flush writes the block and its sum.
-func (e *exporter) flush() error {
-	text, err := json.Marshal(closing{Sum: e.chain.close(e.unreadable), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.unreadable})
+// flush writes the block and its sum, with the number of unreadable points up to it.
+func (e *exporter) flush(unreadable int64) error {
+	e.summed = max(e.summed, unreadable)
+	text, err := json.Marshal(closing{Sum: e.chain.close(e.summed), Lines: e.chain.line + 1, Points: e.points, Unreadable: e.summed})
 	if err != nil {
 		return err
 	}
@@ -304,7 +312,7 @@ func (e *exporter) flush() error {
 		return err
 	}
 	e.block.Reset()
-	e.pending, e.summed = 0, e.unreadable
+	e.pending = 0
 	if e.block.Cap() > 2*(blockBytes+maxLine) {
 		e.block = bytes.Buffer{}
 	}

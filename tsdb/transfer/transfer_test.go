@@ -248,6 +248,39 @@ func TestExportContinues(t *testing.T) {
 	}
 }
 
+// Unreadable points at the end of an export count once, wherever it is interrupted.
+func TestExportContinuesBehindUnreadable(t *testing.T) {
+	store, _, table := tsdbtest.OpenTable(t, clock, floats)
+	at := noon.Add(-time.Minute)
+	for _, name := range []string{"a", "b", "c"} {
+		must(t, floats.For(store, acme).Put(t.Context(), tsdb.NewEntity(name), at, 1))
+	}
+	for _, name := range []string{"a", "c"} { // a codec that only another program knows
+		set := bigtable.NewMutation()
+		set.DeleteCellsInColumn("keep", "p:f64")
+		set.Set("keep", "p:other", bigtable.Time(at), nil)
+		must(t, table.ReadRows(t.Context(), bigtable.PrefixRange("acme#floats#"+name), func(row bigtable.Row) bool {
+			return table.Apply(t.Context(), row.Key(), set) == nil
+		}))
+	}
+	whole, exported := export(t, store, acme, transfer.ExportOptions{})
+	if exported.Unreadable != 2 || exported.Points != 1 {
+		t.Fatalf("exported %+v, want 1 point and 2 unreadable ones", exported)
+	}
+	for cut := len(whole) - 1; ; {
+		from, _, err := transfer.Recover(t.Context(), bytes.NewReader(whole[:cut]), nil)
+		must(t, err)
+		if from.Line == 0 {
+			return
+		}
+		rest := bytes.NewBuffer(bytes.Clone(whole[:from.Offset]))
+		if got, err := transfer.Export(t.Context(), store, acme, rest, transfer.ExportOptions{Continue: from}); err != nil || !bytes.Equal(rest.Bytes(), whole) {
+			t.Errorf("continued at line %d: %+v, %v; want %+v", from.Line, got, err, exported)
+		}
+		cut = int(from.Offset) - 1
+	}
+}
+
 // A block may end within the points of one head in a heads-only dataset. The continued export has the others exactly
 // once.
 func TestExportContinuesWithinHead(t *testing.T) {
