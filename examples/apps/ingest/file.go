@@ -16,21 +16,16 @@ import (
 	"github.com/tidemark-go/tidemark/tenant"
 )
 
-// importFile stores the lines of a file, or of standard input if its name is "-", and prints the result.
-func importFile(ctx context.Context, o options, in *ingester, std streams) error {
-	lines, closer, err := openFile(o.file, std)
-	if err != nil {
-		return err
-	}
-	defer closer()
+// importFile stores the lines of a file, calls its closer, and prints the result.
+func importFile(ctx context.Context, o options, in *ingester, lines io.Reader, closer func(), out io.Writer) error {
 	begin := time.Now()
 	// Ctrl-C ends the reading; what has been read by then is still stored.
 	rep, err := in.ingest(tenant.NewContext(context.WithoutCancel(ctx), o.tenant), o.tenant, interruptible{ctx, lines}, inbound.Clock{Unit: o.unit, Now: begin.Truncate(o.unit)}, 0)
 	took := time.Since(begin)
 	closer()
 
-	fmt.Fprintf(std.out, "Read      %s for %s in %v\n", o.file, o.tenant, took.Round(time.Millisecond))
-	rep.print(std.out)
+	fmt.Fprintf(out, "Read      %s for %s in %v\n", o.file, o.tenant, took.Round(time.Millisecond))
+	rep.print(out)
 	switch {
 	case errors.Is(err, errInterrupted):
 		return fmt.Errorf("%w; what was not read is not stored", errInterrupted)
@@ -42,7 +37,8 @@ func importFile(ctx context.Context, o options, in *ingester, std streams) error
 	return nil
 }
 
-// openFile returns the unpacked bytes of a file, with a progress bar on a terminal. The closer may be called twice.
+// openFile returns the unpacked bytes of a file, or of standard input if its name is "-", with a progress bar on a
+// terminal. The closer may be called twice.
 func openFile(name string, std streams) (io.Reader, func(), error) {
 	f, err := infile.Open(name, std.in)
 	if err != nil {

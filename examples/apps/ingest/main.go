@@ -46,6 +46,14 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		}
 		defer lis.Close()
 	}
+	var lines io.Reader
+	var closer func()
+	if o.file != "" { // before there is a store, or a dataset whose key would have to stay
+		if lines, closer, err = openFile(o.file, std); err != nil {
+			return err
+		}
+		defer closer()
+	}
 	if o.otlpAddr != "" {
 		if otlp, err = app.Listen("otlp-grpc-addr", o.otlpAddr); err != nil {
 			return err
@@ -81,7 +89,7 @@ func run(ctx context.Context, args []string, std streams) (err error) {
 		fmt.Fprintf(std.out, "Journal   %s, with %d points to deliver and %d dead letters\n", o.journal, st.Points, st.DeadLetters)
 	}
 	if o.file != "" {
-		err = importFile(ctx, o, in, std)
+		err = importFile(ctx, o, in, lines, closer, std.out)
 	} else {
 		err = serve(ctx, o, in, lis, otlp, log, std)
 	}

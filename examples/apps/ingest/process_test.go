@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -392,6 +393,9 @@ func TestExitCode(t *testing.T) {
 			}
 			if got := stderr.String(); !strings.Contains(got, test.stderr) || (test.stderr == "") != (got == "") {
 				t.Errorf("stderr is %q, want %q in it", got, test.stderr)
+			}
+			if _, err := os.Stat(filepath.Join(cmd.Dir, "tidemark-data")); err == nil && slices.Contains([]string{"nowhere.lp", "folder"}, test.stderr) {
+				t.Error("there is a store, with a dataset whose key has to stay")
 			}
 		})
 	}
