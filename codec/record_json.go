@@ -56,12 +56,18 @@ func (v Value) MarshalJSON() ([]byte, error) {
 func (v Value) appendJSON(out []byte) ([]byte, error) {
 	switch v.kind {
 	case KindFloat:
-		if f, _ := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+		f, _ := v.Float()
+		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, invalid.New(errRecord, "value", v.String(), "a finite number")
 		}
 		text := v.String()
 		if !strings.ContainsAny(text, ".e") {
 			text += ".0"
+		}
+		if math.Abs(f) >= 1<<53 {
+			if n, _ := ParseNumber(text); n != v { // the shortest text is an integer that no float64 has
+				text = strconv.FormatFloat(f, 'f', 1, 64)
+			}
 		}
 		return append(out, text...), nil
 	case KindInt:

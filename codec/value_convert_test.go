@@ -54,7 +54,7 @@ func TestConversions(t *testing.T) {
 		{codec.Uint(1 << 63), "9223372036854775808", codec.Uint(1 << 63), 0, 1 << 63, false, true, "9223372036854775808", false},
 		{codec.Float(7), "7", codec.Float(7), 7, 7, true, true, "7.0", false},
 		{codec.Float(math.Copysign(0, -1)), "0", codec.Float(math.Copysign(0, -1)), 0, 0, true, true, "-0.0", false},
-		{codec.Float(1 << 63), "9223372036854775808", codec.Float(1 << 63), 0, 1 << 63, false, true, "9.223372036854776e+18", false},
+		{codec.Float(1 << 63), "9223372036854775808", codec.Float(1 << 63), 0, 1 << 63, false, true, "9223372036854775808.0", false},
 		{codec.Float(1e20), "100000000000000000000", codec.Float(1e20), 0, 0, false, false, "1e+20", false},
 		{codec.Float(1e21), "1e+21", codec.Float(1e21), 0, 0, false, false, "1e+21", false},
 		{codec.Float(1e-7), "1e-7", codec.Float(1e-7), 0, 0, false, false, "1e-07", false},

@@ -3,6 +3,7 @@ package codec_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -60,5 +61,23 @@ func TestValueFromJSON(t *testing.T) {
 	}
 	if err := (*codec.Record)(nil).UnmarshalJSON([]byte("{}")); !errors.Is(err, codecerr.ErrInvalid) {
 		t.Errorf("UnmarshalJSON of no Record: %v", err)
+	}
+}
+
+// TestFloatsOfWholeNumbersInJSON: a large float comes back from JSON as it was. Its shortest text, 1.152921504606847e+18
+// for 2^60, is an integer that no float64 has, and would come back as that integer.
+func TestFloatsOfWholeNumbersInJSON(t *testing.T) {
+	for exponent := 50; exponent <= 70; exponent++ {
+		for _, of := range []float64{1, 1.25, math.Nextafter(1, 2), math.Nextafter(2, 1), -1, -1.25, -math.Nextafter(2, 1)} {
+			v := codec.Float(math.Ldexp(of, exponent))
+			text, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back codec.Value
+			if err := json.Unmarshal(text, &back); err != nil || back != v {
+				t.Errorf("the float %v is written as %s, which is read as %v of kind %v, %v", v, text, back, back.Kind(), err)
+			}
+		}
 	}
 }
