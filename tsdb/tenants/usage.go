@@ -107,11 +107,11 @@ func Usage(ctx context.Context, store *tsdb.Store, id tenant.ID, opts UsageOptio
 	if err != nil {
 		return UsageReport{}, err
 	}
-	rep := UsageReport{Tenant: id, Kinds: []DatasetUsage{}}
+	rep := UsageReport{Tenant: id, Kinds: []DatasetUsage{}, Next: []byte(rng.Start)}
 	if c := opts.Continue; c != nil {
 		next := string(c.Next)
 		if c.Tenant != id || next < rng.Start || next > rng.Limit {
-			return UsageReport{}, invalid.New(tsdb.ErrInvalid, "Continue", "the report of another tenant", "an incomplete report of "+id.String())
+			return UsageReport{}, invalid.New(tsdb.ErrInvalid, "Continue", "a complete report, or one of another tenant", "an incomplete report of "+id.String())
 		}
 		rep = *c
 		rep.Kinds, rng.Start = slices.Clone(c.Kinds), next

@@ -82,6 +82,21 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestUsageContinuesFromTheStart: a count that ends before its first page continues from its report, too.
+func TestUsageContinuesFromTheStart(t *testing.T) {
+	f, store, _, _ := open(t, tsdbtest.Options{})
+	f.fill(t, store, acme)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rep, err := tenants.Usage(ctx, store, acme, tenants.UsageOptions{})
+	if !errors.Is(err, context.Canceled) || rep.Complete {
+		t.Fatal(rep, err)
+	}
+	if rep, err = tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{Continue: &rep}); err != nil || !rep.Complete || len(rep.Kinds) == 0 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
 // broken runs a count that stops after each page, and is continued.
 func broken(t *testing.T, opts tenants.UsageOptions, usage func(context.Context, tenants.UsageOptions) (tenants.UsageReport, error)) tenants.UsageReport {
 	t.Helper()
