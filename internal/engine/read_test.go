@@ -283,6 +283,40 @@ func TestReadRefusals(t *testing.T) {
 	}
 }
 
+// impatient is a context that ends after it was asked for its error a number of times.
+type impatient struct {
+	context.Context
+	asks int
+}
+
+func (c *impatient) Err() error {
+	if c.asks--; c.asks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// A filter for times before 1970, which no cell has, ends at a column with many cells.
+func TestReadBefore1970(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	m := bigtable.NewMutation()
+	for i := range 20 {
+		m.Set("f", "q", bigtable.Timestamp(i*1000), nil)
+	}
+	apply(t, r, "row", m)
+	rd, err := r.NewReader(&impatient{r.ctx, 10}, &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
+		Filter: &bigtablepb.RowFilter_TimestampRangeFilter{TimestampRangeFilter: &bigtablepb.TimestampRange{StartTimestampMicros: -10, EndTimestampMicros: -5}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	if err := rd.Next(new(bigtablepb.ReadRowsResponse)); err != io.EOF {
+		t.Errorf("got %v, want the end of the read without rows", err)
+	}
+}
+
 // A scan that finds nothing reports its position, and ends when its caller's context ends.
 func TestReadCancelledWhileSilent(t *testing.T) {
 	r := open(t, engine.Options{})

@@ -109,7 +109,10 @@ func (n *narrowing) timestamps(start, end int64) {
 		return
 	}
 	n.StartTimestamp = max(n.StartTimestamp, start)
-	if end == 0 {
+	if end < 0 { // no cell is that old
+		n.none()
+	}
+	if end <= 0 {
 		return
 	}
 	if !n.newest {

@@ -23,6 +23,7 @@ func TestBounds(t *testing.T) {
 		{"a range of columns", columns("f", "a", "c", "(]"), `[f] "a\x00"-"c\x00" 0-0 0`},
 		{"a prefix", qualifier(`ab\C*`), `all "ab"-"ac" 0-0 0`},
 		{"disjoint columns", chainOf(qualifier("a"), qualifier("b")), `[] ""- 0-0 0`},
+		{"times before 1970", timestamps(-10, -5), `[] ""- 0-0 0`},
 		{"blocked", block(true), `[] ""- 0-0 0`},
 		{"a row limit bounds each column", chainOf(family("f"), rowLimit(3)), `[f] ""- 0-0 3`},
 		{"no limit after a value filter", chainOf(value("x"), columnLimit(1)), `all ""- 0-0 0`},
