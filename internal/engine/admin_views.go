@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"strconv"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -189,11 +190,15 @@ func (e *Engine) UpdateAuthorizedView(ctx context.Context, req *adminpb.UpdateAu
 	return op, err
 }
 
-// updateView copies the fields that a mask names; without a mask, the fields that are set.
+// updateView copies the fields that a mask names, all for the mask *, and without a mask the fields that are set.
 func updateView(dst, src *adminpb.AuthorizedView, paths []string) error {
-	if len(paths) == 0 {
-		paths = []string{"deletion_protection"}
-		if src.GetSubsetView() != nil {
+	all := slices.Equal(paths, []string{"*"})
+	if none := len(paths) == 0; none || all {
+		paths = nil
+		if all || src.GetDeletionProtection() {
+			paths = append(paths, "deletion_protection")
+		}
+		if all || src.GetSubsetView() != nil {
 			paths = append(paths, "subset_view")
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
@@ -156,5 +158,42 @@ func TestViewAdmin(t *testing.T) {
 	}
 	if _, err := r.admin.AuthorizedViewInfo(r.ctx, tableID, "b"); status.Code(err) != codes.NotFound {
 		t.Errorf("info of a deleted view: %v, want NotFound", err)
+	}
+}
+
+// An update without a mask keeps what it does not set. The mask * replaces all.
+func TestViewUpdateMasks(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	prefix := func(p string) *adminpb.AuthorizedView_SubsetView_ {
+		return &adminpb.AuthorizedView_SubsetView_{SubsetView: &adminpb.AuthorizedView_SubsetView{RowPrefixes: [][]byte{[]byte(p)}}}
+	}
+	name := fullName + "/authorizedViews/v"
+	if _, err := r.CreateAuthorizedView(r.ctx, &adminpb.CreateAuthorizedViewRequest{
+		Parent: fullName, AuthorizedViewId: "v", AuthorizedView: &adminpb.AuthorizedView{DeletionProtection: true, AuthorizedView: prefix("a")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		mask      []string
+		prefix    string
+		protected bool
+	}{
+		{nil, "b", true},
+		{[]string{"*"}, "c", false},
+	} {
+		_, err := r.UpdateAuthorizedView(r.ctx, &adminpb.UpdateAuthorizedViewRequest{
+			AuthorizedView: &adminpb.AuthorizedView{Name: name, AuthorizedView: prefix(tt.prefix)}, UpdateMask: &fieldmaskpb.FieldMask{Paths: tt.mask},
+		})
+		if err != nil {
+			t.Fatalf("mask %q: %v", tt.mask, err)
+		}
+		v, err := r.GetAuthorizedView(r.ctx, &adminpb.GetAuthorizedViewRequest{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(v.GetSubsetView().GetRowPrefixes()[0]); got != tt.prefix || v.GetDeletionProtection() != tt.protected {
+			t.Errorf("mask %q: got prefix %q, protected %v; want %q, %v", tt.mask, got, v.GetDeletionProtection(), tt.prefix, tt.protected)
+		}
 	}
 }
