@@ -159,7 +159,7 @@ func (w *Writer) Sends(ctx context.Context, b Batch) {
 		return
 	}
 	p := w.probe
-	if p.batchSize.Enabled(ctx) {
+	if p.batchSize.Enabled(ctx) || p.queueWait.Enabled(ctx) {
 		opts := p.reasonOf(b.Reason)
 		p.batchSize.Record(ctx, int64(b.Points), opts...)
 		p.queueWait.Record(ctx, b.Wait.Seconds(), opts...)
