@@ -278,11 +278,11 @@ func (f *firstRows) forgetAll(change func()) {
 
 // clear forgets everything. A write is under way, so nothing is added meanwhile.
 func (f *firstRows) clear() {
-	f.parts.Store(0)
 	for i := range f.shards {
 		s := &f.shards[i]
 		s.mu.Lock()
 		s.fresh, s.old, s.bytes = nil, nil, 0
 		s.mu.Unlock()
 	}
+	f.parts.Store(0) // not earlier: another write would look for nothing while something is still remembered
 }

@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"hash/maphash"
+	"runtime"
 	"testing"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
 
 // A write through a view must not be applied if the view is deleted before the write takes its locks.
@@ -65,5 +69,32 @@ func TestHoldLooksAgain(t *testing.T) {
 	}
 	if _, err := at.hold(); status.Code(err) != codes.NotFound {
 		t.Errorf("hold on a deleted table: got %v, want NotFound", err)
+	}
+}
+
+// While one write forgets everything, another one must still look for what is not forgotten yet.
+func TestClearIsNotEarly(t *testing.T) {
+	f := &firstRows{seed: maphash.MakeSeed(), most: 1 << 20}
+	row := appendRow(nil, 1, []byte("a#1"))
+	asked := f.ask(span{row, appendRow(nil, 1, []byte("a#2"))}, 0)
+	f.answer(asked, row, []rowfilter.Cell{{Family: "f"}})
+	shard := f.shard([]byte(asked.prefix))
+	shard.mu.RLock()
+	cleared := make(chan struct{})
+	go func() {
+		defer close(cleared)
+		f.forgetAll(func() {})
+	}()
+	for shard.mu.TryRLock() { // fails once forgetAll waits for the shard
+		shard.mu.RUnlock()
+		runtime.Gosched()
+	}
+	if f.parts.Load() == 0 {
+		t.Error("a write that begins now forgets nothing, and a row is still remembered")
+	}
+	shard.mu.RUnlock()
+	<-cleared
+	if f.parts.Load() != 0 || shard.fresh != nil {
+		t.Error("got something remembered, want nothing")
 	}
 }
