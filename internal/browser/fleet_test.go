@@ -117,17 +117,17 @@ func TestFleetAnswers(t *testing.T) {
 	c.clean()
 }
 
-// TestFleetFits: on narrow screens each name and each number is whole. A state whose entities have newer points without
+// TestFleetFits: each name and each number is whole, on narrow screens and beside the smallest line. A state whose entities have newer points without
 // it says how many have it now, and its colour follows the theme.
 func TestFleetFits(t *testing.T) {
 	ctx, c, put := openRovers(t)
 	for n := range 12 {
-		put(n, time.Now().Add(time.Second), map[string]any{"battery_pct": 37.4, "fault": n > 3, "state": "brake pressure low", "speed_kmh": 64.6})
+		put(n, time.Now().Add(time.Second), map[string]any{"battery_pct": 37.4, "fault": n > 3, "state": "brake pressure low", "total_km": 411012.34})
 	}
 	put(3, time.Now().Add(2*time.Second), map[string]any{"battery_pct": 37.4})
-	open := c.open("/fleet", "tenant", "acme", "dataset", "rovers", "field", "battery_pct", "field", "state", "field", "fault", "field", "speed_kmh")
-	const clipped = `[...document.querySelectorAll(".grid .row .name, .grid .row .v0 span:last-child, .head button")].filter((n) => n.offsetParent && n.scrollWidth > n.clientWidth + 1).map((n) => n.textContent)`
-	for _, width := range []int64{390, 768} {
+	open := c.open("/fleet", "tenant", "acme", "dataset", "rovers", "field", "battery_pct", "field", "state", "field", "fault", "field", "total_km")
+	const clipped = `[...document.querySelectorAll(".grid .row .name, .grid .row .v0 span:last-child, .grid .spark + span, .head button")].filter((n) => n.offsetParent && n.scrollWidth > n.clientWidth + 1).map((n) => n.textContent)`
+	for _, width := range []int64{390, 768, 1024} {
 		var short []string
 		step(t, ctx, "the fleet", chromedp.EmulateViewport(width, 900), open, until(`document.querySelectorAll(".grid .row").length > 5`), chromedp.Evaluate(drawn, nil, awaited), chromedp.Evaluate(clipped, &short))
 		if len(short) > 0 {
