@@ -39,6 +39,19 @@ func TestZoneIsWhatItsNameSays(t *testing.T) {
 	}
 }
 
+// TestBucketsStartAtWholeMilliseconds: a stored bucket has its start in milliseconds. A read of narrower parts of them
+// would never end.
+func TestBucketsStartAtWholeMilliseconds(t *testing.T) {
+	for width, ok := range map[time.Duration]bool{
+		time.Second: true, 1500 * time.Millisecond: true, 86_400 * time.Second / 1024: true,
+		time.Second - time.Millisecond: false, time.Minute / 7: false, 1500*time.Millisecond + 1: false, 86_400 * time.Second / 65_536: false,
+	} {
+		if _, err := rollup.Define("r", window.Every(width), measures(), rollup.Options{}); (err == nil) != ok || err != nil && !errors.Is(err, tsdb.ErrInvalid) {
+			t.Errorf("Define with a width of %v: %v", width, err)
+		}
+	}
+}
+
 // TestGapsWithoutMeasures: a rollup that only counts points can be read with any fill of gaps.
 func TestGapsWithoutMeasures(t *testing.T) {
 	addBubble(t, func(t *testing.T) {

@@ -30,11 +30,11 @@ const tooWide = time.Duration(math.MaxInt64)
 // resolve replaces zero options by defaults and checks the options.
 func (r *Rollup[T]) resolve() error {
 	o := &r.opts
-	if r.width() < time.Second {
-		return invalid.New(tsdb.ErrInvalid, "width", r.width().String(), "at least 1s")
-	}
 	if r.width() == tooWide {
 		return invalid.New(tsdb.ErrInvalid, "width", r.grid.String(), "less than 292 years")
+	}
+	if r.width() < time.Second || r.width()%time.Millisecond != 0 {
+		return invalid.New(tsdb.ErrInvalid, "width", r.width().String(), "at least 1s, in whole milliseconds")
 	}
 	if zone := r.grid.Start(sample).Location(); zone != time.UTC {
 		named, err := time.LoadLocation(zone.String())
@@ -116,8 +116,8 @@ func (r *Rollup[T]) resolveSpan() error {
 func (r *Rollup[T]) step() time.Duration {
 	width := r.width()
 	at := r.grid.Start(sample)
-	if at.Location() == time.UTC && at.UnixMilli()%width.Milliseconds() == 0 && width%time.Millisecond == 0 && width <= 24*time.Hour {
+	if at.Location() == time.UTC && at.UnixMilli()%width.Milliseconds() == 0 && width <= 24*time.Hour {
 		return width
 	}
-	return min(zoneStep, width.Truncate(time.Millisecond))
+	return min(zoneStep, width)
 }

@@ -99,8 +99,8 @@ type Rollup[T any] struct {
 }
 
 // Define returns a rollup. The name is unique within the schema: 1 to 16 bytes of a-z 0-9 _. The grid defines the
-// buckets. At most 16 measures are allowed; a rollup without measures counts points. Define does no I/O. Errors match
-// tsdb.ErrInvalid.
+// buckets, of 1 second or more in whole milliseconds. At most 16 measures are allowed; a rollup without measures counts
+// points. Define does no I/O. Errors match tsdb.ErrInvalid.
 func Define[T any](name string, grid window.Grid, measures []Measure[T], opts Options) (*Rollup[T], error) {
 	r, err := define(name, grid, measures, opts)
 	if err != nil {
