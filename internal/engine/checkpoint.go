@@ -14,7 +14,7 @@ import (
 
 // A checkpoint is in a folder of the engine's folder, so on its file system, which hard links need.
 const (
-	checkpointPrefix = "checkpoint-"
+	checkpointPrefix = "tidemark-checkpoint-" // programs keep folders named checkpoint-1 of their own
 	checkpointTries  = 1000
 )
 

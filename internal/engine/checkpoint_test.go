@@ -68,3 +68,28 @@ func TestCheckpointFailsAlone(t *testing.T) {
 		t.Errorf("opening the folder keeps %s: %v", other, err)
 	}
 }
+
+// TestOpenKeepsOtherFolders: a folder may hold folders of other programs, also if their names are like a checkpoint's.
+func TestOpenKeepsOtherFolders(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	others := []string{filepath.Join(dir, "checkpoint-0"), filepath.Join(dir, "checkpoint-500"), filepath.Join(dir, "data")}
+	for _, other := range others {
+		if err := os.MkdirAll(other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, when := range []string{"first", "second"} {
+		e, err := Open(Options{Dir: dir, GCInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range others {
+			if _, err := os.Stat(other); err != nil {
+				t.Errorf("after the %s opening: %v", when, err)
+			}
+		}
+	}
+}

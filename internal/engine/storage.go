@@ -53,8 +53,10 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 	if version > storageVersion {
 		return nil, fmt.Errorf("%w: version %d, this one knows %d", ErrVersion, version, storageVersion)
 	}
-	if err := removeCheckpoints(fs, dir); err != nil {
-		return nil, fmt.Errorf("removing a checkpoint: %w", err)
+	if marked {
+		if err := removeCheckpoints(fs, dir); err != nil {
+			return nil, fmt.Errorf("removing a checkpoint: %w", err)
+		}
 	}
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
