@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
@@ -146,4 +148,46 @@ func TestTruncatedManifest(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Another program's database is refused before anything in it changes.
+func TestForeignFolderIsUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	o := &pebble.Options{FormatMajorVersion: pebble.FormatMinSupported, Logger: quietLogger{}}
+	db, err := pebble.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Set([]byte("key"), nil, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, fmt.Sprint(e.Name(), " ", info.Size()))
+		}
+		return names
+	}
+	before := files()
+	if _, err := engine.Open(engine.Options{Dir: dir, GCInterval: -1}); !errors.Is(err, engine.ErrForeign) {
+		t.Fatalf("got %v, want ErrForeign", err)
+	}
+	if after := files(); !slices.Equal(after, before) {
+		t.Errorf("got files %q, before %q", after, before)
+	}
+}
+
+type quietLogger struct{}
+
+func (quietLogger) Infof(string, ...any)  {}
+func (quietLogger) Errorf(string, ...any) {}
+func (quietLogger) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf(format, args...))
 }

@@ -69,6 +69,10 @@ func openLocked(o Options, fs vfs.FS, dir string, lock *pebble.Lock, f *fault, w
 		if err := refuseLeftovers(fs, dir); err != nil {
 			return nil, err
 		}
+	case !marked:
+		if err := refuseUnmarked(o, fs, dir, lock); err != nil {
+			return nil, err
+		}
 	}
 	logs, err := pebblelog.OpenList(fs, dir, desc.ManifestFilename)
 	if err != nil {
@@ -166,6 +170,25 @@ func claim(db *pebble.DB, fs vfs.FS, dir string, marked bool, f *fault) error {
 		return err
 	}
 	return writeMarker(fs, dir)
+}
+
+// refuseUnmarked refuses another program's database before the opening changes it, for example to a newer format. It
+// only reads. What it cannot read is left to the opening.
+func refuseUnmarked(o Options, fs vfs.FS, dir string, lock *pebble.Lock) (err error) {
+	defer func() {
+		if recover() != nil || !errors.Is(err, ErrForeign) {
+			err = nil
+		}
+	}()
+	db, err := pebble.Open(dir, &pebble.Options{FS: fs, Lock: lock, ReadOnly: true, Logger: pebbleLogger{o.logger(), newFault(false)}})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, found, err := readNumber(db, keyVersion(), 4, "version record"); found || err != nil {
+		return err
+	}
+	return refuseForeign(db)
 }
 
 func refuseForeign(db *pebble.DB) error {
