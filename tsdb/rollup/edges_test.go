@@ -176,3 +176,34 @@ func TestTotalsOfCenturies(t *testing.T) {
 		}
 	})
 }
+
+// TestLongestSpan: what Define accepts, a schema accepts too, and what a row of marks cannot hold is refused as a Span.
+func TestLongestSpan(t *testing.T) {
+	const longest = 12_500 * time.Hour
+	berlin := window.Days(1).In(mustZone("Europe/Berlin"))
+	for _, tt := range []struct {
+		grid    window.Grid
+		options rollup.Options
+		refused bool
+	}{
+		{berlin, rollup.Options{Span: longest}, false},
+		{berlin, rollup.Options{Span: longest + 15*time.Minute}, true},
+		{berlin, rollup.Options{Span: 2000 * oneDay, Mode: rollup.Once}, false},
+		{window.Days(1), rollup.Options{Span: 2000 * oneDay}, false},
+		{window.Days(520), rollup.Options{}, false},
+		{window.Days(521), rollup.Options{}, true},
+		{window.Months(24), rollup.Options{}, true},
+		{window.Months(24), rollup.Options{Mode: rollup.ByMessage}, false},
+	} {
+		r, err := rollup.Define("r", tt.grid, []rollup.Measure[reading]{}, tt.options)
+		if bad, ok := errors.AsType[*tsdb.InvalidError](err); ok != tt.refused || ok && bad.Field != "Span" {
+			t.Errorf("%v with %+v: %v; refused as a Span: %v", tt.grid, tt.options, err, tt.refused)
+		}
+		if err != nil {
+			continue
+		}
+		if _, err := tsdb.Define("r", tsdb.Key("site"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{r}}); err != nil {
+			t.Errorf("a schema with a rollup of %v with %+v: %v", tt.grid, tt.options, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
+	"github.com/tidemark-go/tidemark/internal/store/dataset"
 	"github.com/tidemark-go/tidemark/internal/store/nest"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/window"
@@ -107,6 +108,9 @@ func (r *Rollup[T]) resolveSpan() error {
 	step := r.step()
 	if given := r.opts.Span; given%step != 0 || given < width || given/width > maxBuckets {
 		return invalid.New(tsdb.ErrInvalid, "Span", given.String(), fmt.Sprintf("a multiple of %v, 1 to %d times the width of a bucket (%v)", step, maxBuckets, width))
+	}
+	if r.opts.Mode == Derived && r.opts.Span/step > dataset.MaxSlots {
+		return invalid.New(tsdb.ErrInvalid, "Span", r.opts.Span.String(), fmt.Sprintf("at most %v in a derived rollup, and no wider buckets", dataset.MaxSlots*step))
 	}
 	return nil
 }

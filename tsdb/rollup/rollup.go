@@ -62,10 +62,11 @@ type Options struct {
 	// worker adds points that are even later; reads include them immediately.
 	Lateness time.Duration
 	// Span is how much time one row covers. It is a multiple of the bucket width, or of 15 minutes if the buckets
-	// follow a zone that changes its clock. A row has at most 2,000 buckets. Zero is about 1 day for buckets below an
-	// hour, 30 days for buckets below a day, and 400 days for others. With ByStream it is at most a day or one
-	// bucket, because a row accepts events of at most 1,000 journals and each replaced pod may start a journal. The
-	// span of a stored rollup cannot change: Ensure and Verify report a difference.
+	// follow a zone that changes its clock or are wider than a day; that of a derived rollup is then at most 12,500
+	// hours. A row has at most 2,000 buckets. Zero is about 1 day for buckets below an hour, 30 days for buckets below
+	// a day, and 400 days for others. With ByStream it is at most a day or one bucket, because a row accepts events of
+	// at most 1,000 journals and each replaced pod may start a journal. The span of a stored rollup cannot change:
+	// Ensure and Verify report a difference.
 	Span time.Duration
 	// Remember is how long a row of a ByMessage rollup remembers a message: within it, the same message does not
 	// count again. Zero is 24 hours, longer than most queues redeliver. Allowed are 1 minute to 30 days, in whole

@@ -90,8 +90,8 @@ func checkRollup(e *catalog.Rollup) error {
 		return invalid.New(ErrInvalid, "span", strconv.FormatInt(e.Span, 10)+" ms", "more than 0")
 	case e.Late < 0:
 		return invalid.New(ErrInvalid, "lateness", strconv.FormatInt(e.Late, 10)+" ms", "0 or more")
-	case e.Kind == catalog.Derived && (e.Step <= 0 || e.Step > e.Span || e.Span/e.Step > maxSlots):
-		return invalid.New(ErrInvalid, "step", strconv.FormatInt(e.Step, 10)+" ms", fmt.Sprintf("1 ms to the span of %d ms, in at most %d of them", e.Span, maxSlots))
+	case e.Kind == catalog.Derived && (e.Step <= 0 || e.Step > e.Span || e.Span/e.Step > MaxSlots):
+		return invalid.New(ErrInvalid, "step", strconv.FormatInt(e.Step, 10)+" ms", fmt.Sprintf("1 ms to the span of %d ms, in at most %d of them", e.Span, MaxSlots))
 	case e.Kind != catalog.Derived && e.From != "":
 		return invalid.New(ErrInvalid, "From", invalid.Quote(e.From), "empty where events are added up")
 	}
@@ -103,8 +103,8 @@ func checkRollup(e *catalog.Rollup) error {
 	return nil
 }
 
-// maxSlots bounds the marks in a row: four an hour for 400 days are 38,400.
-const maxSlots = 50_000
+// MaxSlots bounds the marks in a row of a derived rollup: four an hour for 400 days are 38,400.
+const MaxSlots = 50_000
 
 // checkFrom refuses a rollup that cannot be computed from the one in its From.
 func (d *Dataset) checkFrom(e *catalog.Rollup) error {
