@@ -199,6 +199,24 @@ func TestFiltersAgree(t *testing.T) {
 	}
 }
 
+// TestSuggestedFilters: the server reads each filter that the page suggests, whatever the fields are called.
+func TestSuggestedFilters(t *testing.T) {
+	ctx, c, put := openRovers(t)
+	put(0, time.Now(), map[string]any{" temp %": 21, "rover": "a field, and no key", "not": true})
+	var wrong []string
+	step(t, ctx, "the filters", c.open("/fleet", "tenant", "acme", "dataset", "rovers"), until(`document.querySelectorAll("#filter-names option").length > 5`), chromedp.Evaluate(`(async () => {
+		const all = [...document.querySelectorAll("#filter-names option")].map((n) => n.value), wrong = [];
+		for (const where of [...all, document.querySelector(".filter").placeholder.replace("Filter: ", "")]) {
+			const found = await fetch("/api/acme/rovers/latest?where=" + encodeURIComponent(where)).then((r) => r.json());
+			if (!found.filter || found.never || found.filter.of === "key") wrong.push(where);
+		}
+		return wrong;
+	})()`, &wrong, awaited))
+	if len(wrong) > 0 {
+		t.Errorf("the page suggests %q", wrong)
+	}
+}
+
 // TestColumnsAreRemembered: chosen columns come back, each with its own line and scale, and the address has them.
 func TestColumnsAreRemembered(t *testing.T) {
 	ctx, c, put := openRovers(t)

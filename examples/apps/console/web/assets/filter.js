@@ -52,11 +52,13 @@ function compares(op, x, y) {
 
 const plain = /^[\p{L}_][\p{L}\d_.-]*$/u, words = ["and", "or", "not", "name", "silent", "now", "for", "contains"];
 
+/** named returns a field as filters name it, beside key fields. */
+export const named = (field, keys) => (field === "." || plain.test(field) && !words.includes(field.toLowerCase()) && !keys.includes(field) ? field : "`" + field + "`");
+
 /** equals returns the text of a comparison of a field with a state. */
 export function equals(field, state, keys) {
-  const name = field === "." || plain.test(field) && !words.includes(field.toLowerCase()) && !keys.includes(field) ? field : "`" + field + "`";
   const quote = state.includes('"') ? "'" : '"';
-  return `${name} = ${plain.test(state) && !words.includes(state.toLowerCase()) ? state : quote + state + quote}`;
+  return `${named(field, keys)} = ${plain.test(state) && !words.includes(state.toLowerCase()) ? state : quote + state + quote}`;
 }
 
 /** toggled adds a comparison to a filter, or removes it where it was added. */

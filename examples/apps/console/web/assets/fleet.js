@@ -2,7 +2,7 @@
 import { follow } from "./api.js";
 import { absent, eachFrame, el, failed, later, loading, say, state } from "./dom.js";
 import { FleetTable, absentAt, sortName, timeAt } from "./fleettable.js";
-import { equals, has, matches, order, toggled, uses } from "./filter.js";
+import { equals, has, matches, named, order, toggled, uses } from "./filter.js";
 import { datasetPicker, fieldMenu, livePill } from "./pickers.js";
 import { parseSpan } from "./time.js";
 import { shownTheme, stateColour } from "./theme.js";
@@ -249,9 +249,9 @@ class Fleet {
       localStorage.setItem(this.kept, JSON.stringify(field));
       this.frame.go("fleet", { field });
     }));
-    const number = this.fields.find((f) => f.numbers && f.path !== ".");
-    if (number) this.filterBox.placeholder = `Filter: ${number.path} < 20 and silent > 10m`;
-    this.names.replaceChildren(...["silent > 10m", ...this.fields.flatMap((f) => (f.states > f.numbers ? [f.path, f.path + " now"] : [f.path]))].map((value) => el("option", { value })));
+    const number = this.fields.find((f) => f.numbers && f.path !== "."), name = (f) => named(f.path, this.dataset.key.map((k) => k.name));
+    if (number) this.filterBox.placeholder = `Filter: ${name(number)} < 20 and silent > 10m`;
+    this.names.replaceChildren(...["silent > 10m", ...this.fields.flatMap((f) => (f.states > f.numbers ? [name(f), name(f) + " now"] : [name(f)]))].map((value) => el("option", { value })));
     const sorts = [["", "silent first"], ["name", "name"], ["-age", "oldest point first"], ...this.shownFields.flatMap((f) => [[sortName(f), values.label(f) + " ▲"], ["-" + sortName(f), values.label(f) + " ▼"]])];
     this.sorting.replaceChildren(...sorts.map(([value, text]) => el("option", { value, selected: value === (this.frame.get("sort") || "") }, text)));
     this.view?.close();
