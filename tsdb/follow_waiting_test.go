@@ -145,3 +145,18 @@ func TestClockSetBack(t *testing.T) {
 		}
 	})
 }
+
+// TestFormerValues: a point whose value was replaced, and then stored again while nobody followed, arrives again.
+func TestFormerValues(t *testing.T) {
+	followBubble(t, tsdb.SchemaOptions{}, func(w *world) {
+		f := w.under(tsdb.FollowOptions{})
+		at := w.put(w.b, roof, 0, 1)
+		w.want(f, 5*time.Second, 1)
+		w.ok(w.b.Put(w.Context(), roof, at, 2))
+		w.want(f, wholeSweep, 2)
+		position := f.Cursor()
+		w.ok(f.Close())
+		w.ok(w.b.Put(w.Context(), roof, at, 1))
+		w.want(w.under(tsdb.FollowOptions{After: position}), wholeSweep, 1)
+	})
+}

@@ -77,7 +77,14 @@ func (s *seen) push(r recent) {
 	s.next++
 }
 
+// record takes in a value of a point. The one before it counts as delivered no more, also for who continues.
 func (s *seen) record(k keys, units int64, arrival uint64) {
+	if old, ok := s.points[k.point]; ok && old.pair != k.pair {
+		delete(s.resumed, old.pair)
+		for i := range s.ring {
+			s.ring[i].used = s.ring[i].used && s.ring[i].pair != old.pair
+		}
+	}
 	s.points[k.point] = known{pair: k.pair, units: units, arrival: arrival}
 	s.push(recent{pair: k.pair, units: units})
 }
