@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -158,5 +159,20 @@ func TestFormerValues(t *testing.T) {
 		w.ok(f.Close())
 		w.ok(w.b.Put(w.Context(), roof, at, 1))
 		w.want(w.under(tsdb.FollowOptions{After: position}), wholeSweep, 1)
+	})
+}
+
+// TestPolledPointsExpire: points that a poll has found are not delivered after they have expired.
+func TestPolledPointsExpire(t *testing.T) {
+	followBubble(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}}, func(w *world) {
+		f := w.under(tsdb.FollowOptions{})
+		w.want(f, 3*time.Second)
+		w.put(w.b, roof, 0, 1)
+		w.put(w.b, tsdb.NewEntity("berlin", "z"), 0, 2)
+		if p := w.first(f, 1); p[0].Value != 2 {
+			t.Fatalf("%v is first, want that of the last entity", p)
+		}
+		time.Sleep(2 * time.Hour)
+		w.want(f, time.Minute)
 	})
 }

@@ -253,7 +253,7 @@ func (f *Follower) take() (h dataset.Hit, ok bool, err error) {
 		if f.sweep != nil {
 			f.sweep.place = i.row
 		}
-		if f.seen.found(i.keys, i.Units, i.since) {
+		if i.Units >= visible && f.seen.found(i.keys, i.Units, i.since) {
 			f.narrow()
 			return i.Hit, true, nil
 		}
