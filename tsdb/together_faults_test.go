@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/internal/proof/testkit"
 	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -187,4 +188,26 @@ func TestLatestManyHoldsFewPayloads(t *testing.T) {
 			t.Errorf("call %d: %d requests, want %d", call, n, requests)
 		}
 	}
+}
+
+// TestLatestManyOfANewDataset: a dataset is deleted, and its name is used again with larger units of time. What the
+// store remembers of the former entities does no harm.
+func TestLatestManyOfANewDataset(t *testing.T) {
+	former, s := readings(t, tsdb.SchemaOptions{}), readings(t, tsdb.SchemaOptions{Precision: tsdb.Milliseconds})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, former)
+	var devices []tsdb.Entity
+	var points []tsdb.Point[reading]
+	for n := range 5 {
+		devices = append(devices, device("berlin", n))
+		points = append(points, tsdb.Point[reading]{Entity: devices[n], Time: start, Value: reading{float64(n)}})
+	}
+	putAll(t, former.For(store, acme), points[1:]) // the first device has no point
+	sameAsLatest(t, "the former dataset", former.For(store, acme), devices)
+	part := tenants.Part{Dataset: former.Name()}
+	_, err := tenants.Remove(t.Context(), store, part, tenants.RemoveOptions{Settle: time.Millisecond})
+	if err := errors.Join(err, tenants.Release(t.Context(), store, part), store.Ensure(t.Context(), s)); err != nil {
+		t.Fatal(err)
+	}
+	putAll(t, s.For(store, acme), points)
+	sameAsLatest(t, "the new dataset", s.For(store, acme), devices)
 }

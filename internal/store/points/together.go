@@ -131,7 +131,7 @@ func (r *Rows) shortRanges(paths []string, from []int64, oldest int64) (parts []
 			alone = append(alone, i)
 			continue
 		}
-		begin := max(from[i], oldest)
+		begin := min(max(from[i], oldest), r.D.Precision.Max()) // what is known may be of a deleted dataset, in smaller units
 		rng := r.Space.Entity(paths[i], begin, r.D.Precision.Max())
 		ranges = append(ranges, short{index: i, rng: rng, from: begin, whole: from[i] <= oldest})
 	}
