@@ -35,7 +35,8 @@ func (f *fieldSource) fromHeads(ctx context.Context, scans []*fieldScan, options
 	return errs
 }
 
-// takeHead takes the fields of the entity's head, unless there are none or too many: the points decide then.
+// takeHead takes the fields of the entity's head, unless there are none or too many, or they do not decode: the points
+// decide then.
 func (s *fieldScan) takeHead(list []dataset.HeadField) {
 	if len(list) == 0 || len(list) > fields.MaxFound {
 		return
@@ -47,4 +48,11 @@ func (s *fieldScan) takeHead(list []dataset.HeadField) {
 		s.newest.Add(list[i].Path, list[i].Raw, list[i].Units())
 	}
 	s.seen, s.done = 1, true
+	payload, err := s.newest.Join(s.of.Format)
+	if err == nil {
+		s.value, err = s.joined(payload)
+	}
+	if err != nil {
+		*s = *s.newFieldScan(s.entity, s.options)
+	}
 }

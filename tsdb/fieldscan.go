@@ -66,12 +66,15 @@ func (l *fieldLayout) split(payload []byte, nulls bool, visit func(path string, 
 // fieldSource is what scans of one call have in common.
 type fieldSource struct {
 	*access
-	layouts []fieldLayout           // by tag
-	valid   func(dataset.Hit) error // a *PointError for a point that does not decode
+	layouts []fieldLayout             // by tag
+	valid   func(dataset.Hit) error   // a *PointError for a point that does not decode
+	joined  func([]byte) (any, error) // decodes the fields of a head
 }
 
 func (r *Repository[T]) fieldSource() *fieldSource {
-	return &fieldSource{access: &r.access, layouts: r.schema.layouts, valid: r.valid}
+	return &fieldSource{access: &r.access, layouts: r.schema.layouts, valid: r.valid, joined: func(payload []byte) (any, error) {
+		return r.schema.joined[0](payload)
+	}}
 }
 
 func (r *Repository[T]) valid(h dataset.Hit) error {
@@ -92,6 +95,7 @@ type fieldScan struct {
 	done   bool           // no more points are wanted
 	more   bool           // there are more points, and they may have other fields
 	bad    PointErrors
+	value  any // of the fields of a head; nil for those of points
 }
 
 func (f *fieldSource) newFieldScan(e Entity, options FieldOptions) *fieldScan {
@@ -130,7 +134,9 @@ func (s *fieldScan) add(h dataset.Hit) bool {
 func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	f := Fields[T]{Entity: s.entity}
 	payload, found, err := s.result(&f.Times, &f.Missing, &f.Back)
-	if found && err == nil {
+	if v, ok := s.value.(T); ok {
+		f.Value = v
+	} else if found && err == nil {
 		f.Value, err = r.schema.joined[s.of.tag](payload)
 	}
 	if err != nil {
@@ -142,7 +148,8 @@ func (r *Repository[T]) fieldsOf(s *fieldScan) Fields[T] {
 	return f
 }
 
-// result sets all of a Fields but its value, and returns the payload of the value; ok is false if no field was found.
+// result sets all of a Fields but its value, and returns the payload of the value; ok is false if no field was found,
+// or if the value is there.
 func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time) (payload []byte, ok bool, err error) {
 	p := s.rows.D.Precision
 	if s.more {
@@ -157,7 +164,7 @@ func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time
 	for i, t := range found {
 		times.list[i] = fieldTime{t.Name, p.Time(t.Units)}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || s.value != nil {
 		return nil, false, nil
 	}
 	payload, err = s.newest.Join(s.of.Format)

@@ -380,3 +380,42 @@ func fieldModel[T any](t *testing.T, seed uint64, c codec.Codec[T], random func(
 		t.Errorf("%d of %d heads can be used; the others cost a walk over their points", sure, all)
 	}
 }
+
+// TestFieldsOfAnotherType: the type of a field has changed since a point was stored. Whether or not a head has it, the
+// other fields are found, and the error names that point.
+func TestFieldsOfAnotherType(t *testing.T) {
+	type before struct {
+		Temp string `json:"temp"`
+	}
+	type after struct {
+		Temp *float64 `json:"temp,omitempty"`
+		Door *int     `json:"door,omitempty"`
+	}
+	for _, heads := range []bool{false, true} {
+		opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Fields: heads}}
+		former := tsdb.MustDefine("doors", tsdb.Key("site", "device"), codec.JSON[before](), opts)
+		s := tsdb.MustDefine("doors", tsdb.Key("site", "device"), codec.JSON[after](), opts)
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, former)
+		repo, door := s.For(store, acme), 7
+		err := errors.Join(store.Ensure(t.Context(), s),
+			former.For(store, acme).Put(t.Context(), roof, start, before{"warm"}),
+			repo.Put(t.Context(), roof, start.Add(time.Second), after{Door: &door}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(call string, f tsdb.Fields[after], err error) {
+			t.Helper()
+			bad, ok := errors.AsType[tsdb.PointErrors](err)
+			if f.Value.Door == nil || *f.Value.Door != door || f.Times.Len() != 1 || !slices.Equal(f.Missing, []string{"temp"}) || !ok || len(bad) != 1 || !bad[0].Time.Equal(start) {
+				t.Errorf("heads %v, %s: %+v, error %v; want the door, and an error about the first point", heads, call, f, err)
+			}
+		}
+		f, err := repo.LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+		check("LatestFields", f, err)
+		many, _ := repo.LatestFieldsMany(t.Context(), []tsdb.Entity{roof}, tsdb.FieldOptions{})
+		check("LatestFieldsMany", many[0], many[0].Err)
+		for f, err := range repo.Under(tsdb.AllEntities()).LatestFields(t.Context(), tsdb.FieldOptions{}) {
+			check("Under", f, err)
+		}
+	}
+}

@@ -30,7 +30,8 @@ import (
 // found, and before a point in another format (another codec.Proto or JSON type), whose fields cannot be joined.
 //
 // In a schema with Head.Fields, and without AsOf, it reads the entity's head and looks at no points: MaxPoints does not
-// limit it. It looks at points if the head does not know a field, after a deletion (see Head).
+// limit it. It looks at points if the head does not know a field, after a deletion (see Head), or if a field does not
+// decode.
 //
 // It costs one request for one row if the head answers. Otherwise it costs one request for 16 rows, and a second one
 // for up to MaxPoints - 15 rows if these do not have all fields of the type; without fixed fields, as of maps and
