@@ -30,7 +30,10 @@ type Fields[T any] struct {
 
 // FieldTimes are the times of fields by their names: those of the objects or messages around a field and its own,
 // joined by dots, as in codec.Lookup. The zero FieldTimes has none. It never changes, so goroutines may share it.
-type FieldTimes struct{ list []fieldTime }
+type FieldTimes struct {
+	list  []fieldTime
+	whole bool // the only field is the payload
+}
 
 type fieldTime struct {
 	name string
@@ -48,10 +51,15 @@ func (t FieldTimes) Of(name string) (at time.Time, ok bool) {
 		if found {
 			return t.list[i].time, true
 		}
-		if name == "" {
+		dot := strings.LastIndexByte(name, '.')
+		switch {
+		case dot >= 0:
+			name = name[:dot]
+		case t.whole:
+			name = ""
+		default:
 			return time.Time{}, false
 		}
-		name = name[:max(0, strings.LastIndexByte(name, '.'))]
 	}
 }
 

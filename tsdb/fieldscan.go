@@ -163,6 +163,7 @@ func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time
 	times.list = make([]fieldTime, len(found))
 	for i, t := range found {
 		times.list[i] = fieldTime{t.Name, p.Time(t.Units)}
+		times.whole = t.Path == ""
 	}
 	if len(found) == 0 || s.value != nil {
 		return nil, false, nil

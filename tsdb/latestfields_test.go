@@ -113,6 +113,22 @@ func TestLatestFieldsOfTruck(t *testing.T) {
 	}
 }
 
+// TestFieldWithoutAName: a field whose name is empty is not the payload, so other names do not have its time.
+func TestFieldWithoutAName(t *testing.T) {
+	s := tsdb.MustDefine("maps", tsdb.Key("device"), codec.JSON[map[string]int](), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	repo, e := s.For(store, acme), tsdb.NewEntity("d")
+	if err := repo.Put(t.Context(), e, start, map[string]int{"": 1}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := repo.LatestFields(t.Context(), e, tsdb.FieldOptions{})
+	_, empty := f.Times.Of("")
+	_, part := f.Times.Of(".part")
+	if at, ok := f.Times.Of("temp"); err != nil || !empty || !part || ok {
+		t.Errorf("a time of the empty name: %v, of a part of it: %v, of temp, which nobody sent: %v, %v; error %v", empty, part, at, ok, err)
+	}
+}
+
 // TestLatestFieldsNull: the schema says whether null is a value.
 func TestLatestFieldsNull(t *testing.T) {
 	for _, clears := range []bool{false, true} {
