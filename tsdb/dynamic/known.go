@@ -187,5 +187,10 @@ func listOf(list fieldlist.List, tags []string) FieldList {
 		}
 		out.Fields = append(out.Fields, KnownField(f))
 	}
+	if len(out.Fields) > 0 { // the first one may have kinds of several tags
+		kinds := out.Fields[0].Kinds
+		slices.Sort(kinds)
+		out.Fields[0].Kinds = slices.Compact(kinds)
+	}
 	return out
 }

@@ -178,3 +178,21 @@ func TestStoredFields(t *testing.T) {
 	}
 	testkit.Golden(t, "testdata/fields.golden", b.String(), "lists of fields that are stored today would no longer be read (see docs/format.md)")
 }
+
+// TestKindsOfSinglePayloads: the kinds of payloads that are one value are in order, and each is there once, whatever
+// the order of the tags.
+func TestKindsOfSinglePayloads(t *testing.T) {
+	numbers := codec.Convert(codec.Float64(), func(v float64) (any, error) { return v, nil }, nil)
+	texts := codec.Convert(codec.String(), func(v string) (any, error) { return v, nil }, nil)
+	s := tsdb.MustDefine("values", tsdb.Key("device"), codec.Fallback(codec.JSON[any](), texts, numbers), tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	for i, v := range []any{"warm", 1.5, true} {
+		if err := s.For(store, acme).Put(t.Context(), tsdb.NewEntity("d"), start.Add(time.Duration(i)), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := dynamic.FieldsOf(t.Context(), store, acme, s)
+	if want := []codec.Kind{codec.KindFloat, codec.KindStr, codec.KindBool}; err != nil || len(list.Fields) != 1 || !slices.Equal(list.Fields[0].Kinds, want) {
+		t.Errorf("%+v, error %v; want kinds %v", list, err, want)
+	}
+}
