@@ -39,3 +39,35 @@ func TestHeadsOfOneBatch(t *testing.T) {
 		t.Errorf("the head holds %v, error %v; want both fields", points, err)
 	}
 }
+
+// TestDeletionsOfUnknownTags: a program that does not know the tag of a point, as during a change of the codec, deletes
+// it from the head, too.
+func TestDeletionsOfUnknownTags(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		opts := tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Head: tsdb.Head{Points: kept, Only: only}}
+		knows := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Fallback(codec.Tagged("v2", codec.Int64()), codec.Int64()), opts)
+		lacks := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.Int64(), opts)
+		for call, remove := range map[string]func(*tsdb.Repository[int64]) error{
+			"Delete": func(repo *tsdb.Repository[int64]) error { return repo.Delete(t.Context(), roof, start) },
+			"DeleteRange": func(repo *tsdb.Repository[int64]) error {
+				_, err := repo.DeleteRange(t.Context(), roof, tsdb.Until(start.Add(time.Second)))
+				return err
+			},
+		} {
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{}, knows)
+			repo := knows.For(store, acme)
+			for i := range 2 {
+				if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)*time.Second), int64(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := remove(lacks.For(store, acme)); err != nil {
+				t.Fatal(err)
+			}
+			points, err := ofHead(repo, roof, kept)
+			if err != nil || len(points) != 1 || points[0].Value != 1 {
+				t.Errorf("heads only: %v, after %s the head has %v, error %v; want the other point", only, call, points, err)
+			}
+		}
+	}
+}

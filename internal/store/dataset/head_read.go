@@ -105,3 +105,17 @@ func HeadSure(shown, n int, oldest, whole int64) bool { return shown == n && old
 func (v *Version) Hit(path string) Hit {
 	return Hit{Path: path, Units: v.Units, Payload: v.Item.Value, Tag: v.Tag, Err: v.Err}
 }
+
+// ClearUnread deletes the versions of a head row, between two times in units, whose tags this program does not know.
+func (m *HeadMutation) ClearUnread(d *Dataset, row *readrows.Row, oldest, newest int64) {
+	for class := range d.HeadClasses {
+		family := d.HeadClasses[class].Name
+		items := row.Family(family)
+		for i := range items {
+			if v, ok := d.version(class, &items[i]); ok && v.Err != nil && v.Units >= oldest && v.Units <= newest {
+				column := Column{Family: family, Qualifier: items[i].Column[len(family)+1:]}
+				m.Clear([]Column{column}, items[i].Timestamp, After(items[i].Timestamp))
+			}
+		}
+	}
+}

@@ -20,6 +20,11 @@ func (r *Rows) deletePoint(ctx context.Context, path string, units int64) bt.Out
 	m := dataset.NewHeadMutation()
 	m.Clear(r.D.HeadColumns, cell, dataset.After(cell))
 	if r.D.Head.Only {
+		row, err := r.versions(ctx, path, units, units)
+		if err != nil {
+			return bt.Outcome{State: bt.Rejected, Err: err}
+		}
+		m.ClearUnread(r.D, row, units, units)
 		return r.Explained(r.View.Apply(ctx, r.headKey(path), m.Mutation))
 	}
 	point := r.Delete(ctx, r.removalOf(r.Key(path, units, ""), units))
@@ -47,8 +52,10 @@ func (r *Rows) deleteSpan(ctx context.Context, path string, oldest, newest int64
 	ctx, cancel := r.View.Bound(ctx, true)
 	defer cancel()
 	key := r.headKey(path)
+	var row *bt.Row
 	if r.D.Head.Only {
-		out.Deleted, out.Err = r.countVersions(ctx, path, oldest, newest)
+		row, out.Err = r.versions(ctx, path, oldest, newest)
+		out.Deleted = r.timesIn(row)
 	} else {
 		out = r.deleteRows(ctx, r.Space.Entity(path, oldest, newest))
 	}
@@ -61,6 +68,7 @@ func (r *Rows) deleteSpan(ctx context.Context, path string, oldest, newest int64
 		m.Count++
 	} else {
 		m.Clear(r.D.HeadColumns, r.cellOf(oldest), dataset.After(r.cellOf(newest)))
+		m.ClearUnread(r.D, row, oldest, newest)
 	}
 	if err := r.clearFields(ctx, path, &m, oldest, newest); err != nil {
 		out.Err = headError(path, err)
@@ -86,12 +94,12 @@ func headError(path string, err error) error {
 	return fmt.Errorf("tsdb: points of %s are deleted, its head may be out of date (deleting again repairs it): %w", path, err)
 }
 
-// countVersions returns how many points a head row holds between two times, expired and uncollected ones too.
-func (r *Rows) countVersions(ctx context.Context, path string, oldest, newest int64) (int, error) {
+// versions returns what a head row holds between two times, without payloads, but expired and uncollected points too.
+func (r *Rows) versions(ctx context.Context, path string, oldest, newest int64) (*bt.Row, error) {
 	from, to := r.cellOf(oldest), dataset.After(r.cellOf(newest))
 	filter := bigtable.ChainFilters(bigtable.TimestampRangeFilterMicros(from, to), bigtable.StripValueFilter())
 	row, err := r.View.Row(ctx, r.headKey(path), filter)
-	return r.timesIn(row), r.Explain(err)
+	return row, r.Explain(err)
 }
 
 // timesIn returns how many points a head row holds.

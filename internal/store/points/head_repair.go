@@ -16,7 +16,7 @@ func (r *Rows) repairHead(ctx context.Context, path string, oldest, newest int64
 	if r.D.Head.Points > 0 {
 		h := r.Visibility().WithoutFields()
 		var todo []dataset.Stored
-		if todo, err = r.missingInHead(ctx, h, path, newest); err == nil {
+		if todo, err = r.missingInHead(ctx, h, path, oldest, newest); err == nil {
 			err = r.Explain(repair(ctx, r.View, h, r.headKey(path), todo, false))
 		}
 	}
@@ -36,12 +36,19 @@ func (r *Rows) repairHead(ctx context.Context, path string, oldest, newest int64
 // missingInHead returns the newest points of an entity that its head lacks or holds in another state. If a head is full
 // of points that are all newer than the deleted ones and of the same class, it lacks none, and the points are not read.
 // If classes have different retention, a point can become one of the newest when newer ones expire. So the newest
-// points of each class count.
-func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path string, deleted int64) ([]dataset.Stored, error) {
+// points of each class count. It first removes deleted points whose tags this program does not know.
+func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path string, oldest, deleted int64) ([]dataset.Stored, error) {
 	n := r.D.Head.Points
 	head, err := r.View.Row(ctx, r.headKey(path), h.HeadFilter(n))
 	if err != nil {
 		return nil, r.Explain(err)
+	}
+	unread := dataset.NewHeadMutation()
+	if unread.ClearUnread(r.D, head, oldest, deleted); unread.Count > 0 {
+		if out := r.Explained(r.View.Apply(ctx, r.headKey(path), unread.Mutation)); out.State != bt.Stored {
+			return nil, out.Err
+		}
+		return r.missingInHead(ctx, h, path, oldest, deleted) // the head may have kept more behind them
 	}
 	mixed := !h.D.Ordered()
 	have := h.Versions(nil, head, n)
