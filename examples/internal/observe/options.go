@@ -44,7 +44,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&o.tenants, "tenants-in-metrics", 0,
 		"how `many` tenants are named in metrics and traces, the first that come; the others are one, _OTHER. 0 names none")
 	flags.BoolVar(&o.heatmap, "heatmap", false, "record which row keys are used in the last hour, and serve the picture at /heatmap of -metrics-addr; it shows the keys of all tenants")
-	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the log, and the texts into traces; these may contain keys")
+	flags.BoolVar(&o.details, "log-details", false, "put tenants and the texts of errors into the store's log lines, and the texts into traces; these may contain keys")
 }
 
 // Check rejects invalid options. Remote allows ports that other machines reach.
