@@ -21,7 +21,7 @@ import (
 
 // Journal is a journal that is in use.
 type Journal interface {
-	// Dir is the journal's folder.
+	// Dir is the absolute name of the journal's folder.
 	Dir() string
 	// Stream is the journal's identity.
 	Stream() string
@@ -59,16 +59,12 @@ func With(list []Journal, checkpoint Checkpoint) Checkpoint {
 
 // addJournal copies a journal, and adds a file that describes it.
 func addJournal(in string, j Journal, copyTo func(string) (spool.Stats, error)) error {
-	from, err := filepath.Abs(j.Dir())
-	if err != nil {
-		return err
-	}
 	to := filepath.Join(in, journals, j.Stream())
 	has, err := copyTo(to)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(Copied{Stream: j.Stream(), Dir: from, Records: has.Records, DeadLetters: has.Dead})
+	text, err := json.Marshal(Copied{Stream: j.Stream(), Dir: j.Dir(), Records: has.Records, DeadLetters: has.Dead})
 	if err == nil {
 		_, err = writeFile(filepath.Join(to, journalName), bytes.NewReader(text))
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,12 +68,7 @@ type guest struct {
 
 // attachTo returns a store that uses the folder through its owner.
 func attachTo(ctx context.Context, o Options) (*tsdb.Store, error) {
-	dir, err := filepath.Abs(o.Dir) // the connection outlives a change of the working folder
-	if err != nil {
-		return nil, err
-	}
-	o.Dir = dir
-	g := &guest{opts: o}
+	g, dir := &guest{opts: o}, o.Dir
 	var conn *grpc.ClientConn
 	dial := func(opts ...grpc.DialOption) (_ *grpc.ClientConn, err error) {
 		conn, err = attach.Conn(g.dial, opts...)

@@ -158,6 +158,29 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestWorkingFolderChanges: a store and a journal with relative names outlive a change of the working folder.
+func TestWorkingFolderChanges(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	store := opened(t, "data")
+	if err := store.Ensure(t.Context(), temps); err != nil {
+		t.Fatal(err)
+	}
+	w := journaled(t, store, "journal", 0, 3)
+	defer closeNow(w)
+	t.Chdir(t.TempDir())
+	b, err := store.Backup(t.Context(), filepath.Join(root, "backup"))
+	if err != nil || b.Dir != filepath.Join(root, "data") || len(b.Journals) != 1 || b.Journals[0].Dir != filepath.Join(root, "journal") {
+		t.Fatalf("the backup is %+v, %v", b, err)
+	}
+	if err := errors.Join(w.Flush(t.Context()), w.ScrubJournal(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if got := values(t, store); len(got) != 3 {
+		t.Errorf("the folder has the points %v, want 3", got)
+	}
+}
+
 // TestBackupRefuses calls with folders that exist, that are in the store's folder, or that are none.
 func TestBackupRefuses(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup")

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -130,7 +131,7 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 	if err := ctxerr.Of(ctx); err != nil {
 		return nil, err
 	}
-	if err := opts.checkAttach(); err != nil {
+	if err := errors.Join(opts.checkAttach(), opts.absolute()); err != nil {
 		return nil, err
 	}
 	server, err := openOrFind(ctx, opts)
@@ -154,6 +155,14 @@ func New(ctx context.Context, opts Options) (*tsdb.Store, error) {
 	in.Alone = func() bool { return opts.Dir == "" || !attach.Used(opts.Dir) }
 	in.OnlyFirst = true
 	return store, nil
+}
+
+// absolute makes the folder's name independent of the working folder, which may change.
+func (o *Options) absolute() (err error) {
+	if o.Dir != "" {
+		o.Dir, err = filepath.Abs(o.Dir)
+	}
+	return err
 }
 
 // openServer opens a folder. It returns when ctx ends, because a disk that hangs would block the caller.

@@ -41,7 +41,7 @@ type Server struct {
 // NewServer ignores Table, Timeouts, Attach and TakeOver. Errors are those of Open.
 func NewServer(opts Options) (*Server, error) {
 	renamed, err := opts.instanceNames()
-	if err != nil {
+	if err = errors.Join(err, opts.absolute()); err != nil {
 		return nil, err
 	}
 	server, err := opts.openHere()

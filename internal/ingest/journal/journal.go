@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,11 @@ type Journal struct {
 
 // Open opens the journal in a folder, and creates it if it does not exist. Start begins the delivery.
 func Open(opts Options) (*Journal, error) {
+	dir, err := filepath.Abs(opts.Dir) // the working folder may change
+	if err != nil {
+		return nil, fmt.Errorf("tsdb: %w", err)
+	}
+	opts.Dir = dir
 	sp, err := spool.Open(opts.Dir, spool.Options{MaxBytes: opts.MaxBytes})
 	if err != nil {
 		return nil, fmt.Errorf("tsdb: %w", err)
