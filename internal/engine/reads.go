@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/metadata"
@@ -47,7 +48,7 @@ func announces(ctx context.Context, flag func(*bigtablepb.FeatureFlags) bool) bo
 
 func hasFlag(md metadata.MD, flag func(*bigtablepb.FeatureFlags) bool) bool {
 	for _, v := range md.Get("bigtable-features") {
-		raw, err := base64.URLEncoding.DecodeString(v)
+		raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(v, "=")) // some clients leave out the padding
 		if err != nil {
 			continue
 		}

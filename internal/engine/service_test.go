@@ -117,12 +117,16 @@ func TestScanReportsItsPosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, knows := range []bool{true, false} {
+	for _, tt := range []struct {
+		knows    bool
+		encoding *base64.Encoding
+	}{{true, base64.URLEncoding}, {true, base64.RawURLEncoding}, {false, base64.URLEncoding}} {
+		knows := tt.knows
 		flags, err := proto.Marshal(&bigtablepb.FeatureFlags{LastScannedRowResponses: knows})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx := metadata.AppendToOutgoingContext(r.ctx, "bigtable-features", base64.URLEncoding.EncodeToString(flags))
+		ctx := metadata.AppendToOutgoingContext(r.ctx, "bigtable-features", tt.encoding.EncodeToString(flags))
 		stream, err := bigtablepb.NewBigtableClient(conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: fullName, Filter: &bigtablepb.RowFilter{
 			Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("never")},
 		}})
