@@ -76,7 +76,8 @@ func (e *Engine) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigt
 
 // SampleRowKeysAll is SampleRowKeys with the whole response at once. It returns keys at most 64 KiB or a
 // four-thousandth of the table apart, keys at which files begin, and the table's initial splits, each with about how
-// many bytes on disk are before it. The last key is the end: empty, or the first key after the rows of a view.
+// many bytes on disk are before it. The last key is the end: empty, the first key after the rows of a view, or the end
+// of the request's range.
 func (e *Engine) SampleRowKeysAll(ctx context.Context, req *bigtablepb.SampleRowKeysRequest) ([]*bigtablepb.SampleRowKeysResponse, error) {
 	return withStatus(e.sampleRowKeys(ctx, req))
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -35,8 +36,17 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 		}
 	}
 	lower, upper := tableRange(at.table.id)
-	covered := []span{{lower, upper}}
-	if at.view != nil {
+	covered, end := []span{{lower, upper}}, at.view.end()
+	switch r := req.GetRowRange(); {
+	case r != nil:
+		if covered, err = rowSpans(at.table.id, &bigtablepb.RowSet{RowRanges: []*bigtablepb.RowRange{r}}, at.view); err != nil {
+			return nil, err
+		}
+		last := cmp.Or(string(r.GetEndKeyOpen()), string(r.GetEndKeyClosed()))
+		if last != "" && (len(end) == 0 || last < string(end)) {
+			end = []byte(last)
+		}
+	case at.view != nil:
 		covered = at.view.spans(at.table.id)
 	}
 	whole, err := e.diskUsage(covered)
@@ -55,11 +65,13 @@ func (e *Engine) sampleRowKeys(ctx context.Context, req *bigtablepb.SampleRowKey
 	slices.SortFunc(keys, bytes.Compare)
 	keys = slices.CompactFunc(keys, bytes.Equal)
 	// A response through a view must show neither keys nor sizes outside the view.
-	keys = slices.DeleteFunc(keys, func(k []byte) bool { return len(k) == 0 || at.view != nil && !at.view.hasRow(k) })
+	keys = slices.DeleteFunc(keys, func(k []byte) bool {
+		return len(k) == 0 || bytes.Equal(k, end) || len(intersectSpans(covered, []span{rowSpan(at.table.id, k)})) == 0
+	})
 	out := make([]*bigtablepb.SampleRowKeysResponse, 0, len(keys)+1)
 	offset := int64(0)
 	for i := 0; i <= len(keys); i++ {
-		sample := &bigtablepb.SampleRowKeysResponse{RowKey: at.view.end()}
+		sample := &bigtablepb.SampleRowKeysResponse{RowKey: end}
 		to := upper
 		if i < len(keys) {
 			sample.RowKey = keys[i]

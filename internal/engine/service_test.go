@@ -98,6 +98,49 @@ func TestViewSamplesEnd(t *testing.T) {
 	}
 }
 
+// Samples of a range end where the range ends, through a view too.
+func TestRangeSamples(t *testing.T) {
+	r := open(t, engine.Options{})
+	err := r.admin.CreateTableFromConf(r.ctx, &bigtable.TableConf{
+		TableID: tableID, ColumnFamilies: map[string]bigtable.Family{"f": {}}, SplitKeys: []string{"a", "b", "c", "d"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view(t, r, "v", []string{"b", "c"}, nil)
+	from := func(key string) *bigtablepb.RowRange {
+		return &bigtablepb.RowRange{StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(key)}}
+	}
+	after, to, through := from("b"), from("b"), from("a")
+	after.StartKey = &bigtablepb.RowRange_StartKeyOpen{StartKeyOpen: []byte("b")}
+	to.EndKey = &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte("cc")}
+	through.EndKey = &bigtablepb.RowRange_EndKeyClosed{EndKeyClosed: []byte("c")}
+	for name, tt := range map[string]struct {
+		rows       *bigtablepb.RowRange
+		want, view string
+	}{
+		"all": {nil, "a b c d ", "b c d"}, "empty": {&bigtablepb.RowRange{}, "a b c d ", "b c d"}, "from": {from("c"), "c d ", "c d"},
+		"after": {after, "c d ", "c d"}, "to": {to, "b c cc", "b c cc"}, "through": {through, "a b c", "b c"}, "outside": {from("x"), "", "d"},
+	} {
+		for req, want := range map[*bigtablepb.SampleRowKeysRequest]string{
+			{TableName: fullName, RowRange: tt.rows}:                                 tt.want,
+			{AuthorizedViewName: fullName + "/authorizedViews/v", RowRange: tt.rows}: tt.view,
+		} {
+			samples, err := r.SampleRowKeysAll(r.ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range samples {
+				got = append(got, string(s.RowKey))
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s, view %q: got %q, want %q", name, req.AuthorizedViewName, got, want)
+			}
+		}
+	}
+}
+
 // A network client that announces support for last scanned rows receives them while a scan finds nothing, and can
 // resume there after a broken connection. Other clients receive none.
 func TestScanReportsItsPosition(t *testing.T) {
