@@ -101,6 +101,7 @@ type accumulation struct {
 	qualifier []byte
 	timestamp int64
 	input     int64
+	null      bool // it changes nothing
 }
 
 // addition checks an AddToCell.
@@ -122,6 +123,9 @@ func (s *schema) merge(m *bigtablepb.Mutation_MergeToCell) (accumulation, error)
 	a, err := s.accumulation("MergeToCell", m.GetFamilyName(), m.GetColumnQualifier(), m.GetTimestamp())
 	if err != nil {
 		return a, err
+	}
+	if a.null = m.Input != nil && m.Input.Kind == nil; a.null {
+		return a, nil
 	}
 	raw, ok := m.GetInput().GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {

@@ -139,6 +139,9 @@ func (w *mutator) mutate(m *bigtablepb.Mutation) error {
 
 // accumulate folds an input into an aggregate cell.
 func (w *mutator) accumulate(a accumulation) error {
+	if a.null {
+		return nil
+	}
 	w.key = appendColumn(append(w.key[:0], w.row...), a.family.id, a.qualifier)
 	w.key = appendTimestamp(w.key, a.timestamp)
 	state := a.input

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -195,6 +196,14 @@ func TestAggregates(t *testing.T) {
 	want := []string{"r max:n@1000=" + be(100), "r min:n@1000=" + be(-3), "r sum:n@2000=" + be(1), "r sum:n@1000=" + be(111)}
 	if got := dump(t, r, bigtable.SingleRow("r")); !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
+	}
+	null := mergeCell("min", "n", 1000, "")
+	null.GetMergeToCell().Input = &bigtablepb.Value{}
+	if err := errors.Join(r.mutate("r", null), r.mutate("none", null)); err != nil {
+		t.Errorf("merging NULL: got %v, want nil", err)
+	}
+	if got := dump(t, r, bigtable.InfiniteRange("")); !slices.Equal(got, want) {
+		t.Errorf("after merging NULL: %q, want %q", got, want)
 	}
 	// In one request, a deletion deletes only the cells before it.
 	if err := r.mutate("r", addCell("sum", "n", 1000, 1), deleteColumn("sum", "n", 0, 0), addCell("sum", "n", 1000, 2), addCell("sum", "n", 1000, 2)); err != nil {
