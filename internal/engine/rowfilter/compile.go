@@ -95,6 +95,9 @@ func nested(f *btpb.RowFilter) []*btpb.RowFilter {
 func (c *compiler) filter(f *btpb.RowFilter) (node, error) {
 	switch t := f.GetFilter().(type) {
 	case nil:
+		if len(f.ProtoReflect().GetUnknown()) > 0 { // a filter of a newer API must not pass everything
+			return nil, status.Error(codes.Unimplemented, "Unknown row filter")
+		}
 		return passAll{}, nil
 	case *btpb.RowFilter_Chain_:
 		return c.chain(t.Chain)

@@ -9,6 +9,8 @@ import (
 	btpb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/engine/rowfilter"
 )
@@ -210,6 +212,21 @@ func TestNilFilter(t *testing.T) {
 	}
 	if b := f.Bounds(); b.None() || b.Families != nil {
 		t.Errorf("nil filter: got bounds %+v, want none", b)
+	}
+}
+
+// A filter that only a newer API knows is refused: it must not pass what it should not.
+func TestUnknownFilter(t *testing.T) {
+	newer := new(btpb.RowFilter)
+	if err := proto.Unmarshal(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1), newer); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*btpb.RowFilter{
+		"alone": newer, "in a chain": chainOf(value("x"), newer), "as a predicate": conditionOf(newer, value("x"), nil),
+	} {
+		if _, err := rowfilter.Compile(f); status.Code(err) != codes.Unimplemented {
+			t.Errorf("%s: got %v, want Unimplemented", name, err)
+		}
 	}
 }
 
