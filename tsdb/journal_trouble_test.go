@@ -416,3 +416,26 @@ func TestCloseThatHasNothingToKeep(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalOfAClosedWriter: each call about the journal of a closed writer fails with ErrClosed.
+func TestJournalOfAClosedWriter(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	w := writer(t, store, journaled(t))
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"DeadLetters": func() (failed error) {
+			for _, failed = range w.DeadLetters(t.Context()) {
+			}
+			return failed
+		},
+		"RetryDeadLetters": func() error { _, err := w.RetryDeadLetters(t.Context(), 1); return err },
+		"DropDeadLetters":  func() error { _, err := w.DropDeadLetters(t.Context(), 1); return err },
+		"ScrubJournal":     func() error { return w.ScrubJournal(t.Context()) },
+	} {
+		if err := call(); !errors.Is(err, tsdb.ErrClosed) {
+			t.Errorf("%s: %v, want ErrClosed", name, err)
+		}
+	}
+}

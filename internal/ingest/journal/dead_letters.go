@@ -176,7 +176,7 @@ func (j *Journal) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] 
 	return func(yield func(DeadLetter, error) bool) {
 		for d, err := range j.spool.Dead(ctx) {
 			if err != nil {
-				yield(DeadLetter{}, err)
+				yield(DeadLetter{}, closed(err))
 				return
 			}
 			l := DeadLetter{DeadLetter: d}
@@ -212,5 +212,13 @@ func (j *Journal) removeLetters(ctx context.Context, ids []uint64, remove func(c
 		j.giveBack(freed)
 	}
 	wake(j.wakeFeed)
-	return n, err
+	return n, closed(err)
+}
+
+// closed returns an error of the spool as callers know it: a closed spool is that of a closed writer.
+func closed(err error) error {
+	if errors.Is(err, spool.ErrClosed) {
+		return buffer.ErrClosed
+	}
+	return err
 }

@@ -169,7 +169,7 @@ func (j *Journal) Snapshot(f func(copyTo func(dir string) (spool.Stats, error)) 
 func (j *Journal) Done(e *Entry) { j.spool.Done(e.seq) }
 
 // Scrub rewrites the journal's file without any data of records that are done.
-func (j *Journal) Scrub(ctx context.Context) error { return j.spool.Scrub(ctx) }
+func (j *Journal) Scrub(ctx context.Context) error { return closed(j.spool.Scrub(ctx)) }
 
 // Stats describes a journal's contents.
 type Stats struct {
