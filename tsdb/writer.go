@@ -119,13 +119,14 @@ func (w *Writer) Flush(ctx context.Context) error {
 
 // Close stops taking points, sends those that it holds, and returns when all have an outcome. If ctx ends first, Close
 // cancels the requests. The remaining points then end with ErrClosed: Rejected if they were never sent, otherwise
-// Unknown. Their callers still get the outcomes, but Close does not wait for that.
+// Unknown. Their callers still get the outcomes, but Close does not wait for that: its error matches ctx's, and lacks
+// these points. A second Close waits for them.
 //
-// The error is an *UndeliveredError if any point of Enqueue or TryEnqueue, at any time, was not stored. A second Close
-// returns the same. Do not call it from a function that the writer calls.
+// The error is an *UndeliveredError if any point of Enqueue or TryEnqueue, at any time, was not stored. Do not call
+// Close from a function that the writer calls.
 //
 // With a journal nothing is lost: if ctx ends first, the error matches ErrUndelivered and says how many points remain
-// for the next writer. Dead letters do not cause an error; Stats counts them.
+// for the next writer. A second Close returns the same. Dead letters do not cause an error; Stats counts them.
 func (w *Writer) Close(ctx context.Context) error {
 	ctx = ctxerr.Given(ctx)
 	if w == nil || w.buffer == nil {
