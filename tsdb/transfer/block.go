@@ -71,7 +71,7 @@ func openBlocks(r io.Reader, key []byte) (*blocks, error) {
 	case errors.Is(err, io.EOF):
 		return nil, &LineError{Line: 1, Err: errEmpty}
 	case errors.Is(err, ErrDamaged) && !exported(b.buf):
-		return nil, &LineError{Line: 1, Err: invalid.New(ErrVersion, "the file", "begins with "+invalid.Quote(string(b.buf)), "a file of Export, which begins with "+exportStart)}
+		return nil, &LineError{Line: 1, Err: invalid.New(ErrVersion, "the beginning of the file", invalid.Quote(string(b.buf)), exportStart+" of a file of Export")}
 	case err != nil:
 		return nil, err
 	}

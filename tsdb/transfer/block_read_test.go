@@ -20,7 +20,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n"), nil); !errors.Is(err, transfer.ErrVersion) {
-		t.Errorf("another kind of file: %v, want ErrVersion", err)
+	if _, err := transfer.Check(t.Context(), strings.NewReader("PK\n"), nil); !errors.Is(err, transfer.ErrVersion) || !strings.Contains(err.Error(), `the beginning of the file is "PK\n"; want`) {
+		t.Errorf("another kind of file: %v, want an ErrVersion with its beginning", err)
 	}
 }
