@@ -84,7 +84,7 @@ func (r Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 	h := w.Header()
 	if r.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((r.RetryAfter+time.Second-1)/time.Second), 10))
+		h.Set("Retry-After", strconv.FormatInt(int64((r.RetryAfter-1)/time.Second)+1, 10))
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"math"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -276,7 +277,7 @@ func TestErrorsWithCauses(t *testing.T) {
 }
 
 func TestRetryAfterIsRoundedUp(t *testing.T) {
-	for after, want := range map[time.Duration]string{0: "", 1: "1", time.Second: "1", 1001 * time.Millisecond: "2"} {
+	for after, want := range map[time.Duration]string{0: "", 1: "1", time.Second: "1", 1001 * time.Millisecond: "2", math.MaxInt64: "9223372037"} {
 		w := httptest.NewRecorder()
 		errstatus.Response{Status: 429, RetryAfter: after}.Write(w, nil)
 		if got := w.Header().Get("Retry-After"); got != want {
