@@ -11,15 +11,23 @@ import (
 	"github.com/tidemark-go/tidemark/internal/heat"
 )
 
-// single records a request for one row, if it is one that writes.
-func (r *Recorder) single(req any, began time.Duration, err error) {
+// single records a request for one row and its response, if it is one that writes.
+func (r *Recorder) single(req, res any, began time.Duration, err error) {
 	var key []byte
 	var size int
 	switch req := req.(type) {
 	case *btpb.MutateRowRequest:
 		key, size = req.RowKey, sizeOf(req.Mutations)
 	case *btpb.CheckAndMutateRowRequest:
-		key, size = req.RowKey, max(sizeOf(req.TrueMutations), sizeOf(req.FalseMutations))
+		key = req.RowKey
+		switch res, ok := res.(*btpb.CheckAndMutateRowResponse); {
+		case err != nil || !ok:
+			size = max(sizeOf(req.TrueMutations), sizeOf(req.FalseMutations))
+		case res.GetPredicateMatched():
+			size = sizeOf(req.TrueMutations)
+		default:
+			size = sizeOf(req.FalseMutations)
+		}
 	case *btpb.ReadModifyWriteRowRequest:
 		key = req.RowKey
 		for _, rule := range req.Rules {

@@ -13,13 +13,13 @@
 // Time is divided into at most 64 columns. A column counts rows, bytes and durations of reads, writes and failures
 // exactly, and holds at most 1,024 random samples of each: key, bytes and duration of a row.
 //
-//   - A write is a row that MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow stored. Its bytes are those
-//     of columns and values.
+//   - A write is a row for which MutateRow, MutateRows, CheckAndMutateRow or ReadModifyWriteRow succeeded. Its bytes
+//     are those of stored columns and values.
 //   - A read is a row that ReadRows returned, with the bytes of its values; a request that returned no row is one read,
 //     at the key where it begins.
-//   - A failure is a row that was not written, or a read that failed, at the key where it begins, but for calls that
-//     the caller cancelled and streams without a connection.
-//   - The duration of a row is that of its request up to the row, without the program's own time.
+//   - A failure is a row that was not written, or a read that failed, at the key where it begins, except calls that the
+//     caller cancelled and streams without a connection.
+//   - The duration of a row is that of its request up to the row, without the program's time.
 //
 // Each attempt counts. SQL queries, samples of row keys and calls of the session protocol are not recorded: create raw
 // clients with tsdb.ClientConfig.

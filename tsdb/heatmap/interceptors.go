@@ -31,7 +31,7 @@ func (r *Recorder) ServerOptions() []grpc.ServerOption {
 func (r *Recorder) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	began := r.now()
 	err := invoker(ctx, method, req, reply, cc, opts...)
-	r.single(req, began, err)
+	r.single(req, reply, began, err)
 	return err
 }
 
@@ -50,7 +50,7 @@ func (r *Recorder) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.C
 func (r *Recorder) served(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := r.now()
 	res, err := handler(ctx, req)
-	r.single(req, began, err)
+	r.single(req, res, began, err)
 	return res, err
 }
 

@@ -186,6 +186,8 @@ func TestRawRequests(t *testing.T) {
 		}
 		return m
 	}
+	small := bigtable.NewMutation()
+	small.Set("f", "n", 1000, []byte("12"))
 	for _, test := range []struct {
 		name string
 		do   func()
@@ -203,6 +205,15 @@ func TestRawRequests(t *testing.T) {
 		{"a read that its caller ends", func() {
 			must(table.ReadRows(ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return false }))
 		}, heat.Totals{Reads: 2, Bytes: 9<<20 + 8}},
+		{"a condition that holds", func() {
+			must(table.Apply(ctx, "count", bigtable.NewCondMutation(bigtable.PassAllFilter(), small, nil)))
+		}, heat.Totals{Writes: 1, Bytes: 3}},
+		{"a condition that holds, and nothing to store", func() {
+			must(table.Apply(ctx, "count", bigtable.NewCondMutation(bigtable.PassAllFilter(), nil, small)))
+		}, heat.Totals{Writes: 1}},
+		{"a condition that does not hold", func() {
+			must(table.Apply(ctx, "count", bigtable.NewCondMutation(bigtable.BlockAllFilter(), set("a"), small)))
+		}, heat.Totals{Writes: 1, Bytes: 3}},
 	} {
 		if got := counted(recorder, test.do); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
