@@ -11,6 +11,12 @@ import (
 // outlineBytes bounds the memory of an outline, for each entity that it may hold.
 const outlineBytes = 128
 
+// The most that an outline holds.
+const (
+	OutlineEntities = mostEntities
+	OutlineBytes    = outlineBytes * mostEntities
+)
+
 // Outline remembers the entities of one tenant in one dataset that skip scans have found, in the order of their rows,
 // so that the next scan can read the newest points of many in one request. It affects how a scan is made, never its
 // result. It is safe for concurrent use.

@@ -25,7 +25,7 @@ const (
 
 // over returns the scan of a range, with nothing read.
 func (s scan) over(rng rowkey.Range) scan {
-	s.rest, s.begun, s.met = rng, rng.Start, nil
+	s.rest, s.begun, s.met, s.metBytes = rng, rng.Start, nil, 0
 	return s
 }
 
@@ -33,6 +33,17 @@ func (s scan) over(rng rowkey.Range) scan {
 func (s *scan) remember() {
 	if s.outline != nil && s.rest.Start > s.begun {
 		s.outline.Replace(rowkey.Range{Start: s.begun, Limit: s.rest.Start}, s.met)
+	}
+	s.met = nil
+}
+
+// meet notes entities with long histories, as many as an outline can hold.
+func (s *scan) meet(met ...rowkey.Known) {
+	for _, e := range met {
+		if s.metBytes += len(e.Prefix); s.metBytes > points.OutlineBytes || len(s.met) == points.OutlineEntities {
+			return
+		}
+		s.met = append(s.met, e)
 	}
 }
 
@@ -94,7 +105,7 @@ func (s *scan) nextKnown(ctx context.Context, known []rowkey.Known, more bool) (
 // left out.
 func (s *scan) keep(met, known []rowkey.Known) {
 	if len(met) < len(known)+manyNew {
-		s.met = append(s.met, met...)
+		s.meet(met...)
 		return
 	}
 	for _, e := range met {
@@ -102,7 +113,7 @@ func (s *scan) keep(met, known []rowkey.Known) {
 			known = known[1:]
 		}
 		if len(known) > 0 && known[0].Prefix == e.Prefix {
-			s.met = append(s.met, e)
+			s.meet(e)
 		}
 	}
 }

@@ -40,12 +40,13 @@ type scan struct {
 	pager    pager
 	requests int
 
-	outline *points.Outline // nil if the scan neither uses nor makes one
-	begun   string          // the first key of the scan
-	met     []rowkey.Known  // entities with long histories between begun and rest
-	many    int             // entities of the next request for known ones
-	misses  int             // known entities whose newest point was gone
-	alone   bool            // the next request is not for known entities
+	outline  *points.Outline // nil if the scan neither uses nor makes one
+	begun    string          // the first key of the scan
+	met      []rowkey.Known  // entities with long histories between begun and rest
+	metBytes int             // of their prefixes
+	many     int             // entities of the next request for known ones
+	misses   int             // known entities whose newest point was gone
+	alone    bool            // the next request is not for known entities
 }
 
 // page is the result of one request of a skip scan.
@@ -91,7 +92,7 @@ func (s *scan) next(ctx context.Context) ([]dataset.Hit, error) {
 	}
 	hits, err := s.end(ctx, &pg)
 	if pg.entities == 1 || rowsPerEntity*pg.entities <= pg.rows {
-		s.met = append(s.met, pg.met...)
+		s.meet(pg.met...)
 	}
 	return hits, err
 }
