@@ -94,6 +94,9 @@ func Import(ctx context.Context, store *tsdb.Store, id tenant.ID, r io.Reader, o
 	if id.IsZero() {
 		return Imported{}, invalid.New(tenant.ErrInvalid, "tenant", "empty", "a tenant from tenant.Parse")
 	}
+	if err := in.Admit(ctx, id); err != nil && !(opts.Create && errors.Is(err, tsdb.ErrNoTable)) {
+		return Imported{}, err
+	}
 	b, err := openBlocks(r, opts.Key)
 	if err != nil {
 		return Imported{}, err

@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -120,6 +121,38 @@ func TestWalls(t *testing.T) {
 	if err != nil || got.Erased != 12 || got.Exists != 8 || got.Stored != got.Points-20 {
 		t.Errorf("an import with an erased entity: %+v, %v; want its 12 points skipped, and 8 that differ from the first write", got, err)
 	}
+}
+
+// TestImportAdmitsFirst: what a context or an erasure forbids is refused before a dataset is created, and also if the
+// file has no point.
+func TestImportAdmitsFirst(t *testing.T) {
+	from, _ := tsdbtest.Open(t, clock, all...)
+	none, _ := export(t, from, acme, transfer.ExportOptions{})
+	fill(t, from, acme, 1)
+	full, _ := export(t, from, acme, transfer.ExportOptions{})
+	options := clock
+	options.RequireTenant = true
+	to, _ := tsdbtest.Open(t, options, floats)
+	inAcme := tenant.NewContext(t.Context(), acme)
+	refused := func(ctx context.Context, want error) {
+		t.Helper()
+		for _, file := range [][]byte{none, full} {
+			if _, err := transfer.Import(ctx, to, acme, bytes.NewReader(file), transfer.ImportOptions{Create: true}); !errors.Is(err, want) {
+				t.Errorf("import of %d bytes: %v, want %v", len(file), err, want)
+			}
+		}
+		for d, err := range to.Datasets(t.Context()) {
+			if err != nil || d.Name() != "floats" {
+				t.Errorf("the catalogue has %v, %v", d, err)
+			}
+		}
+	}
+	refused(t.Context(), tsdb.ErrNoTenant)
+	refused(tenant.NewContext(t.Context(), acme2), tsdb.ErrTenantMismatch)
+	if _, err := tenants.Erase(inAcme, to, acme, tenants.EraseOptions{Settle: 1}); err != nil {
+		t.Fatal(err)
+	}
+	refused(inAcme, tsdb.ErrErased)
 }
 
 // A file with a dataset of another shape than the store's is refused before anything is stored.
