@@ -228,7 +228,7 @@ func (t *tour) serve(ctx context.Context, lis net.Listener) (err error) {
 	stopVehicles := t.stage(ctx, start, "vehicles", func(ctx context.Context) error { return vehicles.run(ctx, time.Now()) })
 	defer stopVehicles()
 
-	fmt.Fprintf(t.std.Out, "Vehicles  %d, each sends every %v\n\n", len(t.fleet.vehicles), t.fleet.every())
+	fmt.Fprintf(t.std.Out, "Vehicles  %d, each sends every %v\n\n", len(t.fleet.vehicles), t.fleet.every().Round(time.Millisecond))
 	t.invite(lis.Addr().String(), tokens)
 	select {
 	case err := <-failed:

@@ -181,13 +181,16 @@ func TestTour(t *testing.T) {
 
 func tourWith(t *testing.T, broker string) {
 	dir := t.TempDir()
-	args := []string{"-dir", dir, "-vehicles", "40", "-history", "2m", "-every", "500ms"}
+	args := []string{"-dir", dir, "-vehicles", "42", "-history", "2m", "-every", "500ms"}
 	r := start(t, broker, args...)
 	began := time.Now()
 	client, base := r.login("acme")
-	r.eventually("20 vehicles of acme, live and not only in the history", func() bool {
+	if line := "\nVehicles  42, each sends every 500ms\n"; !strings.Contains(r.out.String(), line) {
+		t.Errorf("the tour prints %s, want %q", r.out.String(), line)
+	}
+	r.eventually("21 vehicles of acme, live and not only in the history", func() bool {
 		at, n := newest(t, client, base)
-		return at.After(began) && n == 20
+		return at.After(began) && n == 21
 	})
 	response, err := client.Get(base + "/api/globex/telemetry/latest")
 	if err != nil {
@@ -239,9 +242,9 @@ func tourWith(t *testing.T, broker string) {
 		t.Errorf("the second start fills the time since %v, %v; want since the end of the first, between %v and %v", since, err, began, ended)
 	}
 	_, base = r.login("acme")
-	r.eventually("20 live vehicles of acme after the second start, for a browser that was logged in", func() bool {
+	r.eventually("21 live vehicles of acme after the second start, for a browser that was logged in", func() bool {
 		at, n := newest(t, open, base)
-		return at.After(ended) && n == 20
+		return at.After(ended) && n == 21
 	})
 }
 
