@@ -228,7 +228,7 @@ func seconds(s int64, nanos uint32) Value {
 }
 
 // ValueOf returns a plain Go value: nil as null, a bool, an integer or a float of any size, text, a [json.Number] as
-// [ParseNumber] reads it, bytes, a [time.Time], or a list as JSON text. It copies bytes. Of another type, and for a
+// [ParseNumber] reads it, bytes, a [time.Time], or a []any as a list. It copies bytes. Of another type, and for a
 // json.Number that is too large for a float64, it returns the zero Value.
 func ValueOf(v any) Value {
 	switch v := v.(type) {
