@@ -73,8 +73,9 @@ type Options struct {
 	// milliseconds.
 	Remember time.Duration
 	// MaxMessages is about how many messages a row of a ByMessage rollup remembers at once, each in some 100 bytes. A
-	// row that is full rejects new ones with ErrTooManyMessages. Messages are counted in 16 parts, so the first
-	// rejection may come when the row is about nine tenths full. Zero is 10,000; allowed are 16 to 100,000.
+	// row that is full rejects new ones with ErrTooManyMessages. Messages are counted in 16 parts, of which the fullest
+	// decides: with 10,000 the first rejection may come when the row is about nine tenths full, with 1,000 at seven
+	// tenths, with 100 at three tenths. Zero is 10,000; allowed are 16 to 100,000.
 	MaxMessages int
 }
 
