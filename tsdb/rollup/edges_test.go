@@ -108,6 +108,36 @@ func TestIntsUpToMax(t *testing.T) {
 	})
 }
 
+// TestNegativeNumbersOfCounters: a negative number of a counter counts as none, also one that the decimals round to 0,
+// which would be a reset.
+func TestNegativeNumbersOfCounters(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		of := func(x float64) (float64, bool) { return x, true }
+		measures := []rollup.Measure[float64]{{Name: "of", Of: of}, {Name: "field", Field: rollup.Payload}}
+		for i := range measures {
+			measures[i].Kind, measures[i].Decimals, measures[i].Max = window.Counter, 1, 100
+		}
+		hour := rollup.MustDefine("hour", window.Every(time.Hour), measures, rollup.Options{})
+		schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.Float64(), tsdb.SchemaOptions{Rollups: []tsdb.Rollup{hour}})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		repo := schema.For(store, acme)
+		for i, x := range []float64{5, -0.01, -5, 6, math.Copysign(0, -1)} {
+			if err := repo.Put(t.Context(), roof, start.Add(time.Duration(i)), x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := rollup.For(hour, repo).Total(t.Context(), roof, tsdb.AllTime())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range b.Values {
+			if s.Count != 3 || s.Increase != 1 || s.Resets != 1 {
+				t.Errorf("%s: %d numbers, increase %v, %d resets; want 3, 1, 1", s.Name, s.Count, s.Increase, s.Resets)
+			}
+		}
+	})
+}
+
 // TestTheEndsOfTime: the bucket in which 1970 begins, also if it starts the day before, and the last whole one.
 func TestTheEndsOfTime(t *testing.T) {
 	addBubble(t, func(t *testing.T) {

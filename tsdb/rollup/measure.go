@@ -149,7 +149,8 @@ func (m *Measure[T]) scaledField(v codec.Value) (n int64, ok bool) {
 	} else if i, whole := v.Int(); whole { // exact beyond 2^53 too, where it is more than Max
 		n, ok = i*int64(unit), i >= -int64(m.Max) && i <= int64(m.Max)
 	}
-	return n, ok && (n >= 0 || m.Kind != window.Counter)
+	x, _ := v.Number()
+	return n, ok && (x >= 0 || m.Kind != window.Counter)
 }
 
 // scaled returns the number of a value as a multiple of the measure's unit, and false if it has none or if it does not
@@ -170,7 +171,7 @@ func (m *Measure[T]) number(v T) (n int64, x float64, has, fits bool) {
 	} else if x, has = m.Of(v); math.Abs(x) <= m.Max {
 		n, fits = int64(math.Round(x*unit)), true
 	}
-	return n, x, has, fits && (n >= 0 || m.Kind != window.Counter)
+	return n, x, has, fits && (x >= 0 || m.Kind != window.Counter)
 }
 
 func checkMeasures[T any](measures []Measure[T]) error {
