@@ -153,7 +153,7 @@ func (s *Sink[T]) give(ctx context.Context, v T, p *change.Point, try bool) Outc
 		return Outcome{State: unchangedIf(verdict == change.Unchanged)}
 	}
 	if own := ahead.Own; own != nil {
-		if out := w.changes.take(ctx, own, try); out.Err != nil {
+		if out := w.changes.takeHeld(ctx, own, try); out.Err != nil {
 			if !m.Undo(p, own) {
 				w.changes.lose(own, out)
 			}

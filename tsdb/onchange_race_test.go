@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
+	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -96,4 +97,37 @@ func TestOnChangeDoesNotWaitForOthers(t *testing.T) {
 		}
 		conn.Clear()
 	})
+}
+
+// TestOnChangeHoldsUntilExpiry: a point that was left out, and expired before it would be stored, is not a lost one.
+func TestOnChangeHoldsUntilExpiry(t *testing.T) {
+	for name, then := range map[string]func(c *changing, now time.Time) tsdb.State{
+		"Close": func(*changing, time.Time) tsdb.State { return tsdb.Stored },
+		"a step": func(c *changing, now time.Time) tsdb.State {
+			return c.put(int(now.Sub(start)/time.Second), 30)
+		},
+		"a point without comparison": func(c *changing, now time.Time) tsdb.State {
+			out, _ := c.repo.Via(c.w).EnqueueMany(c.t.Context(), []tsdb.Point[reading]{{Entity: roof, Time: now, Value: reading{30}}})
+			return out[0].State
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			longBubble(t, func(t *testing.T) {
+				s := readings(t, tsdb.SchemaOptions{Retention: gc.Class{Name: "h1", Policy: gc.MaxAge(time.Hour)}})
+				store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+				c := newChanging(t, store, s, tsdb.WriterOptions{OnFailure: func(u tsdb.Undelivered) { t.Errorf("lost %+v", u) }})
+				at := start
+				start = time.Now().Truncate(time.Second)
+				defer func() { start = at }()
+				c.want("0:20:stored 10:20:unchanged")
+				time.Sleep(2 * time.Hour)
+				if got := then(c, time.Now()); got != tsdb.Stored {
+					t.Errorf("the next point is %v, want stored", got)
+				}
+				if err := c.w.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

@@ -56,10 +56,19 @@ func (c *changes) again(p *change.Point) {
 // storeHeld gives points to the writer that were left out.
 func (c *changes) storeHeld(ctx context.Context, held []*change.Point, try bool) {
 	for _, p := range held {
-		if out := c.take(ctx, p, try); out.Err != nil {
+		if out := c.takeHeld(ctx, p, try); out.Err != nil {
 			c.lose(p, out)
 		}
 	}
+}
+
+// takeHeld is take for a point that was left out. One that has expired meanwhile stays out: no reader misses it.
+func (c *changes) takeHeld(ctx context.Context, p *change.Point, try bool) Outcome {
+	if p.Dataset.CheckExpired(p.Pending.Write.Cell, c.writer.store.core.Time.Earliest()) != nil {
+		p.Ended(bt.Outcome{State: bt.Unchanged})
+		return Outcome{State: Unchanged}
+	}
+	return c.take(ctx, p, try)
 }
 
 // storeAhead is storeHeld before a point of a tenant. It does not wait for space in the share of another tenant.
