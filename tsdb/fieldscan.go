@@ -156,6 +156,9 @@ func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time
 		*back = p.Time(s.last.Units)
 	}
 	if s.newest == nil {
+		if of := s.layouts[0].shape; s.seen > 0 { // no point decodes
+			*missing = of.Missing(fields.NewNewest(of, 0))
+		}
 		return nil, false, nil
 	}
 	found := s.newest.Times()

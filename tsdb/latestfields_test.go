@@ -113,6 +113,20 @@ func TestLatestFieldsOfTruck(t *testing.T) {
 	}
 }
 
+// TestMissingIfNothingDecodes: if no point decodes, all fields are missing.
+func TestMissingIfNothingDecodes(t *testing.T) {
+	former := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]int](), tsdb.SchemaOptions{})
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	if err := former.For(store, acme).Put(t.Context(), roof, start, []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.For(store, acme).LatestFields(t.Context(), roof, tsdb.FieldOptions{})
+	if _, ok := errors.AsType[tsdb.PointErrors](err); !ok || !slices.Equal(f.Missing, []string{"temp_c"}) {
+		t.Errorf("missing are %q, error %v; want temp_c, and an error about the point", f.Missing, err)
+	}
+}
+
 // TestFieldWithoutAName: a field whose name is empty is not the payload, so other names do not have its time.
 func TestFieldWithoutAName(t *testing.T) {
 	s := tsdb.MustDefine("maps", tsdb.Key("device"), codec.JSON[map[string]int](), tsdb.SchemaOptions{})
