@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
@@ -69,6 +74,21 @@ func TestGCRules(t *testing.T) {
 				t.Errorf("got %v after the pass, want all cells of other families and columns", row)
 			}
 		})
+	}
+}
+
+// A rule that only a newer API knows is refused: the family would keep everything.
+func TestUnknownGCRule(t *testing.T) {
+	r := open(t, engine.Options{})
+	newer := new(adminpb.GcRule)
+	if err := proto.Unmarshal(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1), newer); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.CreateTable(r.ctx, &adminpb.CreateTableRequest{Parent: parent, TableId: tableID, Table: &adminpb.Table{
+		ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {GcRule: newer}},
+	}})
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("got %v, want InvalidArgument", err)
 	}
 }
 

@@ -16,7 +16,7 @@ const maxGCRule = 500
 // checkGCRule refuses the rules that the service refuses. A nil rule, and one that is empty at the top, keeps
 // everything.
 func checkGCRule(rule *adminpb.GcRule) error {
-	if rule.GetRule() == nil {
+	if rule.GetRule() == nil && len(rule.ProtoReflect().GetUnknown()) == 0 {
 		return nil
 	}
 	if n := proto.Size(rule); n > maxGCRule {
@@ -43,7 +43,7 @@ func checkNestedRule(rule *adminpb.GcRule) error {
 	case *adminpb.GcRule_Intersection_:
 		nested = r.Intersection.GetRules()
 	default:
-		return errors.New("GC rule: a nested rule is not set")
+		return errors.New("GC rule: a rule is unknown, or a nested rule is not set")
 	}
 	if len(nested) == 0 {
 		return errors.New("GC rule: a union or intersection has no rules")
