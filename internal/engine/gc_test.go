@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,6 +91,56 @@ func TestUnknownGCRule(t *testing.T) {
 	}})
 	if status.Code(err) != codes.InvalidArgument {
 		t.Errorf("got %v, want InvalidArgument", err)
+	}
+}
+
+// A pass counts the versions of each row by itself, also where the last column of a row is the first of the next.
+func TestGCCountsVersionsByRow(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.createWith(t, map[string]bigtable.Family{"f": {GCPolicy: bigtable.MaxVersionsPolicy(1)}})
+	want := []string{}
+	for _, row := range []string{"a", "b", "b#1"} {
+		apply(t, r, row, set("f", "q", 1000, "old"))
+		apply(t, r, row, set("f", "q", 2000, "new"))
+		want = append(want, row+" f:q@2000=new")
+	}
+	if err := r.RunGC(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, r, bigtable.InfiniteRange("")); !slices.Equal(got, want) {
+		t.Errorf("after the pass: %q, want %q", got, want)
+	}
+}
+
+// A pass removes the cells of a dropped family, also from a table without rules. It goes on if the next table is
+// deleted meanwhile.
+func TestGCOfWhatIsDropped(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.createWith(t, map[string]bigtable.Family{"f": {}, "g": {}})
+	for _, id := range []string{"u", "v"} {
+		if err := r.admin.CreateTableFromConf(r.ctx, &bigtable.TableConf{TableID: id, ColumnFamilies: map[string]bigtable.Family{"f": {}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.data.Open(id).Apply(r.ctx, "row", set("f", "q", 1000, "v")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(t, r, "row", set("g", "q", 1000, "v"))
+	if err := cmp.Or(r.admin.DeleteColumnFamily(r.ctx, tableID, "g"), r.admin.DeleteColumnFamily(r.ctx, "v", "f")); err != nil {
+		t.Fatal(err)
+	}
+	var deleted sync.Once
+	err := r.CollectWithRests(r.ctx, func(context.Context, time.Duration) (err error) {
+		deleted.Do(func() { err = r.admin.DeleteTable(r.ctx, "u") })
+		return err
+	})
+	if err != nil {
+		t.Errorf("a pass in which a table is deleted: %v", err)
+	}
+	for _, id := range []string{tableID, "v"} {
+		if r.Uncompacted(parent+"/tables/"+id) == 0 {
+			t.Errorf("table %s: the cells of the dropped family are still stored", id)
+		}
 	}
 }
 
