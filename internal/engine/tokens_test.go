@@ -99,13 +99,66 @@ func TestTokensApplyOnce(t *testing.T) {
 		if err := r.once("both", idempotency("token of both", now), addCell("sum", "n", 0, 1), deleteColumn("sum", "n", 0, 0), addCell("sum", "n", 0, int64(1+n))); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.once("set", idempotency("token of set", now), setCell("f", "n", 0, fmt.Sprint(n))); err != nil {
-			t.Fatal(err)
+		for _, muts := range [][]*bigtablepb.Mutation{{setCell("f", "n", 0, fmt.Sprint(n))}, {deleteColumn("f", "o", 0, 0), setCell("f", "o", 0, fmt.Sprint(n))}} {
+			if err := r.once("set", idempotency("token of set", now), muts...); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	r.wantSum(t, "with a deletion", "both", 1)
-	if got := dump(t, r, bigtable.SingleRow("set")); !slices.Equal(got, []string{"set f:n@0=1"}) {
-		t.Errorf("a cell that was set twice: %q", got)
+	if got := dump(t, r, bigtable.SingleRow("set")); !slices.Equal(got, []string{"set f:n@0=1", "set f:o@0=1"}) {
+		t.Errorf("cells that were set twice: %q", got)
+	}
+}
+
+// A token whose start is not known is recognized for 15 minutes by a clock that goes on, and by one that is set back.
+func TestTokensOfAClockSetBack(t *testing.T) {
+	var c clock
+	c.micros.Store(time.Hour.Microseconds())
+	r := open(t, engine.Options{Clock: c.now, Steady: c.steady})
+	r.create(t)
+	for _, d := range []time.Duration{0, 15 * time.Minute, -30 * time.Minute} {
+		c.advance(d)
+		if err := r.once("row", idempotency("12345678", time.Time{}), addCell("sum", "n", 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantSum(t, fmt.Sprint("after ", d), "row", 1)
+	}
+}
+
+// While the clock is ahead, no token is forgotten, so later first attempts and repetitions are answered as before.
+func TestTokensOfAClockAhead(t *testing.T) {
+	w := new(wrong)
+	r := open(t, engine.Options{Clock: w.now})
+	r.create(t)
+	start := time.Now()
+	for _, by := range []time.Duration{0, year, 0} {
+		w.set(by)
+		row, first := "row", start
+		if by > 0 {
+			row, first = "other", time.Time{}
+		}
+		if err := r.once(row, idempotency("12345678", first), addCell("sum", "n", 0, 1)); err != nil {
+			t.Errorf("with a clock that is ahead by %v: %v", by, err)
+		}
+		r.wantSum(t, fmt.Sprint("with a clock that is ahead by ", by), row, 1)
+	}
+}
+
+// A token belongs to one table.
+func TestTokensOfTwoTables(t *testing.T) {
+	r := open(t, engine.Options{})
+	for _, id := range []string{"t", "u"} {
+		if err := r.admin.CreateTableFromConf(r.ctx, &bigtable.TableConf{TableID: id, ColumnFamilies: map[string]bigtable.Family{"sum": aggregate(bigtable.SumAggregator{})}}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.MutateRow(r.ctx, &bigtablepb.MutateRowRequest{
+			TableName: parent + "/tables/" + id, RowKey: []byte("row"), Mutations: []*bigtablepb.Mutation{addCell("sum", "n", 0, 1)},
+			Idempotency: idempotency("12345678", time.Now()),
+		})
+		if row, rerr := r.data.Open(id).ReadRow(r.ctx, "row"); err != nil || rerr != nil || len(row["sum"]) != 1 {
+			t.Errorf("table %s: the row is %v (%v, %v), want the sum", id, row, err, rerr)
+		}
 	}
 }
 
@@ -191,6 +244,9 @@ func TestTokensAreForgotten(t *testing.T) {
 		}
 		if n := e.Tokens(); n != 1 {
 			t.Errorf("the engine holds %d tokens, want those of the last 15 to 30 minutes: 1", n)
+		}
+		if err := r.once("late", idempotency("late token", time.Now().Add(-15*time.Minute)), addCell("sum", "n", 0, 1)); err != nil {
+			t.Errorf("a first attempt of 15 minutes ago, whose period is not forgotten: %v", err)
 		}
 		w.set(-31 * time.Minute)
 		if got := status.Code(again(start)); got != codes.FailedPrecondition {
