@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"testing"
 	"time"
 
@@ -100,6 +102,21 @@ func ForgetTime(t testing.TB, fs vfs.FS, dir string) {
 		t.Fatal(err)
 	}
 	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SetVersion stores the version of a folder's layout; 0 removes it.
+func SetVersion(t testing.TB, fs vfs.FS, dir string, version uint32) {
+	t.Helper()
+	e, err := Open(Options{Dir: dir, FS: fs, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = e.db.Set(keyVersion(), binary.BigEndian.AppendUint32(nil, version), pebble.Sync); version == 0 {
+		err = e.db.Delete(keyVersion(), pebble.Sync)
+	}
+	if err := errors.Join(err, e.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
