@@ -1,7 +1,10 @@
 package engine_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigtable"
@@ -128,7 +131,11 @@ func TestViewAdmin(t *testing.T) {
 	if got, err := r.admin.AuthorizedViews(r.ctx, tableID); err != nil || !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got views %q (%v), want a, b", got, err)
 	}
-	err := r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: "a", AuthorizedView: &bigtable.SubsetViewConf{}})
+	listed, err := r.ListAuthorizedViews(r.ctx, &adminpb.ListAuthorizedViewsRequest{Parent: fullName})
+	if err != nil || listed.AuthorizedViews[0].GetSubsetView() != nil {
+		t.Errorf("a list that names no part of the views: %v, %v; want only names", listed, err)
+	}
+	err = r.admin.CreateAuthorizedView(r.ctx, &bigtable.AuthorizedViewConf{TableID: tableID, AuthorizedViewID: "a", AuthorizedView: &bigtable.SubsetViewConf{}})
 	if status.Code(err) != codes.AlreadyExists {
 		t.Errorf("creating a view twice: %v, want AlreadyExists", err)
 	}
@@ -143,6 +150,13 @@ func TestViewAdmin(t *testing.T) {
 	}
 	if err := r.admin.DeleteTable(r.ctx, tableID); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("deleting the table of a protected view: %v, want FailedPrecondition", err)
+	}
+	outdated := &adminpb.AuthorizedView{Name: fullName + "/authorizedViews/b", Etag: "outdated", DeletionProtection: true}
+	if _, err := r.UpdateAuthorizedView(r.ctx, &adminpb.UpdateAuthorizedViewRequest{AuthorizedView: outdated}); status.Code(err) != codes.Aborted {
+		t.Errorf("changing a view that has changed: %v, want Aborted", err)
+	}
+	if _, err := r.DeleteAuthorizedView(r.ctx, &adminpb.DeleteAuthorizedViewRequest{Name: outdated.Name, Etag: outdated.Etag}); status.Code(err) != codes.Aborted {
+		t.Errorf("deleting a view that has changed: %v, want Aborted", err)
 	}
 	r = reopen(t, r, engine.Options{Dir: dir})
 	info, err := r.admin.AuthorizedViewInfo(r.ctx, tableID, "a")
@@ -194,6 +208,56 @@ func TestViewUpdateMasks(t *testing.T) {
 		}
 		if got := string(v.GetSubsetView().GetRowPrefixes()[0]); got != tt.prefix || v.GetDeletionProtection() != tt.protected {
 			t.Errorf("mask %q: got prefix %q, protected %v; want %q, %v", tt.mask, got, v.GetDeletionProtection(), tt.prefix, tt.protected)
+		}
+	}
+}
+
+// A change of a view replaces the parts that its mask names, and keeps the others. A change that the service refuses
+// changes nothing.
+func TestViewUpdates(t *testing.T) {
+	r := open(t, engine.Options{})
+	r.create(t)
+	view(t, r, "v", []string{"a"}, map[string]bigtable.FamilySubset{"f": everything()})
+	name := fullName + "/authorizedViews/v"
+	change := func(rows []string, family string, paths ...string) error {
+		subset := &adminpb.AuthorizedView_SubsetView{}
+		for _, p := range rows {
+			subset.RowPrefixes = append(subset.RowPrefixes, []byte(p))
+		}
+		if family != "" {
+			subset.FamilySubsets = map[string]*adminpb.AuthorizedView_FamilySubsets{family: {QualifierPrefixes: [][]byte{{}}}}
+		}
+		_, err := r.UpdateAuthorizedView(r.ctx, &adminpb.UpdateAuthorizedViewRequest{
+			AuthorizedView: &adminpb.AuthorizedView{Name: name, AuthorizedView: &adminpb.AuthorizedView_SubsetView_{SubsetView: subset}},
+			UpdateMask:     &fieldmaskpb.FieldMask{Paths: paths},
+		})
+		return err
+	}
+	for _, tt := range []struct {
+		rows   []string
+		family string
+		paths  []string
+		code   codes.Code
+		want   string
+	}{
+		{[]string{"b", "c"}, "", []string{"subset_view.row_prefixes"}, codes.OK, "[b c] [f]"},
+		{nil, "g", []string{"subset_view.family_subsets"}, codes.OK, "[b c] [g]"},
+		{[]string{"d"}, "f", []string{"deletion_protection"}, codes.OK, "[b c] [g]"},
+		{[]string{"d"}, "f", []string{"subset_view", "name"}, codes.InvalidArgument, "[b c] [g]"},
+		{[]string{"d"}, "unknown", []string{"subset_view"}, codes.NotFound, "[b c] [g]"},
+		{[]string{strings.Repeat("d", 4097)}, "f", []string{"subset_view"}, codes.InvalidArgument, "[b c] [g]"},
+		{[]string{"d"}, "f", nil, codes.OK, "[d] [f]"},
+	} {
+		if err := change(tt.rows, tt.family, tt.paths...); status.Code(err) != tt.code {
+			t.Errorf("a change of %v: %v, want %v", tt.paths, err, tt.code)
+		}
+		v, err := r.GetAuthorizedView(r.ctx, &adminpb.GetAuthorizedViewRequest{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%s %v", v.GetSubsetView().RowPrefixes, slices.Sorted(maps.Keys(v.GetSubsetView().FamilySubsets)))
+		if got != tt.want {
+			t.Errorf("after a change of %v to %.9q and %q, the view has %.99s, want %s", tt.paths, tt.rows, tt.family, got, tt.want)
 		}
 	}
 }
