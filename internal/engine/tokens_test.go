@@ -252,6 +252,12 @@ func TestTokensAreForgotten(t *testing.T) {
 		if got := status.Code(again(start)); got != codes.FailedPrecondition {
 			t.Errorf("with the clock set back: %v, want FailedPrecondition", got)
 		}
+		resp, err := r.MutateRowsAll(r.ctx, &bigtablepb.MutateRowsRequest{TableName: fullName, Entries: []*bigtablepb.MutateRowsRequest_Entry{
+			{RowKey: []byte("row"), Mutations: []*bigtablepb.Mutation{addCell("sum", "n", 0, 1)}, Idempotency: idempotency("bulk token", start)},
+		}})
+		if err != nil || codes.Code(resp.Entries[0].Status.Code) != codes.FailedPrecondition {
+			t.Errorf("with the clock set back, in bulk: %v, %v; want FailedPrecondition", resp, err)
+		}
 		r.wantSum(t, "in the end", "row", 2)
 	})
 }
