@@ -242,6 +242,73 @@ func TestRunningReads(t *testing.T) {
 	})
 }
 
+// TestWhatAReadAnswers checks for which calls the result of a read is: those of the same layout, no older than its start,
+// and for which it is usable.
+func TestWhatAReadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
+		defer c.Close()
+		id := device(t, 1)
+		load := func(layout string, usable func(*lastvalue.Newest) bool, read func(context.Context) (*lastvalue.Newest, error), want int64) {
+			t.Helper()
+			if n, err := c.Load(t.Context(), id, layout, c.Since(time.Hour), usable, read); err != nil || n.Units != want {
+				t.Errorf("layout %s: got %v, %v; want time %d", layout, n, err, want)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			load("other", good, func(ctx context.Context) (*lastvalue.Newest, error) {
+				time.Sleep(2 * time.Second)
+				return point(1, 1)(ctx)
+			}, 1)
+		})
+		time.Sleep(time.Second)
+		load("l", good, point(2, 1), 2)
+		load("l", func(n *lastvalue.Newest) bool { return n.Units > 2 }, point(3, 1), 3)
+		wg.Wait()
+		slow := func(ctx context.Context) (*lastvalue.Newest, error) {
+			time.Sleep(2 * time.Second)
+			return point(4, 1)(ctx)
+		}
+		load("l", func(*lastvalue.Newest) bool { return false }, slow, 4)
+		if c.Find(id, "l", c.Since(2*time.Second)) == nil || c.Find(id, "l", c.Since(2*time.Second-1)) != nil {
+			t.Error("the result of a read of two seconds is not as old as the read's start")
+		}
+		if got := time.Since(c.Since(time.Hour)); got != time.Minute {
+			t.Errorf("an answer may be %v old, want at most the cache's minute", got)
+		}
+	})
+}
+
+// TestOutrunReadIsNotCached checks that a read which a later one has replaced is not cached: a write that ends meanwhile
+// only knows of the later one.
+func TestOutrunReadIsNotCached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
+		defer c.Close()
+		id := device(t, 1)
+		load := func(stale time.Duration, read func(context.Context) (*lastvalue.Newest, error)) {
+			if _, err := c.Load(t.Context(), id, "l", c.Since(stale), good, read); err != nil {
+				t.Error(err)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			load(time.Minute, func(ctx context.Context) (*lastvalue.Newest, error) {
+				time.Sleep(2 * time.Second)
+				return point(1, 1)(ctx)
+			})
+		})
+		time.Sleep(time.Second)
+		load(0, point(1, 1))
+		c.Changed(id, "l", 2)
+		wg.Wait()
+		if n := c.Find(id, "l", c.Since(time.Minute)); n != nil {
+			t.Errorf("got time %d from the cache after a write of time 2, want nothing", n.Units)
+		}
+	})
+}
+
 // TestDropBelow checks that DropBelow drops the entities below a tenant's prefix and no others, and that it covers
 // running reads.
 func TestDropBelow(t *testing.T) {
