@@ -38,7 +38,8 @@ const (
 )
 
 // Concurrency is a ReadOption of calls that read many entities: the maximum number of requests that the call has under
-// way. 0 means the default: 128, or 16 in package rollup. Values below 0 and above 1000 are refused with ErrInvalid.
+// way. 0 means the default: 128, or 16 in packages rollup and window. Values below 0 and above 1000 are refused with
+// ErrInvalid.
 //
 // A request reads one or a few rows and mostly waits for the network. The official client uses ten connections, each
 // with up to a hundred requests.
