@@ -138,11 +138,14 @@ func (r room) saveProfile(ctx context.Context, id tenant.ID, p Profile, doc cata
 // welcome fails for an erased tenant, or readmits it.
 func (r room) welcome(ctx context.Context, id tenant.ID, readmit bool) error {
 	m, err := r.mark(ctx, id.String(), "")
-	if err != nil || !m.rec.inForce(m.doc, r.Time.Earliest()) {
+	inForce := m.rec.inForce(m.doc, r.Time.Earliest())
+	switch {
+	case err != nil:
 		return err
-	}
-	if readmit {
+	case readmit && (inForce || m.rec.State == readmitted): // an interrupted call may not have reached the stores
 		return r.readmit(ctx, id, m, nil)
+	case !inForce:
+		return nil
 	}
 	return fmt.Errorf("%w: tenant %s", tsdb.ErrErased, id)
 }

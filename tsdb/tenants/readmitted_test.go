@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/gc"
+	"github.com/tidemark-go/tidemark/internal/store/tenancy"
 	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tenants"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
@@ -49,4 +52,38 @@ func TestReadmittedWithoutItsClass(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReadmittedByASecondOnboard: an outage begins at any request of an Onboard that readmits. Once a second Onboard has
+// succeeded, all stores accept the tenant's points in time.
+func TestReadmittedByASecondOnboard(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, store, conn, _ := open(t, tsdbtest.Options{})
+		other := second(t, conn, tsdb.Options{})
+		onboard := func() error {
+			_, err := tenants.Onboard(t.Context(), store, acme, tenants.Profile{}, tenants.OnboardOptions{Readmit: true})
+			return err
+		}
+		for n, failed := 0, true; failed; n++ {
+			if _, err := tenants.Erase(t.Context(), store, acme, quick); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(tenancy.ErasedWithin + time.Second)
+			conn.Inject(tsdbtest.Fail(codes.Unavailable).Skip(n))
+			failed = onboard() != nil
+			conn.Clear()
+			if err := onboard(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(tenancy.ErasedWithin + time.Second)
+			for name, s := range map[string]*tsdb.Store{"the same": store, "another": other} {
+				if err := f.readings.For(s, acme).Put(t.Context(), tsdb.NewEntity("oslo", "a"), time.Now(), "v"); err != nil {
+					t.Errorf("an outage after %d requests: Put in %s store: %v", n, name, err)
+				}
+			}
+			if err := tenants.Readmit(t.Context(), store, acme); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
