@@ -30,6 +30,10 @@ func (r *Recorder) single(req, res any, began time.Duration, err error) {
 		}
 	case *btpb.ReadModifyWriteRowRequest:
 		key = req.RowKey
+		if res, ok := res.(*btpb.ReadModifyWriteRowResponse); ok && err == nil {
+			size = sizeOfRow(res.GetRow())
+			break
+		}
 		for _, rule := range req.Rules {
 			size += len(rule.ColumnQualifier) + max(len(rule.GetAppendValue()), number)
 		}
@@ -65,6 +69,18 @@ func sizeOf(mutations []*btpb.Mutation) (n int) {
 			n += len(m.AddToCell.GetColumnQualifier().GetRawValue()) + number
 		case *btpb.Mutation_MergeToCell_:
 			n += len(m.MergeToCell.GetColumnQualifier().GetRawValue()) + len(m.MergeToCell.GetInput().GetRawValue())
+		}
+	}
+	return n
+}
+
+// sizeOfRow returns the bytes of the columns and values of a row.
+func sizeOfRow(row *btpb.Row) (n int) {
+	for _, family := range row.GetFamilies() {
+		for _, column := range family.GetColumns() {
+			for _, cell := range column.GetCells() {
+				n += len(column.GetQualifier()) + len(cell.GetValue())
+			}
 		}
 	}
 	return n

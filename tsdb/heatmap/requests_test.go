@@ -205,6 +205,13 @@ func TestRawRequests(t *testing.T) {
 		{"a read that its caller ends", func() {
 			must(table.ReadRows(ctx, bigtable.InfiniteRange(""), func(bigtable.Row) bool { return false }))
 		}, heat.Totals{Reads: 2, Bytes: 9<<20 + 8}},
+		{"two appends", func() {
+			m := bigtable.NewReadModifyWrite()
+			m.AppendValue("f", "t", []byte("ab"))
+			m.AppendValue("f", "t", []byte("cd"))
+			_, err := table.ApplyReadModifyWrite(ctx, "text", m)
+			must(err)
+		}, heat.Totals{Writes: 1, Bytes: 5}},
 		{"a condition that holds", func() {
 			must(table.Apply(ctx, "count", bigtable.NewCondMutation(bigtable.PassAllFilter(), small, nil)))
 		}, heat.Totals{Writes: 1, Bytes: 3}},
