@@ -22,10 +22,10 @@ type Summary struct {
 	Aggregates Aggregates
 	// Count is how many points of the bucket have a number for the measure.
 	Count int64
-	// Sum is correct to about the last bit, even for many numbers (compensated summation). Beyond the range of
-	// float64 it is infinite. It is 0 in a filled gap.
+	// Sum is correct to about the last bit, even for many numbers (compensated summation). It is infinite if it, or the
+	// sum of some of the numbers, is beyond the range of float64. It is 0 in a filled gap.
 	Sum float64
-	// Mean is Sum divided by Count, and within Min and Max.
+	// Mean is Sum divided by Count; if it is finite, it is within Min and Max.
 	Mean float64
 	// Min and Max are the smallest and the largest number.
 	Min, Max float64
