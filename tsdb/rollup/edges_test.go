@@ -237,3 +237,27 @@ func TestLongestSpan(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLastDay: buckets of the last day on which a point may be are read, and stored.
+func TestTheLastDay(t *testing.T) {
+	addBubble(t, func(t *testing.T) {
+		for name, grid := range map[string]window.Grid{"hours": window.Every(time.Hour), "months": window.Months(1)} {
+			r := rollup.MustDefine("r", grid, measures(), rollup.Options{})
+			schema := tsdb.MustDefine("r", tsdb.Key("site", "device"), codec.JSON[reading](), tsdb.SchemaOptions{Precision: tsdb.Milliseconds, Rollups: []tsdb.Rollup{r}})
+			store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+			repo := schema.For(store, acme)
+			if err := repo.Put(t.Context(), roof, time.Date(9999, 12, 31, 23, 59, 0, 0, time.UTC), reading{TempC: 1}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				b, err := rollup.For(r, repo).Total(t.Context(), roof, tsdb.AllTime())
+				if err != nil || b.Points != 1 || b.End.Year() != 10_000 {
+					t.Errorf("%s: %d points until %v, %v", name, b.Points, b.End, err)
+				}
+				if _, err := rollup.For(r, repo).Rebuild(t.Context(), tsdb.AllTime(), rollup.RebuildOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/internal/bt"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/invalid"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/dataset"
@@ -122,8 +123,8 @@ func (l *level[T]) startOf(ms int64) int64 {
 
 func (l *level[T]) endOf(ms int64) int64 { return l.grid.Next(time.UnixMilli(ms)).UnixMilli() }
 
-// maxMillis is the last day of the calendar that grids support.
-var maxMillis = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
+// maxMillis is the end of the last day on which a point may be.
+var maxMillis = instant.Last.UnixMilli() + 1
 
 // starts returns the starts, within s, of the buckets that slots overlap, ascending.
 func (l *level[T]) starts(slots []span, s span) []int64 {
