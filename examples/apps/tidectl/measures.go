@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ func measureUsage(more string) string {
 type measure struct {
 	window.Measure[dynamic.Payload]
 	*found
-	names []string // of the aggregates that the flag names
+	names []string                    // of the aggregates that the flag names
+	check func(dynamic.Payload) error // an error if the field is damaged
 }
 
 // found is what was read of a measure: a field that is misspelt has no values. It is safe for concurrent use, because
@@ -32,6 +34,7 @@ type measure struct {
 type found struct {
 	read   reader
 	values atomic.Int64
+	failed atomic.Int64                    // payloads in which the field cannot be read
 	other  atomic.Pointer[dynamic.Payload] // the first payload without a value
 }
 
@@ -101,8 +104,17 @@ func (a *app) measureWith(text string) (measure, error) {
 	if m.Kind == window.State { // whatever the field is: a text, a number, a boolean
 		read = place.Value
 	}
+	m.check = func(p dynamic.Payload) error {
+		if _, err := read(p.Tag, p.Data); errors.Is(err, codec.ErrCorrupt) {
+			return err
+		}
+		return nil // without its message, a payload of protobuf has no value
+	}
 	m.Value = func(p dynamic.Payload) codec.Value {
-		v, _ := read(p.Tag, p.Data) // the query reports payloads that do not decode
+		v, err := read(p.Tag, p.Data)
+		if errors.Is(err, codec.ErrCorrupt) {
+			m.failed.Add(1)
+		}
 		m.note(p, v)
 		return v
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -296,6 +297,36 @@ func TestAggregatesOfMeasures(t *testing.T) {
 	for number, want := range map[string]string{"20.333333333333332": "20.3333", "123456789.25": "123456789", "0.000012345678": "0.0000123457", "9007199254740993": "9007199254740993", "21.5": "21.5", "": ""} {
 		if got := sensible(number); got != want {
 			t.Errorf("%s is shown as %s, want %s", number, got, want)
+		}
+	}
+}
+
+// TestWindowsOfDamagedPoints: a point in which a measure cannot be read is bad, and named; one with another damaged field
+// is not.
+func TestWindowsOfDamagedPoints(t *testing.T) {
+	dir := metered(t, 1)
+	put := []string{"--dir", dir, "put", "meters", "acme", "street=main", "meter=m2", "--time"}
+	for time, payload := range map[string]string{
+		"2026-06-01T12:01": "garbage", "2026-06-01T12:02": `{"volts":`, "2026-06-01T12:03": `{"volts":1e400}`, "2026-06-01T12:04": `{"amps":1e400,"volts":240}`,
+	} {
+		if _, _, err := tidectl(t, t.Context(), "", append(put, time, "--base64", base64.StdEncoding.EncodeToString([]byte(payload)))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, want := range map[string][2]string{
+		"windows --measure volts:sum --every 1h --from 2026-06-01T12:00 --to 2026-06-01T13:00 meters acme street=main meter=m2": {
+			"start,end,points,bad,partial,volts.sum,filled\n2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,2,3,false,470,\n", "2026-06-01T12:02:00Z",
+		},
+		"groups --measure volts:sum --every 1h --from 2026-06-01T12:00 --to 2026-06-01T13:00 meters acme street=main meter=m2": {
+			"street,meter,start,end,entities,points,bad,partial,volts.sum,filled\nmain,m2,2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,1,2,3,false,470,\n", "",
+		},
+		"groups --measure volts:sum --every 1h --from 2026-06-01T12:00 --to 2026-06-01T13:00 meters acme street=main": {
+			"street,start,end,entities,points,bad,partial,volts.sum,filled\nmain,2026-06-01T12:00:00Z,2026-06-01T13:00:00Z,2,6,0,false,700,\n", `"volts" cannot be read in 3 payloads`,
+		},
+	} {
+		out, remarks, err := tidectl(t, t.Context(), "", append([]string{"--dir", dir, "-o", "csv"}, strings.Fields(command)...)...)
+		if err != nil || out != want[0] || !strings.Contains(remarks, want[1]) {
+			t.Errorf("%s prints\n%s%s%v, want\n%sand %q", command, out, remarks, err, want[0], want[1])
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (a *app) windows() *cli.Command {
 				return err
 			}
 			header := q.columns.Header()
-			name, found := "", q.windows.Read(ctx, v.Repository(), e, interval(c), tsdb.OldestFirst)
+			name, found := "", q.windows.Read(ctx, q.from(v), e, interval(c), tsdb.OldestFirst)
 			if c.Bool("rollups") {
 				header = append(header, "open", "incomplete")
 				r, err := a.reader()
@@ -174,6 +174,11 @@ func (a *app) groups() *cli.Command {
 					}
 				}
 			}
+			for _, m := range q.measures {
+				if n := m.failed.Load(); n > 0 {
+					a.say("The field %q cannot be read in %d payloads, which bad does not count", m.Name, n)
+				}
+			}
 			return errors.Join(out.end(nil), q.missing(c))
 		}),
 	}
@@ -183,7 +188,7 @@ func (a *app) groups() *cli.Command {
 func (q *windowQuery) ofOne(ctx context.Context, c *cli.Command, v *dynamic.View, p tsdb.Prefix) iter.Seq2[window.Group, error] {
 	return func(yield func(window.Group, error) bool) {
 		g := window.Group{Prefix: p, Entities: 1}
-		for b, err := range q.windows.Read(ctx, v.Repository(), tsdb.NewEntity(p.Parts()...), interval(c), tsdb.OldestFirst) {
+		for b, err := range q.windows.Read(ctx, q.from(v), tsdb.NewEntity(p.Parts()...), interval(c), tsdb.OldestFirst) {
 			if _, one := errors.AsType[*tsdb.PointError](err); one {
 				continue // it is counted in its window
 			}
@@ -216,6 +221,30 @@ type windowQuery struct {
 	columns  aggregate.Columns
 	points   atomic.Int64 // of the windows
 	rollup   bool         // its numbers are not counted
+}
+
+// checked are the points of a repository, with an error for each in which a measure cannot be read.
+type checked struct {
+	*tsdb.Repository[dynamic.Payload]
+	measures []measure
+}
+
+func (q *windowQuery) from(v *dynamic.View) checked { return checked{v.Repository(), q.measures} }
+
+// Range implements window.Ranger.
+func (c checked) Range(ctx context.Context, e tsdb.Entity, in tsdb.Interval, opts ...tsdb.ReadOption) iter.Seq2[tsdb.Point[dynamic.Payload], error] {
+	return func(yield func(tsdb.Point[dynamic.Payload], error) bool) {
+		for p, err := range c.Repository.Range(ctx, e, in, opts...) {
+			for i := 0; err == nil && i < len(c.measures); i++ {
+				if bad := c.measures[i].check(p.Value); bad != nil {
+					err = &tsdb.PointError{Entity: p.Entity, Time: p.Time, ID: p.ID, Err: bad}
+				}
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
 }
 
 // count notes the points of a window.
