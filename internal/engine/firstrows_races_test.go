@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"hash/maphash"
 	"io"
 	"runtime"
@@ -191,5 +192,28 @@ func TestFirstRowsOfAnOutrunReader(t *testing.T) {
 	f.end()
 	if _, found := f.find(s, f.moment.Load()); !found {
 		t.Error("a write of another prefix makes the row forgotten")
+	}
+}
+
+// When the memory for first rows is used up, those that were found since are kept, and others are forgotten.
+func TestFirstRowsInUseStay(t *testing.T) {
+	f := firstRows{seed: maphash.MakeSeed(), most: 4 * firstRowCost}
+	of := func(n int) span {
+		prefix := fmt.Appendf(nil, "t#%03d#", n)
+		return span{appendRow(nil, 1, prefix), append(appendEscaped(appendTable(nil, 1), prefix), '~')}
+	}
+	remember := func(n int) {
+		s := of(n)
+		f.answer(f.ask(s, 0), s.upper, nil)
+	}
+	remember(0)
+	for n := range 1000 {
+		remember(1 + n)
+		if _, found := f.find(of(0), 0); !found {
+			t.Fatalf("a row that is found again and again is forgotten after %d others", n)
+		}
+	}
+	if _, found := f.find(of(1), 0); found {
+		t.Error("a row that nobody has asked for is still remembered")
 	}
 }
