@@ -27,6 +27,9 @@ func TestBounds(t *testing.T) {
 		{"blocked", block(true), `[] ""- 0-0 0`},
 		{"a row limit bounds each column", chainOf(family("f"), rowLimit(3)), `[f] ""- 0-0 3`},
 		{"no limit after a value filter", chainOf(value("x"), columnLimit(1)), `all ""- 0-0 0`},
+		{"no limit after a mask of values", chainOf(mask("\x01"), columnLimit(1)), `all ""- 0-0 0`},
+		{"no limit after a range of values", chainOf(values("a", "b", "[]"), columnLimit(1)), `all ""- 0-0 0`},
+		{"a limit, an end of times and a smaller limit", chainOf(columnLimit(2), timestamps(0, 9), columnLimit(1)), `all ""- 0-0 2`},
 		{"after a limit, only the oldest cells go", chainOf(columnLimit(2), timestamps(3, 9)), `all ""- 3-0 2`},
 		{"no narrowing after a row limit", chainOf(rowLimit(2), family("f"), timestamps(3, 9)), `all ""- 0-0 2`},
 		{"no narrowing after an offset", chainOf(rowOffset(1), family("f"), columnLimit(1)), `all ""- 0-0 0`},
@@ -42,6 +45,15 @@ func TestBounds(t *testing.T) {
 		}
 		if got := showBounds(f.Bounds()); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The end of a prefix that ends with the last byte is the end of what is before that byte.
+func TestPrefixEnd(t *testing.T) {
+	for prefix, want := range map[string]string{"a": "b", "a\xfe": "a\xff", "a\xff": "b", "a\xff\xff": "b", "\xff": "", "": ""} {
+		if got := rowfilter.PrefixEnd([]byte(prefix)); string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("PrefixEnd(%q) = %q, want %q", prefix, got, want)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"two labels, one nested", chainOf(interleaveOf(pass(true), label("a")), label("b")), "no more than one"},
 		{"too deep", deep, "deeper than 20"},
 		{"conditions too deep", conditions, "deeper than 20"},
-		{"too long", value(strings.Repeat("a", 20480)), "at most 20480"},
+		{"too long", value(strings.Repeat("a", 20477)), "filter has 20481 bytes, at most 20480"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := rowfilter.Compile(tt.filter)
