@@ -82,6 +82,10 @@ func TestMemory(t *testing.T) {
 		if flood("v"); r.lists[of(t, "v1").Dataset()] == nil {
 			t.Error("new lists find no room after an hour")
 		}
+		r.DropTenants(func(tenant string) bool { return tenant == "modest" })
+		if r.tenants["modest"] != nil || r.lists[of(t, "v1").Dataset()] == nil {
+			t.Error("lists of another tenant are forgotten, and not those of the erased one")
+		}
 		r.DropTenants(func(string) bool { return true })
 		if len(r.lists)+len(r.tenants) > 0 || r.names.Load() != 0 {
 			t.Errorf("%d lists, %d tenants and %d names after all are dropped", len(r.lists), len(r.tenants), r.names.Load())
