@@ -59,6 +59,33 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
+// TestGenerations checks that a map of two generations holds the keys that were set last, each once.
+func TestGenerations(t *testing.T) {
+	var g generations[int, int]
+	const bound = 8
+	for key := range 100 {
+		g.set(key, key, bound)
+		g.set(key-1, -key, bound)
+		for back := range min(bound/2, key) {
+			want := key
+			if back > 0 {
+				want = back - 1 - key // what the next key has set
+			}
+			if v, ok := g.get(key - back); !ok || v != want {
+				t.Fatalf("after key %d: key %d has %d, %v; want %d", key, key-back, v, ok, want)
+			}
+		}
+		for k := range g.fresh {
+			if _, both := g.old[k]; both {
+				t.Fatalf("after key %d: key %d is held twice", key, k)
+			}
+		}
+		if n := g.len(); n > bound {
+			t.Fatalf("after key %d: %d keys, want at most %d", key, n, bound)
+		}
+	}
+}
+
 // TestRecentOfOthers checks that a tenant's reads, and reads in another dataset, have no effect on entities of the same
 // name elsewhere.
 func TestRecentOfOthers(t *testing.T) {
