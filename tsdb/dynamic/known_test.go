@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/tidemark-go/tidemark/codec"
@@ -309,7 +311,22 @@ func TestKnownFieldsAreErased(t *testing.T) {
 func TestKnownFieldsInViews(t *testing.T) {
 	s, beta := records(t, tsdb.SchemaOptions{}), tenant.MustParse("beta")
 	opts := tsdb.StoreOptions{Clock: func() time.Time { return days(1) }, Views: true}
-	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: opts, ViewsFor: []tenant.ID{acme, beta}}, s)
+	var past atomic.Int64 // requests for a list that go to the table, past the views
+	note := func(m any) {
+		if req, ok := m.(interface{ GetTableName() string }); ok && req.GetTableName() != "" && strings.Contains(fmt.Sprint(m), "!fields#") {
+			past.Add(1)
+		}
+	}
+	store, conn := tsdbtest.Open(t, tsdbtest.Options{StoreOptions: opts, ViewsFor: []tenant.ID{acme, beta}, DialOptions: []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			note(req)
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			stream, err := streamer(ctx, desc, cc, name, opts...)
+			return &noted{stream, note}, err
+		}),
+	}}, s)
 	put(t, s.For(store, acme), days(1), codec.NewRecord(codec.Field{Name: "mine", Value: codec.Int(1)}))
 	put(t, s.For(store, beta), days(1), codec.NewRecord(codec.Field{Name: "theirs", Value: codec.Int(1)}))
 	flushFields(t, store)
@@ -319,6 +336,21 @@ func TestKnownFieldsInViews(t *testing.T) {
 	if _, err := dynamic.FieldsOf(tenant.NewContext(t.Context(), beta), reader, acme, s); !errors.Is(err, tsdb.ErrTenantMismatch) {
 		t.Errorf("the list of another tenant: %v, want ErrTenantMismatch", err)
 	}
+	wantKnown(t, store, acme, s, "mine int 1-1")
+	if n := past.Load(); n > 0 {
+		t.Errorf("%d requests for lists go past the views, want 0", n)
+	}
+}
+
+// noted calls note with each message that it sends.
+type noted struct {
+	grpc.ClientStream
+	note func(m any)
+}
+
+func (s *noted) SendMsg(m any) error {
+	s.note(m)
+	return s.ClientStream.SendMsg(m)
 }
 
 // A flush follows the first change by three seconds, a failed one is repeated after longer and longer pauses, Close
