@@ -19,6 +19,9 @@ type changes struct {
 	writer *Writer
 	once   sync.Once
 	memory atomic.Pointer[change.Memory]
+
+	closing sync.Once
+	closed  chan struct{} // closed when all held points are stored
 }
 
 // open returns the writer's memory, and makes it for the first point.
@@ -113,12 +116,34 @@ func (c *changes) flush(run func() error) error {
 	}
 }
 
-// close stores all held points, and compares no more.
+// close stores all held points, and compares no more. No tenant waits for space in the share of another one. A second
+// call waits for the first one.
 func (c *changes) close(ctx context.Context) {
-	if m := c.memory.Load(); m != nil {
-		c.writer.store.changes.remove(m)
-		c.storeHeld(ctx, m.Close(), false)
+	m := c.memory.Load()
+	if m == nil {
+		return
 	}
+	first := false
+	c.closing.Do(func() { first, c.closed = true, make(chan struct{}) })
+	if !first {
+		select {
+		case <-c.closed:
+		case <-ctx.Done():
+		}
+		return
+	}
+	defer close(c.closed)
+	c.writer.store.changes.remove(m)
+	held := map[string][]*change.Point{}
+	for _, p := range m.Close() {
+		of := p.Pending.Tenant()
+		held[of] = append(held[of], p)
+	}
+	var all sync.WaitGroup
+	for _, points := range held {
+		all.Go(func() { c.storeHeld(ctx, points, false) })
+	}
+	all.Wait()
 }
 
 func (c *changes) unchanged() uint64 {

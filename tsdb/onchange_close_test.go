@@ -1,0 +1,70 @@
+package tsdb_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestCloseStoresWhatTenantsHold: a tenant whose share of the buffer is full uses up Close's context. What is held of
+// other tenants is stored.
+func TestCloseStoresWhatTenantsHold(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		w := writer(t, store, tsdb.WriterOptions{BufferPoints: 40})
+		stuck := s.For(store, tenant.MustParse("stuck"))
+		repos := []*tsdb.Repository[reading]{stuck}
+		for i := range 20 {
+			repos = append(repos, s.For(store, tenant.MustParse(fmt.Sprint("quiet", i))))
+		}
+		for _, repo := range repos {
+			c := &changing{t, repo, w, repo.Via(w).OnChange(halfDegree)}
+			c.want("0:20:stored 10:20:unchanged")
+		}
+		conn.Inject(tsdbtest.FailEntries(codes.Unavailable, func(key string) bool { return strings.HasPrefix(key, "stuck#") }))
+		for n := 0; stuck.Via(w).TryEnqueue(t.Context(), tsdb.NewEntity("flood", fmt.Sprint(n)), start, reading{}) == nil; n++ {
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_ = w.Close(ctx)
+		for _, repo := range repos[1:] {
+			if p, err := repo.Latest(t.Context(), roof); err != nil || !p.Time.Equal(start.Add(10*time.Second)) {
+				t.Errorf("%s: the newest point is of %v, %v; want the one that was held", repo.Tenant(), p.Time, err)
+			}
+		}
+	})
+}
+
+// TestCloseTwiceWhileHeld: a second Close does not end the first one, which stores what is held.
+func TestCloseTwiceWhileHeld(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		c := newChanging(t, store, s, tsdb.WriterOptions{BufferPoints: 40})
+		c.want("0:20:stored 10:20:unchanged")
+		end := conn.Outage()
+		for n := 0; c.repo.Via(c.w).TryEnqueue(t.Context(), tsdb.NewEntity("flood", fmt.Sprint(n)), start, reading{}) == nil; n++ {
+		}
+		closed := make(chan error, 2)
+		for range 2 {
+			go func() { closed <- c.w.Close(t.Context()) }()
+		}
+		time.Sleep(time.Second)
+		end()
+		for range 2 {
+			if err := <-closed; err != nil {
+				t.Error(err)
+			}
+		}
+		c.holds("0:20 10:20")
+	})
+}
