@@ -118,3 +118,26 @@ func TestPutBack(t *testing.T) {
 		t.Errorf("the next groups are %s", got)
 	}
 }
+
+// TestNextOfAPutBackQueue: a tenant has one turn, also after its writes were put back, and none without writes.
+func TestNextOfAPutBackQueue(t *testing.T) {
+	var q queue
+	var seq uint64
+	pushed(&q, "a", 3, 10, &seq)
+	pushed(&q, "b", 2, 10, &seq)
+	if q.putBack(q.take(20)); len(q.turns) != 2 {
+		t.Errorf("two tenants have %d turns", len(q.turns))
+	}
+	if removed := q.remove(func(e *Entry) bool { return e.Item.Tenant == "a" && e.seq > 1 }); len(removed) != 2 {
+		t.Errorf("%d writes are removed, want 2", len(removed))
+	}
+	q.remove(func(e *Entry) bool { return e.seq == 1 })
+	for want := uint64(4); want <= 5; want++ {
+		if first := q.first(); first.seq != want || q.oldest() != want || q.take(1)[0] != first {
+			t.Errorf("the next write is %d, want %d", first.seq, want)
+		}
+	}
+	if q.first() != nil || len(q.turns) != 0 {
+		t.Errorf("an empty queue has %d turns", len(q.turns))
+	}
+}
