@@ -228,6 +228,47 @@ func TestBytesOfANewTenant(t *testing.T) {
 	})
 }
 
+// TestRoomBehindACallerThatLeaves: an item as large as the buffer fits into an empty one. A caller that gives up waiting
+// for room leaves the free room to those behind it, at once.
+func TestRoomBehindACallerThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := options()
+		opts.BufferBytes = 4000
+		q := New(&service{t: t, takes: time.Hour}, opts)
+		huge := item("a", "huge")
+		huge.Bytes = 5000
+		if err := q.TryEnqueue(huge); err != nil {
+			t.Errorf("an item larger than the buffer: %v, want room in an empty one", err)
+		}
+		if err := q.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		held, large := item("a", "held"), item("b", "large")
+		held.Bytes, large.Bytes = 2000, 3000
+		if err := q.TryEnqueue(held); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		left := make(chan error, 1)
+		go func() { left <- q.Enqueue(ctx, large) }()
+		synctest.Wait()
+		if err := q.Enqueue(t.Context(), item("b", "small")); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("a small item waited %v for room, want the second after which the large one left", took)
+		}
+		if err := <-left; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the large item: %v, want DeadlineExceeded", err)
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestSharing: several tenants write as long as their items are near each other. A single tenant's callers never yield.
 func TestSharing(t *testing.T) {
 	var s Sharing
