@@ -15,7 +15,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/store/nest"
 )
 
-// Rollup is a *rollup.Rollup[T] of any T, for SchemaOptions.Rollups. Other types cannot implement it.
+// Rollup is a *rollup.Rollup[T], for SchemaOptions.Rollups of a Schema[T]: one of another T can be neither computed nor
+// read. Other types cannot implement it.
 type Rollup interface {
 	// Name returns the rollup's name.
 	Name() string

@@ -261,3 +261,17 @@ func TestTheLastDay(t *testing.T) {
 		}
 	})
 }
+
+// TestRollupOfAnotherType: a worker does not take a schema with a rollup that it cannot compute, and says which.
+func TestRollupOfAnotherType(t *testing.T) {
+	own := rollup.MustDefine("own", window.Every(time.Hour), []rollup.Measure[reading]{}, rollup.Options{})
+	other := rollup.MustDefine("other", window.Every(time.Hour), []rollup.Measure[string]{}, rollup.Options{})
+	for _, rollups := range [][]tsdb.Rollup{{other}, {own, other}, {other, own}} {
+		schema := tsdb.MustDefine("r", tsdb.Key("site"), codec.JSON[reading](), tsdb.SchemaOptions{Rollups: rollups})
+		store, _ := tsdbtest.Open(t, tsdbtest.Options{}, schema)
+		_, err := rollup.NewWorker(store, rollup.WorkerOptions{}, schema)
+		if bad, ok := errors.AsType[*tsdb.InvalidError](err); !ok || bad.Value != `"r" with the rollup other of another type` {
+			t.Errorf("a worker for a schema with a rollup of another type: %v", err)
+		}
+	}
+}

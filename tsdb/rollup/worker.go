@@ -60,16 +60,25 @@ func newJob(d tsdb.Dataset) (job, error) {
 	if err != nil || len(shape.Rollups) == 0 {
 		return nil, err
 	}
+	var of job
 	for _, r := range inside.Of(d).Listed() {
+		if r == nil { // its definition is not known
+			continue
+		}
+		of = nil
 		if r, ok := r.(interface {
 			job(tsdb.Dataset, *dataset.Dataset) job
 		}); ok {
-			if j := r.job(d, shape); j != nil {
-				return j, nil
-			}
+			of = r.job(d, shape)
+		}
+		if of == nil {
+			return nil, invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(d.Name())+" with the rollup "+r.Name()+" of another type", "rollups of the type of its values")
 		}
 	}
-	return nil, invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(d.Name())+" without definitions of its rollups", "a schema from Define")
+	if of == nil {
+		return nil, invalid.New(tsdb.ErrInvalid, "dataset", invalid.Quote(d.Name())+" without definitions of its rollups", "a schema from Define")
+	}
+	return of, nil
 }
 
 // job returns nil if the schema has values of another type.
