@@ -442,3 +442,27 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d points and %d parallel reads, want %d and at most %d", through.Load(), most.Load(), burst, reads)
 	}
 }
+
+// TestRatesAreExactAtOnce: calls at once use no time twice, also if they take their turns in another order than they
+// have come.
+func TestRatesAreExactAtOnce(t *testing.T) {
+	const burst, rate, offered = 10, 100_000, 40_000
+	var ticks atomic.Int64
+	clock := func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Microsecond) }
+	l, err := limit.New(limit.Table{Defaults: limit.Limits{PointsPerSecond: rate, PointsBurst: burst}}, limit.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var through atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			n, _ := put(l, acme, offered)
+			through.Add(int64(n))
+		})
+	}
+	wg.Wait()
+	if got, most := through.Load(), burst+ticks.Load()*rate/1_000_000; got > most {
+		t.Errorf("%d points accepted, want at most %d", got, most)
+	}
+}

@@ -138,9 +138,10 @@ func (l *Limiter) hash(dataset, entity string) uint64 {
 	return maphash.String(l.seed, dataset)*odd ^ maphash.String(l.seed, entity)
 }
 
-// acquire returns the tenant's usage, locked and with the current limits, or nil if the tenant has no limits. The
-// caller unlocks it.
-func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
+// acquire returns the tenant's usage, locked and with the current limits, and the time; or nil if the tenant has no
+// limits. The caller unlocks it. The time is read under the lock: an older time would count as a clock that went back,
+// and the next call would add the same allowance again.
+func (l *Limiter) acquire(id tenant.ID) (_ *usage, now int64) {
 	sh := l.shardOf(id)
 	for {
 		sh.mu.RLock()
@@ -148,17 +149,18 @@ func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
 		sh.mu.RUnlock()
 		if u == nil {
 			if *l.rules.Load().of(id) == (Limits{}) {
-				return nil
+				return nil, 0
 			}
-			u = sh.add(id, now, l)
+			u = sh.add(id, l)
 		}
 		u.mu.Lock()
 		if !u.forgotten {
+			now = l.now()
 			if r := l.rules.Load(); u.rules != r { // check under the lock, so that a tenant never returns to older rules
 				u.adopt(r, id, now)
 			}
 			u.last = now
-			return u
+			return u, now
 		}
 		u.mu.Unlock()
 	}
@@ -169,7 +171,7 @@ func (l *Limiter) acquire(id tenant.ID, now int64) *usage {
 const looks = 8
 
 // add adds a tenant, and forgets others to make room.
-func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
+func (sh *shard) add(id tenant.ID, l *Limiter) *usage {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if u := sh.tenants[id]; u != nil {
@@ -187,7 +189,7 @@ func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 		if !u.mu.TryLock() { // in use
 			continue
 		}
-		if u.idle(now, l.window) {
+		if u.idle(l.now(), l.window) {
 			u.forgotten = true
 			delete(sh.tenants, other)
 		} else if u.reads == 0 && (oldest == nil || u.last < unused) {
@@ -203,7 +205,7 @@ func (sh *shard) add(id tenant.ID, now int64, l *Limiter) *usage {
 		}
 		oldest.mu.Unlock()
 	}
-	u := &usage{last: now}
+	u := &usage{last: l.now()}
 	sh.tenants[id] = u
 	return u
 }

@@ -76,8 +76,7 @@ func (c core) Write(id tenant.ID, dataset, entity string, bytes int) error {
 	if l.off() {
 		return nil
 	}
-	now := l.now()
-	u := l.acquire(id, now)
+	u, now := l.acquire(id)
 	if u == nil {
 		return nil
 	}
@@ -138,7 +137,7 @@ func (c core) Read(id tenant.ID) (done func(), err error) {
 	if l.off() || l.rules.Load().of(id).ConcurrentReads == 0 {
 		return func() {}, nil
 	}
-	u := l.acquire(id, l.now())
+	u, _ := l.acquire(id)
 	if u == nil {
 		return func() {}, nil
 	}

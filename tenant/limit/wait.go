@@ -38,8 +38,7 @@ func (l *Limiter) Wait(ctx context.Context, id tenant.ID, bytes int) error {
 
 // let is Write with only the rates.
 func (l *Limiter) let(id tenant.ID, bytes int) *Error {
-	now := l.now()
-	u := l.acquire(id, now)
+	u, now := l.acquire(id)
 	if u == nil {
 		return nil
 	}
