@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemark-go/tidemark/gc"
 	"github.com/tidemark-go/tidemark/internal/inside"
+	"github.com/tidemark-go/tidemark/internal/instant"
 	"github.com/tidemark-go/tidemark/internal/store/catalog"
 	"github.com/tidemark-go/tidemark/internal/store/ensure"
 )
@@ -74,23 +75,23 @@ func longer(from map[string]int64, declared, stored catalog.Class, until time.Ti
 	if err != nil {
 		return
 	}
-	was := make([]gc.Policy, 0, len(families)+1)
-	if p, err := gc.Parse(stored.Policy); err == nil && stored.Name != "" {
-		was = append(was, p)
-	}
-	for _, f := range families {
-		if f.text != "" && f.err == nil {
-			was = append(was, f.policy)
-		}
-	}
 	nextCutoff, bounded, err := inside.Of(next).Cutoff(until)
 	if err != nil {
 		return
 	}
-	for _, p := range was {
-		cutoff, limited, err := inside.Of(p).Cutoff(until)
-		if err == nil && limited && (!bounded || cutoff.After(nextCutoff)) {
-			from[declared.Name] = max(from[declared.Name], cutoff.UnixMilli())
+	removed := func(before time.Time) {
+		if !bounded || before.After(nextCutoff) {
+			from[declared.Name] = max(from[declared.Name], before.UnixMilli())
+		}
+	}
+	if p, err := gc.Parse(stored.Policy); err == nil && stored.Name != "" {
+		if cutoff, limited, err := inside.Of(p).Cutoff(until); err == nil && limited {
+			removed(cutoff)
+		}
+	}
+	for _, f := range families {
+		if f.bounded {
+			removed(instant.Cutoff(until, f.age))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -59,6 +60,11 @@ type family struct {
 	err    error  // why package gc cannot express the policy
 	text   string // the policy for people to read
 	kind   bigtable.Type
+
+	// age is the age at which the policy removes a cell without newer cells, also if package gc cannot express the
+	// policy; bounded is false if it removes none.
+	age     time.Duration
+	bounded bool
 }
 
 // look reads the table's families and the whole catalogue.
@@ -115,6 +121,7 @@ func familiesOf(t *adminpb.Table) map[string]family {
 		} else {
 			have.policy = gc.Never() // the policy is unknown, so assume that it keeps everything
 		}
+		have.age, have.bounded = ageOf(f.GetGcRule(), 0)
 		if f.GetValueType() != nil {
 			have.kind = bigtable.ProtoToType(f.GetValueType())
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -53,6 +54,37 @@ func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error
 	}
 	p = join(policies...)
 	return p, "(" + strings.Join(texts, sign) + ")", cmp.Or(err, p.Validate())
+}
+
+// ageOf returns the age at which a rule of the service removes a cell that has no newer cells in its column, as those of
+// points. An unknown rule may have removed everything. If bounded is false, the rule removes no such cell.
+func ageOf(r *adminpb.GcRule, depth int) (age time.Duration, bounded bool) {
+	if depth > maxNesting {
+		return 0, true
+	}
+	switch rule := r.GetRule().(type) {
+	case nil, *adminpb.GcRule_MaxNumVersions:
+		return 0, false
+	case *adminpb.GcRule_MaxAge:
+		return max(0, rule.MaxAge.AsDuration()), true
+	case *adminpb.GcRule_Union_:
+		for _, sub := range rule.Union.GetRules() {
+			if a, ok := ageOf(sub, depth+1); ok && (!bounded || a < age) {
+				age, bounded = a, true
+			}
+		}
+		return age, bounded
+	case *adminpb.GcRule_Intersection_:
+		for _, sub := range rule.Intersection.GetRules() {
+			a, ok := ageOf(sub, depth+1)
+			if !ok {
+				return 0, false
+			}
+			age, bounded = max(age, a), true
+		}
+		return age, bounded
+	}
+	return 0, true
 }
 
 // ruleOf converts a valid policy to the service's form. The official client does not export its own conversion.
