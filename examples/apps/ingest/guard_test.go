@@ -127,6 +127,33 @@ func TestLimitsOfATenant(t *testing.T) {
 	want(t, "an entity too many", r.post(v2, lines("a", 1)+lines("b", 1)), 400, "entities", "dropped=1")
 }
 
+// TestBurstOfBytes: what a request counts against bytes_burst is its payloads, which are smaller or larger than its
+// text. 413 for one that would be accepted later loses it, and 429 for one that never is repeats it for ever.
+func TestBurstOfBytes(t *testing.T) {
+	r := newRig(t, ample, "-key", "cpu=host,region", "-limits", write(t, `{"overrides": {"acme": {"bytes_per_second": 1, "bytes_burst": 100}}}`))
+	lines := func(n int) (text string) { // of 71 bytes, and at most 12 of payload
+		for i := range n {
+			text += fmt.Sprintf("cpu,host=a,region=%s x=1 %d\n", strings.Repeat("r", 28), start.Add(time.Duration(i)).UnixNano())
+		}
+		return text
+	}
+	want(t, "as many as come at once", r.post(v2, lines(8)), 204)
+	want(t, "too soon", r.post(v2, lines(8)), 429, "bytes_per_second")
+	want(t, "more than ever come at once", r.post(v2, lines(16)), 413, "burst of 100")
+
+	r = newOTLP(t, ample, "-limits", write(t, `{"overrides": {"acme": {"bytes_per_second": 1, "bytes_burst": 1000}}}`))
+	m := request()
+	m.ResourceMetrics[0].Resource.Attributes = append(m.ResourceMetrics[0].Resource.Attributes, attr("rack", strings.Repeat("r", 100))) // in each payload
+	for i := range 12 {
+		p := number(1)
+		p.TimeUnixNano += uint64(i)
+		m.ResourceMetrics[0].ScopeMetrics[0].Metrics = append(m.ResourceMetrics[0].ScopeMetrics[0].Metrics, gauge("m.g", p))
+	}
+	if got, _ := r.send(t, m); got.Code != 413 {
+		t.Errorf("payloads larger than the burst in a smaller request: status %d, want 413", got.Code)
+	}
+}
+
 func TestTextThatIsNotUTF8(t *testing.T) {
 	r := newRig(t, ample, "-key", "cpu=host")
 	for _, line := range []string{"cpu,host=\xff x=1", "cpu,host=a x=\"\xff\"", "cpu,host=a,b=\xc0\x80 x=1", "c\xffpu,host=a x=1"} {

@@ -104,7 +104,6 @@ func (in *ingester) ingest(ctx context.Context, id tenant.ID, r io.Reader, c inb
 			continue
 		}
 		rep.lines++
-		rep.bytes += int64(len(rec.Payload))
 		if _, bad := errors.AsType[*inbound.Error](err); bad {
 			rep.refuse(l.first, l, err)
 		} else if err != nil {
@@ -169,6 +168,7 @@ func storeBatch[O fmt.Stringer](ctx context.Context, in *ingester, b *inbound.Ba
 
 // storePoints stores a batch, and calls each with the outcome of each point.
 func storePoints[O any](ctx context.Context, in *ingester, b *inbound.Batch[O], id tenant.ID, rep *report, each func([]O, tsdb.Outcome)) error {
+	rep.bytes += b.Payload()
 	if err := in.fits(id, b.Points()); err != nil {
 		rep.sent += b.Points()
 		return fmt.Errorf("%w: %w", errUndelivered, err)

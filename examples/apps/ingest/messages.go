@@ -101,7 +101,6 @@ func (x *messenger) addAll(ctx context.Context, texts [][]byte, parts bool) erro
 func (x *messenger) add(ctx context.Context, text []byte, part bool) error {
 	m := &message{number: len(x.all) + 1}
 	x.all = append(x.all, m)
-	x.rep.bytes += int64(len(text))
 	events, err := x.read(ctx, text, part)
 	x.now = x.now.Add(time.Duration(max(1, len(events))))
 	for _, e := range events {
@@ -178,6 +177,7 @@ func (x *messenger) count(ctx context.Context) error {
 	var failed error
 	for i, c := range x.counts {
 		x.rep.sent++
+		x.rep.bytes += x.to.route.EventBytes()
 		c.message.outcome(outcomes[i])
 		if outcomes[i].Err == nil {
 			x.rep.points++

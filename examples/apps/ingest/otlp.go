@@ -76,7 +76,6 @@ func (s *server) export(ctx context.Context, id tenant.ID, body []byte, isJSON b
 	whose, cancel := context.WithTimeout(whose, s.limits.Timeout)
 	defer cancel()
 	rep, err := s.in.export(whose, s.mapping, id, request)
-	rep.bytes = int64(len(body))
 	s.count(&s.metrics, rep)
 	return s.outcome(id, rep, err)
 }

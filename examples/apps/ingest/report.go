@@ -18,8 +18,8 @@ const shown = 10
 // is a data point, and for JSON a message; a blank one has no value.
 type report struct {
 	lines, blank int
-	bytes        int64 // of the lines
 	sent         int   // points given to the store
+	bytes        int64 // of their payloads
 	stored       int   // lines
 	points       int   // points of the stored lines
 	merged       int   // stored lines that are part of another line's point

@@ -194,7 +194,7 @@ func outgrows(rep report, over *limit.Error) bool {
 	case limit.PointsPerSecond:
 		return int64(rep.sent) > over.Burst
 	case limit.BytesPerSecond:
-		return rep.bytes > over.Burst
+		return rep.sent > 1 && rep.bytes > over.Burst // a single point may have more, after a pause
 	}
 	return false
 }

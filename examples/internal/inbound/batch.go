@@ -47,11 +47,22 @@ func (b *Batch[O]) Points() (n int) {
 	return n
 }
 
+// Payload returns how many bytes the payloads of the points have, as a tenant's rate of bytes counts them.
+func (b *Batch[O]) Payload() (n int64) {
+	for _, g := range b.groups {
+		for _, size := range g.sizes {
+			n += int64(size)
+		}
+	}
+	return n
+}
+
 // group is a batch's points of one dataset.
 type group[O any] struct {
 	kind
 	points  []tsdb.Point[codec.Record]
 	origins [][]O // of each point
+	sizes   []int // of each payload
 	index   map[place]int
 }
 
@@ -106,17 +117,18 @@ func (b *Batch[O]) Add(p Point, origin O, n int) (replaced bool, err error) {
 	if err := b.check(merged); err != nil {
 		return false, &Error{ReasonValue, fmt.Errorf("together with what %v and others have for its key and time: %w", g.origins[i][0], err)}
 	}
-	there.Value = merged
+	there.Value, g.sizes[i] = merged, len(b.encoded)
 	g.origins[i] = append(g.origins[i], origin)
 	b.added++
 	b.bytes += n
 	return replaced, nil
 }
 
-// append adds the point of a record of n bytes as a point of its own.
+// append adds the point of a record of n bytes, which was checked just before, as a point of its own.
 func (b *Batch[O]) append(g *group[O], p Point, origin O, n int) {
 	g.points = append(g.points, tsdb.Point[codec.Record]{Entity: p.Entity, Time: p.Time, Value: p.Record})
 	g.origins = append(g.origins, []O{origin})
+	g.sizes = append(g.sizes, len(b.encoded))
 	b.added++
 	b.bytes += n
 }

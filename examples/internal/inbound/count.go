@@ -12,6 +12,9 @@ import (
 // Counts reports whether messages of the route are counted, and not stored as points.
 func (r *Route) Counts() bool { return r.counts != nil }
 
+// EventBytes is what an event of a route that counts takes of a tenant's rate of bytes: a number for each sum.
+func (r *Route) EventBytes() int64 { return 8 * int64(len(r.sums)) }
+
 // Count adds an event to the rollup of a route that counts, unless it has been added before. The outcome is as those of
 // Enqueue, except that Stored also means: added before.
 func (s Sink) Count(ctx context.Context, id tenant.ID, r *Route, e Event) tsdb.Outcome {
