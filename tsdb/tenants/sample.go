@@ -28,7 +28,7 @@ type sample struct {
 
 // add adds a row of a kind. It selects the first row, and then one in a hundred.
 func (s *sample) add(of kindOf, key string) {
-	if s.rows[of]%sampleShare == 0 && len(s.keys) < mostSampled {
+	if s.rows[of]%sampleShare == 0 {
 		s.keys[key] = of
 		s.picked[of]++
 	}
@@ -37,20 +37,18 @@ func (s *sample) add(of kindOf, key string) {
 
 // estimate adds the bytes of a page, computed from its sample.
 func (c *census) estimate(ctx context.Context, s sample) error {
-	if len(s.keys) == 0 {
-		return nil
-	}
 	read := map[kindOf]int64{}
-	list := bigtable.RowList(slices.Sorted(maps.Keys(s.keys)))
-	for row, err := range c.Whole.Rows(ctx, bt.Scan{Rows: list, Long: true}) {
-		if err != nil {
-			return c.Explain(err)
+	for list := range slices.Chunk(slices.Sorted(maps.Keys(s.keys)), mostSampled) {
+		for row, err := range c.Whole.Rows(ctx, bt.Scan{Rows: bigtable.RowList(list), Long: true}) {
+			if err != nil {
+				return c.Explain(err)
+			}
+			of, ok := s.keys[row.Key()]
+			if !ok {
+				return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, c.Name)
+			}
+			read[of] += rowBytes(row)
 		}
-		of, ok := s.keys[row.Key()]
-		if !ok {
-			return fmt.Errorf("%w: %s", tsdb.ErrForeignRow, c.Name)
-		}
-		read[of] += rowBytes(row)
 	}
 	for of, n := range s.picked {
 		c.kind(of.dataset, of.kind, false).Bytes += read[of] * s.rows[of] / n

@@ -1,0 +1,36 @@
+package tenants_test
+
+import (
+	"fmt"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/tidemark-go/tidemark/tsdb/tenants"
+	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
+)
+
+// TestUsageOfManyKinds: the estimate has bytes for each kind of row, also if one page has more kinds than one request
+// reads rows.
+func TestUsageOfManyKinds(t *testing.T) {
+	const most = 300
+	_, store, _, table := open(t, tsdbtest.Options{})
+	var keys []string
+	var cells []*bigtable.Mutation
+	for i := range most {
+		keys, cells = append(keys, fmt.Sprintf("acme#d%03d#x", i)), append(cells, newCell())
+	}
+	if errs, err := table.ApplyBulk(t.Context(), keys, cells); err != nil || errs != nil {
+		t.Fatal(errs, err)
+	}
+	rep, err := tenants.Usage(t.Context(), store, acme, tenants.UsageOptions{})
+	if err != nil || len(rep.Kinds) != most {
+		t.Fatalf("%d kinds, error %v", len(rep.Kinds), err)
+	}
+	want := int64(len(keys[0]) + len("p:str") + len("late"))
+	for _, k := range rep.Kinds {
+		if k.Rows != 1 || k.Bytes != want {
+			t.Fatalf("%+v, want a row of %d bytes", k, want)
+		}
+	}
+}
