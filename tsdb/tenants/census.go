@@ -20,6 +20,7 @@ type census struct {
 	exact    bool
 	most     int
 	datasets map[string]counted
+	kinds    int    // the most kinds of rows that the known datasets can have
 	versions bool   // some datasets store their points as versions of heads
 	last     string // the last key counted
 }
@@ -40,6 +41,7 @@ func (c *census) know(id tenant.ID, d catalog.Dataset) error {
 	known := counted{points: space, heads: space.Heads(), precision: precision, only: d.Head != nil && d.Head.Only}
 	c.datasets[d.Name] = known
 	c.versions = c.versions || known.only
+	c.kinds += 3 + 2*len(d.Rollups) // points, heads, fields; buckets and marks
 	return nil
 }
 
@@ -125,7 +127,7 @@ func (k *DatasetUsage) note(t time.Time) {
 
 // kind returns the figures of a kind of row.
 func (c *census) kind(dataset, kind string, known bool) *DatasetUsage {
-	return kindIn(&c.rep.Kinds, kindOf{dataset, kind},
+	return kindIn(&c.rep.Kinds, mostKinds+c.kinds, kindOf{dataset, kind},
 		func(u DatasetUsage) kindOf { return kindOf{u.Dataset, u.Kind} },
 		func(of kindOf) DatasetUsage {
 			return DatasetUsage{Dataset: of.dataset, Kind: of.kind, Known: known && of.dataset != "", Estimated: !c.exact}

@@ -256,7 +256,7 @@ func (s *sweep) count(ctx context.Context) error {
 		for i := range page {
 			*s.total++
 			dataset, kind, _ := rowkey.KindOf(page[i].key)
-			kindIn(s.byKind, kindOf{dataset, kind},
+			kindIn(s.byKind, mostKinds, kindOf{dataset, kind},
 				func(c Counted) kindOf { return kindOf{c.Dataset, c.Kind} },
 				func(of kindOf) Counted { return Counted{Dataset: of.dataset, Kind: of.kind} }).Rows++
 			if s.note != nil {
@@ -418,8 +418,8 @@ func (s *sweep) save(ctx context.Context, also func(*bigtable.Mutation)) error {
 }
 
 // kindIn returns the figures of a kind of rows in a sorted list. It inserts zero figures if the list has none. In a
-// list of mostKinds, all further kinds count as those of no dataset: they are of another program.
-func kindIn[T any](list *[]T, of kindOf, kind func(T) kindOf, zero func(kindOf) T) *T {
+// list of most kinds, all further kinds count as those of no dataset: they are of another program.
+func kindIn[T any](list *[]T, most int, of kindOf, kind func(T) kindOf, zero func(kindOf) T) *T {
 	find := func() (int, bool) {
 		return slices.BinarySearchFunc(*list, of, func(v T, of kindOf) int {
 			k := kind(v)
@@ -427,7 +427,7 @@ func kindIn[T any](list *[]T, of kindOf, kind func(T) kindOf, zero func(kindOf) 
 		})
 	}
 	i, found := find()
-	if !found && len(*list) >= mostKinds {
+	if !found && len(*list) >= most {
 		of = kindOf{}
 		i, found = find()
 	}
