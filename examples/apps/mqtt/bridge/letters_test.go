@@ -47,6 +47,18 @@ func TestDeadLettersThatABrokerRefuses(t *testing.T) {
 	}
 }
 
+// TestDeadLetterOfALongTopic: a dead letter whose topic is cut to that of all dead letters is not a message, either.
+func TestDeadLetterOfALongTopic(t *testing.T) {
+	m := startBroker(t)
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	b := run(t, store, m, routesOf(t, "+device/# dataset=all key=device time=ts,s"), Config{Tenant: acme})
+	publish(t, m.client("device", nil), strings.Repeat("x", 200), "nonsense")
+	waitStats(t, b, func(s Stats) bool { return s.Ignored == 1 && s.Waiting == 0 })
+	if n := b.Stats().DeadLetters; n != 1 {
+		t.Errorf("one bad message makes %d dead letters", n)
+	}
+}
+
 // TestMemoryOfProperties: user properties count towards the memory of a message.
 func TestMemoryOfProperties(t *testing.T) {
 	m := startBroker(t)

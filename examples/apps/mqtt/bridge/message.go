@@ -144,7 +144,7 @@ func (b *Bridge) begin(m *message) {
 // ignores reports whether a message stores nothing: a dead letter that a route's pattern matches, or an empty payload
 // that clears a retained message.
 func (b *Bridge) ignores(m *message) bool {
-	return strings.HasPrefix(m.packet.Topic, b.config.DeadLetters+"/") || m.packet.Retain && len(m.packet.Payload) == 0
+	return strings.HasPrefix(m.packet.Topic+"/", b.config.DeadLetters+"/") || m.packet.Retain && len(m.packet.Payload) == 0
 }
 
 // parse finds the route and the tenant of a message, and makes its points.
