@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemark-go/tidemark/tenant"
+	"github.com/tidemark-go/tidemark/tsdb"
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
@@ -52,6 +53,34 @@ func TestRecordsStayApart(t *testing.T) {
 		}
 		if n := len(ds.LeftOut()); n != min(1, len(test.out)) {
 			t.Errorf("%s, %s: fields are left out for %d reasons, want %q", test.words, test.payload, n, test.out)
+		}
+	}
+}
+
+// TestLinesOfARoutesDataset: lines and messages that name their dataset merge, so a dataset that does not is none of
+// theirs: a line would replace the point of another series.
+func TestLinesOfARoutesDataset(t *testing.T) {
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{})
+	for _, test := range []struct{ other, topic, payload string }{
+		{"lines format=line key=host time=ns", "lines", "cpu,host=a,core=1 x=1 1767225600000000000"},
+		{"all/+dataset/+host key=host time=t,s", "all/cpu/a", `{"t":1767225600,"y":2}`},
+	} {
+		rs, err := ParseRoutes(strings.NewReader("cpu/+host dataset=cpu key=host time=t,s\n" + test.other))
+		if err != nil {
+			t.Fatal(err)
+		}
+		schemas, err := rs.Schemas(tsdb.SchemaOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds, err := NewDatasets(t.Context(), store, rs.Keys(), Options{Schemas: schemas})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, names := rs.Match(test.topic)
+		_, err = r.Events(t.Context(), ds, acme, Message{Names: names, Payload: []byte(test.payload)})
+		if err == nil || !IsFinal(err) || !strings.Contains(err.Error(), "does not say merge") {
+			t.Errorf("%s: %v, want that it is refused", test.payload, err)
 		}
 	}
 }

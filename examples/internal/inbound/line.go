@@ -96,6 +96,9 @@ func (r *Route) readLines(ctx context.Context, ds *Datasets, id tenant.ID, m Mes
 			return nil, badSyntax("the payload has more than %d lines", maxEvents)
 		}
 		p, err := ds.readLine(ctx, id, d, m.Names, c)
+		if err == nil {
+			err = r.checkNamed(p.Dataset)
+		}
 		if refused, ok := errors.AsType[*Error](err); ok {
 			return nil, &Error{refused.Reason, fmt.Errorf("line %d: %w", n, err)}
 		}

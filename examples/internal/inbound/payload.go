@@ -77,6 +77,9 @@ func (r *Route) Events(ctx context.Context, ds *Datasets, id tenant.ID, m Messag
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkNamed(d); err != nil {
+		return nil, err
+	}
 	objects, err := r.readJSON(&m)
 	if err != nil {
 		return nil, err

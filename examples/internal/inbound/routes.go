@@ -47,6 +47,7 @@ type Route struct {
 	numbers  []string       // fields that are numbers, also where they come as decimal text
 	asText   []string       // fields that are text, also where they come as numbers
 	merge    bool
+	apart    map[string]bool              // the datasets of routes that do not merge
 	change   *tsdb.OnChange[codec.Record] // nil if each point is stored
 	changes  string                       // the same in words
 
@@ -106,7 +107,12 @@ func ParseRoutes(r io.Reader) (*Routes, error) {
 	if len(faults) == 0 && len(rs.all) == 0 && len(rs.mapping.rules)+len(rs.mapping.drops) == 0 {
 		return nil, errors.New("no line has a route")
 	}
+	apart := map[string]bool{}
 	for _, r := range rs.all {
+		r.apart = apart
+		if !r.merge {
+			apart[r.dataset] = true
+		}
 		if rs.keys[r.dataset] != nil {
 			faults = append(faults, fmt.Errorf("the dataset %s is named by a store line and by a route", r.dataset))
 		}
@@ -302,6 +308,15 @@ func (r *Route) Tenant(m Message, connection tenant.ID) (tenant.ID, error) {
 
 // ReasonTenant is the reason of messages without one tenant that may store them.
 const ReasonTenant = "its tenant is not accepted"
+
+// checkNamed refuses a dataset that a message or a line names, if a route stores it without merge: the message would
+// replace a point that it should merge with, or that of another series.
+func (r *Route) checkNamed(d *Dataset) error {
+	if r.dataset == "" && r.apart[d.name] {
+		return &Error{"a route has its dataset", fmt.Errorf("the dataset %s is that of a route that does not say merge", d.name)}
+	}
+	return nil
+}
 
 // defineCounts makes the rollup of a route that counts.
 func (r *Route) defineCounts() error {
