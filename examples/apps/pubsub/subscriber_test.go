@@ -336,3 +336,33 @@ func TestOrderingKeys(t *testing.T) {
 		t.Errorf("stored: %s, want %s", got, want)
 	}
 }
+
+// TestArrivalOfABatch: messages of one device that are published at once are points of their own, and one that comes
+// again is the same point.
+func TestArrivalOfABatch(t *testing.T) {
+	s := newService(t, nil)
+	r := begin(t, s, "-route", "tenant=acme dataset=telemetry key=device time=arrival")
+	s.SetTimeNowFunc(func() time.Time { return start })
+	two := func(i int) string { return fmt.Sprintf(`[{"device":"d","n":%d},{"device":"d","n":%d}]`, 2*i, 2*i+1) }
+	var ids []string
+	for i := range 20 {
+		ids = append(ids, s.publish(two(i)))
+	}
+	eventually(t, "not all messages are acknowledged", func() bool { return s.acks(ids) == len(ids) })
+	for i, id := range ids {
+		r.handle(&pubsub.Message{ID: id, PublishTime: start, Data: []byte(two(i))})
+	}
+	got := map[codec.Value]int{}
+	for p, err := range r.repository(t, "telemetry").Range(tenant.NewContext(t.Context(), acme), tsdb.NewEntity("d"), tsdb.Between(start, start.Add(time.Millisecond)), tsdb.OldestFirst) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := p.Value.Lookup("n")
+		got[n]++
+	}
+	for n := range 2 * len(ids) {
+		if got[codec.Int(int64(n))] != 1 {
+			t.Errorf("the object %d is %d points, want 1", n, got[codec.Int(int64(n))])
+		}
+	}
+}
