@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math/bits"
 	"strconv"
@@ -108,8 +109,34 @@ func (l *Limiter) Set(t Table) error {
 	if err != nil {
 		return err
 	}
+	old := cmp.Or(l.rules.Load(), r)
+	if old.table == r.table && old.share == r.share {
+		r.since = old.since
+	}
+	for id := range r.changed(old) {
+		l.settle(id)
+	}
 	l.rules.Store(r)
+	for id := range r.changed(old) { // so that a later Set does not count for them
+		l.settle(id)
+	}
 	return nil
+}
+
+// settle adds a tenant's allowances up to now by the current limits.
+func (l *Limiter) settle(id tenant.ID) {
+	sh := l.shardOf(id)
+	sh.mu.RLock()
+	u := sh.tenants[id]
+	sh.mu.RUnlock()
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := l.now()
+	u.adopt(l.rules.Load(), id, now)
+	u.flow(now)
 }
 
 // Limits returns the limits of a tenant in this process, from the table and the tenant's profile, after Table.Share

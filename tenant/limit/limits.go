@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"time"
@@ -150,7 +151,7 @@ func (t Table) check() error {
 type rules struct {
 	defaults  *Limits
 	overrides map[tenant.ID]*Limits
-	since     int64 // when they were set
+	since     int64 // when the defaults were set
 
 	table    Limits // the table's defaults
 	share    float64
@@ -182,4 +183,20 @@ func (r *rules) of(id tenant.ID) *Limits {
 		return p.of(r)
 	}
 	return r.defaults
+}
+
+// changed returns the tenants whose overrides differ from older rules'.
+func (r *rules) changed(old *rules) iter.Seq[tenant.ID] {
+	return func(yield func(tenant.ID) bool) {
+		for id, l := range r.overrides {
+			if was, ok := old.overrides[id]; (!ok || *was != *l) && !yield(id) {
+				return
+			}
+		}
+		for id := range old.overrides {
+			if _, ok := r.overrides[id]; !ok && !yield(id) {
+				return
+			}
+		}
+	}
 }

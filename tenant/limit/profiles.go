@@ -33,10 +33,11 @@ func (c core) SetProfile(id tenant.ID, doc []byte) error {
 	}
 	l.setting.Lock()
 	defer l.setting.Unlock()
+	l.settle(id)
 	l.profiles.set(id, p)
-	r := *l.rules.Load() // a copy, so that the tenant adopts it
-	r.since = l.now()
+	r := *l.rules.Load() // a copy, so that the tenant adopts it; for all others nothing has changed since
 	l.rules.Store(&r)
+	l.settle(id)
 	return nil
 }
 

@@ -46,23 +46,25 @@ func (u *usage) adopt(r *rules, id tenant.ID, now int64) {
 	u.rules, u.limits = r, after
 }
 
+// flow adds the allowances since the last call.
+func (u *usage) flow(now int64) {
+	if l := u.limits; l.PointsPerSecond > 0 {
+		u.points.flow(now, l.PointsPerSecond, l.PointsBurst)
+	}
+	if l := u.limits; l.BytesPerSecond > 0 {
+		u.bytes.flow(now, l.BytesPerSecond, l.BytesBurst)
+	}
+}
+
 // idle reports whether forgetting the tenant changes nothing.
 func (u *usage) idle(now, window int64) bool {
 	l := u.limits
 	if u.reads > 0 || l == nil {
 		return false
 	}
-	if l.PointsPerSecond > 0 {
-		u.points.flow(now, l.PointsPerSecond, l.PointsBurst)
-		if !u.points.full(l.PointsBurst) {
-			return false
-		}
-	}
-	if l.BytesPerSecond > 0 {
-		u.bytes.flow(now, l.BytesPerSecond, l.BytesBurst)
-		if !u.bytes.full(l.BytesBurst) {
-			return false
-		}
+	u.flow(now)
+	if l.PointsPerSecond > 0 && !u.points.full(l.PointsBurst) || l.BytesPerSecond > 0 && !u.bytes.full(l.BytesBurst) {
+		return false
 	}
 	u.seen.turn(now, window)
 	return u.seen.count() == 0
@@ -106,12 +108,11 @@ func (c core) Write(id tenant.ID, dataset, entity string, bytes int) error {
 func (u *usage) rates(id tenant.ID, n, now int64) *Error {
 	l := u.limits
 	var forPoint, forBytes int64
+	u.flow(now)
 	if l.PointsPerSecond > 0 {
-		u.points.flow(now, l.PointsPerSecond, l.PointsBurst)
 		forPoint = u.points.wait(1, l.PointsPerSecond, l.PointsBurst)
 	}
 	if l.BytesPerSecond > 0 {
-		u.bytes.flow(now, l.BytesPerSecond, l.BytesBurst)
 		forBytes = u.bytes.wait(n, l.BytesPerSecond, l.BytesBurst)
 	}
 	switch {
