@@ -36,6 +36,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("httptenant: %w in the context of a request to %s", tenant.ErrNoCredentials, r.URL.Host)
 	}
 	r = r.Clone(r.Context())
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
 	r.Header.Set(t.Header, id.String())
 	base := t.Base
 	if base == nil {

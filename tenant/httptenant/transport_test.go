@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -50,6 +51,25 @@ func TestTransport(t *testing.T) {
 		if len(r.Header["X-Tenant"]) != 2 {
 			t.Errorf("%s: the caller's request was changed", name)
 		}
+	}
+}
+
+// TestTransportMakesTheHeader: a request without any headers is sent with the tenant.
+func TestTransportMakesTheHeader(t *testing.T) {
+	server := httptest.NewServer(edge(t, tenant.FromHeader("X-Tenant"), httptenant.Options{})(whoami))
+	defer server.Close()
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := (&http.Request{URL: to}).WithContext(tenant.NewContext(t.Context(), tenant.MustParse("acme")))
+	got, err := (&httptenant.Transport{Header: "X-Tenant", Base: server.Client().Transport}).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if text := body(got); !strings.Contains(text, "acme") || r.Header != nil {
+		t.Errorf("%s, the caller's headers %v", text, r.Header)
 	}
 }
 
