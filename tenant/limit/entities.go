@@ -9,13 +9,16 @@ type entities struct {
 	began      int64               // when this window began
 }
 
-// turn starts a new window if it is time, and forgets the entities that were not written in the last one.
+// turn starts a new window if it is time, and forgets the entities that were not written in the last one. If the clock
+// has gone back, the window begins again.
 func (e *entities) turn(now, length int64) {
 	switch elapsed := now - e.began; {
 	case e.count() == 0 || elapsed >= 2*length:
 		*e = entities{began: now}
 	case elapsed >= length:
 		*e = entities{old: e.fresh, began: e.began + length}
+	case elapsed < 0:
+		e.began = now
 	}
 }
 

@@ -264,6 +264,20 @@ func TestEntities(t *testing.T) {
 	}
 }
 
+// TestEntitiesAfterAClockThatGoesBack: an entity counts for at most two windows after its write, also if the clock was far
+// ahead then.
+func TestEntitiesAfterAClockThatGoesBack(t *testing.T) {
+	const window = 24 * time.Hour
+	l, c := open(t, limit.Table{Defaults: limit.Limits{Entities: 1}})
+	for i, step := range []time.Duration{100 * window, -100 * window, 2 * window} {
+		c.advance(step)
+		err := gate.Of(l).Write(acme, "d", fmt.Sprint("e", i), 1)
+		if refused := i == 1; (err != nil) != refused {
+			t.Errorf("entity %d: %v, want it refused: %v", i, err, refused)
+		}
+	}
+}
+
 // TestRefusedUsesNothing: what one limit rejects does not count against another.
 func TestRefusedUsesNothing(t *testing.T) {
 	l, c := open(t, limit.Table{Defaults: limit.Limits{PointsPerSecond: 10, BytesPerSecond: 10, Entities: 1, PointBytes: 10}})
