@@ -156,9 +156,8 @@ func (s *fieldScan) result(times *FieldTimes, missing *[]string, back *time.Time
 		*back = p.Time(s.last.Units)
 	}
 	if s.newest == nil {
-		if of := s.layouts[0].shape; s.seen > 0 { // no point decodes
-			*missing = of.Missing(fields.NewNewest(of, 0))
-		}
+		of := s.layouts[0].shape
+		*missing = of.Missing(fields.NewNewest(of, 0))
 		return nil, false, nil
 	}
 	found := s.newest.Times()

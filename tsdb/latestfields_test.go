@@ -113,7 +113,7 @@ func TestLatestFieldsOfTruck(t *testing.T) {
 	}
 }
 
-// TestMissingIfNothingDecodes: if no point decodes, all fields are missing.
+// TestMissingIfNothingDecodes: if no point decodes, all fields are missing; and in LatestFieldsMany, if there is none.
 func TestMissingIfNothingDecodes(t *testing.T) {
 	former := tsdb.MustDefine("readings", tsdb.Key("site", "device"), codec.JSON[[]int](), tsdb.SchemaOptions{})
 	s := readings(t, tsdb.SchemaOptions{})
@@ -124,6 +124,10 @@ func TestMissingIfNothingDecodes(t *testing.T) {
 	f, err := s.For(store, acme).LatestFields(t.Context(), roof, tsdb.FieldOptions{})
 	if _, ok := errors.AsType[tsdb.PointErrors](err); !ok || !slices.Equal(f.Missing, []string{"temp_c"}) {
 		t.Errorf("missing are %q, error %v; want temp_c, and an error about the point", f.Missing, err)
+	}
+	all, err := s.For(store, acme).LatestFieldsMany(t.Context(), []tsdb.Entity{tsdb.NewEntity("no", "one")}, tsdb.FieldOptions{})
+	if err != nil || !slices.Equal(all[0].Missing, []string{"temp_c"}) {
+		t.Errorf("missing of an entity without points are %+v, %v; want temp_c", all, err)
 	}
 }
 
