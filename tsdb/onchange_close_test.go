@@ -3,6 +3,8 @@ package tsdb_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,4 +69,26 @@ func TestCloseTwiceWhileHeld(t *testing.T) {
 		}
 		c.holds("0:20 10:20")
 	})
+}
+
+// TestHeldPointThatTheJournalRefuses: a point that was left out, and that the journal takes and cannot write, is
+// reported.
+func TestHeldPointThatTheJournalRefuses(t *testing.T) {
+	s := readings(t, tsdb.SchemaOptions{})
+	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, s)
+	opts := journaled(t)
+	var lost []tsdb.Undelivered
+	opts.OnFailure = func(u tsdb.Undelivered) { lost = append(lost, u) }
+	c := newChanging(t, store, s, opts)
+	c.want("0:20:journaled 10:20:unchanged")
+	if err := c.w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(opts.Journal.Dir, "journal.db"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.w.Close(t.Context())
+	if len(lost) != 1 || !lost[0].Time.Equal(start.Add(10*time.Second)) || lost[0].Outcome.State == tsdb.Stored {
+		t.Errorf("reported are %+v, want the point that was held", lost)
+	}
 }

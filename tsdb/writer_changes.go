@@ -71,7 +71,26 @@ func (c *changes) takeHeld(ctx context.Context, p *change.Point, try bool) Outco
 		p.Ended(bt.Outcome{State: bt.Unchanged})
 		return Outcome{State: Unchanged}
 	}
+	if c.writer.journal != nil {
+		p.Pending.Caller = heldCaller{c.writer, p, p.Pending}
+	}
 	return c.take(ctx, p, try)
+}
+
+// heldCaller is the caller of a point that was left out, in a journal. It reports the point if the journal could not
+// write it and nobody waits for it.
+type heldCaller struct {
+	writer *Writer
+	*change.Point
+	pending *delivery.Pending
+}
+
+// Ended implements journal.Caller.
+func (h heldCaller) Ended(o bt.Outcome) {
+	if h.Silent() && o.State != bt.Journaled {
+		h.writer.failed(&h.pending.Item, o)
+	}
+	h.Point.Ended(o)
 }
 
 // storeAhead is storeHeld before a point of a tenant. It does not wait for space in the share of another tenant.
