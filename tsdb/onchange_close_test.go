@@ -92,3 +92,34 @@ func TestHeldPointThatTheJournalRefuses(t *testing.T) {
 		t.Errorf("reported are %+v, want the point that was held", lost)
 	}
 }
+
+// TestCloseStoresWhatWaits: points that wait for a point that is rejected during Close are stored in its place.
+func TestCloseStoresWhatWaits(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		c := newChanging(t, store, s, tsdb.WriterOptions{Linger: -1})
+		conn.Inject(tsdbtest.Delay(time.Second))
+		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(string) bool { return true }).On(tsdbtest.MutateRows).Times(1))
+		states := make([]tsdb.State, 4)
+		for i := range states {
+			if err := c.sink.EnqueueFunc(t.Context(), roof, start.Add(time.Duration(i)*time.Second), reading{20}, func(o tsdb.Outcome) { states[i] = o.State }); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond) // the request of the first one begins
+		}
+		if err := c.w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if states[0] != tsdb.Rejected {
+			t.Fatalf("the first point is %v", states[0])
+		}
+		for _, state := range states[1:] {
+			if state != tsdb.Stored {
+				t.Errorf("the outcomes are %v, want stored after the first one", states)
+				break
+			}
+		}
+		c.holds("1:20 2:20 3:20")
+	})
+}

@@ -163,6 +163,9 @@ func (c *changes) close(ctx context.Context) {
 		all.Go(func() { c.storeHeld(ctx, points, false) })
 	}
 	all.Wait()
+	if c.writer.journal == nil && m.Waits() { // for points that may be rejected
+		_ = c.flush(func() error { return c.writer.buffer.Flush(ctx) })
+	}
 }
 
 func (c *changes) unchanged() uint64 {

@@ -51,6 +51,13 @@ func (m *Memory) Unchanged() uint64 { return m.unchanged.Load() }
 // Again returns how many points were given to the writer because those before them were not stored.
 func (m *Memory) Again() uint64 { return m.again.Load() }
 
+// Waits reports whether points wait for the outcome of another.
+func (m *Memory) Waits() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting[""] > 0
+}
+
 // place identifies an entity.
 type place struct{ tenant, dataset, path string }
 
