@@ -1,6 +1,7 @@
 package tsdb_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -130,4 +131,37 @@ func TestOnChangeHoldsUntilExpiry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOnFailureOneAtATime: OnFailure is never called twice at once, also if a held point finds no space while another
+// point is reported. Each lost point is reported once.
+func TestOnFailureOneAtATime(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		var running, calls atomic.Int64
+		c := newChanging(t, store, s, tsdb.WriterOptions{BufferPoints: 40, OnFailure: func(tsdb.Undelivered) {
+			if running.Add(1) > 1 {
+				t.Error("OnFailure is called twice at once")
+			}
+			time.Sleep(time.Second)
+			calls.Add(1)
+			running.Add(-1)
+		}})
+		c.want("0:20:stored 10:20:unchanged")
+		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(string) bool { return true }).On(tsdbtest.MutateRows))
+		plain := c.repo.Via(c.w)
+		for n := 0; plain.TryEnqueue(t.Context(), tsdb.NewEntity("flood", fmt.Sprint(n)), start, reading{}) == nil; n++ {
+		}
+		for running.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := plain.TryEnqueue(t.Context(), roof, start, reading{}); !errors.Is(err, tsdb.ErrBufferFull) {
+			t.Fatal(err)
+		}
+		err := c.w.Close(t.Context())
+		if lost, ok := errors.AsType[*tsdb.UndeliveredError](err); !ok || lost.Total != int(calls.Load()) {
+			t.Errorf("%d points are reported, and Close says %v", calls.Load(), err)
+		}
+	})
 }

@@ -45,8 +45,10 @@ type Writer struct {
 	changes changes
 	watch   *telemetry.Writer // nil if telemetry is disabled
 
-	mu   sync.Mutex
-	lost UndeliveredError
+	mu         sync.Mutex
+	lost       UndeliveredError
+	unreported []Undelivered // OnFailure gets them
+	reporting  sync.Mutex    // held while OnFailure is called
 }
 
 // ErrBufferFull means that the writer's buffer, or the tenant's share of it, is full.
@@ -279,8 +281,41 @@ func (e *UndeliveredError) Unwrap() []error {
 	return causes(invalid.OrZero(e).Points, func(u Undelivered) error { return &WriteError{Outcome: u.Outcome} })
 }
 
-// failed records and reports a point that was not stored.
+// failed records and reports a point that was not stored. It returns after OnFailure.
 func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
+	w.record(it, out)
+	w.reporting.Lock()
+	w.report()
+}
+
+// lose is failed for a point whose outcome nobody waits for. It does not wait for another call of OnFailure, which may
+// be the caller.
+func (w *Writer) lose(it *buffer.Item, out bt.Outcome) {
+	w.record(it, out)
+	if w.reporting.TryLock() {
+		w.report()
+	}
+}
+
+// report calls OnFailure for all points that it has not got, and ends the caller's lock of reporting.
+func (w *Writer) report() {
+	for {
+		w.mu.Lock()
+		list := w.unreported
+		if w.unreported = nil; len(list) == 0 {
+			w.reporting.Unlock() // under the other lock, so that no point is left
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		for _, u := range list {
+			w.opts.OnFailure(u)
+		}
+	}
+}
+
+// record records a point that was not stored, for OnFailure too.
+func (w *Writer) record(it *buffer.Item, out bt.Outcome) {
 	p := delivery.Of(it)
 	t := p.Target()
 	u := Undelivered{
@@ -289,15 +324,15 @@ func (w *Writer) failed(it *buffer.Item, out bt.Outcome) {
 	}
 	w.watch.Lost(u.Dataset, u.Tenant.String(), out.Err)
 	w.changes.failed(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if silent(p.Caller) && w.journal == nil {
-		w.mu.Lock()
 		if w.lost.Total++; len(w.lost.Points) < mostListed {
 			w.lost.Points = append(w.lost.Points, u)
 		}
-		w.mu.Unlock()
 	}
 	if w.opts.OnFailure != nil {
-		w.opts.OnFailure(u)
+		w.unreported = append(w.unreported, u)
 	}
 }
 

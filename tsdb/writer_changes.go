@@ -88,7 +88,7 @@ type heldCaller struct {
 // Ended implements journal.Caller.
 func (h heldCaller) Ended(o bt.Outcome) {
 	if h.Silent() && o.State != bt.Journaled {
-		h.writer.failed(&h.pending.Item, o)
+		h.writer.lose(&h.pending.Item, o)
 	}
 	h.Point.Ended(o)
 }
@@ -103,7 +103,7 @@ func (c *changes) storeAhead(ctx context.Context, held []*change.Point, try bool
 // lose ends a point that was left out and that the writer cannot take now.
 func (c *changes) lose(p *change.Point, out Outcome) {
 	o := bt.Outcome{State: bt.Rejected, Err: out.Err}
-	c.writer.failed(&p.Pending.Item, o)
+	c.writer.lose(&p.Pending.Item, o)
 	p.Ended(o)
 }
 
