@@ -2,6 +2,7 @@ package tsdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,5 +122,32 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 			}
 		}
 		c.holds("1:20 2:20 3:20")
+	})
+}
+
+// TestHeldPointsReachTheJournal: a Close whose context has ended syncs what is held, and the next writer delivers it.
+func TestHeldPointsReachTheJournal(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		opts := journaled(t)
+		opts.OnFailure = func(u tsdb.Undelivered) { t.Errorf("lost %+v", u) }
+		c := newChanging(t, store, s, opts)
+		c.want("0:20:journaled 10:20:unchanged")
+		if err := c.w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		conn.Inject(tsdbtest.Fail(codes.Unavailable).On(tsdbtest.MutateRows))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.w.Close(ctx); !errors.Is(err, tsdb.ErrUndelivered) {
+			t.Errorf("Close = %v, want ErrUndelivered", err)
+		}
+		conn.Clear()
+		c = newChanging(t, store, s, opts)
+		if err := c.w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.holds("0:20 10:20")
 	})
 }

@@ -92,6 +92,9 @@ func (j *Journal) Close(ctx context.Context) error {
 
 func (j *Journal) end(ctx context.Context) error {
 	err := j.drain(ctx)
+	if err != nil {
+		j.lastSync(ctx)
+	}
 	// Requests that are running when ctx ends are cancelled. Writes that the service has answered by then leave the
 	// journal.
 	j.stop()
@@ -128,6 +131,23 @@ func (j *Journal) end(ctx context.Context) error {
 		err = nil // ctx ended, but everything was done
 	}
 	return errors.Join(err, j.spool.Close())
+}
+
+// lastSync waits for the sync of what was taken before Close, unless it waits for room: nobody may know of points that a
+// writer held.
+func (j *Journal) lastSync(ctx context.Context) {
+	j.mu.Lock()
+	full := j.full
+	j.mu.Unlock()
+	if full {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
+	defer cancel()
+	select {
+	case <-j.synced:
+	case <-last.Done():
+	}
 }
 
 // drain waits until everything is delivered.
