@@ -75,11 +75,15 @@ func (s *server) sendCSV(w http.ResponseWriter, r request, header []string, rows
 	return nil
 }
 
-// rowsOf returns the row of each element.
+// rowsOf returns the row of each element, up to the first error.
 func rowsOf[T any](found iter.Seq2[T, error], row func(T) []string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for x, err := range found {
-			if !yield(row(x), err) {
+			if err != nil { // there is no element
+				yield(nil, err)
+				return
+			}
+			if !yield(row(x), nil) {
 				return
 			}
 		}

@@ -165,6 +165,12 @@ func TestCSVIsCut(t *testing.T) {
 	if rows, err := get(); err == nil || !strings.Contains(err.Error(), problemTypes) {
 		t.Errorf("a read that fails at once: %d rows, %v; want a problem", rows, err)
 	}
+	const between = "&format=csv&from=2026-05-30T00:00:00Z&to=2026-06-01T13:00:00Z"
+	for _, query := range []string{"windows?every=1h", "uptime?longer=1m&every=1h", "outages?longer=1m", "chart?columns=2"} {
+		a.get("/v1/weather/"+query+"&site=berlin&device=roof-7"+between).wantProblem(t, internal)
+	}
+	a.get("/v1/weather/groups?every=1h"+between).wantProblem(t, internal)
+	a.do(http.MethodPost, "/v1/weather/align?every=1h"+between, `{"keys":[{"site":"berlin","device":"roof-7"}]}`, "Content-Type: application/json").wantProblem(t, internal)
 }
 
 // TestMeters: a month of increase by days, and a chart that comes from a rollup.
