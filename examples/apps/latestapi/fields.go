@@ -37,7 +37,7 @@ type foundFields struct {
 
 // fieldOptions reads at, the time of the newest points that count, and points, how many are looked at.
 func (p *params) fieldOptions() tsdb.FieldOptions {
-	at, _ := p.instant("at")
+	at := p.option("at")
 	return tsdb.FieldOptions{AsOf: at, MaxPoints: p.integer("points", 0, mostPoints)}
 }
 

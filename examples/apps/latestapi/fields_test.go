@@ -37,6 +37,7 @@ func TestFields(t *testing.T) {
 	a.get("/v1/weather/fields?site=berlin&device=roof-7&points=1").want(t, 200,
 		`{"key":{"site":"berlin","device":"roof-7"},"value":{"humidity":45},"times":{"humidity":"2026-06-01T11:10:00Z"},"missing":["temp_c"],"back":"2026-06-01T11:10:00Z"}`)
 	a.get("/v1/weather/fields?site=berlin&device=roof-9").wantProblem(t, noPoint)
+	a.get("/v1/weather/fields?site=berlin&device=roof-7&at=0001-01-01T00:00:00Z").wantProblem(t, noPoint)
 	a.get("/v1/weather/fields?site=berlin&device=roof-7", "Authorization: Bearer secret=2").wantProblem(t, noPoint)
 	a.get("/v1/weather/fields?site=berlin&device=roof-7&points=10001").wantProblem(t, invalidInput)
 

@@ -41,7 +41,7 @@ type stream interface {
 // timeout has passed.
 func (s *server) live(w http.ResponseWriter, r request) error {
 	parts := r.params.key(r.dataset.fields())
-	since, _ := r.params.instant("since")
+	since := r.params.option("since")
 	longest := r.params.timeout(longestStream)
 	if err := r.params.check(); err != nil {
 		return err

@@ -99,6 +99,7 @@ func TestLive(t *testing.T) {
 	if data, more := since.event(); more {
 		t.Errorf("%s after the timeout", data)
 	}
+	a.live("?device=roof-7&site=berlin&since=0001-01-01T00:00:00Z").want("roof-7", 1)
 }
 
 // TestLiveEnds with the server, which then accepts no new stream.

@@ -136,6 +136,15 @@ func (p *params) instant(name string) (time.Time, bool) {
 	return t, true
 }
 
+// option reads a time for an option of which the zero time, in year 1, says that there is none.
+func (p *params) option(name string) time.Time {
+	t, ok := p.instant(name)
+	if ok && t.IsZero() {
+		t = t.Add(1)
+	}
+	return t
+}
+
 // interval reads from (inclusive) and to (exclusive); either may be missing.
 func (p *params) interval() tsdb.Interval {
 	from, hasFrom := p.instant("from")
