@@ -189,7 +189,9 @@ type followed[T any] struct {
 
 func (f followed[T]) next(ctx context.Context, visit func(p point, position string, err error) error) error {
 	for p, err := range f.f.Points(ctx) {
-		if err != nil && ctx.Err() != nil {
+		_, missed := errors.AsType[*tsdb.MissedError](err)
+		_, unreadable := errors.AsType[*tsdb.PointError](err)
+		if err != nil && !missed && !unreadable && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := visit(f.point(p), f.position(), err); err != nil {

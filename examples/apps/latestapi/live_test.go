@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tsdb"
 )
 
@@ -161,5 +164,43 @@ func TestLiveOutlivesTimeouts(t *testing.T) {
 	a.server.handler().ServeHTTP(w, r)
 	if !w.read.IsZero() || w.write.Before(began.Add(sendTime)) || w.Code != 200 || !w.Flushed {
 		t.Errorf("%d, deadlines %v and %v", w.Code, w.read, w.write)
+	}
+}
+
+// ending is a codec that ends something when it decodes a payload, which it refuses.
+type ending struct{ end func() }
+
+func (ending) Tag() string                                 { return "ending" }
+func (ending) Append(dst []byte, _ string) ([]byte, error) { return append(dst, 'x'), nil }
+func (e ending) Decode([]byte) (string, error) {
+	e.end()
+	return "", errors.New("refused")
+}
+
+// TestLiveAtHeartbeat: what a follower has delivered is sent, also if the wait for it ends at that moment.
+func TestLiveAtHeartbeat(t *testing.T) {
+	a := newAPI(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	words := tsdb.MustDefine("words", tsdb.Key("user"), codec.Codec[string](ending{func() { cancel(errHeartbeat) }}), tsdb.SchemaOptions{})
+	if err := a.store.Ensure(t.Context(), words); err != nil {
+		t.Fatal(err)
+	}
+	from, err := show(a.store, words, nil).follow(t.Context(), acme, []string{"ada"}, tsdb.FollowOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.close()
+	if err := words.For(a.store, acme).Put(t.Context(), tsdb.NewEntity("ada"), noon, ""); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	err = from.next(ctx, func(_ point, _ string, err error) error {
+		if _, unreadable := errors.AsType[*tsdb.PointError](err); unreadable {
+			sent++
+		}
+		return nil
+	})
+	if sent != 1 || !errors.Is(err, errHeartbeat) {
+		t.Errorf("%d points were sent, %v; want the one that cannot be read", sent, err)
 	}
 }
