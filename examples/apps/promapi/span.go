@@ -30,7 +30,7 @@ const noEnd = math.MaxInt64
 func spanOf(from, to, now time.Time) span {
 	w := span{max(0, from.UnixMilli()/listStep*listStep), noEnd}
 	if to.UnixMilli() < now.UnixMilli()/listStep*listStep {
-		w.to = max(0, (to.UnixMilli()/listStep+1)*listStep-1)
+		w.to = (max(0, to.UnixMilli())/listStep+1)*listStep - 1
 	}
 	if w == (span{0, noEnd}) {
 		return span{}

@@ -82,7 +82,9 @@ func TestSpans(t *testing.T) {
 	if !past.ends() || past.to < now.Add(-time.Hour).UnixMilli() || past.of(mostEnded) != past || past.of(mostEnded+1).ends() {
 		t.Errorf("a past hour is %v", past)
 	}
-	if got := spanOf(firstTime, time.UnixMilli(-5), now); got.to < 0 || !got.ends() {
-		t.Errorf("before all samples: %v", got)
+	for _, ms := range []int64{-5, -listStep, -1000 * listStep} {
+		if got := spanOf(firstTime, time.UnixMilli(ms), now); got.to < 0 || !got.ends() {
+			t.Errorf("before all samples, to %d ms: %v", ms, got)
+		}
 	}
 }
