@@ -50,6 +50,7 @@ func TestAnswers(t *testing.T) {
 		{"labels", nil, `["__name__","job","path"]`},
 		{"labels", []string{"match[]", "up"}, `["__name__","job"]`},
 		{"label/__name__/values", nil, `["requests_total","temp","up"]`},
+		{"label/__name__/values", []string{"match[]", `{__name__=~"up|down"}`, "match[]", "none"}, `["up"]`},
 		{"label/job/values", []string{"match[]", `{path!=""}`}, `["api"]`},
 		{"label/nothing/values", nil, `[]`},
 		{"query_exemplars", []string{"query", "rate(requests_total[5m])", "start", at(0), "end", at(60)}, `[{"seriesLabels":{"__name__":"requests_total","job":"api","path":"/a"},"exemplars":[{"labels":{"trace_id":"t1"},"value":"1.5","timestamp":1767225600.001}]}]`},

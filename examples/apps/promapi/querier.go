@@ -248,6 +248,11 @@ func (q *querier) metrics(ctx context.Context, src source, matchers []*labels.Ma
 			return nil, stored(err)
 		}
 	}
+	return slices.Sorted(maps.Keys(fitting(candidates, matchers))), nil
+}
+
+// fitting returns those of some names of metrics that match.
+func fitting(candidates []string, matchers []*labels.Matcher) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range candidates {
 		fits := name != ""
@@ -258,7 +263,7 @@ func (q *querier) metrics(ctx context.Context, src source, matchers []*labels.Ma
 			names[name] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	return names
 }
 
 // setOf returns the values of a matcher that allows only these, or nil.
@@ -302,14 +307,12 @@ func matches(ls labels.Labels, matchers []*labels.Matcher) bool {
 func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	values := map[string]bool{}
 	if name == model.MetricNameLabel && len(withoutName(matchers)) == 0 {
-		for _, src := range q.sources {
-			names, err := q.metrics(ctx, src, matchers)
+		for _, src := range q.sources { // also for names that matchers list: there may be no such metric
+			names, err := src.names(ctx, q.tenant)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, stored(err)
 			}
-			for _, name := range names {
-				values[name] = true
-			}
+			maps.Copy(values, fitting(names, matchers))
 		}
 	} else if err := q.each(ctx, matchers, func(matching []*series) error {
 		for _, s := range matching {
