@@ -236,17 +236,21 @@ func (w *written) count(s *sample) {
 	}
 }
 
+func (w *written) add(of written) {
+	w.samples, w.histograms, w.exemplars = w.samples+of.samples, w.histograms+of.histograms, w.exemplars+of.exemplars
+}
+
 // storeBatch stores points, and returns the error that decides the response: one that lets the sender try again comes
 // first.
 func (s *server) storeBatch(ctx context.Context, id tenant.ID, b *writeBatch) (w written, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.timeout)
 	defer cancel()
 	outcomes, err := s.prom.schema.For(s.store, id).Via(s.writer).EnqueueMany(ctx, b.points)
-	w = b.again
 	var again, never *writeError
 	for i := range outcomes {
 		if outcomes[i].Err == nil {
 			w.count(&b.points[i].Value)
+			w.add(b.again[i])
 			continue
 		}
 		if e := b.errorOf(outcomes[i].Err); e.status >= 500 || e.status == http.StatusTooManyRequests {

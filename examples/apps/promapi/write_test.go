@@ -233,7 +233,9 @@ func TestTryAgain(t *testing.T) {
 		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, schema)
 		s := over(t, store, schema, tsdb.WriterOptions{}, someLimits)
 		conn.Inject(tsdbtest.FailEntries(codes.PermissionDenied, func(string) bool { return true }))
-		w := s.write("a", writeV2, message(v2()))
+		twice := v2()
+		twice.Timeseries = append(twice.Timeseries, twice.Timeseries[0])
+		w := s.write("a", writeV2, message(twice))
 		if w.Code < 500 || w.Header().Get("X-Prometheus-Remote-Write-Samples-Written") != "0" {
 			t.Errorf("%d with %s samples, want 5xx with 0", w.Code, w.Header().Get("X-Prometheus-Remote-Write-Samples-Written"))
 		}

@@ -27,7 +27,7 @@ type writeBatch struct {
 	last    int64                // the time of its last sample; 0 for none
 	seen    map[tsdb.Entity]bool // those that have points
 	places  map[place]int        // of the points, once they are not in the order of their times
-	again   written              // points that later ones replaced
+	again   map[int]written      // points that later ones replaced, by the index of these
 	bytes   int64                // of the payloads, once it is asked for
 }
 
@@ -70,7 +70,7 @@ func (b *writeBatch) add(e tsdb.Entity, t int64, s sample) {
 	n := len(b.points)
 	inOrder := b.places == nil && (n > 0 && b.points[n-1].Entity == e && b.points[n-1].Time.UnixMilli() < t || !b.seen[e])
 	if !inOrder && b.places == nil {
-		b.places = make(map[place]int, n)
+		b.places, b.again = make(map[place]int, n), map[int]written{}
 		for i := range b.points {
 			b.places[place{b.points[i].Entity, b.points[i].Time.UnixMilli()}] = i
 		}
@@ -78,8 +78,9 @@ func (b *writeBatch) add(e tsdb.Entity, t int64, s sample) {
 	if !inOrder {
 		at := place{e, t}
 		if i, ok := b.places[at]; ok {
-			b.again.count(&b.points[i].Value)
-			b.points[i].Value = s
+			replaced := b.again[i]
+			replaced.count(&b.points[i].Value)
+			b.again[i], b.points[i].Value = replaced, s
 			return
 		}
 		b.places[at] = n
