@@ -152,6 +152,12 @@ func (x *exporter) metric(ctx context.Context, m *metricspb.Metric, tags []tag, 
 			bad = err
 		}
 	}
+	if m.GetData() == nil && len(m.ProtoReflect().GetUnknown()) > 0 { // its data points cannot be counted: they are one
+		x.rep.lines++
+		x.read++
+		from := origin{m.GetName(), x.read}
+		x.rep.refuse(from.number, from, badValue("its metric is of a kind that is not known"))
+	}
 	return dataPoints(m, func(dp dataPoint) error {
 		x.rep.lines++
 		x.read++

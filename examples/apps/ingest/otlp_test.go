@@ -16,6 +16,7 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark-go/tidemark/examples/internal/app"
@@ -271,6 +272,18 @@ func TestOTLPWithoutValues(t *testing.T) {
 		t.Errorf("the report is %+v", rep)
 	}
 	r.stored(t, "host", acme, start, "", "a")
+}
+
+// TestOTLPOfALaterKind: a metric of a kind that this version does not know is refused, and not taken for an empty one.
+func TestOTLPOfALaterKind(t *testing.T) {
+	r := newOTLP(t, ample)
+	later := &metricspb.Metric{Name: "m.later"}
+	later.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 99, protowire.BytesType), []byte{0x0a, 0}))
+	_, got := r.send(t, request(gauge("m.g", number(1)), later, &metricspb.Metric{Name: "m.empty"}))
+	if p := got.GetPartialSuccess(); p.GetRejectedDataPoints() != 1 || !strings.Contains(p.GetErrorMessage(), "m.later") {
+		t.Errorf("partial success %v, want that m.later is refused", p)
+	}
+	r.stored(t, "host", acme, start, "{m.g=1i}", "a")
 }
 
 // TestOTLPOverHTTP: encodings, tokens, sizes and other statuses.
