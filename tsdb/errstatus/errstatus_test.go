@@ -252,6 +252,8 @@ func TestErrorsWithCauses(t *testing.T) {
 		"a table that does not exist":            {fmt.Errorf("%w: %w", tsdb.ErrNoTable, status.Error(codes.NotFound, "secret")), 500, codes.Internal, 0},
 		"a right that the program does not have": {status.Error(codes.PermissionDenied, "secret"), 500, codes.Internal, 0},
 		"a deadline of the service":              {status.Error(codes.DeadlineExceeded, "secret"), 504, codes.DeadlineExceeded, 0},
+		"limits that a call was given":           {fmt.Errorf("%w: Limits: %w", tsdb.ErrInvalid, invalid.ErrLimits), 400, codes.InvalidArgument, 0},
+		"a policy that a call was given":         {fmt.Errorf("%w: %w", tsdb.ErrInvalid, invalid.ErrVersions), 400, codes.InvalidArgument, 0},
 		"a request that was cancelled":           {fmt.Errorf("secret: %w", context.Canceled), 499, codes.Canceled, 0},
 		"a store that closes":                    {fmt.Errorf("%w: secret: %w", tsdb.ErrClosed, context.Canceled), 503, codes.Unavailable, time.Second},
 		"too many points":                        {over(limit.PointsPerSecond, 1500*time.Millisecond), 429, codes.ResourceExhausted, 1500 * time.Millisecond},

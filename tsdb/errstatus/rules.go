@@ -56,8 +56,8 @@ var faults = []rule{
 			tsdb.ErrForeignRow, tsdb.ErrNoTenant, tenancy.ErrSchemaConflict, tsdb.ErrNoTable, tsdb.ErrNoView, tenancy.ErrNoAdmin,
 			tsdb.ErrUnreadableEntry,
 			ensure.ErrNoConditionalAggregates, tsdb.ErrDamaged,
-			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, invalid.ErrLimits, rollupadd.ErrMode, invalid.ErrOrder, errtype.ErrRemains,
-			clock.ErrAhead, codecerr.ErrInvalid, invalid.ErrPolicy, invalid.ErrVersions,
+			codec.ErrCorrupt, codec.ErrUnknownTag, codecerr.ErrReadOnly, rollupadd.ErrMode, invalid.ErrOrder, errtype.ErrRemains,
+			clock.ErrAhead, codecerr.ErrInvalid,
 		},
 		unknown(),
 	},
@@ -140,6 +140,11 @@ var refusals = []rule{
 	{
 		[]error{tsdb.ErrInvalid, tenant.ErrInvalid, codec.ErrEncode, invalid.ErrPersonal},
 		answer{http: http.StatusBadRequest, grpc: codes.InvalidArgument, detail: "An argument is not valid."},
+	},
+	{
+		// After tsdb.ErrInvalid: a call that takes limits or a policy as an argument returns both.
+		[]error{invalid.ErrLimits, invalid.ErrPolicy, invalid.ErrVersions},
+		unknown(),
 	},
 	{
 		[]error{tsdb.ErrNotFound},
