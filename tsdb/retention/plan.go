@@ -170,7 +170,7 @@ func (a actual) with(classes map[string]gc.Policy) ([]catalog.Dataset, error) {
 			return nil, invalid.New(tsdb.ErrInvalid, "retention class", invalid.Quote(name), "a class in the catalogue ("+cmp.Or(quoted(slices.Sorted(maps.Keys(offered))), "it has none")+")")
 		}
 		if _, _, err := classes[name].PointAge(); err != nil {
-			return nil, fmt.Errorf("retention class %s: %w", invalid.Quote(name), err)
+			return nil, fmt.Errorf("%w: retention class %s: %w", tsdb.ErrInvalid, invalid.Quote(name), err)
 		}
 	}
 	return out, apart

@@ -62,7 +62,7 @@ func (p Part) check() error {
 	}
 	if p.Class != "" {
 		if err := (gc.Class{Name: p.Class, Policy: gc.Never()}).Validate(); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", tsdb.ErrInvalid, err)
 		}
 	}
 	if p.Dataset == "" {

@@ -273,7 +273,7 @@ func journalOfADeletedDataset(t *testing.T, released bool) {
 // TestRemovalRefusals: invalid and unknown parts, and calls with a tenant, are refused.
 func TestRemovalRefusals(t *testing.T) {
 	_, store, _, _ := open(t, tsdbtest.Options{})
-	for _, part := range []tenants.Part{{}, {Tag: "str"}, {Dataset: "a#b"}, {Dataset: "readings", Class: "a", Tag: "b"}, {Dataset: "readings", Rollup: "a#b"}} {
+	for _, part := range []tenants.Part{{Class: "_x"}, {}, {Tag: "str"}, {Dataset: "a#b"}, {Dataset: "readings", Class: "a", Tag: "b"}, {Dataset: "readings", Rollup: "a#b"}} {
 		if _, err := tenants.Remove(t.Context(), store, part, swift); !errors.Is(err, tsdb.ErrInvalid) {
 			t.Errorf("Remove of %+v: %v", part, err)
 		}
