@@ -18,7 +18,7 @@ import (
 )
 
 // TestCloseStoresWhatTenantsHold: a tenant whose share of the buffer is full uses up Close's context. What is held of
-// other tenants is stored.
+// other tenants is stored, and all points that are lost end with ErrClosed.
 func TestCloseStoresWhatTenantsHold(t *testing.T) {
 	longBubble(t, func(t *testing.T) {
 		s := readings(t, tsdb.SchemaOptions{})
@@ -38,7 +38,18 @@ func TestCloseStoresWhatTenantsHold(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_ = w.Close(ctx)
+		var lost []tsdb.Undelivered // only that of the held point: Close does not wait for the others
+		if bad, ok := errors.AsType[*tsdb.UndeliveredError](w.Close(ctx)); ok {
+			lost = bad.Points
+		}
+		if len(lost) == 0 {
+			t.Error("no point is lost, want the one that was held of the tenant without space")
+		}
+		for _, u := range lost {
+			if !errors.Is(u.Outcome.Err, tsdb.ErrClosed) {
+				t.Errorf("%s of %s is %v, want ErrClosed", u.Entity, u.Tenant, u.Outcome)
+			}
+		}
 		for _, repo := range repos[1:] {
 			if p, err := repo.Latest(t.Context(), roof); err != nil || !p.Time.Equal(start.Add(10*time.Second)) {
 				t.Errorf("%s: the newest point is of %v, %v; want the one that was held", repo.Tenant(), p.Time, err)

@@ -2,11 +2,14 @@ package tsdb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tidemark-go/tidemark/internal/bt"
+	"github.com/tidemark-go/tidemark/internal/ctxerr"
+	"github.com/tidemark-go/tidemark/internal/ingest/buffer"
 	"github.com/tidemark-go/tidemark/internal/ingest/change"
 	"github.com/tidemark-go/tidemark/internal/ingest/delivery"
 	"github.com/tidemark-go/tidemark/internal/ingest/journal"
@@ -160,7 +163,17 @@ func (c *changes) close(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	for _, points := range held {
-		all.Go(func() { c.storeHeld(ctx, points, false) })
+		all.Go(func() {
+			for _, p := range points {
+				out := c.takeHeld(ctx, p, false)
+				if ended := ctxerr.Of(ctx); out.Err != nil && ended != nil {
+					out.Err = fmt.Errorf("%w: %w", buffer.ErrClosed, ended)
+				}
+				if out.Err != nil {
+					c.lose(p, out)
+				}
+			}
+		})
 	}
 	all.Wait()
 	if c.writer.journal == nil && m.Waits() { // for points that may be rejected
