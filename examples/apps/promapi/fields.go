@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/tidemark-go/tidemark/codec"
 	"github.com/tidemark-go/tidemark/tenant"
 	"github.com/tidemark-go/tidemark/tsdb"
@@ -151,7 +153,7 @@ func (m *mapped) metricsOf(found map[string]kinds, histograms map[histogramName]
 type taken map[string]bool
 
 func (m *mapped) takenLabels() taken {
-	labels := taken{}
+	labels := taken{model.MetricNameLabel: true}
 	for _, label := range m.labels {
 		labels[label] = true
 	}
@@ -160,7 +162,7 @@ func (m *mapped) takenLabels() taken {
 
 // label returns a free label for the text of a field.
 func (t taken) label(field string) string {
-	label := promName(field)
+	label := labelName(field)
 	if field == "" {
 		label = "value"
 	}

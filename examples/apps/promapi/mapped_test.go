@@ -139,6 +139,22 @@ func TestMapping(t *testing.T) {
 	}
 }
 
+// TestLabelsOfTexts: a text whose field would be no label, or the name of the metric, has a label that PromQL can name.
+func TestLabelsOfTexts(t *testing.T) {
+	s := mappedOver(t, someLimits, recorded)
+	record := recordOf(map[string]codec.Value{"__name__": codec.Str("other"), "1st": codec.Str("on")})
+	putPoints(t, s, recorded, acme, tsdb.Point[codec.Record]{Entity: tsdb.NewEntity("a"), Time: time.UnixMilli(start0), Value: record})
+	const want = `{"_1st":"on","__name__":"rec_info","__name___":"other","id":"a"}`
+	for _, query := range []string{"rec_info", `rec_info{_1st="on"}`, `rec_info{__name___="other"}`} {
+		if _, got := s.get("query", "query", query, "time", at(30)); !strings.Contains(got, `"metric":`+want) {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if _, got := s.get("series", "match[]", "rec_info"); !strings.Contains(got, want) {
+		t.Errorf("series: %s, want %s", got, want)
+	}
+}
+
 // TestHashedStreams: each stream of a dataset whose last key field is a hash is a series, and its attributes are those
 // of the info metric.
 func TestHashedStreams(t *testing.T) {
