@@ -191,7 +191,15 @@ func TestOrder(t *testing.T) {
 	s.put("a", ts)
 	s.put("a", line("n", nil, math.NaN(), math.Inf(-1), math.Float64frombits(value.StaleNaN)))
 	s.put("a", line("a name, of 100%#", []string{"a label", "x"}, 1))
-	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["a name, of 100%#","m","n"]}` {
+	for _, want := range []string{`"result":[]`, `"value":[0,"5"]`} { // a device without a clock: it is found at once, too
+		if _, got := s.get("query", "query", "first", "time", "0"); !strings.Contains(got, want) {
+			t.Errorf("a sample of 1970: %s, want %s", got, want)
+		}
+		first := line("first", nil)
+		first.Samples = []prompb.Sample{{Timestamp: 0, Value: 5}}
+		s.put("a", first)
+	}
+	if _, got := s.get("label/__name__/values"); got != `{"status":"success","data":["a name, of 100%#","first","m","n"]}` {
 		t.Errorf("names %s", got)
 	}
 	for query, want := range map[string]string{

@@ -24,7 +24,8 @@ type writeBatch struct {
 	why     error           // why the first one was refused
 	symbols labels.ScratchBuilder
 	entity  tsdb.Entity          // of the series at hand
-	last    int64                // the time of its last sample; 0 for none
+	last    int64                // the time of its last sample
+	some    bool                 // it has a sample
 	seen    map[tsdb.Entity]bool // those that have points
 	places  map[place]int        // of the points, once they are not in the order of their times
 	again   map[int]written      // points that later ones replaced, by the index of these
@@ -54,14 +55,14 @@ func (b *writeBatch) begin(ls labels.Labels, n int) bool {
 		b.refuse(n, err)
 		return false
 	}
-	b.entity, b.last = seriesEntity(samplesKind, ls), 0
+	b.entity, b.last, b.some = seriesEntity(samplesKind, ls), 0, false
 	return true
 }
 
 // addSample adds a sample of the series at hand.
 func (b *writeBatch) addSample(t int64, s sample) {
 	b.add(b.entity, t, s)
-	b.last = t
+	b.last, b.some = t, true
 }
 
 // add adds a point. It replaces one of the same series and time, wherever in the request that is: of two points with
@@ -158,7 +159,7 @@ func (b *writeBatch) fromV1(req *prompb.WriteRequest, now time.Time, known *meta
 				b.addHistogram(h.Timestamp, 0, h.ToIntHistogram(), nil)
 			}
 		}
-		if b.last != 0 {
+		if b.some {
 			b.written = append(b.written, ls)
 		}
 		for _, e := range ts.Exemplars {
@@ -268,7 +269,7 @@ func (b *writeBatch) addV2(ts *writev2.TimeSeries, ls labels.Labels, symbols []s
 			b.addHistogram(h.Timestamp, start, h.ToIntHistogram(), nil)
 		}
 	}
-	if b.last != 0 {
+	if b.some {
 		b.written = append(b.written, ls)
 	}
 	for _, e := range ts.Exemplars {
