@@ -64,8 +64,8 @@ func TestValueFromJSON(t *testing.T) {
 	}
 }
 
-// TestFloatsOfWholeNumbersInJSON: a large float comes back from JSON as it was. Its shortest text, 1.152921504606847e+18
-// for 2^60, is an integer that no float64 has, and would come back as that integer.
+// TestFloatsOfWholeNumbersInJSON: a large float comes back from JSON as it was. Its shortest text,
+// 1.152921504606847e+18 for 2^60, is an integer that no float64 has, and would come back as that integer.
 func TestFloatsOfWholeNumbersInJSON(t *testing.T) {
 	for exponent := 50; exponent <= 70; exponent++ {
 		for _, of := range []float64{1, 1.25, math.Nextafter(1, 2), math.Nextafter(2, 1), -1, -1.25, -math.Nextafter(2, 1)} {

@@ -55,8 +55,8 @@ type WriterOptions struct {
 	// goroutines call it at once. Nil admits all.
 	Admit func(ctx context.Context, id tenant.ID, bytes int) error
 	// OnFailure is called for each point that was taken but not stored, before its caller gets the outcome; with a
-	// journal, for each new dead letter. It is called for one point at a time; a slow OnFailure slows the writer. Nil means
-	// that only Stats counts these points.
+	// journal, for each new dead letter. It is called for one point at a time; a slow OnFailure slows the writer. Nil
+	// means that only Stats counts these points.
 	OnFailure func(Undelivered)
 }
 

@@ -117,8 +117,8 @@ func TestFleetAnswers(t *testing.T) {
 	c.clean()
 }
 
-// TestFleetFits: each name and each number is whole, on narrow screens and beside the smallest line. A state whose entities have newer points without
-// it says how many have it now, and its colour follows the theme.
+// TestFleetFits: each name and each number is whole, on narrow screens and beside the smallest line. A state whose
+// entities have newer points without it says how many have it now, and its colour follows the theme.
 func TestFleetFits(t *testing.T) {
 	ctx, c, put := openRovers(t)
 	for n := range 12 {

@@ -13,8 +13,8 @@ import (
 	"github.com/tidemark-go/tidemark/internal/engine"
 )
 
-// A folder that is no longer whole, or never was the engine's, is refused, and holds afterwards what it held before: the
-// engine neither begins an empty store in place of a lost one, nor writes into another program's database.
+// A folder that is no longer whole, or never was the engine's, is refused, and holds afterwards what it held before:
+// the engine neither begins an empty store in place of a lost one, nor writes into another program's database.
 func TestFoldersThatDoNotOpen(t *testing.T) {
 	file := func(name, text string) func(*testing.T, vfs.FS) {
 		return func(t *testing.T, fs vfs.FS) {

@@ -264,8 +264,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestEntitiesAfterAClockThatGoesBack: an entity counts for at most two windows after its write, also if the clock was far
-// ahead then.
+// TestEntitiesAfterAClockThatGoesBack: an entity counts for at most two windows after its write, also if the clock was
+// far ahead then.
 func TestEntitiesAfterAClockThatGoesBack(t *testing.T) {
 	const window = 24 * time.Hour
 	l, c := open(t, limit.Table{Defaults: limit.Limits{Entities: 1}})

@@ -48,7 +48,8 @@ func TestSetOfOthers(t *testing.T) {
 	}
 }
 
-// TestSetOfAnOverride: an override applies from then on that it is set, changed or removed, also without calls in between.
+// TestSetOfAnOverride: an override applies from the time at which it is set, changed or removed, also without calls in
+// between.
 func TestSetOfAnOverride(t *testing.T) {
 	fast, slow := limit.Limits{PointsPerSecond: 50, PointsBurst: 1000}, limit.Limits{PointsPerSecond: 1, PointsBurst: 1000}
 	l, c := open(t, limit.Table{Defaults: fast})

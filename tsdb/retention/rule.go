@@ -56,8 +56,8 @@ func policyOf(r *adminpb.GcRule, depth int) (p gc.Policy, text string, err error
 	return p, "(" + strings.Join(texts, sign) + ")", cmp.Or(err, p.Validate())
 }
 
-// ageOf returns the age at which a rule of the service removes a cell that has no newer cells in its column, as those of
-// points. An unknown rule may have removed everything. If bounded is false, the rule removes no such cell.
+// ageOf returns the age at which a rule of the service removes a cell that has no newer cells in its column, as those
+// of points. An unknown rule may have removed everything. If bounded is false, the rule removes no such cell.
 func ageOf(r *adminpb.GcRule, depth int) (age time.Duration, bounded bool) {
 	if depth > maxNesting {
 		return 0, true

@@ -11,8 +11,8 @@ import (
 	"github.com/tidemark-go/tidemark/tsdb/tsdbtest"
 )
 
-// TestExists: a tenant exists if it has rows, a profile or a mark, as List says. A tenant whose name is only a prefix of
-// another's does not, nor does one that was readmitted.
+// TestExists: a tenant exists if it has rows, a profile or a mark, as List says. A tenant whose name is only a prefix
+// of another's does not, nor does one that was readmitted.
 func TestExists(t *testing.T) {
 	temps := tsdb.MustDefine("temps", tsdb.Key("device"), codec.Float64(), tsdb.SchemaOptions{})
 	store, _ := tsdbtest.Open(t, tsdbtest.Options{}, temps)

@@ -54,8 +54,8 @@ func TestReadmittedWithoutItsClass(t *testing.T) {
 	}
 }
 
-// TestReadmittedByASecondOnboard: an outage begins at any request of an Onboard that readmits. Once a second Onboard has
-// succeeded, all stores accept the tenant's points in time.
+// TestReadmittedByASecondOnboard: an outage begins at any request of an Onboard that readmits. Once a second Onboard
+// has succeeded, all stores accept the tenant's points in time.
 func TestReadmittedByASecondOnboard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, store, conn, _ := open(t, tsdbtest.Options{})

@@ -301,8 +301,8 @@ func TestAggregatesOfMeasures(t *testing.T) {
 	}
 }
 
-// TestWindowsOfDamagedPoints: a point in which a measure cannot be read is bad, and named; one with another damaged field
-// is not.
+// TestWindowsOfDamagedPoints: a point in which a measure cannot be read is bad, and named; one with another damaged
+// field is not.
 func TestWindowsOfDamagedPoints(t *testing.T) {
 	dir := metered(t, 1)
 	put := []string{"--dir", dir, "put", "meters", "acme", "street=main", "meter=m2", "--time"}

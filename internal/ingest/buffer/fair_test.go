@@ -228,8 +228,8 @@ func TestBytesOfANewTenant(t *testing.T) {
 	})
 }
 
-// TestRoomBehindACallerThatLeaves: an item as large as the buffer fits into an empty one. A caller that gives up waiting
-// for room leaves the free room to those behind it, at once.
+// TestRoomBehindACallerThatLeaves: an item as large as the buffer fits into an empty one. A caller that gives up
+// waiting for room leaves the free room to those behind it, at once.
 func TestRoomBehindACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := options()

@@ -133,8 +133,8 @@ func (j *Journal) end(ctx context.Context) error {
 	return errors.Join(err, j.spool.Close())
 }
 
-// lastSync waits for the sync of what was taken before Close, unless it waits for room: nobody may know of points that a
-// writer held.
+// lastSync waits for the sync of what was taken before Close, unless it waits for room: nobody may know of points that
+// a writer held.
 func (j *Journal) lastSync(ctx context.Context) {
 	j.mu.Lock()
 	full := j.full

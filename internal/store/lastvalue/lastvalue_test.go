@@ -242,8 +242,8 @@ func TestRunningReads(t *testing.T) {
 	})
 }
 
-// TestWhatAReadAnswers checks for which calls the result of a read is: those of the same layout, no older than its start,
-// and for which it is usable.
+// TestWhatAReadAnswers checks for which calls the result of a read is: those of the same layout, no older than its
+// start, and for which it is usable.
 func TestWhatAReadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
@@ -280,8 +280,8 @@ func TestWhatAReadAnswers(t *testing.T) {
 	})
 }
 
-// TestOutrunReadIsNotCached checks that a read which a later one has replaced is not cached: a write that ends meanwhile
-// only knows of the later one.
+// TestOutrunReadIsNotCached checks that a read which a later one has replaced is not cached: a write that ends
+// meanwhile only knows of the later one.
 func TestOutrunReadIsNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(lastvalue.Options{Entries: 10, Bytes: 1 << 20, MaxAge: time.Minute})
