@@ -165,3 +165,35 @@ func TestOnFailureOneAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestOnFailureThatPanics: a panic of OnFailure reaches the caller whose point is reported, and the writer reports the
+// next ones.
+func TestOnFailureThatPanics(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		var calls atomic.Int64
+		c := newChanging(t, store, s, tsdb.WriterOptions{BufferPoints: 40, OnFailure: func(tsdb.Undelivered) {
+			if calls.Add(1) == 1 {
+				panic("the first one")
+			}
+		}})
+		c.want("0:20:stored 10:20:unchanged")
+		conn.Inject(tsdbtest.FailEntries(codes.InvalidArgument, func(string) bool { return true }).On(tsdbtest.MutateRows))
+		plain := c.repo.Via(c.w)
+		for n := 0; plain.TryEnqueue(t.Context(), tsdb.NewEntity("flood", fmt.Sprint(n)), start, reading{}) == nil; n++ {
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "the first one" {
+					t.Errorf("the caller has %v, want the panic", got)
+				}
+			}()
+			_ = plain.TryEnqueue(t.Context(), roof, start, reading{})
+		}()
+		err := c.w.Close(t.Context())
+		if lost, ok := errors.AsType[*tsdb.UndeliveredError](err); !ok || lost.Total != int(calls.Load()) || lost.Total < 2 {
+			t.Errorf("%d points are reported, and Close says %v", calls.Load(), err)
+		}
+	})
+}

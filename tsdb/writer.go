@@ -297,19 +297,28 @@ func (w *Writer) lose(it *buffer.Item, out bt.Outcome) {
 	}
 }
 
-// report calls OnFailure for all points that it has not got, and ends the caller's lock of reporting.
+// report calls OnFailure for all points that it has not got, and ends the caller's lock of reporting. If OnFailure
+// panics, the next call goes on behind that point.
 func (w *Writer) report() {
+	var list []Undelivered
+	defer func() {
+		if len(list) > 0 {
+			w.mu.Lock()
+			w.unreported = append(list[1:], w.unreported...)
+			w.mu.Unlock()
+			w.reporting.Unlock()
+		}
+	}()
 	for {
 		w.mu.Lock()
-		list := w.unreported
-		if w.unreported = nil; len(list) == 0 {
+		if list, w.unreported = w.unreported, nil; len(list) == 0 {
 			w.reporting.Unlock() // under the other lock, so that no point is left
 			w.mu.Unlock()
 			return
 		}
 		w.mu.Unlock()
-		for _, u := range list {
-			w.opts.OnFailure(u)
+		for ; len(list) > 0; list = list[1:] {
+			w.opts.OnFailure(list[0])
 		}
 	}
 }
