@@ -43,18 +43,18 @@ func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path str
 	if err != nil {
 		return nil, r.Explain(err)
 	}
-	unread := dataset.NewHeadMutation()
-	if unread.ClearUnread(r.D, head, oldest, deleted); unread.Count > 0 {
-		if out := r.Explained(r.View.Apply(ctx, r.headKey(path), unread.Mutation)); out.State != bt.Stored {
-			return nil, out.Err
-		}
-		return r.missingInHead(ctx, h, path, oldest, deleted) // the head may have kept more behind them
-	}
-	mixed := !h.D.Ordered()
+	unread := func(v dataset.Version) bool { return v.Rank >= len(h.D.Tags) }
 	have := h.Versions(nil, head, n)
-	for _, v := range have {
-		mixed = mixed || v.Rank >= len(h.D.Tags)
+	if slices.ContainsFunc(have, unread) {
+		if err = r.clearUnread(ctx, path, oldest, deleted); err != nil {
+			return nil, err
+		}
+		if head, err = r.View.Row(ctx, r.headKey(path), h.HeadFilter(n)); err != nil {
+			return nil, r.Explain(err)
+		}
+		have = h.Versions(nil, head, n)
 	}
+	mixed := !h.D.Ordered() || slices.ContainsFunc(have, unread)
 	if !mixed && len(have) == n && have[n-1].Units > deleted {
 		return nil, nil
 	}
@@ -80,6 +80,20 @@ func (r *Rows) missingInHead(ctx context.Context, h dataset.Visibility, path str
 		}
 	}
 	return out, nil
+}
+
+// clearUnread removes the points of a head between two times whose tags this program does not know, also those that a
+// read of the newest ones does not show.
+func (r *Rows) clearUnread(ctx context.Context, path string, oldest, newest int64) error {
+	row, err := r.versions(ctx, path, oldest, newest)
+	if err != nil {
+		return err
+	}
+	m := dataset.NewHeadMutation()
+	if m.ClearUnread(r.D, row, oldest, newest); m.Count == 0 {
+		return nil
+	}
+	return r.Explained(r.View.Apply(ctx, r.headKey(path), m.Mutation)).Err
 }
 
 // repair copies stored points of one entity to its head. It then reads their rows again, and repeats until both agree:
