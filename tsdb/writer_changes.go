@@ -62,9 +62,13 @@ func (c *changes) again(p *change.Point) {
 // storeHeld gives points to the writer that were left out.
 func (c *changes) storeHeld(ctx context.Context, held []*change.Point, try bool) {
 	for _, p := range held {
-		if out := c.takeHeld(ctx, p, try); out.Err != nil {
-			c.lose(p, out)
-		}
+		c.storeOne(ctx, p, try)
+	}
+}
+
+func (c *changes) storeOne(ctx context.Context, p *change.Point, try bool) {
+	if out := c.takeHeld(ctx, p, try); out.Err != nil {
+		c.lose(p, out)
 	}
 }
 
@@ -98,8 +102,8 @@ func (h heldCaller) Ended(o bt.Outcome) {
 
 // storeAhead is storeHeld before a point of a tenant. It does not wait for space in the share of another tenant.
 func (c *changes) storeAhead(ctx context.Context, held []*change.Point, try bool, of tenant.ID) {
-	for i, p := range held {
-		c.storeHeld(ctx, held[i:i+1], try || p.Pending.Tenant() != of.String())
+	for _, p := range held {
+		c.storeOne(ctx, p, try || p.Pending.Tenant() != of.String())
 	}
 }
 
@@ -138,8 +142,11 @@ func (c *changes) flush(run func() error) error {
 	}
 }
 
-// close stores all held points, and compares no more. No tenant waits for space in the share of another one. A second
-// call waits for the first one.
+// mostClosing bounds the tenants whose held points are stored at once.
+const mostClosing = 256
+
+// close stores all held points, and compares no more. No tenant waits for space in the share of another one, unless very
+// many have none. A second call waits for the first one.
 func (c *changes) close(ctx context.Context) {
 	m := c.memory.Load()
 	if m == nil {
@@ -162,8 +169,11 @@ func (c *changes) close(ctx context.Context) {
 		held[of] = append(held[of], p)
 	}
 	var all sync.WaitGroup
+	closing := make(chan struct{}, mostClosing)
 	for _, points := range held {
+		closing <- struct{}{}
 		all.Go(func() {
+			defer func() { <-closing }()
 			for _, p := range points {
 				out := c.takeHeld(ctx, p, false)
 				if ended := ctxerr.Of(ctx); out.Err != nil && ended != nil {
