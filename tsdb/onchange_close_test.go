@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -54,6 +56,32 @@ func TestCloseStoresWhatTenantsHold(t *testing.T) {
 			if p, err := repo.Latest(t.Context(), roof); err != nil || !p.Time.Equal(start.Add(10*time.Second)) {
 				t.Errorf("%s: the newest point is of %v, %v; want the one that was held", repo.Tenant(), p.Time, err)
 			}
+		}
+	})
+}
+
+// TestCloseOfManyTenants: Close does not wait for the space of each tenant on a goroutine of its own.
+func TestCloseOfManyTenants(t *testing.T) {
+	longBubble(t, func(t *testing.T) {
+		s := readings(t, tsdb.SchemaOptions{})
+		store, conn := tsdbtest.Open(t, tsdbtest.Options{}, s)
+		w := writer(t, store, tsdb.WriterOptions{BufferPoints: 40})
+		for i := range 400 {
+			repo := s.For(store, tenant.MustParse(fmt.Sprint("t", i)))
+			c := &changing{t, repo, w, repo.Via(w).OnChange(halfDegree)}
+			c.want("0:20:stored 10:20:unchanged")
+		}
+		end := conn.Outage()
+		before := runtime.NumGoroutine()
+		closed := make(chan error)
+		go func() { closed <- w.Close(t.Context()) }()
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n > 300 {
+			t.Errorf("Close has %d goroutines for 400 tenants, want about 256", n)
+		}
+		end()
+		if err := <-closed; err != nil {
+			t.Error(err)
 		}
 	})
 }
